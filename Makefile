@@ -139,7 +139,7 @@ $(BASE)/spv/%.raw.spv: %.comp
 # Optimizing would put every function into each step of a region, or stage of a transform; drivers specialize first.
 $(BASE)/spv/region_%.spv: $(BASE)/spv/region_%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
-$(BASE)/spv/fft_register.spv: $(BASE)/spv/fft_register.raw.spv
+$(BASE)/spv/fft_register.spv $(BASE)/spv/welch.spv: $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
 
 $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv

@@ -29,6 +29,24 @@ typedef struct rlxvk_welch_options {
 rlxvk_tensor rlxvk_welch_power(rlxvk_graph *g, rlxvk_tensor spectrum,
                                const rlxvk_welch_options *options);
 
+typedef struct rlxvk_welch_frame_options {
+    int64_t length, hop; /* >= 1 */
+    int64_t n_fft;       /* 0: length; at least that: frames are continued with zeros */
+    bool unfolded;       /* as in rlxvk_welch_options */
+    double scale;        /* 0: 1; that of rlxvk_signal_welch_scale gives densities */
+} rlxvk_welch_frame_options;
+
+/* Welch's average of signals x [.., T], their frames times `window` [length] (or RLXVK_NONE) ->
+ * [.., half(n_fft)]: c scale / F times the sum over F = 1 + (T - length) / hop frames of |X|^2, c
+ * as above; what welch_power makes of stft's spectra, times scale, without those in memory where a
+ * workgroup holds n_fft points (most lengths up to 4096 that have no prime factor above 13; others
+ * are made of both, of up to 2^24 samples). Error, with P such a sum, S that of the spectra's mean
+ * squares and e the relative error of rlxvk_fft: c scale / F (2 e sqrt(P S) + e^2 S + u (8 +
+ * 2 sqrt F) P). F32. E_ATTR: options; E_SHAPE: no frame, a window of another length; E_DTYPE.
+ * Gradients: of both; up to 2^24 samples. */
+rlxvk_tensor rlxvk_welch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                         const rlxvk_welch_frame_options *options);
+
 /* The k bins of most power, averaged over n_segments rows each: spectrum [B n_segments, 2 n_fft]
  * -> [B, 2 k] of pairs (bin, power), the largest first, ties by the lower bin, NaN last; (-1, 0)
  * where there are fewer than k bins. E_SHAPE; E_ATTR: k or n_segments below 1; E_INDEX_RANGE: more

@@ -68,6 +68,14 @@ struct welch_power_args {
     f32 scale, fold;
 };
 
+/* Power of signals of `samples`, whose `frames` frames of `extent` are `hop` apart: `lines` rows of
+ * results, `pieces` a signal, of `pairs` pairs of frames each. `scale` is of |Z|^2 (welch.comp). */
+struct welch_args {
+    u32 lines, pieces, pairs, frames, samples, extent, hop;
+    u32 x_offset, window_offset, y_offset;
+    f32 scale, fold;
+};
+
 /* What log_mel does: the op; its values, and the floor below a largest one known; the sums. */
 #define LOG_MEL_WHOLE 0
 #define LOG_MEL_BANDS 1 /* values without the floor */

@@ -30,6 +30,17 @@ rlxvk_tensor fuzz_call_welch_peaks(fuzz_maker *m)
     return rlxvk_welch_peaks(m->g, x, k, 1 + fuzz_below(m->in, 3));
 }
 
+rlxvk_tensor fuzz_call_welch(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_bool(m->in) ? fuzz_any(m) : f32(m, RLXVK_SHAPE(2, 60));
+    int64_t length = 1 + fuzz_below(m->in, 40), hop = 1 + fuzz_below(m->in, 40);
+    rlxvk_welch_frame_options o = {length, fuzz_bool(m->in) ? hop : fuzz_number(m)};
+    o.n_fft = fuzz_bool(m->in) ? length + fuzz_below(m->in, 30) : 0;
+    o.unfolded = fuzz_bool(m->in);
+    o.scale = fuzz_below(m->in, 3);
+    return rlxvk_welch(m->g, x, fuzz_maybe(m, RLXVK_SHAPE(length)), &o);
+}
+
 typedef struct mel_operands {
     rlxvk_tensor x, filters, dy;
     rlxvk_log_mel_scope scope;

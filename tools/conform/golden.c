@@ -21,7 +21,7 @@ static const struct mapping {
     {"dequant", "dequant_gather"},
     {"pool", "pool_%s"},
     {"cumsum_backward", "cumsum", "within=1e-6"},
-    {"welch_psd", "welch_power", "within=1e-6"},
+    {"welch_psd", "welch", "within=1e-6"},
     {"max_pool2d_backward", "pool_max_backward"},
     {"conv2d_backward_input", "conv_backward_input"},
     {"conv2d_backward_weight", "conv_backward_weight"},

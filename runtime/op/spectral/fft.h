@@ -75,7 +75,7 @@ bool fft_group_choose(const device_profile *p, uint64_t n, uint64_t lines, bool 
 /* False when `length` is not smooth or needs more than three passes. */
 bool fft_split_choose(const device_profile *p, uint64_t length, fft_split *out);
 
-/* How workgroups make transforms of n points in registers (glsl/spectral/fft_register.comp). */
+/* How workgroups make transforms of n points in registers (glsl/spectral/fft_tile.glsl). */
 #define FFT_TILE_STAGES 5
 
 typedef struct fft_tile {
@@ -91,10 +91,31 @@ typedef struct fft_class {
     choice_row row;
     bool along, binary; /* binary: for powers of two only */
     uint32_t longest, least_span, held, threads, least_rows;
+    bool dense; /* no gaps, for the least shared memory */
 } fft_class;
 
+/* A tile that is asked for; span: rows that lie side by side. */
+typedef struct fft_tile_problem {
+    uint64_t n, span;
+    bool along;
+} fft_tile_problem;
+
+/* Of a table of classes (fft_select.c): its fit, and the tile of the one that is chosen; false when
+ * none takes it. The row `forced` (VARIANT_NONE: none) goes before the others, if it can. */
+choice_fit fft_tile_fit(const void *row, const void *problem, const device_profile *profile);
+bool fft_tile_choose(const choice_table *table, const device_profile *p,
+                     const fft_tile_problem *problem, size_t forced, fft_tile *out);
 /* The rest of a tile whose n and along are set (fft_tile.c); false where the class has none. */
 bool fft_tile_shape(const fft_class *c, const device_profile *p, fft_tile *t);
+/* As constants of a kernel, whose names KERNEL begins: 5 bits a stage. */
+uint32_t fft_tile_radices(const fft_tile *t);
+uint32_t fft_tile_gaps(const fft_tile *t);
+#define FFT_TILE_CONSTANTS(KERNEL, t)                                                              \
+    {KERNEL##_N, (t)->n}, {KERNEL##_ROWS, (t)->rows}, {KERNEL##_LANES, (t)->lanes},                \
+        {KERNEL##_RADICES, fft_tile_radices(t)}, {KERNEL##_GAPS, fft_tile_gaps(t)},                \
+    {                                                                                              \
+        KERNEL##_PLACES, (t)->places                                                               \
+    }
 
 /* A transform of `length` points in one, two or three tiles. */
 typedef struct fft_plan {

@@ -104,14 +104,6 @@ static void store_to(pass *s, const fft_end *e, float scale)
                 (scale != 1 ? FFT_SCALE : 0);
 }
 
-static uint32_t pack_radices(const fft_tile *t)
-{
-    uint32_t packed = 0;
-    for (uint32_t i = 0; i < t->stages; i++)
-        packed |= (t->radices[i] - 1u) << 5 * i;
-    return packed;
-}
-
 /* Lines side by side of pass i: the first of three leaves its results side by side. */
 static uint64_t inner_of(const fft_transform *t, uint32_t i)
 {
@@ -134,16 +126,12 @@ static rlxvk_status emit(const fft_transform *t, uint32_t index, pass *s)
     s->in.access = ACCESS_READ;
     s->out.access = ACCESS_WRITE;
     s->arguments.lines = (u32)lines;
-    uint32_t gaps = 0, block = gathers ? (u32)(tile->n * t->inner) : t->plan.block;
-    for (uint32_t i = 0; i + 1 < tile->stages; i++)
-        gaps |= (uint32_t)tile->gaps[i] << 5 * i;
+    uint32_t block = gathers ? (u32)(tile->n * t->inner) : t->plan.block;
     dispatch d = {.kernel = KERNEL_FFT_REGISTER, .variant = tile->name};
     TRY(fft_stage_table(t->l, tile->n, tile->radices, tile->stages, &stages));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes}, {FFT_REGISTER_N, tile->n},
-                  {FFT_REGISTER_ROWS, tile->rows}, {FFT_REGISTER_LANES, tile->lanes},
-                  {FFT_REGISTER_RADICES, pack_radices(tile)}, {FFT_REGISTER_SPAN, (u32)span},
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes},
+                  FFT_TILE_CONSTANTS(FFT_REGISTER, tile), {FFT_REGISTER_SPAN, (u32)span},
                   {FFT_REGISTER_INNER, (u32)inner_of(t, index)}, {FFT_REGISTER_FLAGS, s->flags},
-                  {FFT_REGISTER_GAPS, gaps}, {FFT_REGISTER_PLACES, tile->places},
                   {FFT_REGISTER_BLOCK, block});
     lower_groups(t->l, &d, divide_up(lines, tile->rows));
     operand factors = t->factors.size ? t->factors : stages;

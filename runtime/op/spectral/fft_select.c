@@ -52,12 +52,7 @@ static const fft_class classes[] = {
 };
 /* clang-format on */
 
-typedef struct tile_problem {
-    uint64_t n, span;
-    bool along;
-} tile_problem;
-
-static bool make_tile(const fft_class *c, const tile_problem *problem, const device_profile *p,
+static bool make_tile(const fft_class *c, const fft_tile_problem *problem, const device_profile *p,
                       fft_tile *t)
 {
     *t = (fft_tile){.name = c->row.name, .n = (uint32_t)problem->n, .along = problem->along};
@@ -66,22 +61,26 @@ static bool make_tile(const fft_class *c, const tile_problem *problem, const dev
            problem->span >= c->least_span && fft_tile_shape(c, p, t);
 }
 
-static choice_fit tile_fit(const void *row, const void *problem, const device_profile *profile)
+choice_fit fft_tile_fit(const void *row, const void *problem, const device_profile *profile)
 {
     fft_tile t;
     return (choice_fit){.can = make_tile(row, problem, profile, &t), .suits = true};
 }
 
-const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = tile_fit};
-
-/* False when no class takes it. span: rows that lie side by side. The row `forced` (VARIANT_NONE:
- * none) goes before the others, if it can. */
-static bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span,
-                            size_t forced, fft_tile *out)
+bool fft_tile_choose(const choice_table *table, const device_profile *p,
+                     const fft_tile_problem *problem, size_t forced, fft_tile *out)
 {
-    tile_problem problem = {n, span, along};
-    const fft_class *c = choice_select(&fft_tile_choice, &problem, p, forced);
-    return c && make_tile(c, &problem, p, out);
+    const fft_class *c = choice_select(table, problem, p, forced);
+    return c && make_tile(c, problem, p, out);
+}
+
+const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = fft_tile_fit};
+
+static bool choose_tile(const device_profile *p, uint64_t n, bool along, uint64_t span,
+                        size_t forced, fft_tile *out)
+{
+    fft_tile_problem problem = {n, span, along};
+    return fft_tile_choose(&fft_tile_choice, p, &problem, forced, out);
 }
 
 /* Whether threads that are neighbours touch whole sectors of memory. */
@@ -99,8 +98,8 @@ static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft
     fft_tile tiles[2];
     for (uint64_t n = (uint64_t)sqrt((double)out->length); n > 1; n--) {
         uint64_t other = out->length / n;
-        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, forced, &tiles[0]) ||
-            !fft_tile_choose(p, other, false, n * inner, forced, &tiles[1]))
+        if (out->length % n || !choose_tile(p, n, false, other * inner, forced, &tiles[0]) ||
+            !choose_tile(p, other, false, n * inner, forced, &tiles[1]))
             continue;
         bool full = MIN(tiles[0].rows, tiles[1].rows) >= SCRATCH_BLOCK;
         if (out->count == 0 || full)
@@ -119,7 +118,7 @@ static bool plan_three(const device_profile *p, uint64_t inner, size_t forced, f
     for (uint64_t n = (uint64_t)cbrt((double)out->length) + 1; n > 1; n--) {
         fft_plan rest = {.length = out->length / n, .block = out->block};
         if (out->length % n ||
-            !fft_tile_choose(p, n, false, rest.length * inner, forced, &out->tiles[0]) ||
+            !choose_tile(p, n, false, rest.length * inner, forced, &out->tiles[0]) ||
             !plan_two(p, n * inner, forced, &rest) || !is_full(&rest))
             continue;
         memcpy(out->tiles + 1, rest.tiles, 2 * sizeof *rest.tiles);
@@ -143,7 +142,7 @@ bool fft_plan_choose(const device_profile *p, const fft_problem *problem, size_t
     uint64_t length = problem->length, inner = problem->inner;
     *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
     bool smooth = fft_is_smooth(length, FFT_SMOOTH);
-    bool one = smooth && fft_tile_choose(p, length, inner == 1, inner, forced, &out->tiles[0]);
+    bool one = smooth && choose_tile(p, length, inner == 1, inner, forced, &out->tiles[0]);
     if (!smooth || is_too_short(p, length, forced, out->tiles[0].name))
         return false;
     fft_tile tile = out->tiles[0];

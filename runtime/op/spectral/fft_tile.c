@@ -48,7 +48,7 @@ static bool find_equal_radices(uint32_t n, uint8_t *out, uint32_t *count)
 /* Large radices at both ends, where they face memory. */
 static bool choose_radices(const fft_class *c, fft_tile *t)
 {
-    uint32_t most = c->held;
+    uint32_t most = MIN(c->held, LARGEST_RADIX);
     if (c->binary && !find_equal_radices(t->n, t->radices, &t->stages))
         return false;
     while (!c->binary && !find_radices(t->n, most, FFT_TILE_STAGES, t->radices, &t->stages))
@@ -122,11 +122,11 @@ static uint32_t choose_gaps(fft_tile *t, uint32_t pitch, uint32_t *places)
 }
 
 /* Gaps, and how far apart rows are, which matters where a subgroup has several. */
-static void place_results(fft_tile *t)
+static void place_results(const fft_class *c, fft_tile *t)
 {
     uint32_t places, best = UINT32_MAX, pitch = t->n;
-    if (!t->along || t->lanes >= BANKS) {
-        choose_gaps(t, t->n + t->n / 8, &places);
+    if (c->dense || !t->along || t->lanes >= BANKS) {
+        choose_gaps(t, t->n + (c->dense ? 0 : t->n / 8), &places);
         t->places = t->rows * places;
         return;
     }
@@ -165,10 +165,26 @@ bool fft_tile_shape(const fft_class *c, const device_profile *p, fft_tile *t)
     if (t->along && !p->portable)
         t->rows = fill_subgroups(t->rows, t->lanes);
     for (; t->rows >= c->least_rows; t->rows /= 2) {
-        place_results(t);
+        place_results(c, t);
         if (t->rows * t->lanes <= p->max_workgroup_invocations &&
             t->places * sizeof(float) <= p->shared_memory_bytes)
             return true;
     }
     return false;
+}
+
+uint32_t fft_tile_radices(const fft_tile *t)
+{
+    uint32_t packed = 0;
+    for (uint32_t i = 0; i < t->stages; i++)
+        packed |= (t->radices[i] - 1u) << 5 * i;
+    return packed;
+}
+
+uint32_t fft_tile_gaps(const fft_tile *t)
+{
+    uint32_t packed = 0;
+    for (uint32_t i = 0; i + 1 < t->stages; i++)
+        packed |= (uint32_t)t->gaps[i] << 5 * i;
+    return packed;
 }

@@ -1,239 +1,308 @@
 /*
- * welch_power: the power of spectra of real signals, summed over runs of n_segments rows; and
- * welch_peaks, which is made of it. Many rows are summed in pieces, whose sums a reduction adds.
+ * welch: Welch's average of signals, the mean over frames, which may overlap, of the power of their
+ * spectra. Where a workgroup holds a transform, rows of one sum up frames as they are read
+ * (glsl/spectral/welch.comp), and a reduction adds the rows of a signal; other lengths are made of
+ * stft and welch_power, and so are gradients.
  */
 #include "args/spectral.h"
+#include "constants/spectral.h"
 #include "op/compose/composite.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
+#include "op/spectral/fft.h"
 
+#include <float.h>
 #include <math.h>
+#include <rlxvk_symbols.h>
+#include <string.h>
 
-#define LONGEST_PIECE 64
-#define MOST_BINS     (1 << 24)
+typedef struct welch_attributes {
+    int64_t length, hop, n_fft;
+    float scale;
+    bool unfolded;
+} welch_attributes;
 
-rlxvk_tensor rlxvk_welch_power(rlxvk_graph *g, rlxvk_tensor spectrum,
-                               const rlxvk_welch_options *options)
+/* ---- Tiles ---- */
+
+/* Large radices exchange least, and shared memory is what limits these rows: their points come from
+ * caches, and there is little to wait for. The last fits the baseline, for as long as can be. */
+/* clang-format off */
+static const fft_class classes[] = {
+    /* {name, settings}, along, binary, length up to, span, held, threads, least rows, dense */
+    {{"short",    ON_NATIVE},   true, false,   31, 0,  4,  64, 1, false},
+    {{"middle",   ON_NATIVE},   true, false,  127, 0,  8,  64, 1, false},
+    {{"long",     ON_NATIVE},   true, false, 4096, 0, 16,  64, 1, false},
+    {{"even",     ON_NATIVE},   true, true,  4096, 0,  8,  64, 1, false},
+    {{"portable", ON_PORTABLE}, true, false, 4096, 0,  8,  64, 1, false},
+    {{"dense",    ON_ALL},      true, false, 4096, 0, 32,  64, 1, true},
+};
+/* clang-format on */
+
+const choice_table welch_choice = {CHOICE_ROWS(classes), .fit = fft_tile_fit};
+
+static bool choose_tile(const device_profile *p, int64_t n, size_t forced, fft_tile *out)
 {
-    rlxvk_welch_options a = options ? *options : (rlxvk_welch_options){0};
-    return op_build(g, OP_welch_power, &spectrum, 1, &a);
+    fft_tile_problem problem = {(uint64_t)n, 1, true};
+    return fft_tile_choose(&welch_choice, p, &problem, forced, out);
 }
 
-static int64_t bins_of(const rlxvk_welch_options *a)
+/* Whether every device has a tile. */
+static bool has_tile(int64_t n)
 {
-    return a->n_fft / 2 + 1;
+    static const device_profile baseline = {.max_workgroup_invocations = 128,
+                                            .shared_memory_bytes = 16384};
+    fft_tile tile;
+    return choose_tile(&baseline, n, VARIANT_NONE, &tile);
 }
 
-static rlxvk_status welch_power_infer(const rlxvk_graph *g, node *n, void *attributes)
+/* ---- Building ---- */
+
+/* stft's result has an axis more. */
+static rlxvk_tensor leave_axis(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
 {
-    rlxvk_welch_options *a = attributes;
+    if (shape.rank < RLXVK_MAX_RANK)
+        return x;
+    shape.dims[1] = rlxvk_dim_multiply(g, shape.dims[0], shape.dims[1]);
+    memmove(shape.dims, shape.dims + 1, --shape.rank * sizeof *shape.dims);
+    return rlxvk_reshape(g, x, shape);
+}
+
+static rlxvk_tensor compose(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                            const welch_attributes *a)
+{
+    rlxvk_stft_options frames = {.length = a->length, .hop = a->hop, .n_fft = a->n_fft};
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    if (window.id && rlxvk_tensor_shape(g, window).rank != 1)
+        composite_fail(g, "welch", RLXVK_E_SHAPE, "a window has one axis, as long as a frame");
+    rlxvk_tensor spectra = rlxvk_stft(g, leave_axis(g, x, shape), window, &frames);
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    rlxvk_shape all = rlxvk_tensor_shape(g, spectra);
+    rlxvk_welch_options welch = {all.dims[all.rank - 2], a->n_fft, a->unfolded};
+    rlxvk_tensor power = rlxvk_welch_power(g, spectra, &welch);
+    shape.dims[shape.rank - 1] = a->n_fft / 2 + 1;
+    return rlxvk_mul(g, rlxvk_reshape(g, power, shape), gradient_scalar(g, a->scale));
+}
+
+static bool options_fit(rlxvk_graph *g, const rlxvk_welch_frame_options *f, int64_t n)
+{
+    static const char *const row = "welch";
+    if (!composite_number(g, row, "length", f->length) ||
+        !composite_number(g, row, "hop", f->hop) || !composite_number(g, row, "n_fft", n))
+        return false;
+    if (f->length >= 1 && f->hop >= 1 && f->hop <= INT32_MAX && n >= f->length && n <= INT32_MAX &&
+        fabs(f->scale) <= FLT_MAX)
+        return true;
+    return composite_fail(g, row, RLXVK_E_ATTR,
+                          "length %lld, hop %lld, n_fft %lld, scale %g; takes 1 <= length <= "
+                          "n_fft, a hop of at least 1, and a finite scale",
+                          (long long)f->length, (long long)f->hop, (long long)n, f->scale);
+}
+
+rlxvk_tensor rlxvk_welch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                         const rlxvk_welch_frame_options *options)
+{
+    static const rlxvk_welch_frame_options none = {0};
+    const rlxvk_welch_frame_options *f = options ? options : &none;
+    int64_t n = f->n_fft ? f->n_fft : f->length;
+    if (!composite_begin(g, "welch", &x, 1) || !options_fit(g, f, n))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    float scale = f->scale != 0 ? (float)f->scale : 1;
+    welch_attributes a = {f->length, f->hop, n, scale, f->unfolded};
+    if (has_tile(n))
+        return op_build(g, OP_welch, (rlxvk_tensor[]){x, window}, 2, &a);
+    return composite_end(g, "welch", start, compose(g, x, window, &a));
+}
+
+static rlxvk_status welch_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const welch_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
     char buffer[SHAPE_TEXT];
     rlxvk_status status;
-    TRY(op_require_dtype(g, n, 0, RLXVK_F32, "insert a cast"));
-    if (x->rank == 0)
-        return op_fail(n, RLXVK_E_SHAPE, "a scalar is no spectrum; it has an axis at least");
-    int64_t width = x->dims[x->rank - 1], rows = x->rank > 1 ? x->dims[x->rank - 2] : 1;
-    if (a->n_segments < 0 || a->n_fft < 0)
-        return op_fail(n, RLXVK_E_ATTR, "n_segments is %lld, n_fft %lld; neither is negative",
-                       (long long)a->n_segments, (long long)a->n_fft);
-    a->n_segments = MAX(a->n_segments, 1);
-    a->n_fft = a->n_fft ? a->n_fft : width / 2;
-    if (width < 2 || width % 2 || (width / 2 != a->n_fft && width / 2 != bins_of(a)))
-        return op_fail(n, RLXVK_E_SHAPE,
-                       "last dim of %s; n_fft %lld has %lld numbers, or %lld in its lower half",
-                       shape_text(x, buffer), (long long)a->n_fft, 2 * (long long)a->n_fft,
-                       2 * (long long)bins_of(a));
-    if (rows % a->n_segments)
-        return op_fail(n, RLXVK_E_SHAPE, "%lld rows of %s are no whole number of %lld segments",
-                       (long long)rows, shape_text(x, buffer), (long long)a->n_segments);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        TRY(op_require_dtype(g, n, i, RLXVK_F32, "insert a cast"));
+    if (x->rank == 0 || x->dims[x->rank - 1] < a->length)
+        return op_fail(n, RLXVK_E_SHAPE, "x %s; its last axis has a frame of %lld at least",
+                       shape_text(x, buffer), (long long)a->length);
+    if (n->input_count > 1) {
+        const rlxvk_shape *window = input_shape(g, n, 1);
+        if (window->rank != 1 || window->dims[0] != a->length)
+            return op_fail(n, RLXVK_E_SHAPE, "window %s, frames of %lld; it is as long as a frame",
+                           shape_text(window, buffer), (long long)a->length);
+    }
     n->shape = *x;
-    n->shape.dims[x->rank - 1] = bins_of(a);
-    if (x->rank > 1)
-        n->shape.dims[x->rank - 2] = rows / a->n_segments;
+    n->shape.dims[x->rank - 1] = a->n_fft / 2 + 1;
     n->dtype = RLXVK_F32;
 error:
     return status;
 }
 
-/* The bin beside 0 that counts once: above all where there is none. */
-static uint64_t single_bin(const rlxvk_welch_options *a)
+typedef struct welch_sizes {
+    uint64_t signals, samples, frames, bins;
+} welch_sizes;
+
+static welch_sizes sizes_of(const welch_attributes *a, const rlxvk_shape *x)
 {
-    return a->n_fft % 2 ? UINT32_MAX : (uint64_t)a->n_fft / 2;
+    uint64_t samples = (uint64_t)x->dims[x->rank - 1], length = (uint64_t)a->length;
+    return (welch_sizes){shape_product(x, 0, x->rank - 1), samples,
+                         1 + (samples - length) / (uint64_t)a->hop, (uint64_t)a->n_fft / 2 + 1};
 }
 
-static rlxvk_status welch_power_lower(lowering *l, uint32_t id)
+/* ---- Lower ---- */
+
+#define THREADS_A_UNIT 1024 /* that keep a compute unit busy */
+#define FEW_PAIRS      64
+#define MOST_PAIRS     16384
+
+/* Pairs of frames that a row sums up. Sums of the same number again and again are off by up to a
+ * quarter of as many ulps, which is to be less than what sqrt(frames) allow. */
+static uint64_t pairs_of_row(const device_profile *p, const fft_tile *t, const welch_sizes *s)
 {
-    const node *n = graph_node(l->graph, id);
-    const rlxvk_welch_options *a = n->attributes;
-    const rlxvk_shape *in = input_shape(l->graph, n, 0);
-    operand x = lower_input(l, id, 0), y = lower_write(l, id), parts = y;
-    uint64_t bins = (uint64_t)bins_of(a), segments = (uint64_t)a->n_segments;
-    uint64_t rows = shape_numel(&n->shape) / bins;
-    uint64_t pieces = divide_up(segments, LONGEST_PIECE);
+    uint64_t threads = profile_is_software(p) ? t->rows * t->lanes : THREADS_A_UNIT;
+    uint64_t rows = divide_up(threads * p->compute_units, t->lanes);
+    uint64_t most = (uint64_t)(4 * sqrt((double)s->frames));
+    uint64_t each = s->signals * divide_up(s->frames, 2) / MAX(rows, 1);
+    return MIN(MAX(each, 1), MIN(MAX(most, FEW_PAIRS), MOST_PAIRS));
+}
+
+static rlxvk_status emit_rows(lowering *l, uint32_t id, const fft_tile *tile,
+                              const struct welch_args *args, operand y)
+{
+    const welch_attributes *a = graph_node(l->graph, id)->attributes;
+    bool windowed = graph_node(l->graph, id)->input_count > 1;
+    operand x = lower_input(l, id, 0), stages;
+    operand window = windowed ? lower_input(l, id, 1) : x;
+    dispatch d = {.kernel = KERNEL_WELCH, .variant = tile->name};
     rlxvk_status status;
-    if (pieces > 1)
-        TRY(lower_temporary(l, 4 * rows * pieces * bins, &parts));
-    struct welch_power_args args = {.outputs = (u32)(rows * pieces * bins),
-                                    .bins = (u32)bins,
-                                    .width = (u32)(in->dims[in->rank - 1] / 2),
-                                    .single = (u32)single_bin(a),
-                                    .segments = (u32)segments,
-                                    .pieces = (u32)pieces,
-                                    .piece = LONGEST_PIECE,
-                                    .x_offset = x.offset,
-                                    .y_offset = parts.offset,
-                                    .scale = 1 / (float)segments,
-                                    .fold = a->unfolded ? 1 : 2};
-    dispatch d = {.kernel = KERNEL_WELCH_POWER};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(args.outputs, l->profile->workgroup_size));
-    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts}, 2));
-    if (pieces > 1) {
-        parts.access = ACCESS_READ;
-        TRY(reduce_rows(l, (axis_view){rows, pieces, bins}, REDUCE_SUM, 0, parts, y));
-    }
+    struct welch_args all = *args;
+    all.x_offset = x.offset;
+    all.window_offset = window.offset;
+    all.y_offset = y.offset;
+    TRY(fft_stage_table(l, tile->n, tile->radices, tile->stages, &stages));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes}, FFT_TILE_CONSTANTS(WELCH, tile),
+                  {WELCH_WINDOWED, windowed}, {WELCH_PADDED, a->length < a->n_fft});
+    lower_groups(l, &d, divide_up(args->lines, tile->rows));
+    TRY(lower_emit(l, &d, &all, sizeof all, (operand[]){x, window, stages, y}, 4));
 error:
     return status;
 }
 
-static rlxvk_status welch_power_host(const host_call *c)
+static rlxvk_status welch_lower(lowering *l, uint32_t id)
 {
-    const rlxvk_welch_options *a = c->node->attributes;
-    const rlxvk_shape *in = &c->inputs[0].node->shape;
-    uint64_t width = (uint64_t)in->dims[in->rank - 1] / 2, bins = (uint64_t)bins_of(a);
-    uint64_t numel = shape_numel(&c->node->shape), segments = (uint64_t)a->n_segments;
-    for (uint64_t i = 0; i < numel; i++) {
-        const float *x = c->inputs[0].words + i / bins * segments * 2 * width + i % bins;
-        double sum = 0, fold = a->unfolded || i % bins == 0 || i % bins == single_bin(a) ? 1 : 2;
-        for (uint64_t s = 0; s < segments; s++, x += 2 * width)
-            sum += (double)x[0] * x[0] + (double)x[width] * x[width];
-        c->out[i] = fold * sum / (double)segments;
+    const node *n = graph_node(l->graph, id);
+    const welch_attributes *a = n->attributes;
+    welch_sizes s = sizes_of(a, input_shape(l->graph, n, 0));
+    operand y = lower_write(l, id), sums = y;
+    fft_tile tile;
+    rlxvk_status status;
+    if (!choose_tile(l->profile, a->n_fft, variant_choose(l, CHOICE_welch, NULL, NULL), &tile))
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "%lld points do not fit a workgroup",
+                       (long long)a->n_fft);
+    uint64_t pairs = pairs_of_row(l->profile, &tile, &s);
+    uint64_t pieces = divide_up(s.frames, 2 * pairs);
+    if (pieces > 1)
+        TRY(lower_temporary(l, 4 * s.signals * pieces * s.bins, &sums));
+    struct welch_args args = {.lines = (u32)(s.signals * pieces),
+                              .pieces = (u32)pieces,
+                              .pairs = (u32)pairs,
+                              .frames = (u32)s.frames,
+                              .samples = (u32)s.samples,
+                              .extent = (u32)a->length,
+                              .hop = (u32)a->hop,
+                              .scale = (float)(a->scale / (2 * (double)s.frames)),
+                              .fold = a->unfolded ? 1 : 2};
+    TRY(emit_rows(l, id, &tile, &args, sums));
+    if (pieces > 1)
+        TRY(reduce_rows(l, (axis_view){s.signals, pieces, s.bins}, REDUCE_SUM, 0, sums, y));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+/* Of one signal: the sums over its frames of the power of each bin, and of the mean of all n. */
+static rlxvk_status sum_frames(const host_call *c, const welch_sizes *s, uint64_t signal,
+                               complex_value *row, double *out_mean)
+{
+    const welch_attributes *a = c->node->attributes;
+    const float *window = c->node->input_count > 1 ? c->inputs[1].words : NULL;
+    uint64_t length = (uint64_t)a->length, n = (uint64_t)a->n_fft;
+    rlxvk_status status = RLXVK_OK;
+    *out_mean = 0;
+    for (uint64_t f = 0; f < s->frames && status == RLXVK_OK; f++) {
+        const float *x = c->inputs[0].words + signal * s->samples + f * (uint64_t)a->hop;
+        for (uint64_t i = 0; i < n; i++)
+            row[i] = (complex_value){i < length ? x[i] * (window ? (double)window[i] : 1) : 0, 0};
+        status = fft_exact(row, n);
+        for (uint64_t k = 0; k < n; k++) {
+            double power = row[k].re * row[k].re + row[k].im * row[k].im;
+            *out_mean += power / (double)n;
+            if (k < s->bins)
+                c->out[signal * s->bins + k] += power;
+        }
+    }
+    return status;
+}
+
+/* A spectrum is off by its root mean square times what a transform is allowed, and its power by
+ * 2 |X| times that: over all frames at most the product of both roots (Cauchy and Schwarz). */
+static double error_of(const welch_attributes *a, uint64_t frames, double power, double mean)
+{
+    const double u = 0x1p-24, each = fft_relative_bound((uint64_t)a->n_fft) + 2 * u;
+    double spectra = 2 * each * sqrt(power * mean) + each * each * mean;
+    return spectra + u * (8 + 2 * sqrt((double)frames)) * power;
+}
+
+static void finish(const host_call *c, const welch_sizes *s, uint64_t signal, double mean)
+{
+    const welch_attributes *a = c->node->attributes;
+    double *out = c->out + signal * s->bins, once = a->scale / (double)s->frames;
+    for (uint64_t k = 0; k < s->bins; k++) {
+        bool alone = k == 0 || 2 * k == (uint64_t)a->n_fft;
+        double factor = a->unfolded || alone ? once : 2 * once;
+        double bound = fabs(factor) * error_of(a, s->frames, out[k], mean);
         if (c->bound) /* and squares that kernels may take for 0 */
-            c->bound[i] = 0x1p-24 * (6 + 2 * sqrt((double)segments)) * c->out[i] + 0x1p-123;
+            c->bound[signal * s->bins + k] = isfinite(bound) ? bound + 0x1p-123 : 0;
+        out[k] *= factor;
     }
-    return RLXVK_OK;
 }
 
-/* 2 fold re / n_segments, and im. */
-static rlxvk_status welch_power_vjp(gradient_call *c)
+static rlxvk_status welch_host(const host_call *c)
 {
-    const rlxvk_welch_options *a = c->n.attributes;
-    rlxvk_graph *g = c->graph;
-    rlxvk_shape in = gradient_shape(c, 0);
-    int64_t bins = bins_of(a), width = in.dims[in.rank - 1] / 2;
-    int64_t rows = (int64_t)(shape_numel(&c->n.shape) / (uint64_t)bins);
-    rlxvk_shape all = RLXVK_SHAPE(rows, a->n_segments, bins);
-    double once = 2 / (double)a->n_segments;
-    rlxvk_tensor x =
-        rlxvk_reshape(g, gradient_operand(c, 0), RLXVK_SHAPE(rows, a->n_segments, 2 * width));
-    rlxvk_tensor dy = rlxvk_reshape(g, c->dy, RLXVK_SHAPE(rows, 1, bins));
-    if (!a->unfolded) {
-        int64_t folded = (a->n_fft % 2 ? bins : bins - 1) - 1;
-        rlxvk_tensor parts[3] = {rlxvk_narrow(g, dy, 2, 0, 1)};
-        size_t count = 1;
-        if (folded > 0)
-            parts[count++] = rlxvk_mul(g, rlxvk_narrow(g, dy, 2, 1, folded), gradient_scalar(g, 2));
-        if (folded + 1 < bins)
-            parts[count++] = rlxvk_narrow(g, dy, 2, folded + 1, 1);
-        dy = rlxvk_concat(g, parts, count, 2);
+    const welch_attributes *a = c->node->attributes;
+    welch_sizes s = sizes_of(a, &c->inputs[0].node->shape);
+    complex_value *row = memory_allocate((uint64_t)a->n_fft * sizeof *row);
+    rlxvk_status status = row ? RLXVK_OK : status_fail_memory("spectrum");
+    for (uint64_t signal = 0; signal < s.signals && status == RLXVK_OK; signal++) {
+        double mean;
+        status = sum_frames(c, &s, signal, row, &mean);
+        finish(c, &s, signal, mean);
     }
-    dy = rlxvk_expand(g, rlxvk_mul(g, dy, gradient_scalar(g, once)), all);
-    rlxvk_tensor parts[4];
-    size_t count = 0;
-    for (int64_t half = 0; half < 2; half++) {
-        parts[count++] = rlxvk_mul(g, dy, rlxvk_narrow(g, x, 2, half * width, bins));
-        if (width > bins)
-            parts[count++] =
-                gradient_filled(g, 0, RLXVK_F32, RLXVK_SHAPE(rows, a->n_segments, width - bins));
-    }
-    gradient_give(c, 0, rlxvk_reshape(g, rlxvk_concat(g, parts, count, 2), in));
-    return RLXVK_OK;
+    memory_free(row);
+    return status;
 }
 
-static void welch_power_describe(const node *n, text *out)
+static rlxvk_tensor welch_expand(rlxvk_graph *g, const node *n)
 {
-    const rlxvk_welch_options *a = n->attributes;
-    text_append(out, " n_segments=%lld n_fft=%lld unfolded=%d", (long long)a->n_segments,
-                (long long)a->n_fft, a->unfolded);
+    rlxvk_tensor window = n->input_count > 1 ? tensor_of(g, n->inputs[1]) : RLXVK_NONE;
+    return compose(g, tensor_of(g, n->inputs[0]), window, n->attributes);
 }
 
-const op_family welch_power_family = {.name = "welch_power",
-                                      .attribute_size = sizeof(rlxvk_welch_options),
-                                      .foldable = true,
-                                      .infer = welch_power_infer,
-                                      .lower = welch_power_lower,
-                                      .host = welch_power_host,
-                                      .vjp = welch_power_vjp,
-                                      .describe = welch_power_describe};
-
-/* ---- Peaks ---- */
-
-static bool peaks_checked(rlxvk_graph *g, rlxvk_tensor spectrum, int64_t k, int64_t n_segments)
+static void welch_describe(const node *n, text *out)
 {
-    char buffer[SHAPE_TEXT];
-    if (!composite_begin(g, "welch_peaks", &spectrum, 1))
-        return false;
-    rlxvk_shape s = rlxvk_tensor_shape(g, spectrum);
-    if (!composite_number(g, "welch_peaks", "k", k) ||
-        !composite_number(g, "welch_peaks", "n_segments", n_segments))
-        return false;
-    if (s.rank != 2)
-        return composite_fail(g, "welch_peaks", RLXVK_E_SHAPE,
-                              "spectrum %s; it is [batch * n_segments, 2 n_fft]",
-                              shape_text(&s, buffer));
-    if (!composite_number(g, "welch_peaks", "the first dim", s.dims[0]) ||
-        !composite_number(g, "welch_peaks", "the last dim", s.dims[1]))
-        return false;
-    if (k < 1 || n_segments < 1)
-        return composite_fail(g, "welch_peaks", RLXVK_E_ATTR,
-                              "k is %lld, n_segments %lld; both are at least 1", (long long)k,
-                              (long long)n_segments);
-    if (k > INT32_MAX / 2)
-        return composite_fail(g, "welch_peaks", RLXVK_E_TOO_LARGE,
-                              "k is %lld; pairs are below 2^30", (long long)k);
-    if (s.dims[1] / 4 + 1 > MOST_BINS)
-        return composite_fail(g, "welch_peaks", RLXVK_E_INDEX_RANGE,
-                              "%lld bins; indices end at 2^24", (long long)(s.dims[1] / 4 + 1));
-    return true;
+    const welch_attributes *a = n->attributes;
+    text_append(out, " length=%lld hop=%lld n_fft=%lld scale=%g unfolded=%d", (long long)a->length,
+                (long long)a->hop, (long long)a->n_fft, a->scale, a->unfolded);
 }
 
-rlxvk_tensor rlxvk_welch_peaks(rlxvk_graph *g, rlxvk_tensor spectrum, int64_t k, int64_t n_segments)
-{
-    static const float lowest = -1, missing[] = {-1, 0};
-    if (!peaks_checked(g, spectrum, k, n_segments))
-        return RLXVK_NONE;
-    size_t start = g->nodes.count;
-    rlxvk_tensor power =
-        rlxvk_welch_power(g, spectrum, &(rlxvk_welch_options){.n_segments = n_segments});
-    if (g->status != RLXVK_OK)
-        return composite_end(g, "welch_peaks", start, RLXVK_NONE);
-    rlxvk_shape s = rlxvk_tensor_shape(g, power);
-    int64_t found = MIN(k, s.dims[1]);
-    rlxvk_tensor none = rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &lowest, sizeof lowest);
-    rlxvk_tensor order = rlxvk_where(g, rlxvk_eq(g, power, power), power, none);
-    rlxvk_tensor bins = rlxvk_topk(g, order, found);
-    rlxvk_tensor parts[] = {rlxvk_cast(g, bins, RLXVK_F32),
-                            rlxvk_take_along_axis(g, power, bins, 1)};
-    for (size_t i = 0; i < 2; i++)
-        parts[i] = rlxvk_reshape(g, parts[i], RLXVK_SHAPE(s.dims[0], found, 1));
-    rlxvk_tensor pairs[] = {rlxvk_concat(g, parts, 2, 2), RLXVK_NONE};
-    if (found < k) {
-        pairs[1] = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(2), missing, sizeof missing);
-        pairs[1] = rlxvk_expand(g, pairs[1], RLXVK_SHAPE(s.dims[0], k - found, 2));
-        pairs[0] = rlxvk_concat(g, pairs, 2, 1);
-    }
-    return composite_end(g, "welch_peaks", start,
-                         rlxvk_reshape(g, pairs[0], RLXVK_SHAPE(s.dims[0], 2 * k)));
-}
-
-double rlxvk_signal_welch_scale(const float *window, size_t n, double rate, bool density)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; window && i < n; i++) {
-        sum += window[i];
-        squares += (double)window[i] * window[i];
-    }
-    return 1 / (density ? rate * squares : sum * sum);
-}
+const op_family welch_family = {.name = "welch",
+                                .attribute_size = sizeof(welch_attributes),
+                                .foldable = true,
+                                .infer = welch_infer,
+                                .lower = welch_lower,
+                                .host = welch_host,
+                                .expand = welch_expand,
+                                .describe = welch_describe};

@@ -173,6 +173,10 @@ static void build_spectra(rlxvk_graph *g, int64_t b, int64_t s)
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(b, s, 16)), im;
     out(g, rlxvk_rfft(g, x, 0, RLXVK_FFT_INVERSE, &im));
     out(g, rlxvk_stft(g, x, RLXVK_NONE, &(rlxvk_stft_options){.length = 8, .hop = 4}));
+    out(g, rlxvk_welch(g, x, RLXVK_NONE, &(rlxvk_welch_frame_options){.length = 8, .hop = 4}));
+    out(g, rlxvk_welch(g, x, RLXVK_NONE, &(rlxvk_welch_frame_options){.length = 16, .hop = 1, 17}));
+    out(g, rlxvk_welch(g, input(g, "signal", RLXVK_SHAPE(b, s)), RLXVK_NONE,
+                       &(rlxvk_welch_frame_options){.length = 2, .hop = 1}));
     out(g, rlxvk_fft_conv1d(g, x, x));
     out(g, rlxvk_pad_last(g, x, 20));
     out(g, rlxvk_fft_axis(g, rlxvk_cast(g, x, RLXVK_C64), 1, false, RLXVK_FFT_NONE));

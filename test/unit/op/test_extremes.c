@@ -436,6 +436,10 @@ static void call_spectra(const choice *c)
     CALL(rlxvk_stft(g, a, b, OPTIONS(stft_options, v, 1)));
     CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, 1, v)));
     CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, 1, v, .two_sided = true)));
+    CALL(rlxvk_welch(g, a, NONE, OPTIONS(welch_frame_options, 2, v)));
+    CALL(rlxvk_welch(g, a, b, OPTIONS(welch_frame_options, v, 1)));
+    CALL(rlxvk_welch(g, a, NONE, OPTIONS(welch_frame_options, 2, 1, v)));
+    CALL(rlxvk_welch(g, q, NONE, OPTIONS(welch_frame_options, 2, 1, v)));
     CALL(rlxvk_psd(g, a, b, v));
     if (c->v >= LONG_DIM || c->v <= 256) { /* constants as long as that */
         CALL(rlxvk_signal_fftfreq(g, v));

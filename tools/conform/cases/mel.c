@@ -1,10 +1,9 @@
 /*
  * Cases of averaged power and mel spectra. welch_power: segments, n_fft, unfolded; welch_peaks: k,
  * segments; shift=1 drops the first row of x by a view; log_mel and what comes with it: scope, a
- * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. welch_power of a signal:
- * nperseg, overlap, fs, scaling (golden vectors). log_mel: hop, of a signal. upfirdn, resample: up,
- * down; in=x[;taps]. mfcc: count, lifter; in=x. overlap_add, istft: length, hop, n_fft, center,
- * samples, window, the name of one.
+ * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. log_mel: hop, of a
+ * signal. upfirdn, resample: up, down; in=x[;taps]. mfcc: count, lifter; in=x. overlap_add, istft:
+ * length, hop, n_fft, center, samples, window, the name of one.
  */
 #include "conform/cases/cases.h"
 
@@ -14,26 +13,6 @@ static const char *const rows[] = {"welch_power",      "welch_peaks", "log_mel",
                                    "log_mel_backward", "overlap_add", "istft",   "upfirdn",
                                    "resample",         "mfcc",        NULL};
 #define FIRST_OF_SIGNALS 5
-
-static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
-{
-    float window[4096];
-    int64_t n = case_integer(s, "nperseg", 256);
-    rlxvk_stft_options options = {.length = n, .hop = n - case_integer(s, "overlap", n / 2)};
-    rlxvk_tensor hann = rlxvk_signal_hann(g, n, true);
-    rlxvk_tensor spectra = rlxvk_stft(g, x, hann, &options);
-    rlxvk_shape shape = rlxvk_tensor_shape(g, spectra);
-    for (int64_t i = 0; i < n && n <= (int64_t)COUNT(window); i++)
-        window[i] = (float)(0.5 - 0.5 * __builtin_cos(6.283185307179586 * (double)i / (double)n));
-    bool density = strcmp(case_word(s, "scaling", "density"), "density") == 0;
-    float scale =
-        (float)rlxvk_signal_welch_scale(window, (size_t)n, case_real(s, "fs", 1), density);
-    rlxvk_welch_options welch = {.n_segments = shape.dims[shape.rank - 2], .n_fft = n};
-    rlxvk_tensor power = rlxvk_welch_power(g, spectra, &welch);
-    rlxvk_tensor factor = rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &scale, sizeof scale);
-    shape.dims[--shape.rank - 1] = n / 2 + 1;
-    return rlxvk_mul(g, rlxvk_reshape(g, power, shape), factor);
-}
 
 /* Of a signal under a Hann window. */
 static rlxvk_tensor spectra_of(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
@@ -92,8 +71,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
             return build_signal(g, s, inputs);
     if (case_integer(s, "hop", 0))
         x = spectra_of(g, s, x);
-    if (case_integer(s, "nperseg", 0))
-        return build_psd(g, s, x);
     if (strcmp(s->row, "welch_power") == 0)
         return rlxvk_welch_power(g, x, s->pair_count ? &o : NULL);
     if (strcmp(s->row, "welch_peaks") == 0)
