@@ -97,7 +97,8 @@ vec2 norm_of(vec2 square)
 {
     if (is_nan(square.x) || is_inf(square.x))
         return vec2(sqrt(square.x), 0.0);
-    return square.x <= KNN_LEAST_NORM * KNN_LEAST_NORM ? vec2(KNN_LEAST_NORM, 0.0) : pair_root(square);
+    bool least = square.x <= KNN_LEAST_NORM * KNN_LEAST_NORM;
+    return least ? vec2(KNN_LEAST_NORM, 0.0) : pair_root(square);
 }
 
 /* What the order goes by: the squared distance, or the negative cosine or product. */
@@ -207,7 +208,8 @@ bool is_certain(uint at)
     float farthest = value_of(listed(args.k - 1u).x);
     if (lists[end] != 0u || is_nan(farthest) || is_inf(farthest))
         return false;
-    float error = error_of_rough(uintBitsToFloat(lists[end + 2u]), uintBitsToFloat(lists[end + 1u]));
+    float query_square = uintBitsToFloat(lists[end + 2u]);
+    float error = error_of_rough(query_square, uintBitsToFloat(lists[end + 1u]));
     /* a list that is not full has all points */
     return last == 0xffffffffu || farthest + 1e-6 * abs(farthest) < value_of(last) - error;
 }

@@ -1,8 +1,8 @@
 #version 450
 /*
  * Of each query, a workgroup each, the `kept` points of the smallest rough distance, which f32
- * products with all points give: candidates for knn.comp, which puts them in exact order. A chunk of
- * the points at a time; the row's list goes on from one to the next.
+ * products with all points give: candidates for knn.comp, which puts them in exact order. A chunk
+ * of the points at a time; the row's list goes on from one to the next.
  *
  * What is below `limit`, the last of the best `kept` so far, is collected. Where that is much, a
  * bound is found first: `kept` threads have something that does not exceed the kept-th smallest of
