@@ -4,13 +4,14 @@
 
 #include "args/types.h"
 
-/* `count` strips of four columns by RESIZE_ROWS rows: `strips` down a layer, `quads` across it.
- * from, to: sizes of x and y, three axes (missing ones in front are 1). Of each axis the table has,
- * from `first` on, the first cell that makes cell o of y, and from `weights` on that cell's weight
- * and those of the next, taps of them, `pitch` words apart. */
+/* `count` blocks of neighbouring columns and rows: `blocks` across a layer, `strips` down. from, to:
+ * sizes of x and y, three axes (missing ones in front are 1). Of each axis the table has, from
+ * `first` on, the first cell that makes cell o of y, or any of its block, and from `weights` on
+ * that cell's weight and those of the next, taps of them, `pitch` words apart. divide: for divide()
+ * by blocks, strips and to[0]. */
 struct resize_args {
-    u32 count, quads, strips, x_offset, y_offset;
-    u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3];
+    u32 count, blocks, strips, x_offset, y_offset;
+    u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3], divide[3];
 };
 
 /* Of a grid's points. MODE is one of the first three; AXES is 2 or 3, and bicubic has 2. */
