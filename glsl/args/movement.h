@@ -89,6 +89,11 @@ struct radix_scan_args {
     u32 segments, blocks;
 };
 
+/* `count` sorted keys, `extent` a row. */
+struct radix_starts_args {
+    u32 keys, row_keys, extent, count;
+};
+
 #define TOPK_POOL         2048 /* shared words: histograms, then chosen keys and their indices */
 #define TOPK_MOST         (TOPK_POOL / 2)
 #define TOPK_FIRST_STAGE  0 /* elements of a chunk -> indices of its k largest, in no order */
@@ -114,10 +119,6 @@ struct topk_take_args {
 struct scatter_add_direct_args {
     u32 outer, rows, columns, updates, tiles, tile_columns;
     u32 updates_offset, index_offset, y_offset;
-};
-
-struct scatter_add_starts_args {
-    u32 rows, updates;
 };
 
 /* The run of row r starts at starts[r]. */

@@ -2,11 +2,18 @@
  * Points of grids: where they lie on an image, and the cells around them with their weights. What
  * includes this declares the specialization constants MODE and AXES.
  */
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/divide.glsl"
 #include "args/image.h"
 
 const uint TAPS = MODE == GRID_BILINEAR ? 2u : MODE == GRID_NEAREST ? 1u : 4u;
 const uint LAYERS = AXES == 3u ? TAPS : 1u; /* of taps, along the third axis */
 const uint POINT_TAPS = TAPS * TAPS * LAYERS;
+
+#define EACH_TAP(s, r, c)                                                                          \
+    [[unroll]] for (uint s = 0u; s < LAYERS; s++)                                                  \
+        [[unroll]] for (uint r = 0u; r < TAPS; r++)                                                \
+            [[unroll]] for (uint c = 0u; c < TAPS; c++)
 
 /* Positions, which are counted in cells, stay within 2^22 of 0, where halves are exact; NaN is far
  * in front. */
@@ -103,6 +110,20 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
     return a;
 }
 
+/* The q-th in the order of strips of rows of `columns`: the order by rows is it itself. */
+uint grid_in_strips(uint q, uint columns, uint strip, uint multiplier)
+{
+    if (columns <= GRID_STRIP)
+        return q;
+    uint before = divide(q, strip, multiplier), rest = q - before * strip;
+    uint left = before * GRID_STRIP, wide = min(columns - left, GRID_STRIP), row;
+    if (wide == GRID_STRIP)
+        row = rest / GRID_STRIP;
+    else
+        row = rest / wide;
+    return row * columns + left + rest - row * wide;
+}
+
 /* A point's cells along the axes, slowest last; without a third, one layer that weighs 1. */
 struct grid_point {
     grid_axis across, down, deep;
@@ -118,4 +139,10 @@ grid_point grid_point_at(uint flags, vec3 c, uint size[3])
     else
         p.deep = grid_axis(uvec4(0u), vec4(1.0), vec4(0.0));
     return p;
+}
+
+/* What of v counts at weight w: what has weight 0 is not there, be it NaN. */
+float grid_term(float w, float v)
+{
+    return w * (w != 0.0 ? v : 0.0);
 }

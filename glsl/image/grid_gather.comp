@@ -1,38 +1,64 @@
 #version 450
-/* dx of a cell in four channels: the sum of what the points took from it, in their order. The taps
- * of cell r are those at positions[starts[r]] to before those of the next. */
+/* dx of a cell in CHANNELS channels: the sum of what the points of its list took from it, in their
+ * order. Neighbours are along the cells. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
-#include "args/image.h"
+
+layout(constant_id = 1) const uint MODE = 0u;
+layout(constant_id = 2) const uint AXES = 2u;
+layout(constant_id = 3) const uint CHANNELS = 1u;
+
+#include "image/grid.glsl"
 
 layout(push_constant) uniform block { grid_gather_args args; };
-layout(set = 0, binding = 0) restrict readonly buffer order { uint positions[]; };
-layout(set = 0, binding = 1) restrict readonly buffer bounds { uint starts[]; };
+layout(set = 0, binding = 0) restrict readonly buffer bounds { uint starts[]; };
+layout(set = 0, binding = 1) restrict readonly buffer lists { uint readers[]; };
 layout(set = 0, binding = 2) restrict readonly buffer weighing { float weights[]; };
 layout(set = 0, binding = 3) restrict readonly buffer arrived { float dy[]; };
 layout(set = 0, binding = 4) restrict writeonly buffer target { float dx[]; };
 
+#include "image/grid_lists.glsl"
+
 /* Loops of more than 65,535 rounds end early on old drivers. */
 #define ROUNDS 4096u
+
+float sums[CHANNELS];
+uint planes[CHANNELS]; /* where those of dy begin */
+
+/* Adds elements first to before end of the lists. */
+void add_list(uint first, uint end)
+{
+    for (uint begin = first; begin < end; begin += ROUNDS)
+        for (uint k = begin; k < min(begin + ROUNDS, end); k++) {
+            uint point = readers[k];
+            float w = weights[k];
+            if (w == 0.0)
+                continue;
+            [[unroll]] for (uint c = 0u; c < CHANNELS; c++)
+                sums[c] += w * dy[planes[c] + point];
+        }
+}
 
 void main()
 {
     uint i = global_index();
     if (i >= args.count)
         return;
-    uint rest = i / args.cells, cell = i - rest * args.cells;
-    uint image = rest / args.blocks, channel = 4u * (rest - image * args.blocks);
-    uint plane = image * args.channels + channel, row = image * args.cells + cell;
-    uint first = starts[row], end = starts[row + 1u];
-    uvec4 next = min(uvec4(0u, 1u, 2u, 3u), uvec4(args.channels - 1u - channel)) * args.points;
-    vec4 sum = vec4(0.0);
-    for (uint begin = first; begin < end; begin += ROUNDS)
-        for (uint k = begin; k < min(begin + ROUNDS, end); k++) {
-            uint tap = positions[k], point = tap / args.taps - image * args.points;
-            uvec4 at = args.dy_offset + plane * args.points + point + next;
-            sum += weights[tap] * vec4(dy[at.x], dy[at.y], dy[at.z], dy[at.w]);
-        }
-    for (uint c = 0u; c < 4u; c++)
+    uint rest = divide(i, args.cells, args.divide[0]);
+    uint image = divide(rest, args.blocks, args.divide[1]);
+    uint channel = (rest - image * args.blocks) * CHANNELS, plane = image * args.channels + channel;
+    uint cell = grid_in_strips(i - rest * args.cells, args.size[0], args.strip, args.divide[2]);
+    ivec3 at = cell_at(cell, args.size);
+    uvec2 list = uvec2(0u);
+    [[unroll]] for (uint k = 0u; k < POINT_TAPS; k++)
+        list += first_cell_list(image, at - tap_at(k), args.size);
+    [[unroll]] for (uint c = 0u; c < CHANNELS; c++) {
+        uint last = min(c, args.channels - 1u - channel);
+        planes[c] = args.dy_offset + (plane + last) * args.points;
+        sums[c] = 0.0;
+    }
+    add_list(list.x, list.y);
+    [[unroll]] for (uint c = 0u; c < CHANNELS; c++)
         if (channel + c < args.channels)
-            dx[args.dx_offset + (plane + c) * args.cells + cell] = sum[c];
+            dx[args.dx_offset + (plane + c) * args.cells + cell] = sums[c];
 }

@@ -251,23 +251,16 @@ static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
 {
     uint64_t keys = w->nd ? w->args.updates : w->updates, rows = w->nd ? w->args.rows : w->numel;
     uint32_t size = l->profile->workgroup_size;
-    dispatch key = {.kernel = KERNEL_SCATTER_KEYS}, walk = {.kernel = KERNEL_SCATTER_WALK},
-             start = {.kernel = KERNEL_SCATTER_ADD_STARTS};
-    struct scatter_add_starts_args bounds = {(u32)rows, (u32)keys};
-    radix_sort sort = {.rows = 1, .extent = keys, .bits = 1};
+    dispatch key = {.kernel = KERNEL_SCATTER_KEYS}, walk = {.kernel = KERNEL_SCATTER_WALK};
+    radix_sort sort = {.rows = 1, .extent = keys, .bits = radix_sort_bits(rows)};
     scatter_work last = *w;
     operand starts;
     rlxvk_status status;
-    while (rows >> sort.bits)
-        sort.bits++;
     TRY(lower_temporary(l, 4 * keys, &sort.keys));
     SET_CONSTANTS(&key, {LOCAL_SIZE, size}, {SCATTER_KEYS_ELEMENTS, !w->nd});
     TRY(emit(l, &key, w, keys, groups_for(keys, size), (operand[]){w->index, sort.keys}, 2));
     TRY(radix_sort_lower(l, &sort));
-    TRY(lower_temporary(l, 4 * (rows + 1), &starts));
-    SET_CONSTANTS(&start, {LOCAL_SIZE, size});
-    lower_groups(l, &start, groups_for(rows + 1, size));
-    TRY(lower_emit(l, &start, &bounds, sizeof bounds, (operand[]){sort.keys, starts}, 2));
+    TRY(radix_sort_find_starts(l, &sort, rows, rows + 1, &starts));
     last.args.inner = w->nd ? w->args.inner : 1;
     bool quads = (last.args.inner | w->x.offset | w->source.offset | w->y.offset) % 4 == 0;
     uint32_t width = quads ? 4 : 1;
@@ -278,7 +271,7 @@ static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
     SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode},
                   {SCATTER_WALK_QUADS, quads});
     TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size),
-             (operand[]){w->x, w->index, w->source, sort.values, reading(starts), w->y}, 6));
+             (operand[]){w->x, w->index, w->source, sort.values, starts, w->y}, 6));
 error:
     return status;
 }

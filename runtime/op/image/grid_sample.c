@@ -1,21 +1,17 @@
 /*
  * grid_sample: y[n, c, p] = sum of the cells around point p of image n times their weights by where
  * the point lies among them. Its gradients: of the points, each looks through its channels; of x,
- * the cells that the points read are sorted, stably, and each cell adds up what was made of it, in
- * the order of the points. Error, with u = 2^-24: of weights and sums 12 u sum |cell| + (taps +
- * 4) u sum |term|; and what a position off by u (4 |coordinate| + 4) size may change.
+ * each cell adds up what was made of it, in the order of the points (grid_sample_lower.c). Error,
+ * with u = 2^-24: of weights and sums 12 u sum |cell| + (taps + 4) u sum |term|; and what a
+ * position off by u (4 |coordinate| + 4) size may change.
  */
 #include "op/image/grid_sample.h"
-#include "constants/image.h"
 #include "op/families.h"
 #include "op/gradient.h"
-#include "op/movement/scatter_add.h"
 
 #include <rlxvk_train.h>
 
 #define LONGEST_AXIS (1 << 22)
-#define MOST_BLOCK   8 /* channels that an invocation goes through */
-#define FEW_THREADS  (1u << 18)
 
 static grid_attributes attributes_of(const rlxvk_grid_options *options)
 {
@@ -181,145 +177,6 @@ static rlxvk_status grid_sample_backward_grid_infer(const rlxvk_graph *g, node *
                     shape_text(&n->shape, want)));
     n->shape = *input_shape(g, n, 1);
     n->dtype = (uint8_t)input_dtype(g, n, 1);
-error:
-    return status;
-}
-
-/* ---- Lower ---- */
-
-static const uint32_t flags_of_padding[] = {
-    [RLXVK_GRID_BORDER] = GRID_BORDER, [RLXVK_GRID_REFLECTION] = GRID_REFLECTION};
-
-static uint32_t mode_of(const node *n)
-{
-    return ((const grid_attributes *)n->attributes)->options.mode;
-}
-
-/* image: the shape of what the points lie on. */
-static struct grid_args args_of(const node *n, const rlxvk_shape *grid, const rlxvk_shape *image)
-{
-    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
-    uint32_t axes = grid_sample_axes(image);
-    struct grid_args args = {.points = (u32)shape_product(grid, 1, 1 + axes),
-                             .channels = (u32)image->dims[1],
-                             .flags =
-                                 flags_of_padding[o->padding] | (o->align_corners ? GRID_ALIGN : 0),
-                             .size = {1, 1, 1}};
-    for (uint32_t i = 0; i < axes; i++)
-        args.size[i] = (u32)image->dims[1 + axes - i];
-    return args;
-}
-
-/* What reads x at the points of a grid begins so: x, grid, then what is its own. */
-static struct grid_args begin_points(lowering *l, uint32_t id, operand operands[2])
-{
-    const node *n = graph_node(l->graph, id);
-    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), input_shape(l->graph, n, 0));
-    operands[0] = lower_input(l, id, 0);
-    operands[1] = lower_input(l, id, 1);
-    args.x_offset = operands[0].offset;
-    args.grid_offset = operands[1].offset;
-    return args;
-}
-
-static rlxvk_status emit_points(lowering *l, dispatch *d, const struct grid_args *args,
-                                const operand *operands, uint32_t count)
-{
-    lower_groups(l, d, groups_for(args->count, l->profile->workgroup_size));
-    return lower_emit(l, d, args, sizeof *args, operands, count);
-}
-
-static rlxvk_status grid_sample_lower(lowering *l, uint32_t id)
-{
-    const node *n = graph_node(l->graph, id);
-    uint64_t numel = shape_numel(&n->shape);
-    operand operands[3];
-    struct grid_args args = begin_points(l, id, operands);
-    operands[2] = lower_write(l, id);
-    args.block = numel / MOST_BLOCK > FEW_THREADS ? MOST_BLOCK : 1;
-    args.blocks = (u32)divide_up(args.channels, args.block);
-    args.count = (u32)(numel / args.channels * args.blocks);
-    args.y_offset = operands[2].offset;
-    dispatch d = {.kernel = KERNEL_GRID_SAMPLE};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SAMPLE_MODE, mode_of(n)},
-                  {GRID_SAMPLE_AXES, grid_sample_axes(&n->shape)});
-    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
-}
-
-static rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id)
-{
-    const node *n = graph_node(l->graph, id);
-    uint32_t axes = grid_sample_axes(&n->shape);
-    operand operands[4];
-    struct grid_args args = begin_points(l, id, operands);
-    operands[2] = lower_input(l, id, 2);
-    operands[3] = lower_write(l, id);
-    args.count = (u32)(shape_numel(&n->shape) / axes);
-    args.dy_offset = operands[2].offset;
-    args.y_offset = operands[3].offset;
-    dispatch d = {.kernel = KERNEL_GRID_SLOPES};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SLOPES_MODE, mode_of(n)},
-                  {GRID_SLOPES_AXES, axes});
-    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
-}
-
-/* ---- Lower: the gradient of x ---- */
-
-static rlxvk_status emit_taps(lowering *l, uint32_t id, uint64_t points, operand keys,
-                              operand weights)
-{
-    const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = &n->shape;
-    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x);
-    operand operands[] = {lower_input(l, id, 1), keys, weights};
-    args.count = (u32)points;
-    args.rows = (u32)((uint64_t)x->dims[0] * shape_product(x, 2, x->rank));
-    args.grid_offset = operands[0].offset;
-    dispatch d = {.kernel = KERNEL_GRID_TAPS};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_TAPS_MODE, mode_of(n)},
-                  {GRID_TAPS_AXES, grid_sample_axes(x)});
-    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
-}
-
-static rlxvk_status emit_gather(lowering *l, uint32_t id, const scatter_runs *runs, operand weights,
-                                uint32_t taps)
-{
-    const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = &n->shape, *dy = input_shape(l->graph, n, 0);
-    operand operands[] = {runs->positions, runs->starts, weights, lower_input(l, id, 0),
-                          lower_write(l, id)};
-    uint32_t size = l->profile->workgroup_size;
-    struct grid_gather_args args = {.cells = (u32)shape_product(x, 2, x->rank),
-                                    .points = (u32)shape_product(dy, 2, dy->rank),
-                                    .channels = (u32)x->dims[1],
-                                    .blocks = (u32)divide_up((uint64_t)x->dims[1], 4),
-                                    .taps = taps,
-                                    .dy_offset = operands[3].offset,
-                                    .dx_offset = operands[4].offset};
-    dispatch d = {.kernel = KERNEL_GRID_GATHER};
-    args.count = (u32)x->dims[0] * args.blocks * args.cells;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
-    lower_groups(l, &d, groups_for(args.count, size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-static rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id)
-{
-    const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = &n->shape;
-    uint32_t axes = grid_sample_axes(x);
-    uint32_t taps = grid_sample_point_taps((rlxvk_grid_mode)mode_of(n), axes);
-    uint64_t points = shape_numel(input_shape(l->graph, n, 1)) / axes;
-    uint64_t rows = (uint64_t)x->dims[0] * shape_product(x, 2, x->rank);
-    operand keys, weights;
-    scatter_runs runs;
-    rlxvk_status status;
-    TRY(lower_temporary(l, 4 * points * taps, &keys));
-    TRY(lower_temporary(l, 4 * points * taps, &weights));
-    TRY(emit_taps(l, id, points, keys, weights));
-    TRY(scatter_add_find_keyed_runs(l, keys, rows, points * taps, &runs));
-    weights.access = ACCESS_READ;
-    TRY(emit_gather(l, id, &runs, weights, taps));
 error:
     return status;
 }

@@ -33,6 +33,10 @@ static inline uint32_t grid_sample_point_taps(rlxvk_grid_mode mode, uint32_t axe
     return along * along * (axes == 3 ? along : 1);
 }
 
+rlxvk_status grid_sample_lower(lowering *l, uint32_t id);
+rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id);
+rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id);
+
 rlxvk_status grid_sample_host(const host_call *call);
 rlxvk_status grid_sample_backward_input_host(const host_call *call);
 rlxvk_status grid_sample_backward_grid_host(const host_call *call);

@@ -1,19 +1,27 @@
 /*
  * resize and resize_backward: along every spatial axis each cell of y is a weighted sum of few
  * neighbouring ones of x, and each of dx of neighbouring ones of dy. Both are one kernel, told by a
- * table which and by what weights (resize_table.c); neither adds to what others add to. Error:
- * 2^-24 (sum over the axes of taps + 2) sum |term|; nearest is exact.
+ * table which and by what weights (resize_table.c); neither adds to what others add to. Nearest
+ * moves words by another. An invocation makes a block of cells, so that what they have in common is
+ * read once. Error: 2^-24 (sum over the axes of taps + 2) sum |term|; nearest is exact.
  */
 #include "op/image/resize.h"
 #include "constants/image.h"
 #include "op/bucket.h"
+#include "op/conv/conv.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
 #define LONGEST_AXIS (1 << 24)
-#define STRIP_ROWS   4 /* on devices that have threads to spare for it */
-/* Strips that fill a device; fewer are cut in rows. */
+#define BLOCK        4 /* cells along an axis that are made at a time, where it pays */
+/* Blocks of one row that fill a device several times over: then they take more rows. */
 #define MOST_SINGLE_ROWS (1u << 18)
+/* Taps of a block whose loops are unrolled. */
+#define MOST_ACROSS   8
+#define MOST_UNROLLED 64
+/* Four columns read their cells at once where these are so few more than those of one; else
+ * neighbouring invocations would lie too far apart. */
+#define MORE_CELLS 2
 
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options)
 {
@@ -136,30 +144,104 @@ static uint64_t cells_along(const rlxvk_shape *s, uint32_t axis)
     return axis + s->rank >= 5 ? (uint64_t)s->dims[axis + s->rank - 3] : 1;
 }
 
-static uint32_t unrolled(u32 taps)
+/* How y is cut into blocks, and the taps of a block, 0 where their loops are not unrolled. */
+typedef struct resize_form {
+    resize_axis axes[RESIZE_AXES];
+    bool backward, moves;
+    uint32_t columns, rows, across, down;
+} resize_form;
+
+static resize_form form_of(const node *n, const rlxvk_shape *x)
 {
-    return taps <= RESIZE_TAPS ? taps : 0;
+    const resize_attributes *a = n->attributes;
+    resize_form f = {.backward = node_code(n) == RESIZE_BACKWARD, .columns = 1, .rows = 1};
+    f.moves = !f.backward && a->options.mode == RLXVK_RESIZE_NEAREST;
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        uint64_t from = cells_along(x, i), to = cells_along(&n->shape, i);
+        f.axes[i] = (resize_axis){a->options.mode, a->options.coordinates, f.backward ? to : from,
+                                  f.backward ? from : to, 1};
+    }
+    return f;
 }
 
-static rlxvk_status emit(lowering *l, uint32_t id, struct resize_args *args, operand table)
+/* What is moved has a cell of its own for each, in blocks too. */
+static void set_block(resize_form *f, uint32_t axis, uint32_t *out)
 {
-    const node *n = graph_node(l->graph, id);
-    const resize_attributes *a = n->attributes;
+    *out = BLOCK;
+    if (!f->moves)
+        f->axes[axis].block = BLOCK;
+}
+
+/* Taps of a cell of an axis, and of a block. */
+static rlxvk_status measure(const resize_form *f, uint32_t axis, uint64_t *out, uint64_t *out_block)
+{
+    resize_axis a = f->axes[axis];
+    rlxvk_status status;
+    TRY(resize_table_width(&a, f->backward, out));
+    a.block = BLOCK;
+    TRY(resize_table_width(&a, f->backward, out_block));
+error:
+    return status;
+}
+
+/* Chooses the blocks of y's columns, then of its rows. */
+static rlxvk_status cut(resize_form *f, const rlxvk_shape *y)
+{
+    uint64_t columns = cells_along(y, 2), rows = cells_along(y, 1);
+    uint64_t across = 1, across_block = 1, down = 1, down_block = 1;
+    rlxvk_status status = RLXVK_OK;
+    if (!f->moves) {
+        TRY(measure(f, 2, &across, &across_block));
+        TRY(measure(f, 1, &down, &down_block));
+    }
+    if (columns >= BLOCK && across_block <= MIN(across + MORE_CELLS, MOST_ACROSS)) {
+        set_block(f, 2, &f->columns);
+        across = across_block;
+    }
+    bool many = shape_numel(y) / columns * divide_up(columns, f->columns) > MOST_SINGLE_ROWS;
+    if (rows >= BLOCK && many && across * down_block <= MOST_UNROLLED) {
+        set_block(f, 1, &f->rows);
+        down = down_block;
+    }
+    if (across <= MOST_ACROSS && across * down <= MOST_UNROLLED) {
+        f->across = (uint32_t)across;
+        f->down = (uint32_t)down;
+    }
+error:
+    return status;
+}
+
+static void set_constants(dispatch *d, const resize_form *f, uint32_t size, bool quads)
+{
+    quads = quads && f->columns == BLOCK;
+    if (f->moves)
+        SET_CONSTANTS(d, {LOCAL_SIZE, size}, {RESIZE_MOVE_COLUMNS, f->columns},
+                      {RESIZE_MOVE_ROWS, f->rows}, {RESIZE_MOVE_QUADS, quads});
+    else
+        SET_CONSTANTS(d, {LOCAL_SIZE, size}, {RESIZE_COLUMNS, f->columns}, {RESIZE_ROWS, f->rows},
+                      {RESIZE_QUADS, quads}, {RESIZE_ACROSS, f->across}, {RESIZE_DOWN, f->down});
+}
+
+static rlxvk_status emit(lowering *l, uint32_t id, const resize_form *f, struct resize_args *args,
+                         operand table)
+{
+    const rlxvk_shape *x = input_shape(l->graph, graph_node(l->graph, id), 0);
     operand operands[] = {lower_input(l, id, 0), table, lower_write(l, id)};
-    uint64_t lines = shape_numel(&n->shape) / args->to[2];
     uint32_t size = l->profile->workgroup_size;
-    args->quads = (u32)divide_up(args->to[2], 4);
-    uint32_t rows = lines * args->quads > MOST_SINGLE_ROWS ? STRIP_ROWS : 1;
-    args->strips = (u32)divide_up(args->to[1], rows);
-    args->count = (u32)(lines / args->to[1] * args->strips * args->quads);
+    dispatch d = {.kernel = f->moves ? KERNEL_RESIZE_MOVE : KERNEL_RESIZE};
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        args->from[i] = (u32)cells_along(x, i);
+        args->to[i] = (u32)cells_along(&graph_node(l->graph, id)->shape, i);
+    }
+    args->blocks = (u32)divide_up(args->to[2], f->columns);
+    args->strips = (u32)divide_up(args->to[1], f->rows);
+    args->divide[0] = conv_divide_multiplier(args->blocks);
+    args->divide[1] = conv_divide_multiplier(args->strips);
+    args->divide[2] = conv_divide_multiplier(args->to[0]);
+    args->count = (u32)(shape_product(x, 0, 2) * args->to[0] * args->strips * args->blocks);
     args->x_offset = operands[0].offset;
     args->y_offset = operands[2].offset;
-    dispatch d = {.kernel = KERNEL_RESIZE};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {RESIZE_ACROSS, unrolled(args->taps[2])},
-                  {RESIZE_DOWN, unrolled(args->taps[1])}, {RESIZE_ROWS, rows},
-                  {RESIZE_QUADS, (args->y_offset | args->to[2]) % 4 == 0},
-                  {RESIZE_MOVE,
-                   node_code(n) == RESIZE_FORWARD && a->options.mode == RLXVK_RESIZE_NEAREST});
+    set_constants(&d, f, size, (args->y_offset | args->to[2]) % BLOCK == 0);
     lower_groups(l, &d, groups_for(args->count, size));
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }
@@ -167,27 +249,18 @@ static rlxvk_status emit(lowering *l, uint32_t id, struct resize_args *args, ope
 static rlxvk_status resize_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    const resize_attributes *a = n->attributes;
-    const rlxvk_shape *x = input_shape(l->graph, n, 0);
-    bool backward = node_code(n) == RESIZE_BACKWARD;
+    resize_form f = form_of(n, input_shape(l->graph, n, 0));
     struct resize_args args = {0};
-    resize_axis axes[RESIZE_AXES];
     uint32_t *words;
     uint64_t count;
     operand table;
     rlxvk_status status;
-    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
-        uint64_t from = cells_along(x, i), to = cells_along(&n->shape, i);
-        axes[i] = (resize_axis){a->options.mode, a->options.coordinates, backward ? to : from,
-                                backward ? from : to};
-        args.from[i] = (u32)from;
-        args.to[i] = (u32)to;
-    }
-    TRY(resize_table_make(axes, backward, &args, &words, &count));
+    TRY(cut(&f, &n->shape));
+    TRY(resize_table_make(f.axes, f.backward, &args, &words, &count));
     status = lower_constant(l, words, count * sizeof *words, &table);
     memory_free(words);
     if (status == RLXVK_OK)
-        status = emit(l, id, &args, table);
+        status = emit(l, id, &f, &args, table);
 error:
     return status;
 }

@@ -13,12 +13,17 @@ typedef struct resize_attributes {
     int64_t input_size[RESIZE_AXES];
 } resize_attributes;
 
-/* One axis: x has `from` cells, the resized one `to`. */
+/* One axis: x has `from` cells, the resized one `to`. What is made is made `block` neighbours at a
+ * time, which begin at the same cell of what is read. */
 typedef struct resize_axis {
     rlxvk_resize_mode mode;
     rlxvk_resize_coordinates coordinates;
     uint64_t from, to;
+    uint32_t block;
 } resize_axis;
+
+/* Cells that a block is made of, at most. */
+rlxvk_status resize_table_width(const resize_axis *axis, bool backward, uint64_t *out);
 
 /* The tables of three axes as words, as resize_args has them, whose fields for them are filled; of
  * the adjoint, if `backward`. The caller frees *out. */

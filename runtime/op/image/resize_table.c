@@ -93,32 +93,57 @@ static band band_of(const resize_axis *a, uint64_t o)
     return b;
 }
 
-/* For each row of the table (a cell of what is made), the columns that it reads. */
+/* Of each block of cells that are made, the columns of the table that it reads. */
 typedef struct ranges {
     uint32_t *begin, *end;
     uint64_t rows, columns, width;
+    uint32_t block;
 } ranges;
 
-static void extend(ranges *r, uint64_t row, uint64_t column)
+static void ranges_destroy(ranges *r)
 {
-    if (r->end[row] == 0)
-        r->begin[row] = (uint32_t)column;
-    r->begin[row] = MIN(r->begin[row], (uint32_t)column);
-    r->end[row] = MAX(r->end[row], (uint32_t)column + 1);
-    r->width = MAX(r->width, (uint64_t)(r->end[row] - r->begin[row]));
+    memory_free(r->begin);
+    memory_free(r->end);
+}
+
+static void extend(ranges *r, uint64_t block, uint64_t column)
+{
+    if (r->end[block] == 0)
+        r->begin[block] = (uint32_t)column;
+    r->begin[block] = MIN(r->begin[block], (uint32_t)column);
+    r->end[block] = MAX(r->end[block], (uint32_t)column + 1);
+    r->width = MAX(r->width, (uint64_t)(r->end[block] - r->begin[block]));
 }
 
 /* begin[] becomes the first column of `width` that are all there. */
-static void find_ranges(const resize_axis *a, bool backward, ranges *r)
+static rlxvk_status find_ranges(const resize_axis *a, bool backward, ranges *r)
 {
-    r->width = 1;
+    *r = (ranges){.rows = backward ? a->from : a->to,
+                  .columns = backward ? a->to : a->from,
+                  .width = 1,
+                  .block = a->block};
+    uint64_t blocks = divide_up(r->rows, r->block);
+    r->begin = memory_zeroed(blocks, sizeof *r->begin);
+    r->end = memory_zeroed(blocks, sizeof *r->end);
+    if (!r->begin || !r->end)
+        return status_fail_memory("resize");
     for (uint64_t o = 0; o < a->to; o++) {
         band b = band_of(a, o);
         for (uint32_t k = 0; k < b.count; k++)
-            extend(r, backward ? b.first + k : o, backward ? o : b.first + k);
+            extend(r, (backward ? b.first + k : o) / r->block, backward ? o : b.first + k);
     }
-    for (uint64_t i = 0; i < r->rows; i++)
+    for (uint64_t i = 0; i < blocks; i++)
         r->begin[i] = (uint32_t)MIN(r->begin[i], r->columns - r->width);
+    return RLXVK_OK;
+}
+
+rlxvk_status resize_table_width(const resize_axis *a, bool backward, uint64_t *out)
+{
+    ranges r;
+    rlxvk_status status = find_ranges(a, backward, &r);
+    *out = r.width;
+    ranges_destroy(&r);
+    return status;
 }
 
 static void fill_weights(const resize_axis *a, bool backward, const ranges *r, uint64_t pitch,
@@ -129,7 +154,7 @@ static void fill_weights(const resize_axis *a, bool backward, const ranges *r, u
         for (uint32_t k = 0; k < b.count; k++) {
             uint64_t cell = b.first + k, row = backward ? cell : o, column = backward ? o : cell;
             float w = (float)(b.alike != 0 ? b.alike : b.weights[k]);
-            memcpy(&words[(column - r->begin[row]) * pitch + row], &w, sizeof w);
+            memcpy(&words[(column - r->begin[row / r->block]) * pitch + row], &w, sizeof w);
         }
     }
 }
@@ -137,31 +162,28 @@ static void fill_weights(const resize_axis *a, bool backward, const ranges *r, u
 static rlxvk_status append_axis(const resize_axis *a, bool backward, uint32_t axis,
                                 struct resize_args *args, uint32_t **words, uint64_t *count)
 {
-    ranges r = {.rows = backward ? a->from : a->to, .columns = backward ? a->to : a->from};
-    uint64_t pitch = round_up(r.rows, 4);
-    r.begin = memory_zeroed(r.rows, sizeof *r.begin);
-    r.end = memory_zeroed(r.rows, sizeof *r.end);
-    uint32_t *more = NULL;
-    if (r.begin && r.end) {
-        find_ranges(a, backward, &r);
-        more = memory_zeroed(*count + pitch * (1 + r.width), sizeof *more);
-    }
-    if (more && *words)
+    ranges r;
+    rlxvk_status status;
+    TRY(find_ranges(a, backward, &r));
+    uint64_t pitch = round_up(r.rows, 4), weights = *count + pitch;
+    uint32_t *more = memory_zeroed(weights + pitch * r.width, sizeof *more);
+    if (!more)
+        TRY(status_fail_memory("resize"));
+    if (*words)
         memcpy(more, *words, *count * sizeof *more);
-    if (more) {
-        memcpy(more + *count, r.begin, r.rows * sizeof *more);
-        fill_weights(a, backward, &r, pitch, more + *count + pitch);
-        args->first[axis] = (u32)*count;
-        args->weights[axis] = (u32)(*count + pitch);
-        args->pitch[axis] = (u32)pitch;
-        args->taps[axis] = (u32)r.width;
-        *count += pitch * (1 + r.width);
-        memory_free(*words);
-        *words = more;
-    }
-    memory_free(r.begin);
-    memory_free(r.end);
-    return more ? RLXVK_OK : status_fail_memory("resize");
+    for (uint64_t row = 0; row < r.rows; row++)
+        more[*count + row] = r.begin[row / r.block];
+    fill_weights(a, backward, &r, pitch, more + weights);
+    args->first[axis] = (u32)*count;
+    args->weights[axis] = (u32)weights;
+    args->pitch[axis] = (u32)pitch;
+    args->taps[axis] = (u32)r.width;
+    *count = weights + pitch * r.width;
+    memory_free(*words);
+    *words = more;
+error:
+    ranges_destroy(&r);
+    return status;
 }
 
 rlxvk_status resize_table_make(const resize_axis axes[RESIZE_AXES], bool backward,

@@ -19,6 +19,14 @@ static operand reading(operand o)
     return o;
 }
 
+uint32_t radix_sort_bits(uint64_t largest)
+{
+    uint32_t bits = 1;
+    while (largest >> bits)
+        bits++;
+    return bits;
+}
+
 uint32_t radix_sort_threads(const lowering *l)
 {
     bool few = l->profile->max_workgroup_invocations < RADIX_THREADS;
@@ -123,6 +131,24 @@ rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort)
     TRY(emit_passes(l, &w));
     sort->keys = reading(w.keys[at]);
     sort->values = reading(w.items[at]);
+error:
+    return status;
+}
+
+/* A search for each. */
+rlxvk_status radix_sort_find_starts(lowering *l, const radix_sort *sort, uint64_t keys,
+                                    uint64_t row_keys, operand *out)
+{
+    struct radix_starts_args args = {(u32)keys, (u32)row_keys, (u32)sort->extent,
+                                     (u32)(sort->rows * sort->extent)};
+    dispatch d = {.kernel = KERNEL_RADIX_STARTS};
+    uint32_t size = l->profile->workgroup_size;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * (keys + 1), out));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
+    lower_groups(l, &d, groups_for(keys + 1, size));
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort->keys, *out}, 2));
+    out->access = ACCESS_READ;
 error:
     return status;
 }

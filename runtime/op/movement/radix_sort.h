@@ -9,6 +9,9 @@
 
 #include "op/op.h"
 
+/* Bits of keys up to this one. */
+uint32_t radix_sort_bits(uint64_t largest);
+
 typedef struct radix_sort {
     uint64_t rows, extent;
     uint32_t bits;        /* keys are below 2^bits, bits >= 1 */
@@ -20,6 +23,10 @@ typedef struct radix_sort {
 rlxvk_status radix_sort_keys(lowering *l, radix_sort *sort, operand x, uint32_t mode,
                              uint32_t limit);
 rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort);
+/* Then: out, a new temporary, has how many of the sorted come before each of 0 .. keys, of which
+ * k is key k % row_keys of row k / row_keys. */
+rlxvk_status radix_sort_find_starts(lowering *l, const radix_sort *sort, uint64_t keys,
+                                    uint64_t row_keys, operand *out);
 
 /* Rows of floats x as they are sorted, or, of `indices`, which element of its row each is, as a
  * float, to y; NaN last. */

@@ -95,15 +95,6 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
 }
 
-/* One more key than rows: what is dropped sorts behind them. */
-static uint32_t key_bits(uint64_t rows)
-{
-    uint32_t bits = 1;
-    while (rows >> bits)
-        bits++;
-    return bits;
-}
-
 static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     bool quads = (w->columns | w->source.offset | w->y.offset) % 4 == 0;
@@ -141,29 +132,13 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* A search for each row. */
-static rlxvk_status find_starts(lowering *l, uint64_t rows, uint64_t updates,
-                                const radix_sort *sort, scatter_runs *out)
-{
-    struct scatter_add_starts_args args = {(u32)rows, (u32)updates};
-    dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
-    rlxvk_status status;
-    *out = (scatter_runs){.positions = sort->values};
-    TRY(lower_temporary(l, 4 * (rows + 1), &out->starts));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(rows + 1, l->profile->workgroup_size));
-    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort->keys, out->starts}, 2));
-    out->starts.access = ACCESS_READ;
-error:
-    return status;
-}
-
-static rlxvk_status find_runs(lowering *l, uint64_t rows, uint64_t updates, radix_sort *sort,
-                              scatter_runs *out)
+/* One more key than rows: that of what is dropped. */
+static rlxvk_status find_runs(lowering *l, uint64_t rows, radix_sort *sort, scatter_runs *out)
 {
     rlxvk_status status;
     TRY(radix_sort_lower(l, sort));
-    TRY(find_starts(l, rows, updates, sort, out));
+    out->positions = sort->values;
+    TRY(radix_sort_find_starts(l, sort, rows, rows + 1, &out->starts));
 error:
     return status;
 }
@@ -171,19 +146,12 @@ error:
 rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
                                    bool clamped, scatter_runs *out)
 {
-    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows)};
+    radix_sort sort = {.rows = 1, .extent = updates, .bits = radix_sort_bits(rows)};
     rlxvk_status status;
     TRY(radix_sort_keys(l, &sort, index, clamped ? RADIX_CLAMPED : RADIX_INDEX, (uint32_t)rows));
-    TRY(find_runs(l, rows, updates, &sort, out));
+    TRY(find_runs(l, rows, &sort, out));
 error:
     return status;
-}
-
-rlxvk_status scatter_add_find_keyed_runs(lowering *l, operand keys, uint64_t rows, uint64_t updates,
-                                         scatter_runs *out)
-{
-    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows), .keys = keys};
-    return find_runs(l, rows, updates, &sort, out);
 }
 
 static rlxvk_status add_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
@@ -250,11 +218,14 @@ rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
 
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
 {
-    radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows), .keys = keys};
+    radix_sort sort = {.rows = 1,
+                       .extent = w->updates,
+                       .bits = radix_sort_bits(w->rows),
+                       .keys = keys};
     scatter_runs runs;
     rlxvk_status status;
     choose(l, w, true);
-    TRY(find_runs(l, w->rows, w->updates, &sort, &runs));
+    TRY(find_runs(l, w->rows, &sort, &runs));
     TRY(add_runs(l, w, &runs));
 error:
     return status;

@@ -25,10 +25,6 @@ typedef struct scatter_runs {
 rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
                                    bool clamped, scatter_runs *out);
 
-/* The same by keys that are row numbers already; those that are `rows` are dropped. */
-rlxvk_status scatter_add_find_keyed_runs(lowering *l, operand keys, uint64_t rows, uint64_t updates,
-                                         scatter_runs *out);
-
 /* The offsets of a scatter's operands in words, where they count pairs. */
 void scatter_add_count_words(scatter_work *w);
 rlxvk_status scatter_add_emit(lowering *l, scatter_work *w);

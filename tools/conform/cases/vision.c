@@ -6,7 +6,7 @@
  * padding (zeros, border, reflection), align, input; in=x;grid[;dy]. Pools: kernel, stride,
  * padding, p, size; in=x[;indices]; pool_max_unpool without indices takes those of a
  * pool_max_with_indices. Convolutions: stride, padding, dilation, output_padding, groups, before,
- * after; in=x;w[;bias]. shift=n drops the first n indices of axis 0 of x by a view.
+ * after; in=x;w[;bias]. shift=n drops the first n indices of axis 0 of x by a view, dy_shift of dy.
  */
 #include "conform/cases/cases.h"
 
@@ -73,39 +73,38 @@ static const char *const resize_shapes[][4] = {
 static void generate_resizes(case_list *list)
 {
     static const char *const rests[] = {
-        "size=8 in=x:f32:2x3x4:special",
-        "size=9 mode=linear in=x:f32:2x3x4:special",
+        "size=8 in=x:f32:2x3x4:special", "size=9 mode=linear in=x:f32:2x3x4:special",
         "size=7 mode=linear coordinates=align_corners in=x:f32:2x3x4:special",
         "size=11 mode=cubic in=x:f32:2x3x6:special",
         "size=8 mode=cubic coordinates=asymmetric in=x:f32:1x2x4:special",
         "size=6 mode=cubic in=x:f32:1x2x4:large",
-        "size=16,24 mode=linear in=x:f32:2x3x8x12:integers",
-        "size=5,3 in=x:i32:2x3x4x5:integers",
-        "size=5,3 in=x:bool:2x3x4x5:bool",
-        "size=8,10 mode=linear in=x:f16:2x3x4x5",
-        "size=3,5 in=x:f16:2x3x4x5",
-        "size=4,8 mode=linear shift=1 in=x:f32:3x1x3x5",
+        "size=16,24 mode=linear in=x:f32:2x3x8x12:integers", "size=5,3 in=x:i32:2x3x4x5:integers",
+        "size=5,3 in=x:bool:2x3x4x5:bool", "size=8,10 mode=linear in=x:f16:2x3x4x5",
+        "size=3,5 in=x:f16:2x3x4x5", "size=4,8 mode=linear shift=1 in=x:f32:3x1x3x5",
         "within=2e-6 size=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
-        "size=4,8 join=1 in=x:f32:2x1x3x4:special",
-        "size=4 in=x:f32:0x3x5",
+        "size=4,8 join=1 in=x:f32:2x1x3x4:special", "size=4 in=x:f32:0x3x5",
         "size=4,4 mode=cubic in=x:f32:2x0x5x5",
         "size=1,1 mode=cubic coordinates=align_corners in=x:f32:2x3x4x5",
-        "size=70000 mode=linear in=x:f32:1x1x3",
-        "size=3 mode=linear in=x:f32:1x1x70000",
-        "size=512,400 in=x:f32:2x2x37x129",
-        "size=600,602 mode=linear in=x:f32:2x2x64x65",
+        "size=70000 mode=linear in=x:f32:1x1x3", "size=3 mode=linear in=x:f32:1x1x70000",
+        "size=512,400 in=x:f32:2x2x37x129", "size=600,602 mode=linear in=x:f32:2x2x64x65",
         "size=1024,300 mode=cubic in=x:f32:1x4x33x60",
+        /* blocks of rows, that columns or rows do not fill, some with what is no number */
+        "size=1026,301 mode=cubic in=x:f32:1x5x33x60",
+        "size=514,512 mode=cubic shift=1 in=x:f32:3x3x256x255",
+        "size=515,513 mode=linear in=x:f32:1x5x257x259:special",
+        "size=258,300 mode=linear in=x:f32:1x4x516x601",
+        "size=301,260 mode=cubic coordinates=align_corners in=x:f32:1x4x90x521:special",
+        "within=2e-6 size=512,520 mode=linear join=1 in=x:f32:1x4x256x260",
+        "size=512,520 shift=1 in=x:f32:2x4x100x77", "size=522,521 in=x:f32:1x4x100x77:special",
+        "size=6,200,210 mode=linear in=x:f32:1x5x4x60x70",
+        "size=1,3 mode=linear in=x:f32:1x2x1x2:special",
         "size=1 coordinates=align_corners in=x:f32:2x3x2",
         "size=5 mode=area in=x:f32:1x2x12:special",
         "size=3,3,3 mode=cubic coordinates=asymmetric in=x:f32:1x1x2x2x2",
-        "expect=E_SHAPE size=4 in=x:f32:2x9",
-        "expect=E_SHAPE size=4,4,4 in=x:f32:1x1x2x2x2x2",
-        "expect=E_SHAPE size=4 in=x:f32:1x2x0",
-        "expect=E_ATTR size=0 in=x:f32:1x2x3",
-        "expect=E_ATTR in=x:f32:1x2x3",
-        "expect=E_ATTR size=-4 in=x:f32:1x2x3",
-        "expect=E_ATTR size=4,4 in=x:f32:1x2x3",
-        "expect=E_ATTR size=4 in=x:f32:1x2x3x3",
+        "expect=E_SHAPE size=4 in=x:f32:2x9", "expect=E_SHAPE size=4,4,4 in=x:f32:1x1x2x2x2x2",
+        "expect=E_SHAPE size=4 in=x:f32:1x2x0", "expect=E_ATTR size=0 in=x:f32:1x2x3",
+        "expect=E_ATTR in=x:f32:1x2x3", "expect=E_ATTR size=-4 in=x:f32:1x2x3",
+        "expect=E_ATTR size=4,4 in=x:f32:1x2x3", "expect=E_ATTR size=4 in=x:f32:1x2x3x3",
         "expect=E_ATTR size=4 mode=other in=x:f32:1x2x3",
         "expect=E_ATTR size=4 coordinates=other in=x:f32:1x2x3",
         "expect=E_TOO_LARGE size=16777217 in=x:f32:1x1x3",
@@ -122,6 +121,10 @@ static void generate_resizes(case_list *list)
         "input=2 in=x:f32:1x1x70000:unit",
         "input=9,8 in=x:f32:2x3x4x4",
         "input=300,302 mode=linear in=x:f32:2x2x600x604",
+        "input=259,258 mode=linear in=x:f32:1x4x517x519:special",
+        "input=260,256 mode=cubic shift=1 in=x:f32:2x4x520x512",
+        "input=514,260 mode=linear in=x:f32:1x2x257x130",
+        "input=1024,130 mode=area in=x:f32:1x2x256x19",
         "within=2e-6 input=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
         "input=5 mode=linear shift=1 in=x:f32:3x1x5",
         "input=4 in=x:f32:0x3x5",
@@ -161,7 +164,8 @@ static rlxvk_tensor build_grid(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                             .padding = (rlxvk_grid_padding)enumerator(s, "padding", paddings, 3),
                             .align_corners = case_integer(s, "align", 0) != 0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
-    rlxvk_tensor dy = case_tensor(s, inputs, "dy"), grid = case_tensor(s, inputs, "grid");
+    rlxvk_tensor dy = case_shifted(g, s, "dy_shift", case_tensor(s, inputs, "dy"));
+    rlxvk_tensor grid = case_tensor(s, inputs, "grid");
     int64_t input[3] = {0};
     read_entries(s, "input", input);
     if (strcmp(s->row, "grid_sample") == 0)
@@ -183,29 +187,39 @@ static void generate_grids(case_list *list)
         "mode=bicubic padding=reflection align=1 in=x:f32:1x2x1x5;grid:f32:1x3x3x2:range:-9:9",
         "padding=reflection align=1 in=x:f32:1x2x5x1;grid:f32:1x3x3x2:range:-9:9",
         "align=1 in=x:f32:1x2x1x1;grid:f32:1x3x3x2:unit",
-        "shift=1 in=x:f32:3x2x6x5;grid:f32:2x3x4x2:unit",
-        "in=x:f16:2x2x6x5;grid:f32:2x3x4x2:unit",
+        "shift=1 in=x:f32:3x2x6x5;grid:f32:2x3x4x2:unit", "in=x:f16:2x2x6x5;grid:f32:2x3x4x2:unit",
         "in=x:f32:2x9x40x44:unit;grid:f32:2x40x33x2:unit",
         "mode=bicubic in=x:f32:1x19x30x34:unit;grid:f32:1x50x33x2:unit",
         "in=x:f32:1x1024x4x4:unit;grid:f32:1x50x50x2:unit",
-        "in=x:f32:0x2x4x4;grid:f32:0x2x2x2",
-        "in=x:f32:1x0x4x4;grid:f32:1x2x2x2",
-        "in=x:f32:1x2x4x4;grid:f32:1x0x2x2",
-        "in=x:f32:2x2x4x4;grid:f32:2x2x2x2:zero",
+        /* several channels at once, which leave some, and strips of points, the last narrow */
+        "in=x:f32:2x13x60x70:unit;grid:f32:2x290x301x2:turned:290:301",
+        "mode=nearest in=x:f32:1x27x30x30:special;grid:f32:1x2x40001x2:range:-1.2:1.2",
+        "padding=border shift=1 in=x:f32:3x3x50x50:unit;grid:f32:2x700x510x2:range:-1.2:1.2",
+        "in=x:f32:0x2x4x4;grid:f32:0x2x2x2", "in=x:f32:1x0x4x4;grid:f32:1x2x2x2",
+        "in=x:f32:1x2x4x4;grid:f32:1x0x2x2", "in=x:f32:2x2x4x4;grid:f32:2x2x2x2:zero",
         "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:2x2x2x2",
         "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:1x2x2x3",
         "expect=E_SHAPE in=x:f32:1x2x4;grid:f32:1x2x2x2",
         "expect=E_SHAPE in=x:f32:1x2x0x4;grid:f32:1x2x2x2",
         "expect=E_ATTR mode=other in=x:f32:1x2x4x4;grid:f32:1x2x2x2",
         "expect=E_ATTR padding=other in=x:f32:1x2x4x4;grid:f32:1x2x2x2",
-        "expect=E_DTYPE in=x:c64:1x2x4x4;grid:f32:1x2x2x2",
-        "expect=E_ARITY in=x:f32:1x2x4x4"};
+        "expect=E_DTYPE in=x:c64:1x2x4x4;grid:f32:1x2x2x2", "expect=E_ARITY in=x:f32:1x2x4x4"};
     static const char *const adjoints[] = {
         "input=9,7 in=dy:f32:2x9x40x33:unit;grid:f32:2x40x33x2:unit",
         "input=30,40 in=dy:f32:2x5x40x33:unit;grid:f32:2x40x33x2:unit",
         "input=2,2 in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
         "input=300,2 mode=nearest in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
         "input=3,3 padding=border in=dy:f32:1x1x4x6;grid:f32:1x4x6x2:special",
+        /* many channels at once, which leave some; strips of cells; each image sorted alone */
+        "input=300,310 in=dy:f32:2x12x100x90:unit;grid:f32:2x100x90x2:turned:100:90",
+        "input=16,16 padding=reflection in=dy:f32:2x5x80x70:unit;grid:f32:2x80x70x2:range:-1.4:1.4",
+        "input=16,16 mode=bicubic in=dy:f32:3x3x70x80:unit;grid:f32:3x70x80x2:range:-1.4:1.4",
+        "input=2,2 mode=bicubic padding=reflection in=dy:f32:1x3x50x8:unit;grid:f32:1x50x8x2:unit",
+        "input=1,1 in=dy:f32:1x3x5x8:unit;grid:f32:1x5x8x2:unit",
+        /* points that read nothing, and cells of weight 0, whatever dy */
+        "input=7,5 in=dy:f32:2x3x40x41:special;grid:f32:2x40x41x2:range:5:6",
+        "input=7,5 align=1 in=dy:f32:2x3x4x6:special;grid:f32:2x4x6x2:integers",
+        "input=5,4 dy_shift=1 in=dy:f32:3x6x3x5;grid:f32:2x3x5x2:unit",
         "input=3,3 in=dy:f32:0x2x4x4;grid:f32:0x4x4x2",
         "input=3,3 in=dy:f32:1x0x4x4;grid:f32:1x4x4x2",
         "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x0;grid:f32:1x4x0x2",
@@ -217,6 +231,8 @@ static void generate_grids(case_list *list)
     static const char *const slopes[] = {
         "in=x:f32:2x9x40x44:unit;grid:f32:2x40x33x2:unit;dy:f32:2x9x40x33:unit",
         "in=x:f32:1x300x4x4:unit;grid:f32:1x5x3x2:unit;dy:f32:1x300x5x3:unit",
+        "shift=1 dy_shift=2 in=x:f32:3x3x6x5:unit;grid:f32:2x9x70x2:unit;dy:f32:4x3x9x70:unit",
+        "align=1 in=x:f32:1x2x6x5;grid:f32:1x9x7x2:integers;dy:f32:1x2x9x7",
         "in=x:f32:1x0x4x4:unit;grid:f32:1x5x3x2:unit;dy:f32:1x0x5x3:unit",
         "in=x:f32:1x2x4x4:unit;grid:f32:1x0x3x2:unit;dy:f32:1x2x0x3:unit",
         "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:1x2x3x2;dy:f32:1x2x3x2"};
@@ -251,6 +267,7 @@ static void generate_volumes(case_list *list)
         "align=1 in=x:f32:1x2x1x1x1;grid:f32:1x2x3x3x3:unit",
         "shift=1 in=x:f32:3x2x4x6x5;grid:f32:2x2x3x4x3:unit",
         "in=x:f32:2x9x12x20x14:unit;grid:f32:2x10x12x33x3:unit",
+        "in=x:f32:1x9x12x20x14:unit;grid:f32:1x60x64x62x3:unit",
         "mode=nearest in=x:f32:1x2x4x4x4;grid:f32:1x3x3x3x3:integers",
         "in=x:f32:1x2x4x4x4;grid:f32:1x0x2x2x3",
         "in=x:f32:1x0x4x4x4;grid:f32:1x2x2x2x3",
@@ -262,6 +279,8 @@ static void generate_volumes(case_list *list)
     static const char *const adjoints[] = {
         "input=9,7,5 in=dy:f32:2x5x10x12x33:unit;grid:f32:2x10x12x33x3:unit",
         "input=2,1,30 mode=nearest in=dy:f32:1x3x5x10x8:unit;grid:f32:1x5x10x8x3:unit",
+        "input=3,4,70 padding=reflection in=dy:f32:2x9x5x30x40:unit;"
+        "grid:f32:2x5x30x40x3:range:-1.4:1.4",
         "input=3,3,3 padding=border in=dy:f32:1x1x2x4x6;grid:f32:1x2x4x6x3:special",
         "input=3,3,3 in=dy:f32:0x2x4x4x4;grid:f32:0x4x4x4x3",
         "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x4x4;grid:f32:1x4x4x4x3",

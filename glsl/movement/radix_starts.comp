@@ -1,25 +1,27 @@
 #version 450
-/* starts[r]: how many of the sorted keys are below r, for r = 0 .. rows. */
+/* starts[k], k = 0 .. keys: how many of the sorted keys are before key k % row_keys of row
+ * k / row_keys. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 
-layout(push_constant) uniform block { scatter_add_starts_args args; };
+layout(push_constant) uniform block { radix_starts_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint keys[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint starts[]; };
 
 void main()
 {
-    uint r = global_index();
-    if (r > args.rows)
+    uint k = global_index();
+    if (k > args.keys)
         return;
-    uint low = 0u, high = args.updates;
+    uint row = k / args.row_keys, key = k - row * args.row_keys;
+    uint low = row * args.extent, high = min(low + args.extent, args.count);
     while (low < high) {
         uint middle = (low + high) / 2u;
-        if (keys[middle] < r)
+        if (keys[middle] < key)
             low = middle + 1u;
         else
             high = middle;
     }
-    starts[r] = low;
+    starts[k] = low;
 }
