@@ -254,15 +254,13 @@ static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
     dispatch key = {.kernel = KERNEL_SCATTER_KEYS}, walk = {.kernel = KERNEL_SCATTER_WALK},
              start = {.kernel = KERNEL_SCATTER_ADD_STARTS};
     struct scatter_add_starts_args bounds = {(u32)rows, (u32)keys};
-    radix_sort sort = {.rows = 1, .extent = keys, .bits = 1};
+    radix_sort sort = {.rows = 1, .extent = keys, .bits = radix_sort_bits(rows)};
     scatter_work last = *w;
     operand starts;
     rlxvk_status status;
-    while (rows >> sort.bits)
-        sort.bits++;
-    TRY(lower_temporary(l, 4 * keys, &sort.keys));
+    TRY(lower_temporary(l, 4 * keys, &sort.words));
     SET_CONSTANTS(&key, {LOCAL_SIZE, size}, {SCATTER_KEYS_ELEMENTS, !w->nd});
-    TRY(emit(l, &key, w, keys, groups_for(keys, size), (operand[]){w->index, sort.keys}, 2));
+    TRY(emit(l, &key, w, keys, groups_for(keys, size), (operand[]){w->index, sort.words}, 2));
     TRY(radix_sort_lower(l, &sort));
     TRY(lower_temporary(l, 4 * (rows + 1), &starts));
     SET_CONSTANTS(&start, {LOCAL_SIZE, size});

@@ -95,15 +95,6 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
 }
 
-/* One more key than rows: what is dropped sorts behind them. */
-static uint32_t key_bits(uint64_t rows)
-{
-    uint32_t bits = 1;
-    while (rows >> bits)
-        bits++;
-    return bits;
-}
-
 static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     bool quads = (w->columns | w->source.offset | w->y.offset) % 4 == 0;
@@ -168,21 +159,28 @@ error:
     return status;
 }
 
+/* One more key than rows: what is dropped sorts behind them. */
+static radix_sort sort_of(operand words, uint32_t mode, uint64_t rows, uint64_t updates)
+{
+    return (radix_sort){.rows = 1,
+                        .extent = updates,
+                        .mode = mode,
+                        .limit = (uint32_t)rows,
+                        .bits = radix_sort_bits(rows),
+                        .words = words};
+}
+
 rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
                                    bool clamped, scatter_runs *out)
 {
-    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows)};
-    rlxvk_status status;
-    TRY(radix_sort_keys(l, &sort, index, clamped ? RADIX_CLAMPED : RADIX_INDEX, (uint32_t)rows));
-    TRY(find_runs(l, rows, updates, &sort, out));
-error:
-    return status;
+    radix_sort sort = sort_of(index, clamped ? RADIX_CLAMPED : RADIX_INDEX, rows, updates);
+    return find_runs(l, rows, updates, &sort, out);
 }
 
 rlxvk_status scatter_add_find_keyed_runs(lowering *l, operand keys, uint64_t rows, uint64_t updates,
                                          scatter_runs *out)
 {
-    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows), .keys = keys};
+    radix_sort sort = sort_of(keys, RADIX_WORDS, rows, updates);
     return find_runs(l, rows, updates, &sort, out);
 }
 
@@ -250,11 +248,10 @@ rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
 
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
 {
-    radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows), .keys = keys};
     scatter_runs runs;
     rlxvk_status status;
     choose(l, w, true);
-    TRY(find_runs(l, w->rows, w->updates, &sort, &runs));
+    TRY(scatter_add_find_keyed_runs(l, keys, w->rows, w->updates, &runs));
     TRY(add_runs(l, w, &runs));
 error:
     return status;

@@ -32,6 +32,7 @@ static void generate_sorts(case_list *list)
                                         "in=x:f32:1x9001:constant:nan",
                                         "in=x:f32:9:neginf",
                                         "in=x:f32:3x8193:special",
+                                        "in=x:f32:2x12288:integers",
                                         "in=x:f32:70001:integers",
                                         "in=x:f32:100003",
                                         "in=x:f32:2x40000:iota",

@@ -1,0 +1,20 @@
+/* How a pass of the radix sort puts a block in order: one table of ways. Pure. */
+#ifndef RLXVK_RADIX_SELECT_H
+#define RLXVK_RADIX_SELECT_H
+
+#include "op/choice/variant.h"
+
+typedef struct radix_shape {
+    uint64_t rows, extent;
+} radix_shape;
+
+typedef struct radix_class {
+    choice_row row;
+    uint16_t threads; /* of a block, RADIX_ITEMS elements each */
+    bool ballots;     /* digits are compared by ballots of subgroups */
+} radix_class;
+
+/* There always is one. */
+const radix_class *radix_select(const radix_shape *s, const device_profile *profile, size_t forced);
+
+#endif
