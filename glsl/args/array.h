@@ -51,6 +51,7 @@ struct sort_rows_args {
 #define SCATTER_LINE         4096 /* elements of a line whose winners are held in shared memory */
 #define SCATTER_LINE_UPDATES 32   /* of a line that a thread takes */
 #define SCATTER_ITEM_BITS    12   /* of an update's number in a line that is sorted */
+#define SCATTER_TILE_ITEMS   8    /* of a thread, in flight */
 #define SCATTER_COMPONENTS   8
 
 /* y [outer, rows, inner], updates [outer, updates, inner], an index for each of them; or, of
@@ -59,6 +60,13 @@ struct sort_rows_args {
 struct scatter_args {
     u32 count, updates, rows, inner, lines;
     u32 components, dims[SCATTER_COMPONENTS];
+    u32 x_offset, index_offset, updates_offset, y_offset;
+};
+
+/* Lines [rows, inner], updates [updates, inner] each, in tiles of neighbouring columns and of one
+ * range of the rows; `tiles` beside each other, `ranges` below. */
+struct scatter_tile_args {
+    u32 rows, updates, inner, tiles, ranges, groups;
     u32 x_offset, index_offset, updates_offset, y_offset;
 };
 
