@@ -78,14 +78,19 @@ struct one_hot_args {
 
 /* ---- histogram and bincount ---- */
 
-#define HISTOGRAM_SHARED 4096 /* words of counters of a workgroup */
 #define HISTOGRAM_START  0
 #define HISTOGRAM_COUNT  1
 #define HISTOGRAM_FINISH 2
 
-/* `run` elements a workgroup, of `groups`; scale: bins over high - low. */
+/* Where a workgroup counts. */
+#define HISTOGRAM_SHARED 0
+#define HISTOGRAM_PACKED 1
+#define HISTOGRAM_DIRECT 2
+
+/* `groups`: a chunk of `run` units (of one element, or four) each, and one of `ranges` of the bins;
+ * scale: bins over high - low. */
 struct histogram_args {
-    u32 count, bins, sets, run, groups;
+    u32 count, bins, ranges, range_bins, run, groups;
     f32 low, high, scale;
     u32 x_offset, y_offset;
 };
