@@ -46,7 +46,8 @@ void rank_digits(uint count);
 /* What is no element comes behind all that are. */
 uint digit_at(uint j, uint count)
 {
-    return own(j) < count ? digit_of(word[j]) : RADIX_DIGITS - 1u;
+    uint digit = digit_of(word[j]);
+    return own(j) < count ? digit : RADIX_DIGITS - 1u;
 }
 
 void sum_runs()

@@ -2,17 +2,20 @@
 /*
  * A pass over long rows, by ballots: a subgroup goes through its elements in their order, a ballot
  * for each bit of the digit says which of its invocations have the same, and its own counters how
- * many came before. SUBGROUPS, of a workgroup, are full.
+ * many came before. SUBGROUPS, of a workgroup, are full. LEADERS: the first of those that have the
+ * same digit asks the counters, and tells the others.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 #include "movement/radix_items.glsl"
 #include "movement/radix_key.glsl"
 
 layout(constant_id = 5) const uint SUBGROUPS = 1;
+layout(constant_id = 6) const bool LEADERS = false;
 
 const uint COUNTERS = RADIX_DIGITS * SUBGROUPS;
 
@@ -25,23 +28,43 @@ uint own(uint j)
     return (gl_SubgroupID * RADIX_ITEMS + j) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
+/* Invocations with the same digit. */
+uvec4 peers_of(uint digit)
+{
+    uvec4 peers = subgroupBallot(true);
+    [[unroll]] for (uint i = 0u; i < RADIX_BITS; i++) {
+        uint bit = digit >> i & 1u;
+        peers &= subgroupBallot(bit != 0u) ^ (bit - 1u);
+    }
+    return peers;
+}
+
+/* What the counter at `at` was before peers, of which this one is the rank-th, were counted. */
+uint count_peers(uint at, uvec4 peers, uint rank)
+{
+    uint count = subgroupBallotBitCount(peers), earlier = 0u;
+    if (LEADERS) {
+        if (rank == 0u)
+            earlier = atomicAdd(pool[at], count);
+        return subgroupShuffle(earlier, subgroupBallotFindLSB(peers));
+    }
+    earlier = pool[at];
+    subgroupBarrier();
+    if (rank == 0u)
+        pool[at] = earlier + count;
+    subgroupBarrier();
+    return earlier;
+}
+
 /* place[j]: how many of the subgroup's elements with this digit came before; behind it the digit.
  * The subgroup's counters, from `counters` on, then have all of them. */
 void count_before(uint counters, uint count)
 {
     EACH_ITEM(j) {
         uint digit = digit_at(j, count);
-        uvec4 peers = subgroupBallot(true);
-        [[unroll]] for (uint i = 0u; i < RADIX_BITS; i++) {
-            uint bit = digit >> i & 1u;
-            peers &= subgroupBallot(bit != 0u) ^ (bit - 1u);
-        }
-        uint earlier = pool[counters + digit], rank = subgroupBallotExclusiveBitCount(peers);
-        subgroupBarrier();
-        if (rank == 0u)
-            pool[counters + digit] = earlier + subgroupBallotBitCount(peers);
-        subgroupBarrier();
-        place[j] = earlier + rank << RADIX_BITS | digit;
+        uvec4 peers = peers_of(digit);
+        uint rank = subgroupBallotExclusiveBitCount(peers);
+        place[j] = count_peers(counters + digit, peers, rank) + rank << RADIX_BITS | digit;
     }
 }
 

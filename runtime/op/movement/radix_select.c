@@ -7,17 +7,21 @@
 
 #include "base/base.h"
 
+#define BY_BALLOTS (NEEDS_BALLOTS | NEEDS_SHUFFLES) /* the kernel has both */
+
 #define START_WORDS 576 /* shared, of radix_move.glsl, besides the pool */
 
 /* clang-format off */
 static const radix_class classes[] = {
-    /* {name, settings, conditions}, threads, ballots */
-    {{"ballots_384",  ON_NATIVE, NEEDS_BALLOTS | IF_FILLS}, 384, true},
-    {{"ballots_512",  ON_NATIVE, NEEDS_BALLOTS | IF_FILLS}, 512, true},
-    {{"ballots_256",  ON_NATIVE, NEEDS_BALLOTS | IF_FILLS}, 256, true},
-    {{"ballots_128",  ON_NATIVE, NEEDS_BALLOTS},            128, true},
-    {{"counters_256", ON_ALL,    0},                        256, false},
-    {{"counters_128", ON_ALL,    0},                        128, false},
+    /* {name, settings, conditions}, threads, ranking */
+    {{"ballots_384",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 384, RADIX_BY_BALLOTS},
+    {{"ballots_512",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 512, RADIX_BY_BALLOTS},
+    {{"ballots_256",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 256, RADIX_BY_BALLOTS},
+    {{"ballots_128",  ON_NATIVE, BY_BALLOTS},            128, RADIX_BY_BALLOTS},
+    {{"leaders_384",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 384, RADIX_BY_LEADERS},
+    {{"leaders_128",  ON_NATIVE, BY_BALLOTS},            128, RADIX_BY_LEADERS},
+    {{"counters_256", ON_ALL,    0},                     256, RADIX_BY_COUNTERS},
+    {{"counters_128", ON_ALL,    0},                     128, RADIX_BY_COUNTERS},
 };
 /* clang-format on */
 
@@ -27,7 +31,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const radix_shape *s = problem;
     uint64_t block = (uint64_t)c->threads * RADIX_ITEMS;
     uint64_t counters = RADIX_DIGITS * (uint64_t)c->threads / MAX(profile->subgroup_size, 1);
-    uint64_t pool = c->ballots ? MAX(block, counters) : block;
+    uint64_t pool = c->ranking != RADIX_BY_COUNTERS ? MAX(block, counters) : block;
     return (choice_fit){.can = true,
                         .suits = true,
                         .threads = c->threads,

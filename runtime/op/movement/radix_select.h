@@ -8,10 +8,16 @@ typedef struct radix_shape {
     uint64_t rows, extent;
 } radix_shape;
 
+enum radix_ranking {
+    RADIX_BY_COUNTERS, /* of each thread, four bits at a time */
+    RADIX_BY_BALLOTS,  /* digits are compared by ballots of subgroups, which have counters */
+    RADIX_BY_LEADERS   /* likewise, and one invocation asks the counters for its peers */
+};
+
 typedef struct radix_class {
     choice_row row;
     uint16_t threads; /* of a block, RADIX_ITEMS elements each */
-    bool ballots;     /* digits are compared by ballots of subgroups */
+    uint8_t ranking;  /* enum radix_ranking */
 } radix_class;
 
 /* There always is one. */

@@ -64,7 +64,7 @@ static rlxvk_status emit_move(lowering *l, const radix_work *w, uint32_t pass,
                               const struct radix_pass_args *args)
 {
     uint32_t from = pass % 2, to = 1 - from;
-    bool ballots = w->class->ballots, carried = w->output != RADIX_VALUES;
+    bool ballots = w->class->ranking != RADIX_BY_COUNTERS, carried = w->output != RADIX_VALUES;
     operand source = source_of(w, pass);
     operand operands[] = {source,
                           carried && pass > 0 ? reading(w->items[from]) : source,
@@ -78,8 +78,9 @@ static rlxvk_status emit_move(lowering *l, const radix_work *w, uint32_t pass,
                   {RADIX_MOVE_OUTPUT, w->output}, {RADIX_MOVE_FIRST, pass == 0},
                   {RADIX_MOVE_LAST, pass + 1 == w->passes});
     if (ballots)
-        SET_CONSTANTS(&d, {RADIX_MOVE_BALLOTS_SUBGROUPS,
-                           w->class->threads / l->profile->subgroup_size});
+        SET_CONSTANTS(&d,
+                      {RADIX_MOVE_BALLOTS_SUBGROUPS, w->class->threads / l->profile->subgroup_size},
+                      {RADIX_MOVE_BALLOTS_LEADERS, w->class->ranking == RADIX_BY_LEADERS});
     lower_groups(l, &d, args->groups);
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }

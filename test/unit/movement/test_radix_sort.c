@@ -107,7 +107,7 @@ static void ways(void **state)
     device_profile gpu = big_gpu();
     (void)state;
     assert_string_equal(choose(&gpu, 1, 1 << 24), "counters_256");
-    gpu.subgroup_ballot = true;
+    gpu.subgroup_ballot = gpu.subgroup_shuffle = true;
     gpu.subgroup_size = 32;
     assert_string_equal(choose(&gpu, 1, 1 << 24), "ballots_384");
     assert_string_equal(choose(&gpu, 200, 5000), "ballots_384");
