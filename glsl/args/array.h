@@ -51,6 +51,7 @@ struct sort_rows_args {
 #define SCATTER_LINE         4096 /* elements of a line whose winners are held in shared memory */
 #define SCATTER_LINE_UPDATES 32   /* of a line that a thread takes */
 #define SCATTER_ITEM_BITS    12   /* of an update's number in a line that is sorted */
+#define SCATTER_TILE_ITEMS   8    /* of a thread, in flight */
 #define SCATTER_COMPONENTS   8
 
 /* y [outer, rows, inner], updates [outer, updates, inner], an index for each of them; or, of
@@ -62,6 +63,13 @@ struct scatter_args {
     u32 x_offset, index_offset, updates_offset, y_offset;
 };
 
+/* Lines [rows, inner], updates [updates, inner] each, in tiles of neighbouring columns and of one
+ * range of the rows; `tiles` beside each other, `ranges` below. */
+struct scatter_tile_args {
+    u32 rows, updates, inner, tiles, ranges, groups;
+    u32 x_offset, index_offset, updates_offset, y_offset;
+};
+
 struct one_hot_args {
     u32 count, depth, inner; /* in units of the kernel's width */
     f32 on, off;
@@ -70,14 +78,19 @@ struct one_hot_args {
 
 /* ---- histogram and bincount ---- */
 
-#define HISTOGRAM_SHARED 4096 /* words of counters of a workgroup */
 #define HISTOGRAM_START  0
 #define HISTOGRAM_COUNT  1
 #define HISTOGRAM_FINISH 2
 
-/* `run` elements a workgroup, of `groups`; scale: bins over high - low. */
+/* Where a workgroup counts. */
+#define HISTOGRAM_SHARED 0
+#define HISTOGRAM_PACKED 1
+#define HISTOGRAM_DIRECT 2
+
+/* `groups`: a chunk of `run` units (of one element, or four) each, and one of `ranges` of the bins;
+ * scale: bins over high - low. */
 struct histogram_args {
-    u32 count, bins, sets, run, groups;
+    u32 count, bins, ranges, range_bins, run, groups;
     f32 low, high, scale;
     u32 x_offset, y_offset;
 };

@@ -62,27 +62,31 @@ struct take_along_axis_args {
     u32 dims[8], data_strides[8], index_strides[8];
 };
 
-/* ---- sorting: a stable radix sort of rows of u32 keys, ascending; topk, scatter_add ---- */
+/* ---- sorting: a stable radix sort of rows of words; sort, topk, scatter_add ---- */
 
-#define RADIX_THREADS 256 /* the most of a workgroup; half as many where a device takes no more */
-#define RADIX_ITEMS   16  /* consecutive elements of a thread */
+#define RADIX_THREADS 256 /* the most of a workgroup that sorts what it holds */
+#define RADIX_ITEMS   16  /* elements of a thread */
 #define RADIX_BITS    8   /* of a pass */
 #define RADIX_DIGITS  256
 
-/* What radix_keys makes of a word. */
-#define RADIX_DESCENDING 0 /* a float: the largest first, NaN before it */
-#define RADIX_INDEX      1 /* an index: itself, or `limit` where it is none below that */
-#define RADIX_CLAMPED    2 /* an index: the nearest below `limit`, 0 for NaN */
+/* What words are, by whose keys they go. */
+#define RADIX_WORDS      0 /* keys themselves */
+#define RADIX_ASCENDING  1 /* floats, NaN last, zeros of either sign equal */
+#define RADIX_DESCENDING 2 /* floats, the largest first, NaN last */
+#define RADIX_TOP        3 /* floats, the largest first, NaN before it */
+#define RADIX_INDEX      4 /* indices as floats: what names none below `limit` counts as `limit` */
+#define RADIX_CLAMPED    5 /* indices as floats: the nearest below `limit`, 0 for NaN */
 
-struct radix_keys_args {
-    u32 count, limit, x_offset;
-};
+/* What comes of a row. */
+#define RADIX_VALUES 0 /* its words, in order */
+#define RADIX_PLACES 1 /* where in the row each came from, as a float */
+#define RADIX_PAIRS  2 /* keys in order, and where each came from */
 
 /* `blocks` of a row; counts: [row, digit, block], totals: [row, digit]. */
 struct radix_pass_args {
-    u32 extent, blocks, shift, groups;
-    u32 descending, indices; /* flags */
-    u32 x_offset, y_offset;
+    u32 extent, blocks, shift, groups, limit;
+    u32 source_offset, target_offset; /* of words */
+    u32 source_items, target_items;   /* offsets of what goes along with them */
 };
 
 struct radix_scan_args {

@@ -1,6 +1,6 @@
-/* What the scattering kernels share: where an update goes, and how two values become one. `args`
- * and index[] are declared before, and MODE. */
+/* Where an update goes. `args` and index[] are declared before. */
 #include "lib/index.glsl"
+#include "array/scatter_modes.glsl"
 
 /* Of the index at i: the row it names; ~0: none. */
 uint row_of(uint i)
@@ -22,35 +22,4 @@ uint target_of(uint e, bool nd)
     if (row == 0xffffffffu)
         return row;
     return ((nd ? 0u : line / args.updates * args.rows) + row) * args.inner + t;
-}
-
-float apply(uint mode, float a, float b)
-{
-    if (mode == SCATTER_ADD)
-        return a + b;
-    if (mode == SCATTER_MUL)
-        return a * b;
-    if (mode == SCATTER_MAX)
-        return a > b || is_nan(a) ? a : b;
-    if (mode == SCATTER_MIN)
-        return a < b || is_nan(a) ? a : b;
-    return b;
-}
-
-/* Of a maximum or a minimum: a number that is the larger the sooner the value wins, NaN above all.
- */
-uint rank_of(uint mode, uint bits)
-{
-    uint magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return 0xffffffffu;
-    uint ascending = bits != magnitude ? ~bits : bits | 0x80000000u;
-    return mode == SCATTER_MAX ? ascending : ~ascending;
-}
-uint bits_of(uint mode, uint rank)
-{
-    if (rank == 0xffffffffu)
-        return 0x7fc00000u;
-    uint ascending = mode == SCATTER_MAX ? rank : ~rank;
-    return (ascending & 0x80000000u) != 0u ? ascending ^ 0x80000000u : ~ascending;
 }

@@ -22,10 +22,13 @@ void main()
         return;
     uint row = g * args.lines, base = row * args.extent;
     uint count = min(args.lines, args.rows - row) * args.extent;
+    uint mode = args.descending != 0u ? RADIX_DESCENDING : RADIX_ASCENDING;
     EACH_ITEM(j) {
         uint e = element(j, false);
         item[j] = e;
-        key[j] = e < count ? sort_key(x[args.x_offset + base + e]) : 0xffffffffu;
+        key[j] = 0xffffffffu;
+        if (e < count)
+            key[j] = key_of(x[args.x_offset + base + e], mode, 0u);
     }
     for (uint shift = 0u; shift < 32u; shift += 4u)
         split_by_key(shift, false);

@@ -4,10 +4,7 @@
 /* Grows with the float: zeros of either sign are equal, NaN is above everything. */
 uint ordered_key(uint bits)
 {
-    uint magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return 0xffffffffu;
-    if (magnitude == 0u)
-        return 0x80000000u;
-    return bits != magnitude ? ~bits : bits | 0x80000000u;
+    uint magnitude = bits & 0x7fffffffu, k = bits ^ (uint(int(bits) >> 31) | 0x80000000u);
+    k = magnitude == 0u ? 0x80000000u : k;
+    return magnitude > 0x7f800000u ? 0xffffffffu : k;
 }

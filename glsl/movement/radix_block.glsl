@@ -1,19 +1,14 @@
 /*
- * What the sorting kernels share: keys, and a stable split of a workgroup's elements by four bits.
+ * A stable split of a workgroup's elements by four bits, on any device.
  * A thread holds RADIX_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
  * word; running sums over digits and threads say where its elements go, and there they go through
  * shared memory. Nothing depends on subgroups, or on the order in which threads run.
  */
-#extension GL_EXT_control_flow_attributes : require
-#include "movement/radix.glsl"
+#include "movement/radix_items.glsl"
 
-#define EACH_ITEM(j) [[unroll]] for (uint j = 0u; j < RADIX_ITEMS; j++)
+shared uint pool[BLOCK];
 
-const uint THREADS = gl_WorkGroupSize.x;
-
-shared uint pool[RADIX_ITEMS * THREADS];
-
-uint key[RADIX_ITEMS], item[RADIX_ITEMS], place[RADIX_ITEMS];
+uint key[RADIX_ITEMS];
 
 /* Against threads that meet in one bank: where element i lies, and count i. */
 uint spot(uint i)

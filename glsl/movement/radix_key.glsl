@@ -1,6 +1,16 @@
-/* Ascending keys of floats in the order that is wanted, NaN last. `args` is declared before. */
-uint sort_key(uint bits)
+/* Ascending keys of words, by mode; `limit`: indices below it name something. */
+#include "lib/index.glsl"
+#include "movement/radix.glsl"
+
+uint key_of(uint word, uint mode, uint limit)
 {
-    uint k = ordered_key(bits);
-    return args.descending != 0u && k != 0xffffffffu ? ~k : k;
+    if (mode == RADIX_WORDS)
+        return word;
+    if (mode == RADIX_INDEX)
+        return min(checked_index(uintBitsToFloat(word), limit), limit);
+    if (mode == RADIX_CLAMPED)
+        return clamped_index(uintBitsToFloat(word), limit);
+    uint k = ordered_key(word);
+    bool stays = mode == RADIX_ASCENDING || (mode == RADIX_DESCENDING && k == 0xffffffffu);
+    return stays ? k : ~k;
 }

@@ -28,6 +28,7 @@ typedef struct device_profile {
     uint32_t compute_units; /* told or typical, for choosing how far to split work */
     matrix_shape matrix_f16, matrix_bf16, matrix_f32; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;            /* in compute, with whole subgroups of subgroup_size */
+    bool subgroup_ballot;             /* likewise */
     uint32_t max_shuffle_invocations; /* of a workgroup, with such subgroups */
     bool half_subnormals;             /* unpackHalf2x16 keeps them */
     bool half_rounding;               /* f32 to f16 is to nearest even, to subnormals too */

@@ -246,13 +246,13 @@ static void choose_matrix_units(const device_snapshot *s, device_profile *p)
     p->matrix_f32 = s->matrix_f32;
 }
 
-/* Kernels with shuffles count on the profile's subgroup size too. */
-static bool choose_shuffles(const device_snapshot *s)
+/* Kernels with shuffles or ballots count on the profile's subgroup size too. */
+static bool has_subgroups(const device_snapshot *s, VkSubgroupFeatureFlags operations)
 {
     uint32_t size = s->subgroup.subgroupSize;
     bool fixed = s->least_subgroup_size == size && s->most_subgroup_size == size;
     return (fixed || s->subgroup_size_control) && size > 0 && (size & (size - 1)) == 0 &&
-           s->subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT &&
+           s->subgroup.supportedOperations & operations &&
            s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
@@ -285,7 +285,8 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
                                   options->limit_binding_bytes);
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
     p->workgroup_size = choose_workgroup_size(p);
-    p->subgroup_shuffle = choose_shuffles(s);
+    p->subgroup_shuffle = has_subgroups(s, VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+    p->subgroup_ballot = has_subgroups(s, VK_SUBGROUP_FEATURE_BALLOT_BIT);
     p->max_shuffle_invocations =
         (uint32_t)shrink(p->max_workgroup_invocations,
                          (uint64_t)s->most_workgroup_subgroups * p->subgroup_size);

@@ -122,6 +122,7 @@ static void write_row(FILE *out, const kernel *k, packed_module packed)
             k->name, packed.word_count, bytes, decoration_limit(reflected, DECORATION_BINDING),
             k->constant_count,
             find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) ||
+                find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_BALLOT) ||
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));
 }
 

@@ -6,6 +6,7 @@
  */
 #include "args/array.h"
 #include "constants/array.h"
+#include "op/array/histogram_select.h"
 #include "op/compose/composite.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -19,10 +20,7 @@ typedef struct histogram_attributes {
     float low, high;
 } histogram_attributes;
 
-#define MOST_BINS   (1 << 24) /* indices are exact f32 integers */
-#define MOST_GROUPS 2048
-#define LEAST_RUN   4096 /* elements of a workgroup */
-#define MOST_SETS   16
+#define MOST_BINS (1 << 24) /* indices are exact f32 integers */
 
 /* ---- Building ---- */
 
@@ -85,53 +83,70 @@ static uint32_t histogram_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 
 /* ---- Lower ---- */
 
-static rlxvk_status emit_stage(lowering *l, uint32_t stage, bool indices, bool in_shared,
-                               const struct histogram_args *args, uint64_t groups,
+typedef struct histogram_work {
+    const histogram_way *way;
+    histogram_division division;
+    histogram_problem problem;
+    bool indices;
+    struct histogram_args args;
+} histogram_work;
+
+static rlxvk_status emit_stage(lowering *l, const histogram_work *w, uint32_t stage,
                                const operand *operands)
 {
-    dispatch d = {.kernel = KERNEL_HISTOGRAM};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {HISTOGRAM_STAGE, stage},
-                  {HISTOGRAM_INDICES, indices}, {HISTOGRAM_SHARED_COUNTS, in_shared});
-    lower_groups(l, &d, groups);
-    return lower_emit(l, &d, args, sizeof *args, operands, 3);
+    dispatch d = {.kernel = KERNEL_HISTOGRAM, .variant = w->way->row.name};
+    uint32_t size = l->profile->workgroup_size;
+    bool counts = stage == HISTOGRAM_COUNT;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {HISTOGRAM_STAGE, stage}, {HISTOGRAM_INDICES, w->indices},
+                  {HISTOGRAM_PLACE, w->way->place},
+                  {HISTOGRAM_WORDS, counts ? w->division.words : 1},
+                  {HISTOGRAM_SETS, w->division.sets}, {HISTOGRAM_QUADS, w->problem.width == 4});
+    lower_groups(l, &d, counts ? w->division.groups : groups_for(w->problem.bins, size));
+    return lower_emit(l, &d, &w->args, sizeof w->args, operands, 3);
+}
+
+static rlxvk_status emit_stages(lowering *l, const histogram_work *w, operand x, operand y)
+{
+    operand counts;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * w->problem.bins, &counts));
+    operand both = counts, done = counts;
+    both.access = ACCESS_READ | ACCESS_WRITE;
+    done.access = ACCESS_READ;
+    TRY(emit_stage(l, w, HISTOGRAM_START, (operand[]){x, counts, counts}));
+    TRY(emit_stage(l, w, HISTOGRAM_COUNT, (operand[]){x, both, both}));
+    TRY(emit_stage(l, w, HISTOGRAM_FINISH, (operand[]){done, done, y}));
+error:
+    return status;
 }
 
 static rlxvk_status histogram_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const histogram_attributes *a = n->attributes;
-    bool indices = node_code(n) == HISTOGRAM_INDEX, in_shared = a->bins <= HISTOGRAM_SHARED;
-    operand x = lower_input(l, id, 0), y = lower_write(l, id), counts;
-    uint64_t count = shape_numel(input_shape(l->graph, n, 0)), size = l->profile->workgroup_size;
-    uint64_t run = round_up(MAX(divide_up(MAX(count, 1), MOST_GROUPS), LEAST_RUN), size);
-    uint64_t bin_groups = groups_for((uint64_t)a->bins, (uint32_t)size);
-    struct histogram_args args = {
-        .count = (u32)count,
+    operand x = lower_input(l, id, 0), y = lower_write(l, id);
+    histogram_work w = {.problem = {.count = shape_numel(input_shape(l->graph, n, 0)),
+                                    .bins = (uint64_t)a->bins,
+                                    .width = x.offset % 4 == 0 ? 4 : 1},
+                        .indices = node_code(n) == HISTOGRAM_INDEX};
+    const histogram_division *d = &w.division;
+    w.way =
+        histogram_find_way(&w.problem, l->profile, variant_choose(l, CHOICE_histogram, NULL, NULL));
+    w.division = histogram_divide(w.way, &w.problem, l->profile);
+    w.args = (struct histogram_args){
+        .count = (u32)w.problem.count,
         .bins = (u32)a->bins,
-        .sets = 1,
-        .run = (u32)run,
-        .groups = (u32)divide_up(count, run),
+        .ranges = (u32)d->ranges,
+        .range_bins = (u32)d->range_bins,
+        .run = (u32)d->run,
+        .groups = (u32)d->groups,
         .low = a->low,
         .high = a->high,
-        .scale = indices ? 1 : (float)((double)a->bins / ((double)a->high - a->low)),
+        .scale = w.indices ? 1 : (float)((double)a->bins / ((double)a->high - a->low)),
         .x_offset = x.offset,
         .y_offset = y.offset,
     };
-    rlxvk_status status;
-    while (args.sets < MOST_SETS && 2 * args.sets * args.bins <= HISTOGRAM_SHARED)
-        args.sets *= 2;
-    TRY(lower_temporary(l, 4 * (uint64_t)a->bins, &counts));
-    operand operands[] = {x, counts, counts};
-    TRY(emit_stage(l, HISTOGRAM_START, indices, in_shared, &args, bin_groups, operands));
-    counts.access = ACCESS_READ | ACCESS_WRITE;
-    operands[1] = operands[2] = counts;
-    TRY(emit_stage(l, HISTOGRAM_COUNT, indices, in_shared, &args, args.groups, operands));
-    operands[0] = operands[1] = counts;
-    operands[0].access = operands[1].access = ACCESS_READ;
-    operands[2] = y;
-    TRY(emit_stage(l, HISTOGRAM_FINISH, indices, in_shared, &args, bin_groups, operands));
-error:
-    return status;
+    return emit_stages(l, &w, x, y);
 }
 
 /* ---- Host ---- */

@@ -5,24 +5,22 @@
  *
  *   few updates a line        each element looks through those of its line (scatter_direct)
  *   assign, max, min          the winners are found by maxima of integers, of update numbers or of
- *                             ranks of values: of lines of the last axis in shared memory
- *                             (scatter_lines), else in a buffer (scatter_mark, scatter_finish)
- *   add, mul                  lines, made those of the last axis, are sorted by their element in a
- *                             workgroup, and runs summed in order (scatter_split); where they are
- *                             too long, or of whole rows, all updates are sorted
- *                             and each element goes through its run (scatter_keys, radix_sort,
- *                             scatter_walk)
+ *                             ranks of values: of lines of the last axis, or of tiles of any, in
+ *                             shared memory (scatter_lines, scatter_tiles), else in a buffer
+ *                             (scatter_mark, scatter_finish)
+ *   add, mul                  updates of a tile are dealt to subgroups by their element, which
+ *                             apply them in order (scatter_owners); or lines, made those of the
+ *                             last axis, are sorted by their element in a workgroup, and runs
+ *                             summed in order (scatter_split); where lines are too long, or of
+ *                             whole rows, all updates are sorted and each element goes through its
+ *                             run (scatter_keys, radix_sort, scatter_walk)
  *
  * Error of an element with n updates: add 2^-23 (n + 2) of the sum of the magnitudes, mul 2^-23
  * (n + 2) of the product's; the others are exact.
  */
 #include "op/array/scatter.h"
-#include "args/movement.h"
-#include "constants/array.h"
-#include "constants/movement.h"
+#include "op/array/scatter_lower.h"
 #include "op/families.h"
-#include "op/movement/layout.h"
-#include "op/movement/radix_sort.h"
 
 #include <rlxvk_ops_array.h>
 
@@ -34,11 +32,6 @@ _Static_assert(SCATTER_ASSIGN == (int)RLXVK_SCATTER_ASSIGN &&
                    SCATTER_ADD == (int)RLXVK_SCATTER_ADD && SCATTER_MUL == (int)RLXVK_SCATTER_MUL &&
                    SCATTER_MAX == (int)RLXVK_SCATTER_MAX && SCATTER_MIN == (int)RLXVK_SCATTER_MIN,
                "kernels know the public modes");
-
-static bool is_ordered(uint32_t mode)
-{
-    return mode == SCATTER_ADD || mode == SCATTER_MUL;
-}
 
 /* ---- Building ---- */
 
@@ -157,176 +150,6 @@ error:
 
 /* ---- Lower ---- */
 
-typedef struct scatter_work {
-    uint32_t mode;
-    bool nd;
-    struct scatter_args args; /* but its count */
-    uint64_t numel, updates;  /* of y; of the updates */
-    operand x, index, source, y;
-} scatter_work;
-
-static rlxvk_status emit(lowering *l, dispatch *d, const scatter_work *w, uint64_t count,
-                         uint64_t groups, const operand *operands, uint32_t operand_count)
-{
-    struct scatter_args args = w->args;
-    args.count = (u32)count;
-    lower_groups(l, d, groups);
-    return lower_emit(l, d, &args, sizeof args, operands, operand_count);
-}
-
-static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
-{
-    dispatch d = {.kernel = KERNEL_SCATTER_DIRECT};
-    uint32_t size = l->profile->workgroup_size;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {SCATTER_DIRECT_MODE, w->mode},
-                  {SCATTER_DIRECT_ND, w->nd});
-    return emit(l, &d, w, w->numel, groups_for(w->numel, size),
-                (operand[]){w->x, w->index, w->source, w->y}, 4);
-}
-
-static uint32_t line_threads(const lowering *l)
-{
-    return MIN(l->profile->max_workgroup_invocations, RADIX_THREADS);
-}
-
-/* A workgroup a line. */
-static rlxvk_status lower_lines(lowering *l, const scatter_work *w)
-{
-    dispatch d = {.kernel = KERNEL_SCATTER_LINES}, split = {.kernel = KERNEL_SCATTER_SPLIT};
-    operand operands[] = {w->x, w->index, w->source, w->y};
-    if (is_ordered(w->mode)) {
-        SET_CONSTANTS(&split, {LOCAL_SIZE, RADIX_THREADS}, {SCATTER_SPLIT_MODE, w->mode});
-        return emit(l, &split, w, 0, w->args.lines, operands, 4);
-    }
-    SET_CONSTANTS(&d, {LOCAL_SIZE, line_threads(l)}, {SCATTER_LINES_MODE, w->mode});
-    return emit(l, &d, w, 0, w->args.lines, operands, 4);
-}
-
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
-/* Winners in a buffer: of rows, where all columns of one have the same. */
-static rlxvk_status lower_marks(lowering *l, const scatter_work *w)
-{
-    bool rows = w->nd && w->mode == SCATTER_ASSIGN;
-    uint32_t size = l->profile->workgroup_size;
-    uint64_t marks = rows ? w->args.rows : w->numel, columns = rows ? w->args.inner : 1;
-    uint64_t bits = columns | w->x.offset | w->source.offset | w->y.offset;
-    uint32_t width = rows && bits % 4 == 0 ? 4 : 1;
-    dispatch start = {.kernel = KERNEL_SCATTER_MARK}, mark = start,
-             finish = {.kernel = KERNEL_SCATTER_FINISH};
-    scatter_work first = *w, last = *w;
-    operand winners, both;
-    rlxvk_status status;
-    TRY(lower_temporary(l, 4 * MAX(marks, 1), &winners));
-    both = winners;
-    both.access = ACCESS_READ | ACCESS_WRITE;
-    first.args.updates_offset = w->x.offset;
-    SET_CONSTANTS(&start, {LOCAL_SIZE, size}, {SCATTER_MARK_MODE, w->mode},
-                  {SCATTER_MARK_ND, false}, {SCATTER_MARK_START, true});
-    TRY(emit(l, &start, &first, marks, groups_for(marks, size), (operand[]){w->x, w->x, winners},
-             3));
-    SET_CONSTANTS(&mark, {LOCAL_SIZE, size}, {SCATTER_MARK_MODE, w->mode}, {SCATTER_MARK_ND, w->nd},
-                  {SCATTER_MARK_START, false});
-    uint64_t updates = rows ? w->args.updates : w->updates;
-    TRY(emit(l, &mark, w, updates, groups_for(updates, size),
-             (operand[]){w->index, w->source, both}, 3));
-    last.args.inner = (u32)(columns / width);
-    last.args.x_offset /= width;
-    last.args.updates_offset /= width;
-    last.args.y_offset /= width;
-    SET_CONSTANTS(&finish, {LOCAL_SIZE, size}, {SCATTER_FINISH_MODE, w->mode},
-                  {SCATTER_FINISH_WIDTH, width});
-    TRY(emit(l, &finish, &last, w->numel / width, copy_groups(w->numel / width, size),
-             (operand[]){w->x, w->index, w->source, reading(winners), w->y}, 5));
-error:
-    return status;
-}
-
-/* All updates sorted by their row, or element. */
-static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
-{
-    uint64_t keys = w->nd ? w->args.updates : w->updates, rows = w->nd ? w->args.rows : w->numel;
-    uint32_t size = l->profile->workgroup_size;
-    dispatch key = {.kernel = KERNEL_SCATTER_KEYS}, walk = {.kernel = KERNEL_SCATTER_WALK};
-    radix_sort sort = {.rows = 1, .extent = keys, .bits = radix_sort_bits(rows)};
-    scatter_work last = *w;
-    operand starts;
-    rlxvk_status status;
-    TRY(lower_temporary(l, 4 * keys, &sort.keys));
-    SET_CONSTANTS(&key, {LOCAL_SIZE, size}, {SCATTER_KEYS_ELEMENTS, !w->nd});
-    TRY(emit(l, &key, w, keys, groups_for(keys, size), (operand[]){w->index, sort.keys}, 2));
-    TRY(radix_sort_lower(l, &sort));
-    TRY(radix_sort_find_starts(l, &sort, rows, rows + 1, &starts));
-    last.args.inner = w->nd ? w->args.inner : 1;
-    bool quads = (last.args.inner | w->x.offset | w->source.offset | w->y.offset) % 4 == 0;
-    uint32_t width = quads ? 4 : 1;
-    last.args.inner /= width;
-    last.args.x_offset /= width;
-    last.args.updates_offset /= width;
-    last.args.y_offset /= width;
-    SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode},
-                  {SCATTER_WALK_QUADS, quads});
-    TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size),
-             (operand[]){w->x, w->index, w->source, sort.values, starts, w->y}, 6));
-error:
-    return status;
-}
-
-/* Lines of `length` along the middle axis become those of the last; or (back) become the middle. */
-static rlxvk_status turn(lowering *l, const scatter_work *w, uint64_t length, bool back,
-                         operand source, operand target)
-{
-    int64_t lines = w->args.lines, n = (int64_t)length, inner = w->args.inner;
-    int64_t down = back ? n : inner, across = back ? inner : n;
-    strided_copy copy = {.rank = 3,
-                         .dims = {lines, down, across},
-                         .source = {n * inner, 1, down},
-                         .target = {n * inner, across, 1}};
-    return layout_emit_copy(l, &copy, source, target);
-}
-
-/* Another axis than the last: made the last, and put back. */
-static rlxvk_status lower_turned(lowering *l, const scatter_work *w)
-{
-    uint64_t lengths[] = {w->args.rows, w->args.updates, w->args.updates};
-    operand from[] = {w->x, w->index, w->source}, to[3], y;
-    scatter_work turned = *w;
-    rlxvk_status status;
-    for (int i = 0; i < 3; i++) {
-        TRY(lower_temporary(l, 4 * lengths[i] * w->args.lines * w->args.inner, &to[i]));
-        TRY(turn(l, w, lengths[i], false, from[i], to[i]));
-        to[i] = reading(to[i]);
-    }
-    TRY(lower_temporary(l, 4 * w->numel, &y));
-    turned.args.lines *= w->args.inner;
-    turned.args.inner = 1;
-    turned.args.x_offset = turned.args.index_offset = 0;
-    turned.args.updates_offset = turned.args.y_offset = 0;
-    turned.x = to[0];
-    turned.index = to[1];
-    turned.source = to[2];
-    turned.y = y;
-    TRY(lower_lines(l, &turned));
-    TRY(turn(l, w, w->args.rows, true, reading(y), w->y));
-error:
-    return status;
-}
-
-static bool fits_workgroup(const lowering *l, const scatter_work *w)
-{
-    if (w->nd)
-        return false;
-    if (!is_ordered(w->mode))
-        return MAX(w->args.rows, w->args.updates) <= RADIX_ITEMS * line_threads(l);
-    return l->profile->max_workgroup_invocations >= RADIX_THREADS &&
-           w->args.updates <= RADIX_ITEMS * RADIX_THREADS &&
-           w->args.rows <= 1u << (31 - SCATTER_ITEM_BITS);
-}
-
 static rlxvk_status lower(lowering *l, uint32_t id, scatter_work *w)
 {
     const node *n = graph_node(l->graph, id);
@@ -341,11 +164,14 @@ static rlxvk_status lower(lowering *l, uint32_t id, scatter_work *w)
     w->args.index_offset = w->index.offset;
     w->args.updates_offset = w->source.offset;
     w->args.y_offset = w->y.offset;
-    if (w->args.updates <= SCATTER_DIRECT_MOST)
-        return lower_direct(l, w);
-    if (fits_workgroup(l, w))
-        return w->args.inner == 1 ? lower_lines(l, w) : lower_turned(l, w);
-    return is_ordered(w->mode) ? lower_sorted(l, w) : lower_marks(l, w);
+    scatter_problem problem = {.lines = w->args.lines,
+                               .rows = w->args.rows,
+                               .updates = w->args.updates,
+                               .inner = w->args.inner,
+                               .ordered = scatter_is_ordered(w->mode),
+                               .nd = w->nd};
+    size_t named = variant_choose(l, CHOICE_scatter, NULL, NULL);
+    return scatter_lower_by(l, w, scatter_find_path(&problem, l->profile, named));
 }
 
 static rlxvk_status scatter_lower(lowering *l, uint32_t id)
@@ -440,8 +266,9 @@ static rlxvk_status host(const host_call *c, axis_view v, uint64_t updates, bool
     }
     for (uint64_t i = 0; c->bound && i < numel; i++) {
         double magnitude = a->mode == SCATTER_MUL ? fabs(c->out[i]) + 0x1p-120 : c->bound[i];
-        c->bound[i] =
-            counts[i] > 0 && is_ordered(a->mode) ? 0x1p-23 * (counts[i] + 2) * magnitude : 0;
+        c->bound[i] = counts[i] > 0 && scatter_is_ordered(a->mode)
+                          ? 0x1p-23 * (counts[i] + 2) * magnitude
+                          : 0;
     }
     memory_free(counts);
     return RLXVK_OK;

@@ -10,6 +10,12 @@ typedef struct scatter_attributes {
     int32_t axis; /* of scatter */
 } scatter_attributes;
 
+/* Whether the updates of an element are applied in their order. */
+static inline bool scatter_is_ordered(uint32_t mode)
+{
+    return mode == SCATTER_ADD || mode == SCATTER_MUL;
+}
+
 /* Whether indices [.., K] fit the first K axes of x. */
 rlxvk_status scatter_check_components(const node *n, const rlxvk_shape *x,
                                       const rlxvk_shape *index);

@@ -9,7 +9,6 @@
  * element is never compared with its index, so that nothing depends on timing.
  */
 #include "args/array.h"
-#include "args/movement.h"
 #include "constants/array.h"
 #include "op/bucket.h"
 #include "op/compose/composite.h"
@@ -84,7 +83,13 @@ static rlxvk_status sort_infer(const rlxvk_graph *g, node *n, void *attributes)
 
 /* ---- Lower ---- */
 
-static rlxvk_status lower_short(lowering *l, const radix_floats *w, uint64_t block)
+typedef struct sort_work {
+    uint64_t rows, extent;
+    bool descending, indices;
+    operand x, y;
+} sort_work;
+
+static rlxvk_status lower_short(lowering *l, const sort_work *w, uint64_t block)
 {
     uint64_t lines = MIN(block / w->extent, w->rows), groups = divide_up(w->rows, lines);
     struct sort_rows_args args = {.rows = (u32)w->rows,
@@ -103,17 +108,27 @@ static rlxvk_status lower_short(lowering *l, const radix_floats *w, uint64_t blo
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
 }
 
+static rlxvk_status lower_long(lowering *l, const sort_work *w)
+{
+    radix_sort sort = {.rows = w->rows,
+                       .extent = w->extent,
+                       .mode = w->descending ? RADIX_DESCENDING : RADIX_ASCENDING,
+                       .bits = 32,
+                       .words = w->x};
+    return radix_sort_to(l, &sort, w->indices, w->y);
+}
+
 static rlxvk_status sort_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    radix_floats w = {.rows = shape_product(&n->shape, 0, n->shape.rank - 1),
-                      .extent = (uint64_t)n->shape.dims[n->shape.rank - 1],
-                      .descending = ((const sort_attributes *)n->attributes)->descending,
-                      .indices = node_code(n) == SORT_INDICES,
-                      .x = lower_input(l, id, 0),
-                      .y = lower_write(l, id)};
+    sort_work w = {.rows = shape_product(&n->shape, 0, n->shape.rank - 1),
+                   .extent = (uint64_t)n->shape.dims[n->shape.rank - 1],
+                   .descending = ((const sort_attributes *)n->attributes)->descending,
+                   .indices = node_code(n) == SORT_INDICES,
+                   .x = lower_input(l, id, 0),
+                   .y = lower_write(l, id)};
     uint64_t block = (uint64_t)radix_sort_threads(l) * RADIX_ITEMS;
-    return w.extent <= block ? lower_short(l, &w, block) : radix_sort_floats(l, &w);
+    return w.extent <= block ? lower_short(l, &w, block) : lower_long(l, &w);
 }
 
 /* ---- Host ---- */

@@ -16,14 +16,21 @@ enum choice_setting choice_setting_of(const device_profile *profile)
     return profile->portable ? ON_TRANSLATED : ON_NATIVE;
 }
 
+/* Whole subgroups, with what is needed of them. */
+static bool has_subgroups(const choice_row *r, const choice_fit *f, const device_profile *p)
+{
+    if (!(r->conditions & (NEEDS_SHUFFLES | NEEDS_BALLOTS)))
+        return true;
+    return (!(r->conditions & NEEDS_SHUFFLES) || p->subgroup_shuffle) &&
+           (!(r->conditions & NEEDS_BALLOTS) || p->subgroup_ballot) &&
+           f->threads % p->subgroup_size == 0 && f->threads <= p->max_shuffle_invocations;
+}
+
 /* What would be wrong, or would not run at all: no preference goes over it. */
 static bool can(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     return f->can && f->threads <= p->max_workgroup_invocations &&
-           f->shared_bytes <= p->shared_memory_bytes &&
-           (!(r->conditions & NEEDS_SHUFFLES) ||
-            (p->subgroup_shuffle && f->threads % p->subgroup_size == 0 &&
-             f->threads <= p->max_shuffle_invocations)) &&
+           f->shared_bytes <= p->shared_memory_bytes && has_subgroups(r, f, p) &&
            (!(r->conditions & NEEDS_BYTE_PRODUCTS) || p->byte_products);
 }
 

@@ -26,7 +26,8 @@ enum choice_condition {
     NEEDS_BYTE_PRODUCTS = 2,
     IF_QUICK_BYTES = 4, /* only where hardware has an instruction for byte products */
     IF_FILLS = 8,       /* only where its workgroups keep (nearly) every compute unit busy */
-    CHOICE_OWN = 16     /* the first of the family's own, which its `fit` reads */
+    NEEDS_BALLOTS = 16, /* in whole subgroups, with or without shuffles */
+    CHOICE_OWN = 32     /* the first of the family's own, which its `fit` reads */
 };
 
 typedef struct choice_row {

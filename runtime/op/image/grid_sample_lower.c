@@ -177,10 +177,10 @@ static rlxvk_status sort_points(lowering *l, list_work *w)
     uint64_t count = w->images * w->points;
     rlxvk_status status;
     w->args.count = (u32)count;
-    TRY(lower_temporary(l, 4 * count, &w->sort.keys));
+    TRY(lower_temporary(l, 4 * count, &w->sort.words));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_KEYS_MODE, mode_of(w->node)},
                   {GRID_KEYS_AXES, w->axes});
-    TRY(emit_points(l, &d, &w->args, sizeof w->args, count, (operand[]){w->grid, w->sort.keys}, 2));
+    TRY(emit_points(l, &d, &w->args, sizeof w->args, count, (operand[]){w->grid, w->sort.words}, 2));
     TRY(radix_sort_lower(l, &w->sort));
     TRY(radix_sort_find_starts(l, &w->sort, w->images * w->cells, w->args.images * w->cells,
                                &w->starts));

@@ -1,16 +1,15 @@
-/* Emitting the passes of the radix sort. Keys and values go back and forth between two pairs of
- * temporaries. */
+/* Emitting the passes of the radix sort. Words and what goes along with them go back and forth
+ * between two buffers each; the pass that is last leaves them in the one that its number says. */
 #include "op/movement/radix_sort.h"
-#include "args/movement.h"
 #include "constants/movement.h"
-
-#define KEY_BITS 32
+#include "op/movement/radix_select.h"
 
 typedef struct radix_work {
-    uint64_t rows, extent, blocks;
-    uint32_t threads, bits;
-    const radix_floats *floats; /* NULL: keys[0] are the keys */
-    operand counts, totals, keys[2], items[2];
+    const radix_sort *sort;
+    const radix_class *class;
+    uint32_t output, passes; /* RADIX_VALUES and what follows */
+    uint64_t blocks;
+    operand counts, totals, words[2], items[2];
 } radix_work;
 
 static operand reading(operand o)
@@ -19,10 +18,10 @@ static operand reading(operand o)
     return o;
 }
 
-uint32_t radix_sort_bits(uint64_t largest)
+uint32_t radix_sort_bits(uint64_t most)
 {
     uint32_t bits = 1;
-    while (largest >> bits)
+    while (most >> bits)
         bits++;
     return bits;
 }
@@ -33,104 +32,133 @@ uint32_t radix_sort_threads(const lowering *l)
     return few ? RADIX_THREADS / 2 : RADIX_THREADS;
 }
 
-rlxvk_status radix_sort_keys(lowering *l, radix_sort *sort, operand x, uint32_t mode,
-                             uint32_t limit)
+static operand source_of(const radix_work *w, uint32_t pass)
 {
-    uint64_t count = sort->rows * sort->extent;
-    struct radix_keys_args args = {.count = (u32)count, .limit = limit, .x_offset = x.offset};
-    dispatch d = {.kernel = KERNEL_RADIX_KEYS};
-    rlxvk_status status;
-    TRY(lower_temporary(l, 4 * count, &sort->keys));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {RADIX_KEYS_MODE, mode});
-    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
-    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, sort->keys}, 2));
-error:
-    return status;
+    return reading(pass == 0 ? w->sort->words : w->words[pass % 2]);
 }
 
-static rlxvk_status emit_counts(lowering *l, const radix_work *w, operand source, bool first,
-                                struct radix_pass_args args)
+static rlxvk_status emit_counts(lowering *l, const radix_work *w, uint32_t pass,
+                                const struct radix_pass_args *args)
 {
-    dispatch count = {.kernel = KERNEL_RADIX_COUNT}, scan = {.kernel = KERNEL_RADIX_SCAN};
-    struct radix_scan_args sums = {(u32)(w->rows * RADIX_DIGITS), (u32)w->blocks};
+    dispatch d = {.kernel = KERNEL_RADIX_COUNT, .variant = w->class->row.name};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, w->class->threads}, {RADIX_COUNT_MODE, w->sort->mode});
+    lower_groups(l, &d, args->groups);
+    return lower_emit(l, &d, args, sizeof *args, (operand[]){source_of(w, pass), w->counts}, 2);
+}
+
+static rlxvk_status emit_scan(lowering *l, const radix_work *w)
+{
+    struct radix_scan_args args = {(u32)(w->sort->rows * RADIX_DIGITS), (u32)w->blocks};
+    uint32_t size = l->profile->workgroup_size, lanes = 1;
+    dispatch d = {.kernel = KERNEL_RADIX_SCAN};
     operand both = w->counts;
-    uint32_t lanes = 1;
-    rlxvk_status status;
-    while (lanes < w->threads && 4 * lanes < w->blocks)
-        lanes *= 2;
     both.access = ACCESS_READ | ACCESS_WRITE;
-    SET_CONSTANTS(&count, {LOCAL_SIZE, w->threads}, {RADIX_COUNT_FIRST, first});
-    lower_groups(l, &count, args.groups);
-    TRY(lower_emit(l, &count, &args, sizeof args, (operand[]){source, w->counts}, 2));
-    SET_CONSTANTS(&scan, {LOCAL_SIZE, w->threads}, {RADIX_SCAN_LANES, lanes});
-    lower_groups(l, &scan, groups_for(sums.segments, w->threads / lanes));
-    TRY(lower_emit(l, &scan, &sums, sizeof sums, (operand[]){both, w->totals}, 2));
-error:
-    return status;
+    while (lanes < size && 4 * lanes < w->blocks)
+        lanes *= 2;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {RADIX_SCAN_LANES, lanes});
+    lower_groups(l, &d, groups_for(args.segments, size / lanes));
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){both, w->totals}, 2);
 }
 
-static rlxvk_status emit_pass(lowering *l, const radix_work *w, uint32_t shift)
+static rlxvk_status emit_move(lowering *l, const radix_work *w, uint32_t pass,
+                              const struct radix_pass_args *args)
 {
-    const radix_floats *f = w->floats;
-    uint32_t from = shift / RADIX_BITS % 2, to = 1 - from;
-    bool first = f && shift == 0, last = f && shift + RADIX_BITS >= w->bits;
-    operand source = first ? f->x : reading(w->keys[from]);
-    struct radix_pass_args args = {.extent = (u32)w->extent,
-                                   .blocks = (u32)w->blocks,
-                                   .shift = shift,
-                                   .groups = (u32)(w->rows * w->blocks),
-                                   .descending = f && f->descending,
-                                   .indices = f && f->indices,
-                                   .x_offset = first ? f->x.offset : 0};
-    dispatch d = {.kernel = KERNEL_RADIX_MOVE};
+    uint32_t from = pass % 2, to = 1 - from;
+    bool ballots = w->class->ranking != RADIX_BY_COUNTERS, carried = w->output != RADIX_VALUES;
+    operand source = source_of(w, pass);
     operand operands[] = {source,
-                          shift == 0 ? source : reading(w->items[from]),
+                          carried && pass > 0 ? reading(w->items[from]) : source,
                           reading(w->counts),
                           reading(w->totals),
-                          f ? f->x : source,
-                          w->keys[to],
-                          last ? f->y : w->items[to]};
+                          w->words[to],
+                          carried ? w->items[to] : w->words[to]};
+    dispatch d = {.kernel = ballots ? KERNEL_RADIX_MOVE_BALLOTS : KERNEL_RADIX_MOVE,
+                  .variant = w->class->row.name};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, w->class->threads}, {RADIX_MOVE_MODE, w->sort->mode},
+                  {RADIX_MOVE_OUTPUT, w->output}, {RADIX_MOVE_FIRST, pass == 0},
+                  {RADIX_MOVE_LAST, pass + 1 == w->passes});
+    if (ballots)
+        SET_CONSTANTS(&d,
+                      {RADIX_MOVE_BALLOTS_SUBGROUPS, w->class->threads / l->profile->subgroup_size},
+                      {RADIX_MOVE_BALLOTS_LEADERS, w->class->ranking == RADIX_BY_LEADERS});
+    lower_groups(l, &d, args->groups);
+    return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_pass(lowering *l, const radix_work *w, uint32_t pass)
+{
+    uint32_t from = pass % 2, to = 1 - from;
+    struct radix_pass_args args = {.extent = (u32)w->sort->extent,
+                                   .blocks = (u32)w->blocks,
+                                   .shift = RADIX_BITS * pass,
+                                   .groups = (u32)(w->sort->rows * w->blocks),
+                                   .limit = w->sort->limit,
+                                   .source_offset = source_of(w, pass).offset,
+                                   .target_offset = w->words[to].offset,
+                                   .source_items = w->items[from].offset,
+                                   .target_items = w->items[to].offset};
     rlxvk_status status;
-    TRY(emit_counts(l, w, source, first, args));
-    args.x_offset = f ? f->x.offset : 0;
-    args.y_offset = last ? f->y.offset : 0;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads}, {RADIX_MOVE_FIRST, first}, {RADIX_MOVE_LAST, last},
-                  {RADIX_MOVE_POSITIONS, shift == 0});
-    lower_groups(l, &d, args.groups);
-    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    TRY(emit_counts(l, w, pass, &args));
+    TRY(emit_scan(l, w));
+    TRY(emit_move(l, w, pass, &args));
 error:
     return status;
 }
 
-/* What is not there yet of the temporaries, and the passes. */
-static rlxvk_status emit_passes(lowering *l, radix_work *w)
+static bool is_there(const operand *o)
 {
-    uint64_t bytes = 4 * w->rows * w->extent;
-    rlxvk_status status;
-    w->threads = radix_sort_threads(l);
-    w->blocks = divide_up(w->extent, (uint64_t)w->threads * RADIX_ITEMS);
-    TRY(lower_temporary(l, 4 * RADIX_DIGITS * w->rows * w->blocks, &w->counts));
-    TRY(lower_temporary(l, 4 * RADIX_DIGITS * w->rows, &w->totals));
-    for (int i = w->floats ? 0 : 1; i < 2; i++)
-        TRY(lower_temporary(l, bytes, &w->keys[i]));
-    for (int i = 0; i < 2; i++)
-        TRY(lower_temporary(l, bytes, &w->items[i]));
-    for (uint32_t shift = 0; shift < w->bits; shift += RADIX_BITS)
-        TRY(emit_pass(l, w, shift));
+    return o->size > 0;
+}
+
+/* What is not there yet of the buffers that the passes write. */
+static rlxvk_status make_buffers(lowering *l, radix_work *w)
+{
+    uint64_t bytes = 4 * w->sort->rows * w->sort->extent;
+    operand *pairs[] = {w->words, w->items};
+    size_t kinds = w->output == RADIX_VALUES ? 1 : 2;
+    rlxvk_status status = RLXVK_OK;
+    for (size_t k = 0; k < kinds; k++)
+        for (uint32_t i = w->passes > 1 ? 0 : 1; i < 2; i++)
+            if (!is_there(&pairs[k][i]))
+                TRY(lower_temporary(l, bytes, &pairs[k][i]));
 error:
     return status;
+}
+
+static rlxvk_status emit_passes(lowering *l, radix_work *w)
+{
+    const radix_sort *s = w->sort;
+    radix_shape shape = {s->rows, s->extent};
+    rlxvk_status status;
+    w->class = radix_select(&shape, l->profile, variant_choose(l, CHOICE_radix, NULL, NULL));
+    w->blocks = divide_up(s->extent, (uint64_t)w->class->threads * RADIX_ITEMS);
+    TRY(lower_temporary(l, 4 * RADIX_DIGITS * s->rows * w->blocks, &w->counts));
+    TRY(lower_temporary(l, 4 * RADIX_DIGITS * s->rows, &w->totals));
+    TRY(make_buffers(l, w));
+    for (uint32_t pass = 0; pass < w->passes; pass++)
+        TRY(emit_pass(l, w, pass));
+error:
+    return status;
+}
+
+static radix_work start(const radix_sort *sort, uint32_t output)
+{
+    return (radix_work){.sort = sort,
+                        .output = output,
+                        .passes = (uint32_t)divide_up(sort->bits, RADIX_BITS)};
 }
 
 rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort)
 {
-    radix_work w = {.rows = sort->rows, .extent = sort->extent, .bits = sort->bits};
-    uint32_t at = (uint32_t)(divide_up(sort->bits, RADIX_BITS) % 2);
+    radix_work w = start(sort, RADIX_PAIRS);
     rlxvk_status status;
-    w.keys[0] = sort->keys;
-    w.keys[0].access = ACCESS_WRITE;
+    if (sort->mode == RADIX_WORDS) {
+        w.words[0] = sort->words;
+        w.words[0].access = ACCESS_WRITE;
+    }
     TRY(emit_passes(l, &w));
-    sort->keys = reading(w.keys[at]);
-    sort->values = reading(w.items[at]);
+    sort->keys = reading(w.words[w.passes % 2]);
+    sort->values = reading(w.items[w.passes % 2]);
 error:
     return status;
 }
@@ -153,8 +181,9 @@ error:
     return status;
 }
 
-rlxvk_status radix_sort_floats(lowering *l, const radix_floats *f)
+rlxvk_status radix_sort_to(lowering *l, const radix_sort *sort, bool places, operand y)
 {
-    radix_work w = {.rows = f->rows, .extent = f->extent, .bits = KEY_BITS, .floats = f};
+    radix_work w = start(sort, places ? RADIX_PLACES : RADIX_VALUES);
+    *(places ? &w.items[w.passes % 2] : &w.words[w.passes % 2]) = y;
     return emit_passes(l, &w);
 }

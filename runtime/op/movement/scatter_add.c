@@ -132,13 +132,20 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* One more key than rows: that of what is dropped. */
-static rlxvk_status find_runs(lowering *l, uint64_t rows, radix_sort *sort, scatter_runs *out)
+/* One more key than rows: what is dropped sorts behind them. */
+static rlxvk_status find_runs(lowering *l, operand words, uint32_t mode, uint64_t rows,
+                              uint64_t updates, scatter_runs *out)
 {
+    radix_sort sort = {.rows = 1,
+                       .extent = updates,
+                       .mode = mode,
+                       .limit = (uint32_t)rows,
+                       .bits = radix_sort_bits(rows),
+                       .words = words};
     rlxvk_status status;
-    TRY(radix_sort_lower(l, sort));
-    out->positions = sort->values;
-    TRY(radix_sort_find_starts(l, sort, rows, rows + 1, &out->starts));
+    TRY(radix_sort_lower(l, &sort));
+    out->positions = sort.values;
+    TRY(radix_sort_find_starts(l, &sort, rows, rows + 1, &out->starts));
 error:
     return status;
 }
@@ -146,12 +153,7 @@ error:
 rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
                                    bool clamped, scatter_runs *out)
 {
-    radix_sort sort = {.rows = 1, .extent = updates, .bits = radix_sort_bits(rows)};
-    rlxvk_status status;
-    TRY(radix_sort_keys(l, &sort, index, clamped ? RADIX_CLAMPED : RADIX_INDEX, (uint32_t)rows));
-    TRY(find_runs(l, rows, &sort, out));
-error:
-    return status;
+    return find_runs(l, index, clamped ? RADIX_CLAMPED : RADIX_INDEX, rows, updates, out);
 }
 
 static rlxvk_status add_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
@@ -218,14 +220,10 @@ rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
 
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
 {
-    radix_sort sort = {.rows = 1,
-                       .extent = w->updates,
-                       .bits = radix_sort_bits(w->rows),
-                       .keys = keys};
     scatter_runs runs;
     rlxvk_status status;
     choose(l, w, true);
-    TRY(find_runs(l, w->rows, &sort, &runs));
+    TRY(find_runs(l, keys, RADIX_WORDS, w->rows, w->updates, &runs));
     TRY(add_runs(l, w, &runs));
 error:
     return status;

@@ -126,11 +126,11 @@ error:
 
 static rlxvk_status lower_sort(lowering *l, const topk_work *w)
 {
-    radix_sort sort = {.rows = w->rows, .extent = w->extent, .bits = 32};
+    radix_sort sort = {
+        .rows = w->rows, .extent = w->extent, .mode = RADIX_TOP, .bits = 32, .words = w->x};
     struct topk_take_args args = {(u32)(w->rows * w->k), (u32)w->extent, (u32)w->k, w->y.offset};
     dispatch d = {.kernel = KERNEL_TOPK_TAKE};
     rlxvk_status status;
-    TRY(radix_sort_keys(l, &sort, w->x, RADIX_DESCENDING, 0));
     TRY(radix_sort_lower(l, &sort));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(args.count, l->profile->workgroup_size));

@@ -158,22 +158,20 @@ static rlxvk_status emit_prepare(lowering *l, splat_work *w)
 {
     uint64_t tiles = w->sizes.tiles_wide * w->sizes.tiles_high;
     radix_sort splats = {.rows = 1, .extent = w->sizes.count, .bits = 32};
-    radix_sort entries = {.rows = 1, .extent = w->args.list_most, .bits = 1};
+    radix_sort entries = {.rows = 1, .extent = w->args.list_most, .bits = radix_sort_bits(tiles)};
     operand footprints, owners;
     rlxvk_status status;
     w->args.prepared_offset = w->prepared.offset;
     if (w->sizes.count == 0)
         return emit_frame(l, w, w->prepared);
-    while (tiles >> entries.bits)
-        entries.bits++;
-    TRY(lower_temporary(l, 4 * splats.extent, &splats.keys));
+    TRY(lower_temporary(l, 4 * splats.extent, &splats.words));
     TRY(lower_temporary(l, 4 * SPLAT_FOOTPRINT * splats.extent, &footprints));
-    TRY(lower_temporary(l, 4 * entries.extent, &entries.keys));
+    TRY(lower_temporary(l, 4 * entries.extent, &entries.words));
     TRY(lower_temporary(l, 4 * entries.extent, &owners));
-    TRY(emit_splats(l, w, splats.keys, footprints));
-    TRY(emit_frame(l, w, entries.keys));
+    TRY(emit_splats(l, w, splats.words, footprints));
+    TRY(emit_frame(l, w, entries.words));
     TRY(radix_sort_lower(l, &splats));
-    TRY(emit_entries(l, w, splats.values, footprints, entries.keys, owners));
+    TRY(emit_entries(l, w, splats.values, footprints, entries.words, owners));
     TRY(radix_sort_lower(l, &entries));
     TRY(emit_ranges(l, w, &entries, owners));
     w->positions = entries.values;

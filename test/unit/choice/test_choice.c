@@ -28,6 +28,7 @@ static const made_row made[] = {
     {{"slow", ON_NATIVE}, 64, 0, UINT64_MAX, 20, 3},
     {{"quick", ON_NATIVE}, 64, 0, UINT64_MAX, 30, 1},
     {{"plain", ON_ALL}, 64, 0, UINT64_MAX, 10, 0},
+    {{"ballots", ON_NATIVE, NEEDS_BALLOTS}, 64, 0, UINT64_MAX, UINT64_MAX, 0},
     {{"single", ON_SOFTWARE}, 1, 0, UINT64_MAX, 11, 0},
 };
 
@@ -80,7 +81,11 @@ static void needs_and_ifs(void **state)
     gpu.subgroup_shuffle = true;
     gpu.max_shuffle_invocations = 1024;
     expect("shuffles", 5, gpu, VARIANT_NONE);
+    expect("shuffles", 15, gpu, 8);
+    gpu.subgroup_ballot = true;
+    expect("ballots", 15, gpu, 8);
     gpu.subgroup_size = 128; /* is more than a workgroup */
+    expect("plain", 15, gpu, 8);
     gpu.byte_products = true;
     expect("plain", 15, gpu, VARIANT_NONE);
     expect("bytes", 15, gpu, 1);
@@ -118,7 +123,7 @@ static void none_suits(void **state)
     uint64_t size = 5;
     expect("plain", size, gpu, VARIANT_NONE);
     expect("single", size, software(), VARIANT_NONE);
-    assert_ptr_equal(choice_select(&all, &size, &gpu, VARIANT_NONE), &made[8]);
+    assert_ptr_equal(choice_select(&all, &size, &gpu, VARIANT_NONE), &made[9]);
     assert_null(choice_select(&one, &size, &gpu, 0));
 }
 

@@ -398,8 +398,12 @@ static void shuffles(void **state)
     assert_int_equal(choose(s, NULL).profile.max_shuffle_invocations, 2 * s.subgroup.subgroupSize);
     s.subgroup_size_control = false, s.least_subgroup_size = 32;
     assert_true(choose(s, NULL).profile.subgroup_shuffle);
+    assert_false(choose(s, NULL).profile.subgroup_ballot);
+    s.subgroup.supportedOperations |= VK_SUBGROUP_FEATURE_BALLOT_BIT;
+    assert_true(choose(s, NULL).profile.subgroup_ballot);
     s.subgroup.supportedStages = VK_SHADER_STAGE_FRAGMENT_BIT;
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
+    assert_false(choose(s, NULL).profile.subgroup_ballot);
 }
 
 /* Packed bytes are multiplied quickly only where every pair of signs is. */

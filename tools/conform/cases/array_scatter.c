@@ -48,6 +48,8 @@ static void generate_scatters(case_list *list)
         "axis=1 in=x:f32:1x50;idx:f32:1x4100:badindex:2000;updates:f32:1x4100:unit",
         "axis=0 in=x:f32:9x2;idx:f32:4200x2:index:3000;updates:f32:4200x2:unit",
         "axis=-1 in=x:f32:4096;idx:f32:4096:index:4096;updates:f32:4096",
+        "axis=0 in=x:f32:1300x9;idx:f32:400x9:badindex:1300;updates:f32:400x9",
+        "axis=1 in=x:f32:2x9000;idx:f32:2x4200:badindex:9000;updates:f32:2x4200",
     };
     static const char *const others[] = {
         "in=x:f32:3x0;idx:f32:3x0;updates:f32:3x0",
@@ -59,6 +61,8 @@ static void generate_scatters(case_list *list)
         "mode=max in=x:f32:2x9:special;idx:f32:2x8:index:9;updates:f32:2x8:special",
         "mode=add in=x:f32:3x70;idx:f32:3x70:zero;updates:f32:3x70",
         "mode=assign in=x:f32:3x70;idx:f32:3x70:zero;updates:f32:3x70",
+        "mode=add in=x:f32:2x50;idx:f32:2x3000:zero;updates:f32:2x3000",
+        "mode=add shift=1 axis=1 in=x:f32:3x70x9;idx:f32:3x80x9:index:70;updates:f32:3x80x9",
         "mode=assign axis=1 in=x:f32:2x70x3;idx:f32:2x70x3:zero;updates:f32:2x70x3",
         "mode=add axis=1 in=x:f32:2x70x3;idx:f32:2x90x3:badindex:70;updates:f32:2x90x3",
         "mode=add in=x:i32:3x8:integers;idx:i32:3x9:index:8;updates:i32:3x9:integers",

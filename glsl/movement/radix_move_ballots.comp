@@ -1,0 +1,97 @@
+#version 450
+/*
+ * A pass over long rows, by ballots: a subgroup goes through its elements in their order, a ballot
+ * for each bit of the digit says which of its invocations have the same, and its own counters how
+ * many came before. SUBGROUPS, of a workgroup, are full. LEADERS: the first of those that have the
+ * same digit asks the counters, and tells the others.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "lib/common.glsl"
+#include "args/movement.h"
+#include "movement/radix_items.glsl"
+#include "movement/radix_key.glsl"
+
+layout(constant_id = 5) const uint SUBGROUPS = 1;
+layout(constant_id = 6) const bool LEADERS = false;
+
+const uint COUNTERS = RADIX_DIGITS * SUBGROUPS;
+
+shared uint pool[BLOCK > COUNTERS ? BLOCK : COUNTERS];
+
+#include "movement/radix_move.glsl"
+
+uint own(uint j)
+{
+    return (gl_SubgroupID * RADIX_ITEMS + j) * gl_SubgroupSize + gl_SubgroupInvocationID;
+}
+
+/* Invocations with the same digit. */
+uvec4 peers_of(uint digit)
+{
+    uvec4 peers = subgroupBallot(true);
+    [[unroll]] for (uint i = 0u; i < RADIX_BITS; i++) {
+        uint bit = digit >> i & 1u;
+        peers &= subgroupBallot(bit != 0u) ^ (bit - 1u);
+    }
+    return peers;
+}
+
+/* What the counter at `at` was before peers, of which this one is the rank-th, were counted. */
+uint count_peers(uint at, uvec4 peers, uint rank)
+{
+    uint count = subgroupBallotBitCount(peers), earlier = 0u;
+    if (LEADERS) {
+        if (rank == 0u)
+            earlier = atomicAdd(pool[at], count);
+        return subgroupShuffle(earlier, subgroupBallotFindLSB(peers));
+    }
+    earlier = pool[at];
+    subgroupBarrier();
+    if (rank == 0u)
+        pool[at] = earlier + count;
+    subgroupBarrier();
+    return earlier;
+}
+
+/* place[j]: how many of the subgroup's elements with this digit came before; behind it the digit.
+ * The subgroup's counters, from `counters` on, then have all of them. */
+void count_before(uint counters, uint count)
+{
+    EACH_ITEM(j) {
+        uint digit = digit_at(j, count);
+        uvec4 peers = peers_of(digit);
+        uint rank = subgroupBallotExclusiveBitCount(peers);
+        place[j] = count_peers(counters + digit, peers, rank) + rank << RADIX_BITS | digit;
+    }
+}
+
+/* Of each digit, where the elements of each subgroup start in the block. */
+void sum_counters()
+{
+    for (uint d = gl_LocalInvocationID.x; d < RADIX_DIGITS; d += THREADS) {
+        uint sum = starts[digit_spot(d)].y;
+        for (uint s = d; s < COUNTERS; s += RADIX_DIGITS) {
+            uint v = pool[s];
+            pool[s] = sum;
+            sum += v;
+        }
+    }
+}
+
+void rank_digits(uint count)
+{
+    uint counters = gl_SubgroupID * RADIX_DIGITS;
+    for (uint d = gl_SubgroupInvocationID; d < RADIX_DIGITS; d += gl_SubgroupSize)
+        pool[counters + d] = 0u;
+    subgroupBarrier();
+    count_before(counters, count);
+    barrier();
+    sum_counters();
+    barrier();
+    EACH_ITEM(j)
+        place[j] = (place[j] >> RADIX_BITS) + pool[counters + (place[j] & (RADIX_DIGITS - 1u))];
+    barrier();
+}

@@ -1,0 +1,26 @@
+/* How a pass of the radix sort puts a block in order: one table of ways. Pure. */
+#ifndef RLXVK_RADIX_SELECT_H
+#define RLXVK_RADIX_SELECT_H
+
+#include "op/choice/variant.h"
+
+typedef struct radix_shape {
+    uint64_t rows, extent;
+} radix_shape;
+
+enum radix_ranking {
+    RADIX_BY_COUNTERS, /* of each thread, four bits at a time */
+    RADIX_BY_BALLOTS,  /* digits are compared by ballots of subgroups, which have counters */
+    RADIX_BY_LEADERS   /* likewise, and one invocation asks the counters for its peers */
+};
+
+typedef struct radix_class {
+    choice_row row;
+    uint16_t threads; /* of a block, RADIX_ITEMS elements each */
+    uint8_t ranking;  /* enum radix_ranking */
+} radix_class;
+
+/* There always is one. */
+const radix_class *radix_select(const radix_shape *s, const device_profile *profile, size_t forced);
+
+#endif
