@@ -2,20 +2,17 @@
 /*
  * A pass over long rows, by ballots: a subgroup goes through its elements in their order, a ballot
  * for each bit of the digit says which of its invocations have the same, and its own counters how
- * many came before. SUBGROUPS, of a workgroup, are full. LEADERS: the first of those that have the
- * same digit asks the counters, and tells the others.
+ * many came before. SUBGROUPS, of a workgroup, are full.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 #include "movement/radix_items.glsl"
 #include "movement/radix_key.glsl"
 
 layout(constant_id = 5) const uint SUBGROUPS = 1;
-layout(constant_id = 6) const bool LEADERS = false;
 
 const uint COUNTERS = RADIX_DIGITS * SUBGROUPS;
 
@@ -42,16 +39,10 @@ uvec4 peers_of(uint digit)
 /* What the counter at `at` was before peers, of which this one is the rank-th, were counted. */
 uint count_peers(uint at, uvec4 peers, uint rank)
 {
-    uint count = subgroupBallotBitCount(peers), earlier = 0u;
-    if (LEADERS) {
-        if (rank == 0u)
-            earlier = atomicAdd(pool[at], count);
-        return subgroupShuffle(earlier, subgroupBallotFindLSB(peers));
-    }
-    earlier = pool[at];
+    uint earlier = pool[at];
     subgroupBarrier();
     if (rank == 0u)
-        pool[at] = earlier + count;
+        pool[at] = earlier + subgroupBallotBitCount(peers);
     subgroupBarrier();
     return earlier;
 }

@@ -33,6 +33,7 @@ shared uint lowest[gl_WorkGroupSize.x];
 shared uint waiting, limit, bound, bound_thread, unsure, most;
 
 uint found[KNN_ITEMS];
+float product[KNN_ITEMS], square[KNN_ITEMS]; /* of the part that comes next, on their way */
 uint row, list_at;
 float query_square, query_scale, most_square = 0.0;
 
@@ -52,15 +53,19 @@ uint rough_key(float product, float square)
 }
 
 /* A part of the chunk, from as many places of it as a thread has items. */
-void read_items(uint part, uint parts)
+void fetch(uint part, uint parts)
 {
     uint step = gl_WorkGroupSize.x, base = row * args.points;
-    float product[KNN_ITEMS], square[KNN_ITEMS];
     EACH_ITEM(k) {
         uint i = min((k * parts + part) * step + gl_LocalInvocationID.x, args.points - 1u);
         product[k] = products[base + i];
         square[k] = point_norms[args.first_point + i];
     }
+}
+
+void find_keys(uint part, uint parts)
+{
+    uint step = gl_WorkGroupSize.x;
     EACH_ITEM(k) {
         bool inside = (k * parts + part) * step + gl_LocalInvocationID.x < args.points;
         found[k] = inside ? rough_key(product[k], square[k]) : NONE;
@@ -135,7 +140,8 @@ void look_at(uint part, uint parts)
 {
     uint before = waiting;
     barrier();
-    read_items(part, parts);
+    find_keys(part, parts);
+    fetch(min(part + 1u, parts - 1u), parts);
     collect(part, parts, false);
     barrier();
     if (waiting > TIGHT) {
@@ -181,8 +187,9 @@ void main()
     list_at = (args.list_row + row) * KNN_LIST_WORDS(args.kept);
     query_square = query_norms[args.first_row + row];
     query_scale = 1.0 / max(sqrt(query_square), KNN_LEAST_NORM);
-    begin();
     uint parts = (args.points + KNN_ITEMS * step - 1u) / (KNN_ITEMS * step);
+    fetch(0u, parts);
+    begin();
     for (uint first = 0u; first < parts; first += LOOP)
         for (uint part = first; part < min(first + LOOP, parts); part++)
             look_at(part, parts);

@@ -12,14 +12,15 @@
 #define MOST_WORDS  8192 /* of shared memory */
 #define MOST_SETS   32
 #define MOST_HALF   65532 /* elements, that halves of words can count them and three more */
-/* Each range of bins looks at all elements, and there must be many for a bin. */
+/* Each range of bins looks at all elements, and there must be many for a bin. GPUs are quick to
+ * count in halves, and in the buffer where one range does not hold all. */
 #define MOST_RANGES    4
 #define LEAST_ELEMENTS 64
 
 /* clang-format off */
 static const histogram_way ways[] = {
-    {{"shared", ON_ALL, 0}, HISTOGRAM_SHARED},
     {{"packed", ON_ALL, 0}, HISTOGRAM_PACKED},
+    {{"shared", ON_ALL, 0}, HISTOGRAM_SHARED},
     {{"direct", ON_ALL, 0}, HISTOGRAM_DIRECT},
 };
 /* clang-format on */
@@ -60,6 +61,14 @@ histogram_division histogram_divide(const histogram_way *way, const histogram_pr
     return d;
 }
 
+static bool halves_suit(const histogram_problem *p, const device_profile *profile)
+{
+    uint64_t words = words_of(profile);
+    if (profile_is_software(profile))
+        return p->bins > words && p->bins <= MOST_RANGES * 2 * words;
+    return p->bins <= 2 * words;
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const histogram_way *way = row;
@@ -69,8 +78,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
         return (choice_fit){.can = p->bins <= words, .suits = true};
     if (way->place == HISTOGRAM_PACKED)
         return (choice_fit){.can = p->bins > 0 && words > 0,
-                            .suits = p->bins <= MOST_RANGES * 2 * words &&
-                                     p->count >= LEAST_ELEMENTS * p->bins};
+                            .suits =
+                                halves_suit(p, profile) && p->count >= LEAST_ELEMENTS * p->bins};
     return (choice_fit){.can = true, .suits = true};
 }
 

@@ -1,7 +1,8 @@
 /*
- * The paths of scatter and scatter_nd. Tiles lie as the tensors do: lines of another axis than the
- * last are read eight neighbours at a time, and once for each range of rows, where turning them
- * around would move everything twice.
+ * The paths of scatter and scatter_nd. What takes lines of the last axis alone turns others around,
+ * which moves everything twice, and is quicker still than tiles that lie as the tensors do: these
+ * read lines of another axis eight neighbours at a time, and once for each range of rows. Tiles are
+ * for lines that a workgroup does not hold.
  */
 #include "op/array/scatter_select.h"
 #include "args/array.h"
@@ -20,14 +21,13 @@
 /* clang-format off */
 static const scatter_path paths[] = {
     /* {name, settings, conditions}, kind, columns, items, slots */
-    {{"direct",      ON_ALL,    0},                              SCATTER_BY_DIRECT, 0, 0, 0},
-    {{"lines",       ON_ALL,    0},                              SCATTER_BY_LINES,  0, 0, 0},
-    {{"tiles",       ON_ALL,    0},                              SCATTER_BY_TILES,  8, 0, 8192},
-    {{"owner_tiles", ON_NATIVE, NEEDS_SHUFFLES | NEEDS_BALLOTS}, SCATTER_BY_OWNERS, 8, 4, 8192},
-    {{"owners",      ON_NATIVE, NEEDS_SHUFFLES | NEEDS_BALLOTS}, SCATTER_BY_OWNERS, 1, 8, 4096},
-    {{"split",       ON_ALL,    0},                              SCATTER_BY_SPLIT,  0, 0, 0},
-    {{"marks",       ON_ALL,    0},                              SCATTER_BY_MARKS,  0, 0, 0},
-    {{"sort",        ON_ALL,    0},                              SCATTER_BY_SORT,   0, 0, 0},
+    {{"direct", ON_ALL,    0},                              SCATTER_BY_DIRECT, 0, 0, 0},
+    {{"lines",  ON_ALL,    0},                              SCATTER_BY_LINES,  0, 0, 0},
+    {{"tiles",  ON_ALL,    0},                              SCATTER_BY_TILES,  8, 0, 8192},
+    {{"owners", ON_NATIVE, NEEDS_SHUFFLES | NEEDS_BALLOTS}, SCATTER_BY_OWNERS, 1, 8, 4096},
+    {{"split",  ON_ALL,    0},                              SCATTER_BY_SPLIT,  0, 0, 0},
+    {{"marks",  ON_ALL,    0},                              SCATTER_BY_MARKS,  0, 0, 0},
+    {{"sort",   ON_ALL,    0},                              SCATTER_BY_SORT,   0, 0, 0},
 };
 /* clang-format on */
 
@@ -73,8 +73,7 @@ static choice_fit fit_tiles(const scatter_path *c, const scatter_problem *s,
         .can = s->ordered == owners && !s->nd && s->updates > 0 &&
                (!owners || p->subgroup_size >= LEAST_SUBGROUP) &&
                s->updates * d.columns / MAX(batch, 1) < MOST_ROUNDS,
-        .suits = busy && (s->inner > 1 || !owners || c->columns == 1) &&
-                 d.ranges * s->updates <= MOST_REREADS * MAX(s->rows, s->updates),
+        .suits = busy && d.ranges * s->updates <= MOST_REREADS * MAX(s->rows, s->updates),
         .threads = d.threads,
         .shared_bytes = shared_bytes(c, &d, p),
     };
@@ -101,7 +100,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     case SCATTER_BY_DIRECT:
         return (choice_fit){.can = s->updates <= SCATTER_DIRECT_MOST, .suits = true};
     case SCATTER_BY_LINES:
-        return (choice_fit){.can = can_lines(s, profile), .suits = s->inner == 1};
+        return (choice_fit){.can = can_lines(s, profile), .suits = true};
     case SCATTER_BY_SPLIT:
         return (choice_fit){.can = can_split(s, profile), .suits = true};
     case SCATTER_BY_MARKS:

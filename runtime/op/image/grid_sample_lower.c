@@ -11,10 +11,13 @@
 #include "op/image/grid_sample.h"
 #include "op/movement/radix_sort.h"
 
-#define MOST_BLOCK   8  /* channels that an invocation goes through */
-#define MOST_AT_ONCE 4  /* those of them whose cells are loaded together, */
-#define MOST_LOADS   16 /* so many of these */
-#define FEW_THREADS  (1u << 18)
+#define MOST_BLOCK 8  /* channels that an invocation goes through */
+#define MOST_LOADS 16 /* of cells at once */
+/* Channels whose cells are loaded at once; each takes as much of a cache where points are anywhere.
+ */
+#define SAMPLED_AT_ONCE 2
+#define SLOPES_AT_ONCE  4
+#define FEW_THREADS     (1u << 18)
 
 static uint32_t mode_of(const node *n)
 {
@@ -44,11 +47,10 @@ static u32 strip_of(uint64_t cells, uint64_t columns)
 
 /* ---- Of points ---- */
 
-static uint32_t channels_at_once(const node *n, uint32_t axes, uint32_t channels)
+static uint32_t channels_at_once(const node *n, uint32_t axes, uint32_t channels, uint32_t most)
 {
     uint32_t taps = grid_sample_point_taps((rlxvk_grid_mode)mode_of(n), axes);
-    uint32_t most = MIN(MOST_AT_ONCE, MOST_LOADS / taps);
-    while (most > 1 && most >= 2 * channels)
+    while (most > 1 && (most >= 2 * channels || most > MAX(MOST_LOADS / taps, 1)))
         most /= 2;
     return most;
 }
@@ -98,7 +100,8 @@ rlxvk_status grid_sample_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_GRID_SAMPLE};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SAMPLE_MODE, mode_of(n)},
                   {GRID_SAMPLE_AXES, axes},
-                  {GRID_SAMPLE_CHANNELS, many ? channels_at_once(n, axes, args.channels) : 1});
+                  {GRID_SAMPLE_CHANNELS,
+                   many ? channels_at_once(n, axes, args.channels, SAMPLED_AT_ONCE) : 1});
     return emit_points(l, &d, &args, sizeof args, args.count, operands, ARRAY_COUNT(operands));
 }
 
@@ -116,7 +119,7 @@ rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_GRID_SLOPES};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SLOPES_MODE, mode_of(n)},
                   {GRID_SLOPES_AXES, axes},
-                  {GRID_SLOPES_CHANNELS, channels_at_once(n, axes, args.channels)});
+                  {GRID_SLOPES_CHANNELS, channels_at_once(n, axes, args.channels, SLOPES_AT_ONCE)});
     return emit_points(l, &d, &args, sizeof args, args.count, operands, ARRAY_COUNT(operands));
 }
 
@@ -180,7 +183,8 @@ static rlxvk_status sort_points(lowering *l, list_work *w)
     TRY(lower_temporary(l, 4 * count, &w->sort.words));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_KEYS_MODE, mode_of(w->node)},
                   {GRID_KEYS_AXES, w->axes});
-    TRY(emit_points(l, &d, &w->args, sizeof w->args, count, (operand[]){w->grid, w->sort.words}, 2));
+    TRY(emit_points(l, &d, &w->args, sizeof w->args, count, (operand[]){w->grid, w->sort.words},
+                    2));
     TRY(radix_sort_lower(l, &w->sort));
     TRY(radix_sort_find_starts(l, &w->sort, w->images * w->cells, w->args.images * w->cells,
                                &w->starts));

@@ -199,7 +199,8 @@ static rlxvk_status cut(resize_form *f, const rlxvk_shape *y)
         across = across_block;
     }
     bool many = shape_numel(y) / columns * divide_up(columns, f->columns) > MOST_SINGLE_ROWS;
-    if (rows >= BLOCK && many && across * down_block <= MOST_UNROLLED) {
+    bool shared = down_block < BLOCK * down; /* cells of x, by rows of y */
+    if (rows >= BLOCK && many && shared && across * down_block <= MOST_UNROLLED) {
         set_block(f, 1, &f->rows);
         down = down_block;
     }

@@ -7,21 +7,16 @@
 
 #include "base/base.h"
 
-#define BY_BALLOTS (NEEDS_BALLOTS | NEEDS_SHUFFLES) /* the kernel has both */
-
 #define START_WORDS 576 /* shared, of radix_move.glsl, besides the pool */
 
 /* clang-format off */
 static const radix_class classes[] = {
     /* {name, settings, conditions}, threads, ranking */
-    {{"ballots_384",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 384, RADIX_BY_BALLOTS},
-    {{"ballots_512",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 512, RADIX_BY_BALLOTS},
-    {{"ballots_256",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 256, RADIX_BY_BALLOTS},
-    {{"ballots_128",  ON_NATIVE, BY_BALLOTS},            128, RADIX_BY_BALLOTS},
-    {{"leaders_384",  ON_NATIVE, BY_BALLOTS | IF_FILLS}, 384, RADIX_BY_LEADERS},
-    {{"leaders_128",  ON_NATIVE, BY_BALLOTS},            128, RADIX_BY_LEADERS},
-    {{"counters_256", ON_ALL,    0},                     256, RADIX_BY_COUNTERS},
-    {{"counters_128", ON_ALL,    0},                     128, RADIX_BY_COUNTERS},
+    {{"ballots_512",  ON_NATIVE, NEEDS_BALLOTS | IF_FILLS}, 512, RADIX_BY_BALLOTS},
+    {{"ballots_256",  ON_NATIVE, NEEDS_BALLOTS | IF_FILLS}, 256, RADIX_BY_BALLOTS},
+    {{"ballots_128",  ON_NATIVE, NEEDS_BALLOTS},            128, RADIX_BY_BALLOTS},
+    {{"counters_256", ON_ALL,    0},                        256, RADIX_BY_COUNTERS},
+    {{"counters_128", ON_ALL,    0},                        128, RADIX_BY_COUNTERS},
 };
 /* clang-format on */
 

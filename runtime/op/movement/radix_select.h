@@ -10,8 +10,7 @@ typedef struct radix_shape {
 
 enum radix_ranking {
     RADIX_BY_COUNTERS, /* of each thread, four bits at a time */
-    RADIX_BY_BALLOTS,  /* digits are compared by ballots of subgroups, which have counters */
-    RADIX_BY_LEADERS   /* likewise, and one invocation asks the counters for its peers */
+    RADIX_BY_BALLOTS   /* digits are compared by ballots of subgroups, which have counters */
 };
 
 typedef struct radix_class {

@@ -78,9 +78,8 @@ static rlxvk_status emit_move(lowering *l, const radix_work *w, uint32_t pass,
                   {RADIX_MOVE_OUTPUT, w->output}, {RADIX_MOVE_FIRST, pass == 0},
                   {RADIX_MOVE_LAST, pass + 1 == w->passes});
     if (ballots)
-        SET_CONSTANTS(&d,
-                      {RADIX_MOVE_BALLOTS_SUBGROUPS, w->class->threads / l->profile->subgroup_size},
-                      {RADIX_MOVE_BALLOTS_LEADERS, w->class->ranking == RADIX_BY_LEADERS});
+        SET_CONSTANTS(&d, {RADIX_MOVE_BALLOTS_SUBGROUPS,
+                           w->class->threads / l->profile->subgroup_size});
     lower_groups(l, &d, args->groups);
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }

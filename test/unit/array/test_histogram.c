@@ -59,12 +59,15 @@ static const char *choose(const device_profile *p, uint64_t count, uint64_t bins
 
 static void ways(void **state)
 {
-    device_profile gpu = big_gpu(), least = baseline();
+    device_profile gpu = big_gpu(), least = baseline(), cpu = software();
     (void)state;
-    assert_string_equal(choose(&gpu, 1 << 26, 256), "shared");
-    assert_string_equal(choose(&gpu, 1 << 26, 8192), "shared");
+    assert_string_equal(choose(&gpu, 1 << 26, 256), "packed");
+    assert_string_equal(choose(&gpu, 1 << 26, 8192), "packed");
     assert_string_equal(choose(&least, 1 << 26, 8192), "packed");
-    assert_string_equal(choose(&gpu, 1 << 24, 65536), "packed");
+    assert_string_equal(choose(&gpu, 1 << 13, 256), "shared");
+    assert_string_equal(choose(&gpu, 1 << 24, 65536), "direct");
+    assert_string_equal(choose(&cpu, 1 << 24, 256), "shared");
+    assert_string_equal(choose(&cpu, 1 << 24, 16384), "packed");
     assert_string_equal(choose(&gpu, 1 << 26, 65537), "direct");
     assert_string_equal(choose(&gpu, 1 << 20, 65536), "direct");
 }

@@ -151,7 +151,8 @@ static void test_choice(void **state)
     (void)state;
     sums.ordered = column_sums.ordered = long_sums.ordered = true;
     assert_string_equal(choose(&gpu, rows), "lines");
-    assert_string_equal(choose(&gpu, columns), "tiles");
+    assert_string_equal(choose(&gpu, columns), "lines");
+    assert_string_equal(choose(&gpu, (scatter_problem){1, 6000, 6000, 4096}), "tiles");
     assert_string_equal(choose(&gpu, (scatter_problem){1, 1000000, 1000000, 1}), "marks");
     assert_string_equal(choose(&gpu, (scatter_problem){9, 50, 64, 1}), "direct");
     assert_string_equal(choose(&gpu, (scatter_problem){1, 50, 900, 8, .nd = true}), "marks");
@@ -160,7 +161,7 @@ static void test_choice(void **state)
     gpu.subgroup_ballot = gpu.subgroup_shuffle = true;
     gpu.subgroup_size = 32;
     assert_string_equal(choose(&gpu, sums), "owners");
-    assert_string_equal(choose(&gpu, column_sums), "owner_tiles");
+    assert_string_equal(choose(&gpu, column_sums), "owners");
     assert_string_equal(choose(&gpu, long_sums), "sort");
     assert_string_equal(choose(&least, sums), "sort");
     assert_string_equal(choose(&cpu, column_sums), "split");

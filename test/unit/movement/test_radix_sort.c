@@ -109,8 +109,8 @@ static void ways(void **state)
     assert_string_equal(choose(&gpu, 1, 1 << 24), "counters_256");
     gpu.subgroup_ballot = gpu.subgroup_shuffle = true;
     gpu.subgroup_size = 32;
-    assert_string_equal(choose(&gpu, 1, 1 << 24), "ballots_384");
-    assert_string_equal(choose(&gpu, 200, 5000), "ballots_384");
+    assert_string_equal(choose(&gpu, 1, 1 << 24), "ballots_512");
+    assert_string_equal(choose(&gpu, 200, 5000), "ballots_512");
     assert_string_equal(choose(&gpu, 1, 600000), "ballots_256");
     assert_string_equal(choose(&gpu, 1, 5000), "ballots_128");
     gpu.subgroup_size = 8; /* more counters than fit */
