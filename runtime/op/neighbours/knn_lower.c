@@ -16,8 +16,9 @@ uint64_t knn_product_words = 1u << 25;
 
 #define FEWEST_PRODUCTS (1u << 24) /* of single numbers, from which on a filter pays */
 #define MOST_COLUMNS    (1u << 18) /* error_of_rough() of knn.comp holds */
-#define POINTS_OF_CHUNK (1u << 17)
-#define ROWS_OF_PRODUCT 128        /* a tile's */
+#define ROWS_OF_CHUNK   1024
+#define FEWEST_POINTS   64         /* of a chunk */
+#define POINTS_OF_TILE  128        /* of a product */
 #define ROWS_OF_LISTS   (1u << 17) /* lists that are held at a time */
 
 /* ---- The choice ---- */
@@ -146,15 +147,15 @@ error:
     return status;
 }
 
-/* As many rows and points at a time as their products may take. */
+/* Rows that keep a device busy, each a workgroup of the filter, and as many points at a time as
+ * their products may take. */
 static void choose_chunks(knn_work *w)
 {
     uint64_t words = MIN(knn_product_words, w->l->profile->max_binding_bytes / 4);
-    w->chunk_points = MIN(w->points, MIN(POINTS_OF_CHUNK, MAX(words / ROWS_OF_PRODUCT, 1)));
-    w->chunk_rows = MAX(words / w->chunk_points, 1);
-    if (w->chunk_rows > ROWS_OF_PRODUCT)
-        w->chunk_rows -= w->chunk_rows % ROWS_OF_PRODUCT;
-    w->chunk_rows = MIN(w->chunk_rows, w->rows);
+    w->chunk_rows = MIN(w->rows, MIN(ROWS_OF_CHUNK, MAX(words / FEWEST_POINTS, 1)));
+    uint64_t most = MAX(words / w->chunk_rows, 1), chunks = divide_up(w->points, most);
+    uint64_t each = round_up(divide_up(w->points, chunks), POINTS_OF_TILE);
+    w->chunk_points = MIN(w->points, MIN(each, most));
 }
 
 static rlxvk_status emit_filtered(knn_work *w)
