@@ -92,17 +92,20 @@ void collect(uint part, uint parts, bool bounded)
     }
 }
 
-/* The kept-th smallest of the threads' smallest, by thread where they are equal. */
+/* The kept-th smallest of the threads' smallest, by thread where they are equal; NONE where fewer
+ * threads have any: what they have fits. */
 void find_bound(uint before)
 {
     uint t = gl_LocalInvocationID.x, own = NONE, place = 0u;
     EACH_ITEM(k)
         own = found[k] < limit ? min(own, found[k]) : own;
     lowest[t] = own;
+    if (t == 0u)
+        bound = NONE;
     barrier();
     for (uint j = 0u; j < gl_WorkGroupSize.x; j++)
         place += lowest[j] < own || (lowest[j] == own && j < t) ? 1u : 0u;
-    if (place == args.kept - 1u) {
+    if (place == args.kept - 1u) { /* of one thread */
         bound = own;
         bound_thread = t;
     }

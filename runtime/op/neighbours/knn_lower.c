@@ -17,8 +17,9 @@ uint64_t knn_product_words = 1u << 25;
 #define FEWEST_PRODUCTS (1u << 24) /* of single numbers, from which on a filter pays */
 #define MOST_COLUMNS    (1u << 18) /* error_of_rough() of knn.comp holds */
 #define ROWS_OF_CHUNK   1024
-#define FEWEST_POINTS   64         /* of a chunk */
-#define POINTS_OF_TILE  128        /* of a product */
+#define FEWEST_POINTS   64  /* of a chunk */
+#define POINTS_OF_TILE  128 /* of a product */
+#define FILTER_THREADS  128
 #define ROWS_OF_LISTS   (1u << 17) /* lists that are held at a time */
 
 /* ---- The choice ---- */
@@ -120,6 +121,12 @@ static rlxvk_status emit_products(knn_work *w, uint64_t row, uint64_t rows, uint
     return matmul_emit(w->l, w->id, &request);
 }
 
+/* A bound takes more threads than a row keeps candidates. */
+static uint32_t filter_threads(const device_profile *profile)
+{
+    return MAX(profile->workgroup_size, MIN(profile->max_workgroup_invocations, FILTER_THREADS));
+}
+
 /* `list_row`: where the first of these rows has its list. */
 static rlxvk_status emit_chunk(knn_work *w, uint64_t row, uint64_t rows, uint64_t list_row)
 {
@@ -137,7 +144,7 @@ static rlxvk_status emit_chunk(knn_work *w, uint64_t row, uint64_t rows, uint64_
         TRY(emit_products(w, row, rows, point, points, products));
         products.access = ACCESS_READ;
         lists.access = ACCESS_READ | ACCESS_WRITE;
-        SET_CONSTANTS(&d, {LOCAL_SIZE, w->l->profile->workgroup_size},
+        SET_CONSTANTS(&d, {LOCAL_SIZE, filter_threads(w->l->profile)},
                       {KNN_FILTER_METRIC, w->metric});
         lower_groups(w->l, &d, rows);
         TRY(lower_emit(w->l, &d, &args, sizeof args,

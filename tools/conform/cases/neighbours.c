@@ -72,7 +72,8 @@ static void generate_filtered(case_list *list)
                                         "k=64 in=q:f32:130x17:unit;p:f32:2050x17:unit",
                                         "k=1 in=q:f32:5x3;p:f32:9000x3",
                                         "k=2 in=q:f32:3x4;p:f32:18x4",
-                                        "k=6 shift=1 in=q:f32:11x7;p:f32:1333x7"};
+                                        "k=6 shift=1 in=q:f32:11x7;p:f32:1333x7",
+                                        "k=64 in=q:f32:2x3;p:f32:700x3"};
     static const char *const close[] = {"k=10 in=q:f32:33x2:integers;p:f32:1500x2:integers",
                                         "k=7 in=q:f32:9x8:offset;p:f32:900x8:offset",
                                         "k=5 in=q:f32:4x3:constant:2;p:f32:999x3:constant:2",
