@@ -77,7 +77,7 @@ add_sanitized() {
     local fuzz="BUILD=build/asan test/fuzz.sh"
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # what drivers free while they compile would fill more, page by page
-    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
+    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=$sanitized --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
     unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
@@ -86,8 +86,8 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" minimal=3 sparse=6 sparser=12 fuzzing=5
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 fuzzing=10
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" minimal=4 sparse=6 sparser=12 sanitized=32 fuzzing=5
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 sanitized=16 fuzzing=10
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
