@@ -86,7 +86,7 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" minimal=4 sparse=6 sparser=12 sanitized=32 fuzzing=5
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=12 sanitized=32 fuzzing=5
 [[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 sanitized=16 fuzzing=10
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
