@@ -76,6 +76,17 @@ static operand reading(operand o)
     return o;
 }
 
+/* Rows of so many columns, counted in units of `width` words. */
+static scatter_work in_units(const scatter_work *w, uint64_t columns, uint32_t width)
+{
+    scatter_work units = *w;
+    units.args.inner = (u32)(columns / width);
+    units.args.x_offset /= width;
+    units.args.updates_offset /= width;
+    units.args.y_offset /= width;
+    return units;
+}
+
 /* Winners in a buffer: of rows, where all columns of one have the same. */
 static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter_path *path)
 {
@@ -86,7 +97,7 @@ static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter
     uint32_t width = rows && bits % 4 == 0 ? 4 : 1;
     dispatch start = {.kernel = KERNEL_SCATTER_MARK, .variant = path->row.name}, mark = start,
              finish = {.kernel = KERNEL_SCATTER_FINISH, .variant = path->row.name};
-    scatter_work first = *w, last = *w;
+    scatter_work first = *w, last = in_units(w, columns, width);
     operand winners, both;
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * MAX(marks, 1), &winners));
@@ -102,10 +113,6 @@ static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter
     uint64_t updates = rows ? w->args.updates : w->updates;
     TRY(emit(l, &mark, w, updates, groups_for(updates, size),
              (operand[]){w->index, w->source, both}, 3));
-    last.args.inner = (u32)(columns / width);
-    last.args.x_offset /= width;
-    last.args.updates_offset /= width;
-    last.args.y_offset /= width;
     SET_CONSTANTS(&finish, {LOCAL_SIZE, size}, {SCATTER_FINISH_MODE, w->mode},
                   {SCATTER_FINISH_WIDTH, width});
     TRY(emit(l, &finish, &last, w->numel / width, copy_groups(w->numel / width, size),
@@ -122,7 +129,10 @@ static rlxvk_status emit_sorted(lowering *l, const scatter_work *w, const scatte
     dispatch key = {.kernel = KERNEL_SCATTER_KEYS, .variant = path->row.name},
              walk = {.kernel = KERNEL_SCATTER_WALK, .variant = path->row.name};
     radix_sort sort = {.rows = 1, .extent = keys, .bits = radix_sort_bits(rows)};
-    scatter_work last = *w;
+    uint64_t columns = w->nd ? w->args.inner : 1;
+    bool quads = (columns | w->x.offset | w->source.offset | w->y.offset) % 4 == 0;
+    uint32_t width = quads ? 4 : 1;
+    scatter_work last = in_units(w, columns, width);
     operand starts;
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * keys, &sort.words));
@@ -130,13 +140,6 @@ static rlxvk_status emit_sorted(lowering *l, const scatter_work *w, const scatte
     TRY(emit(l, &key, w, keys, groups_for(keys, size), (operand[]){w->index, sort.words}, 2));
     TRY(radix_sort_lower(l, &sort));
     TRY(radix_sort_find_starts(l, &sort, rows, rows + 1, &starts));
-    last.args.inner = w->nd ? w->args.inner : 1;
-    bool quads = (last.args.inner | w->x.offset | w->source.offset | w->y.offset) % 4 == 0;
-    uint32_t width = quads ? 4 : 1;
-    last.args.inner /= width;
-    last.args.x_offset /= width;
-    last.args.updates_offset /= width;
-    last.args.y_offset /= width;
     SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode},
                   {SCATTER_WALK_QUADS, quads});
     TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size),
