@@ -43,6 +43,22 @@ struct dequant_matrix_args {
     u32 k_octets, slice_octets, splits;
 };
 
+/* Of dequant_fragment. */
+#define FRAGMENT_CHUNK 256 /* elements of a row of weights that a subgroup takes at once */
+#define FRAGMENT_SUMS  16  /* of x, of a chunk: one for every run of a unit */
+#define FRAGMENT_ROWS  16  /* of x, of a workgroup */
+
+/* x as fragment_pack leaves it. */
+struct dequant_fragment_args {
+    u32 m, n, units, row_bytes, last_word;
+    u32 w_offset, y_offset;
+    u32 chunks;
+};
+
+struct fragment_pack_args {
+    u32 rows, units, chunks, x_offset;
+};
+
 /* ---- weights addressed by element: side-scale schemes, plain rows ---- */
 
 #define DEQUANT_INT8        0

@@ -1,9 +1,9 @@
 #version 450
 #pragma use_vulkan_memory_model
 /*
- * Whether the device keeps f32 sums and the left f16 operands of its matrix units as
- * matrix_layout.glsl does: loads matrices of their own indices and looks at what each lane got.
- * One subgroup; y[0] is 1 or 0.
+ * Whether the device keeps f32 sums, the left f16 operands of its matrix units, and the right ones
+ * turned, as matrix_layout.glsl does: loads matrices of their own indices and looks at what each
+ * lane got. One subgroup; y[0] is 1 or 0.
  */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -37,12 +37,14 @@ void main()
     coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseA> left;
     coopMatLoad(sum, words, 0, UNIT_N, gl_CooperativeMatrixLayoutRowMajor);
     coopMatLoad(left, pairs, 0, UNIT_N / 2, gl_CooperativeMatrixLayoutRowMajor);
-    if (sum.length() != UNIT || left.length() != UNIT)
+    coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseB> right;
+    coopMatLoad(right, pairs, 0, UNIT_N / 2, gl_CooperativeMatrixLayoutColumnMajor);
+    if (sum.length() != UNIT || left.length() != UNIT || right.length() != UNIT)
         others = 1;
     else
         [[unroll]] for (uint e = 0; e < UNIT; e++) {
             float index = float(row_of(e) * UNIT_N + column_of(e));
-            if (sum[e] != index || float(left[e]) != index)
+            if (sum[e] != index || float(left[e]) != index || float(right[e]) != index)
                 others = 1;
         }
     barrier();

@@ -87,7 +87,7 @@ rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes)
     const matrix_shape *unit = &profile->matrix_f16;
     rlxvk_status status = RLXVK_OK;
     int layout = __atomic_load_n(&d->matrix_layout, __ATOMIC_RELAXED);
-    if (unit->m == 0 || unit->n != unit->k || unit->n % (2 * MATRIX_LANES) ||
+    if (unit->m == 0 || unit->m != unit->n || unit->n != unit->k || unit->n % (2 * MATRIX_LANES) ||
         MATRIX_LANES * unit->m % profile->subgroup_size)
         layout = LAYOUT_OTHER;
     if (layout == LAYOUT_UNKNOWN)

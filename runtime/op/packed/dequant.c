@@ -7,7 +7,7 @@
  * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
  * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
  * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Where the
- * precision asks for matrix units, few rows have a product that unpacks for them. Rows of
+ * precision asks for matrix units, few rows have products that unpack for them. Rows of
  * plain floats (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last
  * operand, a constant of the graph.
  *
@@ -312,9 +312,14 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
         return dequant_lower_plain(l, id);
     matmul_request r = product_request(l, id, &args);
     const matmul_shape *s = &r.problem.shape;
-    bool on_units = dequant_on_units(l, s, a->format);
-    class = dequant_select(&(dequant_shape){args.m, s->n * s->k, false, on_units}, l->profile,
-                           choose(l, a, &args));
+    dequant_shape shape = {.rows = args.m,
+                           .weights = s->n * s->k,
+                           .units = dequant_on_units(l, s, a->format),
+                           .fragments = dequant_in_fragments(l, s, a->format),
+                           .in_lanes = l->matrix_in_lanes};
+    class = dequant_select(&shape, l->profile, choose(l, a, &args));
+    if (class->form == DEQUANT_FORM_FRAGMENT)
+        return dequant_lower_fragment(l, id, &r, &args, operands);
     if (class->form == DEQUANT_FORM_MATRIX)
         return dequant_lower_matrix(l, id, &r, &args, operands);
     if (class->form == DEQUANT_FORM_UNPACKED || matrix_wanted(l, s))
@@ -371,6 +376,7 @@ const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
     .raw_inputs = 6,
+    .matrix_layout = true,
     .infer = dequant_matmul_infer,
     .lower = dequant_matmul_lower,
     .host = dequant_matmul_host,

@@ -41,6 +41,7 @@ enum dequant_kernel {
     DEQUANT_OF_MATVEC_INTEGER, /* only where a row of dequant_select.h says integers */
     DEQUANT_OF_MATMUL,
     DEQUANT_OF_MATRIX,
+    DEQUANT_OF_FRAGMENT,
     DEQUANT_OF_GATHER
 };
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
@@ -61,6 +62,11 @@ bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t for
 rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request *r,
                                   const struct dequant_product_args *args,
                                   const operand operands[5]);
+/* The same with weights in registers: whether it can, and the product; in dequant_fragment.c. */
+bool dequant_in_fragments(const lowering *l, const matmul_shape *shape, uint32_t format);
+rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_request *r,
+                                    const struct dequant_product_args *args,
+                                    const operand operands[5]);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */
 struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
                                                       const dequant_attributes *a,

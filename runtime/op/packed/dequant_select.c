@@ -5,8 +5,12 @@
  */
 #include "op/packed/dequant_select.h"
 
+#include "args/matmul.h"
+#include "args/packed.h"
+
 enum {
-    IF_CROWDS = CHOICE_OWN /* only with LEAST_THREADS for (nearly) each compute unit */
+    IF_CROWDS = CHOICE_OWN,   /* only with LEAST_THREADS for (nearly) each compute unit */
+    IF_FULL = CHOICE_OWN << 1 /* only with two workgroups for each compute unit */
 };
 #define LEAST_THREADS 512
 
@@ -24,6 +28,7 @@ enum {
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
+    {{"fragment", ON_HARDWARE}, DEQUANT_FORM_FRAGMENT,  2, 64},
     {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 256},
     {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33, UINT32_MAX},
     {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33, UINT32_MAX},
@@ -45,9 +50,11 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const dequant_shape *s = problem;
     uint64_t bytes = s->weights * sizeof(float);
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
-    return (choice_fit){.can = (c->form != DEQUANT_FORM_MATRIX || s->units) &&
+    return (choice_fit){.can = (c->form != DEQUANT_FORM_FRAGMENT || s->fragments) &&
+                               (c->form != DEQUANT_FORM_MATRIX || s->units) &&
                                (c->form != DEQUANT_FORM_UNPACKED || room),
-                        .suits = s->rows >= c->least_rows && s->rows <= c->most_rows};
+                        .suits = s->rows >= c->least_rows && s->rows <= c->most_rows &&
+                                 (c->form != DEQUANT_FORM_FRAGMENT || s->in_lanes)};
 }
 
 const choice_table dequant_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
@@ -227,4 +234,50 @@ const dequant_tile_class *dequant_tile_select(uint64_t rows, const device_profil
                                               size_t forced)
 {
     return choice_select(&dequant_tile_choice, &rows, profile, forced);
+}
+
+/* ---- dequant_fragment ---- */
+
+/* clang-format off */
+static const dequant_fragment_class fragment_classes[] = {
+    /* {name, settings, conditions}, splits */
+    {{"four_parts",  ON_ALL, IF_FULL}, 4},
+    {{"eight_parts", ON_ALL, 0},       8},
+};
+/* clang-format on */
+
+uint64_t dequant_fragment_groups(const dequant_fragment_shape *s, const device_profile *profile)
+{
+    return divide_up(s->m, FRAGMENT_ROWS) * divide_up(s->n, profile->matrix_f16.m);
+}
+
+/* Whether what stands in the kernel is whole units, and a lane has four words of each. */
+static bool divides(const matrix_shape *u, uint32_t lanes)
+{
+    return u->m && u->m == u->n && u->k % (2 * MATRIX_LANES) == 0 && FRAGMENT_ROWS % u->n == 0 &&
+           FRAGMENT_SUMS % u->k == 0 && MATRIX_LANES * u->m % lanes == 0 &&
+           (uint64_t)u->m * u->k == 8 * (uint64_t)lanes;
+}
+
+static choice_fit fragment_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const dequant_fragment_class *c = row;
+    const dequant_fragment_shape *s = problem;
+    const matrix_shape *u = &profile->matrix_f16;
+    uint64_t sums = (uint64_t)FRAGMENT_ROWS * u->m, operand = (uint64_t)u->m * u->k;
+    uint64_t groups = u->m ? dequant_fragment_groups(s, profile) : 0;
+    return (choice_fit){.can = divides(u, profile->subgroup_size) &&
+                               (profile->half_rounding || !s->rounds),
+                        .suits = !(c->row.conditions & IF_FULL) ||
+                                 groups >= 2 * (uint64_t)profile->compute_units,
+                        .threads = c->splits * profile->subgroup_size,
+                        .shared_bytes = c->splits * (4 * sums + 2 * operand)};
+}
+
+const choice_table dequant_fragment_choice = {CHOICE_ROWS(fragment_classes), .fit = fragment_fit};
+
+const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_shape *shape,
+                                                      const device_profile *profile, size_t forced)
+{
+    return choice_select(&dequant_fragment_choice, shape, profile, forced);
 }

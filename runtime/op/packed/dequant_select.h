@@ -1,6 +1,6 @@
 /*
  * Which way a product with packed weights goes, and how the ways of few rows and of tiles divide
- * their work: three tables, in order of preference. Pure; unit-tested on made-up profiles.
+ * their work: four tables, in order of preference. Pure; unit-tested on made-up profiles.
  */
 #ifndef RLXVK_DEQUANT_SELECT_H
 #define RLXVK_DEQUANT_SELECT_H
@@ -9,6 +9,7 @@
 #include "op/matmul/teams.h"
 
 typedef enum dequant_form {
+    DEQUANT_FORM_FRAGMENT, /* decoded in registers, which matrix units take (dequant_fragment.c) */
     DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_select.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
@@ -25,6 +26,8 @@ typedef struct dequant_shape {
     uint64_t rows, weights; /* of x; packed */
     bool elements;          /* no blocks (dequant_scaled.c), hence no kernel that unpacks */
     bool units;             /* the precision is that of matrix units, which can do it */
+    bool fragments;         /* also with weights in registers */
+    bool in_lanes;          /* where they are without being brought there */
 } dequant_shape;
 
 /* The first row of a form. */
@@ -82,5 +85,23 @@ typedef struct dequant_tile_class {
 const dequant_tile_class *dequant_tile_select(uint64_t rows, const device_profile *profile,
                                               size_t forced);
 uint32_t dequant_tile_threads(const dequant_tile_class *c);
+
+/* ---- dequant_fragment: how dequant_fragment_f16 divides its work ---- */
+
+typedef struct dequant_fragment_shape {
+    uint64_t m, n;
+    bool rounds; /* weights of the format are rounded to halves by f16 arithmetic */
+} dequant_fragment_shape;
+
+typedef struct dequant_fragment_class {
+    choice_row row;
+    uint8_t splits; /* subgroups of a workgroup, which share out K */
+} dequant_fragment_class;
+
+/* NULL where the device has no units for it. */
+const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_shape *shape,
+                                                      const device_profile *profile, size_t forced);
+uint64_t dequant_fragment_groups(const dequant_fragment_shape *shape,
+                                 const device_profile *profile);
 
 #endif

@@ -106,10 +106,11 @@ static void ways(void **state)
     assert_string_equal(way(33, 16 * weights, false, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, software(), VARIANT_NONE), "vector");
-    assert_string_equal(way(1, weights, false, software(), 1), "unpacked");
-    assert_string_equal(way(1, weights, true, software(), 1), "vector");
-    assert_string_equal(way(1, weights, true, software(), 2), "tiled");
+    assert_string_equal(way(1, weights, false, software(), 2), "unpacked");
+    assert_string_equal(way(1, weights, true, software(), 2), "vector");
+    assert_string_equal(way(1, weights, true, software(), 3), "tiled");
     assert_string_equal(way(512, weights, false, big_gpu(), 0), "unpacked"); /* not in f32 */
+    assert_string_equal(way(512, weights, false, big_gpu(), 1), "unpacked");
 }
 
 static const char *way_on_units(uint64_t rows, device_profile p, size_t row)
@@ -125,9 +126,59 @@ static void ways_on_matrix_units(void **state)
     assert_string_equal(way_on_units(16, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(128, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(4, big_gpu(), VARIANT_NONE), "vector");
-    assert_string_equal(way_on_units(512, big_gpu(), 1), "unpacked");
+    assert_string_equal(way_on_units(512, big_gpu(), 2), "unpacked");
     assert_string_equal(way_on_units(512, software(), VARIANT_NONE), "vector");
-    assert_string_equal(way_on_units(1, software(), 0), "matrix");
+    assert_string_equal(way_on_units(1, software(), 1), "matrix");
+    assert_string_equal(way_on_units(16, big_gpu(), 0), "matrix");
+}
+
+/* The shape's rows that take weights from registers, on devices that have matrices in lanes or not.
+ */
+static void ways_from_registers(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu(), cpu = software();
+    dequant_shape s = {.weights = 1 << 24, .units = true, .fragments = true, .in_lanes = true};
+    static const struct {
+        uint64_t rows;
+        const char *way;
+    } ways[] = {{1, "vector"}, {2, "fragment"}, {64, "fragment"}, {65, "matrix"}};
+    gpu.max_binding_bytes = cpu.max_binding_bytes = UINT32_MAX;
+    for (size_t i = 0; i < ARRAY_COUNT(ways); i++) {
+        s.rows = ways[i].rows;
+        assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, ways[i].way);
+        assert_string_equal(dequant_select(&s, &gpu, 0)->row.name, "fragment");
+        assert_string_equal(dequant_select(&s, &cpu, VARIANT_NONE)->row.name, "vector");
+    }
+    s.rows = 16, s.in_lanes = false;
+    assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
+    assert_string_equal(dequant_select(&s, &gpu, 0)->row.name, "fragment");
+}
+
+/* Which parts a device makes of a product from registers; NULL: none. */
+static const char *parts(uint64_t n, bool rounds, matrix_shape unit, uint32_t lanes, bool rounding)
+{
+    device_profile p = big_gpu();
+    p.matrix_f16 = unit, p.subgroup_size = lanes, p.half_rounding = rounding;
+    p.shared_memory_bytes = 49152;
+    const dequant_fragment_class *c =
+        dequant_fragment_select(&(dequant_fragment_shape){16, n, rounds}, &p, VARIANT_NONE);
+    return c ? c->row.name : "none";
+}
+
+static void parts_from_registers(void **state)
+{
+    (void)state;
+    const matrix_shape square = {16, 16, 16}, small = {8, 8, 8}, flat = {8, 16, 16}, none = {0};
+    uint64_t few = 16 * (uint64_t)big_gpu().compute_units, many = 2 * few;
+    assert_string_equal(parts(many, true, square, 32, true), "four_parts");
+    assert_string_equal(parts(few, true, square, 32, true), "eight_parts");
+    assert_string_equal(parts(few, true, square, 32, false), "none");
+    assert_string_equal(parts(few, false, square, 32, false), "eight_parts");
+    assert_string_equal(parts(few, false, small, 8, false), "four_parts");
+    assert_string_equal(parts(few, false, square, 64, true), "none"); /* two words to a lane */
+    assert_string_equal(parts(few, false, flat, 16, true), "none");
+    assert_string_equal(parts(few, false, none, 32, true), "none");
 }
 
 static void experts_do_not_share_rows(void **state)
@@ -227,6 +278,8 @@ int main(void)
         cmocka_unit_test(integers_where_hardware_multiplies_bytes),
         cmocka_unit_test(ways),
         cmocka_unit_test(ways_on_matrix_units),
+        cmocka_unit_test(ways_from_registers),
+        cmocka_unit_test(parts_from_registers),
         cmocka_unit_test(tiles),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),

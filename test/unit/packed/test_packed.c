@@ -5,6 +5,7 @@
  */
 #include "exec/state.h"
 #include "op/matmul/matmul.h"
+#include "op/packed/dequant_select.h"
 #include "op/packed/quant_format.h"
 #include "plan/schedule.h"
 #include "support/harness.h"
@@ -149,12 +150,50 @@ static void test_units(void **state)
     }
 }
 
+/* From registers a weight of Q4_K and Q5_K is not rounded at all, one of Q6_K and Q8_0 once. */
+static void test_weights_from_registers(void **state)
+{
+    static const uint32_t types[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K};
+    static float y[COLUMNS * DEPTH], decoded[DEPTH];
+    static uint8_t bytes[COLUMNS * DEPTH * 4];
+    size_t formats = 0;
+    (void)state;
+    for (size_t t = 0; t < ARRAY_COUNT(types); t++) {
+        bool exact = types[t] == QUANT_Q4_K || types[t] == QUANT_Q5_K;
+        const dequant_fragment_shape shape = {DEPTH, COLUMNS, !exact};
+        if (!dequant_fragment_select(&shape, &shared_context->device->choice.profile, VARIANT_NONE))
+            continue;
+        formats++;
+        fill_rows(types[t], bytes);
+        weights_by("fragment", "short", types[t], bytes, y);
+        for (int j = 0; j < COLUMNS; j++) {
+            float largest = 0;
+            expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)types[t],
+                                             bytes + j * quant_row_bytes(types[t], DEPTH), DEPTH,
+                                             decoded));
+            for (int p = 0; p < DEPTH; p++)
+                largest = fmaxf(largest, fabsf(decoded[p]));
+            for (int p = 0; p < DEPTH; p++) {
+                float w = decoded[p], got = y[p * COLUMNS + j];
+                float bound = exact ? 0x1p-20f * largest : 0x1p-11f * fabsf(w) + 0x1p-24f;
+                if (!(fabsf(got - w) <= bound))
+                    fail_msg("%s: weight %d of row %d is %a, and %a decoded",
+                             quant_format_find(types[t])->name, p, j, (double)got, (double)w);
+            }
+        }
+    }
+    if (formats == 0)
+        skip();
+}
+
 /* Expects these kernels and no other to make the product of `rows` rows of Q4_K on a GPU. */
-static void expect_kernels(int64_t rows, rlxvk_precision precision, const uint16_t *kernels,
-                           size_t count)
+static void expect_kernels(int64_t rows, rlxvk_precision precision, bool in_lanes,
+                           const uint16_t *kernels, size_t count)
 {
     device_profile gpu = ORDINARY_GPU;
-    schedule_options options = {.profile = &gpu, .precision = precision};
+    schedule_options options = {.profile = &gpu,
+                                .precision = precision,
+                                .matrix_in_lanes = in_lanes};
     rlxvk_graph *g = NULL;
     schedule s;
     gpu.matrix_f16 = gpu.matrix_bf16 = (matrix_shape){16, 16, 16};
@@ -171,7 +210,8 @@ static void expect_kernels(int64_t rows, rlxvk_precision precision, const uint16
     rlxvk_graph_destroy(g);
 }
 
-/* Few rows are unpacked within the product in f16, and summed in parts; many before it. */
+/* Few rows are unpacked within the product in f16, in registers where those are the matrices', else
+ * with K in parts; many before it. */
 static void test_kernels_of_units(void **state)
 {
     const uint16_t many[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK, KERNEL_MATRIX_PRODUCT_F16};
@@ -179,13 +219,18 @@ static void test_kernels_of_units(void **state)
     const uint16_t other[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK,
                               KERNEL_MATRIX_PRODUCT_BF16};
     const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
+    const uint16_t registers[] = {KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16};
     (void)state;
-    expect_kernels(512, RLXVK_PRECISION_F16, many, ARRAY_COUNT(many));
-    expect_kernels(32, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
-    expect_kernels(16, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
-    expect_kernels(512, RLXVK_PRECISION_BF16, other, ARRAY_COUNT(other));
-    expect_kernels(16, RLXVK_PRECISION_F32, vector, ARRAY_COUNT(vector));
-    expect_kernels(4, RLXVK_PRECISION_F16, vector, ARRAY_COUNT(vector));
+    expect_kernels(512, RLXVK_PRECISION_F16, false, many, ARRAY_COUNT(many));
+    expect_kernels(32, RLXVK_PRECISION_F16, false, few, ARRAY_COUNT(few));
+    expect_kernels(16, RLXVK_PRECISION_F16, false, few, ARRAY_COUNT(few));
+    expect_kernels(512, RLXVK_PRECISION_BF16, false, other, ARRAY_COUNT(other));
+    expect_kernels(16, RLXVK_PRECISION_F32, false, vector, ARRAY_COUNT(vector));
+    expect_kernels(4, RLXVK_PRECISION_F16, false, vector, ARRAY_COUNT(vector));
+    expect_kernels(4, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
+    expect_kernels(64, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
+    expect_kernels(65, RLXVK_PRECISION_F16, true, few, ARRAY_COUNT(few));
+    expect_kernels(16, RLXVK_PRECISION_F32, true, vector, ARRAY_COUNT(vector));
 }
 
 /* ---- check_packed: blocks ---- */
@@ -462,11 +507,17 @@ static void test_many_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),         cmocka_unit_test(test_bad_blocks),
-        cmocka_unit_test(test_nibble_scale),     cmocka_unit_test(test_not_checked),
-        cmocka_unit_test(test_other_readers),    cmocka_unit_test(test_bad_scales),
-        cmocka_unit_test(test_many_at_once),     cmocka_unit_test(test_units),
-        cmocka_unit_test(test_kernels_of_units), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_bad_blocks),
+        cmocka_unit_test(test_nibble_scale),
+        cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_other_readers),
+        cmocka_unit_test(test_bad_scales),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_weights_from_registers),
+        cmocka_unit_test(test_kernels_of_units),
+        cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -266,6 +266,24 @@ static void generate_units(case_list *list, const quant_format *b)
     }
 }
 
+/* The same with weights in registers: tiles of rows and columns begun and full, K of less than a
+ * chunk, and of more chunks and fewer than are shared out. */
+static void generate_fragments(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"eight_parts", "four_parts"};
+    static const int rows[] = {1, 2, 9, 16, 17, 33}, columns[] = {131, 31, 64, 300, 1, 32};
+    static const int elements[] = {256, 2560, 768, 2304};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
+        across += b->block_elements == 32 ? (int)i : 0;
+        case_add(list,
+                 "dequant_matmul variant=dequant=fragment,dequant_fragment=%s format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 variants[i % 2], b->name, rows[i], across * (int)b->block_elements, columns[i],
+                 across * (int)b->block_bytes, b->name);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -296,6 +314,9 @@ static void generate(case_list *list)
     for (uint32_t type = 0; type < QUANT_TYPES; type++)
         if (quant_format_find(type) && quant_format_find(type)->integers)
             generate_integers(list, quant_format_find(type));
+    for (uint32_t type = 0; type < QUANT_TYPES; type++)
+        if (quant_format_find(type) && quant_format_find(type)->integers)
+            generate_fragments(list, quant_format_find(type));
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
