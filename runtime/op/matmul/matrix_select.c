@@ -7,29 +7,30 @@
 #include "op/matmul/matrix_select.h"
 
 enum {
-    IF_CROWDS = CHOICE_OWN,   /* only where every compute unit has two tiles to turn to */
-    IF_EVEN = CHOICE_OWN << 1 /* only where the last round of tiles and their edges waste less than
-                                 a sixteenth */
+    IF_CROWDS = CHOICE_OWN /* only where every compute unit has two tiles to turn to */
 };
 
+/* An H200 is busy with bringing operands to large tiles, which takes as long as their sides are; of
+ * the three largest that one is taken whose rounds of tiles, and edges, waste least. */
 /* clang-format off */
 const matrix_class matrix_classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n */
-    {{"tall",       ON_ALL, IF_EVEN},   192, 128, 64, 48, 64, 1, 65,  65},
-    {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65},
-    {{"square_32",  ON_ALL, IF_FILLS},  128, 128, 32, 64, 32, 1, 65,  65},
-    {{"medium",     ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 1, 17,  17},
-    {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17},
-    {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0},
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost */
+    {{"tall",       ON_ALL, IF_FILLS},  192, 128, 64, 48, 64, 1, 65,  65, 136},
+    {{"wide",       ON_ALL, IF_FILLS},  128, 192, 64, 32, 48, 1, 65,  65, 136},
+    {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65, 100},
+    {{"square_32",  ON_ALL, IF_FILLS},  128, 128, 32, 64, 32, 1, 65,  65,   0},
+    {{"medium",     ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 1, 17,  17,   0},
+    {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17,   0},
+    {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0,   0},
 };
 static const matrix_class packed_classes[] = {
     /* and: ahead, splits */
-    {{"square",       ON_ALL, 0}, 128, 128, 64, 64, 32, 1, 65, 0, true,  1},
-    {{"rows_32",      ON_ALL, 0},  32,  64, 64, 32, 16, 1, 17, 0, true,  4},
-    {{"rows_16",      ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, true,  8},
-    {{"rows_16_late", ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, false, 8},
-    {{"short",        ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, true,  4},
-    {{"short_late",   ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, false, 4},
+    {{"square",       ON_ALL, 0}, 128, 128, 64, 64, 32, 1, 65, 0, 0, true,  1},
+    {{"rows_32",      ON_ALL, 0},  32,  64, 64, 32, 16, 1, 17, 0, 0, true,  4},
+    {{"rows_16",      ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, 0, true,  8},
+    {{"rows_16_late", ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, 0, false, 8},
+    {{"short",        ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, 0, true,  4},
+    {{"short_late",   ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, 0, false, 4},
 };
 /* clang-format on */
 
@@ -72,11 +73,7 @@ static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t ti
 
 static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, uint32_t units)
 {
-    uint64_t rounds = divide_up(tiles, units);
-    double used = (double)s->batch * (double)s->m * (double)s->n;
-    double offered = (double)(rounds * units) * c->tile_m * c->tile_n;
     return s->m >= c->least_m && s->n >= c->least_n &&
-           (!(c->row.conditions & IF_EVEN) || used * 16 > offered * 15) &&
            (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units);
 }
 
@@ -91,7 +88,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
                         .suits = suits(c, s, tiles, profile->compute_units),
                         .threads = matrix_threads(c, profile),
                         .shared_bytes = matrix_shared_bytes(c, p->planes),
-                        .groups = tiles};
+                        .groups = tiles,
+                        .cost = c->cost * (double)divide_up(tiles, profile->compute_units)};
 }
 
 const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};

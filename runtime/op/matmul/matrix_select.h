@@ -14,6 +14,7 @@ typedef struct matrix_class {
     uint16_t part_m, part_n;         /* of the tile, a subgroup */
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
+    uint8_t cost;                    /* of a tile beside another's; 0: in order of the rows */
     bool ahead;                      /* of packed weights: unpacked among the products */
     uint8_t splits; /* of these, too: K is split until each compute unit has so many workgroups */
 } matrix_class;

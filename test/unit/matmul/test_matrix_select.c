@@ -51,11 +51,15 @@ static void large_results_take_large_tiles(void **state)
     device_profile gpu = large_gpu();
     matmul_shape large = of(4096, 4096, 4096), few = of(16, 4096, 4096), least = of(16, 16, 16);
     matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
-    matmul_shape even = of(8192, 8192, 4096);
+    matmul_shape even = of(8192, 8192, 4096), one_round = of(512, 6144, 4096);
     const matrix_class *c = matrix_select(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_64");
     c = matrix_select(&even, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "tall");
+    c = matrix_select(&one_round, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    assert_string_equal(c->row.name, "wide"); /* two rounds of squares */
+    c = matrix_select(&one_round, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
+    assert_string_equal(c->row.name, "square_32"); /* for which there is room */
     c = matrix_select(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
     c = matrix_select(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
