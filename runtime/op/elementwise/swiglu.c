@@ -1,6 +1,7 @@
 /* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
  * unless gate_first. */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/activation.h"
 #include "op/bucket.h"
 #include "op/elementwise/elementwise.h"
@@ -39,8 +40,11 @@ static rlxvk_status swiglu_lower(lowering *l, uint32_t id)
                                     .gate_offset = x + (a->gate_first ? 0 : columns),
                                     .y_offset = operands[1].offset};
     dispatch d = {.kernel = KERNEL_SWIGLU, .node = id};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups_in_order(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+    bool quads = (columns | x | operands[1].offset) % 4 == 0;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {SWIGLU_QUADS, quads});
+    lower_groups_in_order(l, &d,
+                          groups_for(arguments.numel / (quads ? 4 : 1),
+                                     l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
