@@ -3,7 +3,7 @@
  * the 16-bit type of the operands; sums are f32.
  *
  * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
- * whole tiles, so that nothing is tested on the way in. A workgroup makes TILE_M x TILE_N of y in
+ * whole steps, a's rows to whole tiles, so that nothing is tested on the way in. A workgroup makes TILE_M x TILE_N of y in
  * steps of TILE_K: both tiles go through shared memory, their rows skewed by one octet against bank
  * conflicts, and the next step's octets are read into registers while this one is multiplied. With
  * STAGES 2 shared memory holds two steps and one barrier a step suffices. Subgroups make PART_M x
@@ -38,7 +38,9 @@ const uint CARRY_B = TILE_N * OCTETS / THREADS;
 
 uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
 
-void fetch(uvec2 base, uint octet0)
+/* `base`: where the first row of a's tile begins, and of the matrix of b, whose last row stands for
+ * those behind it. */
+void fetch(uvec2 base, uint first_column, uint octet0)
 {
     [[unroll]] for (uint plane = 0; plane < PLANES; plane++) {
         [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
@@ -48,8 +50,9 @@ void fetch(uvec2 base, uint octet0)
         }
         [[unroll]] for (uint i = 0; i < CARRY_B; i++) {
             uint slot = i * THREADS + gl_LocalInvocationID.x;
-            next_b[plane * CARRY_B + i] = b[base.y + plane * args.b_plane +
-                                            slot / OCTETS * args.k_octets + octet0 + slot % OCTETS];
+            uint row = min(first_column + slot / OCTETS, args.b_rows - 1);
+            next_b[plane * CARRY_B + i] = b[base.y + plane * args.b_plane + row * args.k_octets +
+                                            octet0 + slot % OCTETS];
         }
     }
 }
@@ -138,12 +141,12 @@ void main()
         return;
     uvec2 tile = tile_place(group % tiles, tiles_m, tiles_n) * uvec2(TILE_M, TILE_N);
     uvec2 matrix = args.batch_count == 1 ? uvec2(0) : batch_matrices(batch);
-    uvec2 base = (matrix * uvec2(args.a_rows, args.b_rows) + tile) * args.k_octets;
+    uvec2 base = (matrix * uvec2(args.a_rows, args.b_rows) + uvec2(tile.x, 0)) * args.k_octets;
     uvec2 part = uvec2(gl_SubgroupID / PARTS_N * PART_M, gl_SubgroupID % PARTS_N * PART_N);
 
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
         sums[i] = SUM(0.0);
-    fetch(base, 0);
+    fetch(base, tile.y, 0);
     uint stage = 0;
     [[dont_unroll]] for (uint octet = 0; octet < args.k_octets; octet += OCTETS) {
         if (STAGES == 1)
@@ -151,7 +154,7 @@ void main()
         store(stage);
         barrier();
         if (octet + OCTETS < args.k_octets)
-            fetch(base, octet + OCTETS);
+            fetch(base, tile.y, octet + OCTETS);
         if (PLANES == 2)
             multiply_split(stage * 2, part);
         else

@@ -461,8 +461,10 @@ static rlxvk_status emit_unpacked(lowering *l, uint32_t id, const matmul_request
         matmul_request part = *r;
         operand bias = r->bias ? *r->bias : r->y;
         uint64_t count = MIN(step, s->n - first);
+        l->prepares = step >= s->n;
         TRY(r->unpack_b(l, id, MATMUL_WORDS, (matmul_rows_of_b){first, count, MIN(step, s->n)},
                         &places[turn]));
+        l->prepares = false;
         part.b = places[turn];
         part.problem.shape.n = count;
         part.y_row = step < s->n ? s->n : 0;

@@ -103,6 +103,20 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
                              &s->source);
 }
 
+/* b as it is, where it is what packing would make: rows of halves in whole steps. */
+static void take_packed(const lowering *l, side *s)
+{
+    uint32_t half = l->precision == RLXVK_PRECISION_F16    ? MATMUL_F16
+                    : l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16
+                                                           : MATMUL_WORDS;
+    if (half == MATMUL_WORDS || s->storage != half || s->turned || s->k != s->round_k ||
+        s->source.offset != 0)
+        return;
+    s->packed = s->source;
+    s->round_rows = s->rows;
+    s->is_packed = true;
+}
+
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
 {
     static const uint32_t targets[] = {[RLXVK_PRECISION_F32] = MATRIX_F32,
@@ -228,6 +242,8 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     l->prepares = true;
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, &b));
+    else
+        take_packed(l, &b);
     if (l->precision == RLXVK_PRECISION_SPLIT) {
         TRY(emit_scale(l, id, &a));
         TRY(emit_scale(l, id, &b));

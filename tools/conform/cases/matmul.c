@@ -170,6 +170,8 @@ static void generate_precisions(case_list *list)
         "transpose_b=1 in=a:f32:6x17x24;b:f32:6x18x24",
         "in=a:f32:2x3x25x17;b:f32:17x19",
         "transpose_b=1 in=a:f32:48x64;b:f16:65x64",
+        "transpose_b=1 in=a:f32:48x64;b:bf16:65x64",
+        "transpose_b=1 in=a:f32:2x48x128;b:f16:2x131x128",
         "in=a:bf16:33x36;b:f16:36x40",
         "narrow_b=1 in=a:f32:20x30;b:f32:31x21",
         "in=a:f32:128x128;b:f32:128x128",
