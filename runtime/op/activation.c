@@ -98,11 +98,14 @@ double activation_tolerance(uint32_t code, double x, double y, double *out_more)
 double activation_carry(uint32_t code, double x, double tolerance, double *out_bound)
 {
     double y = activation_host(code, x), more;
+    double above = activation_host(code, x + tolerance);
+    double below = activation_host(code, x - tolerance);
+    int outside = !!isnan(above) + !!isnan(y) + !!isnan(below);
     *out_bound = 0;
-    if (!isfinite(x) || !isfinite(y))
-        return y; /* must be met as it is */
-    double up = fabs(activation_host(code, x + tolerance) - y);
-    double down = fabs(activation_host(code, x - tolerance) - y);
-    *out_bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, x, y, &more);
-    return y;
+    if (isfinite(x) && outside > 0 && outside < 3) /* the function's domain ends here */
+        *out_bound = INFINITY;
+    else if (isfinite(x) && isfinite(y))
+        *out_bound = fmax(fmax(fabs(above - y), fabs(below - y)), tolerance) +
+                     activation_tolerance(code, x, y, &more);
+    return y; /* with a bound of 0: must be met as it is */
 }
