@@ -518,6 +518,18 @@ static rlxvk_status emit_held(lowering *l, uint32_t id, const product *p, const 
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
+/* The way of a product of one row; `gamma` as in projection_parts. */
+static const matvec_class *choose_vector(const lowering *l, const matmul_request *r,
+                                         const operand *gamma, matvec_shape *out)
+{
+    const matmul_shape *s = &r->problem.shape;
+    bool halves = matmul_storage_code(l, &r->b) != MATMUL_WORDS;
+    *out = (matvec_shape){s->n, s->k,
+                          halves && (s->k | r->b.offset) % 8 == 0 &&
+                              (r->a.offset | gamma->offset) % 4 == 0};
+    return matvec_select(out, l->profile, variant_named(&l->variants, CHOICE_matvec));
+}
+
 rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
                                     const projection_parts *parts)
 {
@@ -532,15 +544,21 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
                  .slice = s->k,
                  .splits = 1,
                  .parts = parts};
-    bool halves = matmul_storage_code(l, &p.b) != MATMUL_WORDS;
-    matvec_shape shape = {s->n, s->k,
-                          halves && (s->k | p.b.offset) % 8 == 0 &&
-                              (p.a.offset | parts->gamma.offset) % 4 == 0};
-    const matvec_class *c =
-        matvec_select(&shape, l->profile, variant_named(&l->variants, CHOICE_matvec));
+    matvec_shape shape;
+    const matvec_class *c = choose_vector(l, r, &parts->gamma, &shape);
     if (c->most_held)
         return emit_held(l, id, &p, c, &shape);
     return emit_product(l, id, &p, divide_up(s->n, MATMUL_PROJECTION_COLUMNS));
+}
+
+/* One row by weights that are streamed past it is a projection, its bias the residual. */
+static bool is_streamed(const lowering *l, const matmul_request *r)
+{
+    matvec_shape shape;
+    return r->activation == UNARY_NONE &&
+           variant_named(&l->variants, CHOICE_matmul) == VARIANT_NONE &&
+           matmul_projects(&r->problem.shape, l->profile) &&
+           choose_vector(l, r, &r->a, &shape)->most_held != 0;
 }
 
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)
@@ -555,7 +573,10 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         .activation = activation_code(attributes->activation)};
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
-    return matmul_emit(l, id, &r);
+    if (!is_streamed(l, &r))
+        return matmul_emit(l, id, &r);
+    projection_parts parts = {r.bias ? PROJECTION_RESIDUAL : 0, 0, r.a, r.bias ? bias : r.a};
+    return matmul_emit_projection(l, id, &r, &parts);
 }
 
 static uint64_t matmul_bucket(bucket_call *c)

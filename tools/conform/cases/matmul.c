@@ -226,6 +226,8 @@ static void generate_fused(case_list *list)
         "activation=neg in=x:f32:9x20:integers;w:f32:20x33:integers;bias:f32:33:integers",
         "activation=abs in=x:f32:9x20:large;w:f32:20x33:unit;bias:f32:33",
         "activation=silu transpose_w=1 in=x:f32:1x64;w:f16:33x64;bias:f32:33",
+        "transpose_w=1 in=x:f32:1x2048;w:f16:99x2048;bias:f32:99",
+        "transpose_w=1 in=x:f32:1x264;w:bf16:1000x264;bias:f32:1000",
         "activation=silu in=x:f32:40x33;w:bf16:33x65;bias:f32:65",
         "activation=gelu in=x:f32:35x1300;w:f16:1300x132;bias:f32:132",
         "activation=tanh transpose_w=1 in=x:f32:70x36;w:bf16:133x36;bias:f32:133",
