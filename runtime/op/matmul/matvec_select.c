@@ -1,7 +1,8 @@
 /*
  * The rows of projections by plain weights. A workgroup for each compute unit that holds x, and
- * streams the weights past it, starts once; where weights are not whole vectors of 16 bytes, many
- * small workgroups each read x again.
+ * streams the weights past it, starts once: of a long x with twice the invocations, so that each
+ * holds as little. Where weights are not whole vectors of 16 bytes, many small workgroups each read
+ * x again.
  */
 #include "op/matmul/matvec_select.h"
 
@@ -12,8 +13,9 @@
 /* clang-format off */
 static const matvec_class classes[] = {
     /* {name, settings, conditions}, threads, columns, most held, workgroups a unit */
-    {{"held",  ON_NATIVE, NEEDS_SHUFFLES}, 256, 2, 8, 2},
-    {{"quads", ON_ALL,    0},              128, 4, 0, 0},
+    {{"held",      ON_NATIVE, NEEDS_SHUFFLES}, 256, 2, 4, 2},
+    {{"held_long", ON_NATIVE, NEEDS_SHUFFLES}, 512, 2, 8, 1},
+    {{"quads",     ON_ALL,    0},              128, 4, 0, 0},
 };
 /* clang-format on */
 

@@ -73,10 +73,17 @@ static void rows_of_projections(void **state)
     const matvec_class *c = matvec_select(&s, &p, VARIANT_NONE);
     assert_int_equal(matvec_held(c, &s), 4);
     assert_int_equal(matvec_divide(c, &s, &p).team, 128);
-    s.k = 14336; /* more to each invocation */
+    assert_string_equal(c->row.name, "held");
+    s.k = 14336; /* more invocations */
+    c = matvec_select(&s, &p, VARIANT_NONE);
+    assert_string_equal(c->row.name, "held_long");
+    assert_int_equal(matvec_held(c, &s), 4);
+    assert_int_equal(matvec_divide(c, &s, &p).team, 448);
+    s.k = 28672; /* more to each of them */
+    assert_ptr_equal(matvec_select(&s, &p, VARIANT_NONE), c);
     assert_int_equal(matvec_held(c, &s), 8);
-    assert_int_equal(matvec_divide(c, &s, &p).team, 224);
-    s.k = 28672;
+    assert_int_equal(matvec_divide(c, &s, &p).team, 448);
+    s.k = 57344;
     assert_string_equal(matvec_select(&s, &p, VARIANT_NONE)->row.name, "quads");
     s.k = 4096, s.aligned = false;
     assert_string_equal(matvec_select(&s, &p, VARIANT_NONE)->row.name, "quads");
