@@ -138,6 +138,20 @@ static void tolerances_grow_where_slopes_do(void **state)
     assert_true(more == 4e-6 * 14 * 14);
 }
 
+/* What a product may be off by, at the end of a function's domain and elsewhere. */
+static void operands_that_are_not_exact(void **state)
+{
+    double bound;
+    (void)state;
+    assert_true(isfinite(activation_carry(UNARY_ATANH, 0.5, 0.01, &bound)));
+    assert_true(bound > 0.01 && bound < 0.02);
+    assert_true(isfinite(activation_carry(UNARY_ATANH, 0.995, 0.01, &bound)) && isinf(bound));
+    assert_true(isnan(activation_carry(UNARY_ATANH, -1.005, 0.01, &bound)) && isinf(bound));
+    assert_true(isnan(activation_carry(UNARY_ATANH, 1.5, 0.01, &bound)) && bound == 0);
+    assert_true(isnan(activation_carry(UNARY_SILU, NAN, 0.01, &bound)) && bound == 0);
+    assert_true(activation_carry(UNARY_RELU, INFINITY, 0.01, &bound) == INFINITY && bound == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +160,7 @@ int main(void)
         cmocka_unit_test(kernels_of_a_kind_take_every_row),
         cmocka_unit_test(host_formulas_give_known_values),
         cmocka_unit_test(tolerances_grow_where_slopes_do),
+        cmocka_unit_test(operands_that_are_not_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
