@@ -385,8 +385,9 @@ typedef struct rlxvk_rng_options {
 /*
  * Arithmetic of matrix products of 16 rows and columns or more (matmul, dequant_matmul and what is
  * made of them; F16 by packed weights: of two rows or more) on devices with matrix units
- * (VK_KHR_cooperative_matrix); sums are always f32, and all else stays f32. Where a device has no such units the f32 kernels run, and the plan dump says
- * so. With S the sum of the products' magnitudes and e the f32 bound of an element:
+ * (VK_KHR_cooperative_matrix); sums are always f32, and all else stays f32. Where a device has no
+ * such units the f32 kernels run, and the plan dump says so. With S the sum of the products'
+ * magnitudes and e the f32 bound of an element:
  *   F32   operands as they are: by units only where they take f32 operands, and one matrix by one
  *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite,
  *         and a row of x with infinities may give NaN in products with packed weights.

@@ -3,11 +3,11 @@
  * the 16-bit type of the operands; sums are f32.
  *
  * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
- * whole steps, a's rows to whole tiles, so that nothing is tested on the way in. A workgroup makes TILE_M x TILE_N of y in
- * steps of TILE_K: both tiles go through shared memory, their rows skewed by one octet against bank
- * conflicts, and the next step's octets are read into registers while this one is multiplied. With
- * STAGES 2 shared memory holds two steps and one barrier a step suffices. Subgroups make PART_M x
- * PART_N each.
+ * whole steps, a's rows to whole tiles, so that nothing is tested on the way in. A workgroup makes
+ * TILE_M x TILE_N of y in steps of TILE_K: both tiles go through shared memory, their rows skewed
+ * by one octet against bank conflicts, and the next step's octets are read into registers while
+ * this one is multiplied. With STAGES 2 shared memory holds two steps and one barrier a step
+ * suffices. Subgroups make PART_M x PART_N each.
  *
  * PLANES 2 is split mode: an operand is high + low, both f16, of values scaled by a power of two
  * for each row of a and of b; y = (high high + high low + low high) scaled back. What is dropped is
