@@ -91,11 +91,19 @@ static uint64_t plane_octets(const side *s)
     return s->matrices * s->round_rows * s->round_k / 8;
 }
 
+/* The halves that packed operands are; words where they are more than that. */
+static uint32_t packed_storage(const lowering *l)
+{
+    return l->precision == RLXVK_PRECISION_F16    ? MATMUL_F16
+           : l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16
+                                                  : MATMUL_WORDS;
+}
+
 /* b from packed weights: as halves at once where its rows need no padding, else by way of words. */
 static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, side *s)
 {
-    bool direct = s->k == s->round_k && l->precision != RLXVK_PRECISION_SPLIT;
-    uint32_t half = l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16 : MATMUL_F16;
+    uint32_t half = packed_storage(l);
+    bool direct = s->k == s->round_k && half != MATMUL_WORDS;
     s->is_packed = direct;
     return direct
                ? r->unpack_b(l, id, half, (matmul_rows_of_b){0, s->rows, s->round_rows}, &s->packed)
@@ -106,9 +114,7 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
 /* b as it is, where it is what packing would make: rows of halves in whole steps. */
 static void take_packed(const lowering *l, side *s)
 {
-    uint32_t half = l->precision == RLXVK_PRECISION_F16    ? MATMUL_F16
-                    : l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16
-                                                           : MATMUL_WORDS;
+    uint32_t half = packed_storage(l);
     if (half == MATMUL_WORDS || s->storage != half || s->turned || s->k != s->round_k ||
         s->source.offset != 0)
         return;
