@@ -44,6 +44,13 @@ float near_f16(float v)
     return abs(rounded) > 65504.0 ? rounded * INFINITY : rounded;
 }
 
+/* What rounding to f16 leaves; nothing where it left no number. */
+float remainder_of(float v)
+{
+    float rounded = near_f16(v);
+    return is_nan(rounded) || is_inf(rounded) ? 0.0 : v - rounded;
+}
+
 float to_bf16(float v)
 {
     uint bits = floatBitsToUint(v);

@@ -73,13 +73,6 @@ float scaled(float x, int e)
     return x * uintBitsToFloat(uint(first + 127) << 23) * uintBitsToFloat(uint(rest + 127) << 23);
 }
 
-/* What rounding to f16 leaves; nothing where it left no number. */
-float remainder_of(float v)
-{
-    float rounded = near_f16(v);
-    return is_nan(rounded) || is_inf(rounded) ? 0.0 : v - rounded;
-}
-
 void write(uint matrix, uint row, uint octet, float v[8])
 {
     uint at = (matrix * args.round_rows + row) * (args.round_k / 8) + octet;

@@ -48,6 +48,8 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
     bias = -d.y * byte_values(mins, 0).xy;
 }
 
+/* Scales and mins; with Q5_K 32 bytes of fifth bits; 128 bytes of nibbles, low and high 32 elements
+ * apart. */
 unit_words load_k_unit(uint block, uint u)
 {
     uint codes = FORMAT == Q5_K ? 48 : 16;
@@ -78,8 +80,7 @@ unit_words load_unit(uint block, uint u)
     return FORMAT == Q6_K ? load_q6_k(block, u) : load_q8_0(block);
 }
 
-/* The codes of both runs. Q4_K and Q5_K: scales and mins; with Q5_K 32 bytes of fifth bits; 128
- * bytes of nibbles, low and high 32 elements apart. */
+/* The codes of both runs. */
 void find_codes(unit_words w, uint u, out uvec4 first, out uvec4 second)
 {
     first = w.codes;

@@ -39,12 +39,9 @@ layout(constant_id = 10) const uint ROWS = 2; /* MATRIX_LANES UNIT_M / subgroup 
 layout(constant_id = 11) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
 layout(constant_id = 12) const uint SPLITS = 8; /* subgroups */
 /* The formats by number, not by format.def: one more there shall not ask for another compiler. */
-#define DEQUANT_GROUP     DEQUANT_COMMON
-#define DEQUANT_NAN_SCALE 0.0
 const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
 #include "packed/dequant_unit.glsl"
 #include "packed/dequant_common.glsl"
-#include "packed/dequant_row.glsl"
 #include "packed/fragment.glsl"
 #include "matmul/matrix_layout.glsl"
 layout(set = 0, binding = 1) readonly buffer x_view { uvec4 x[]; };
@@ -216,7 +213,7 @@ void main()
     /* As often in every subgroup: to some drivers a subgroup's barriers are the workgroup's. */
     [[dont_unroll]] for (uint first = 0; first < args.chunks; first += SPLITS) {
         uint chunk = min(first + split, args.chunks - 1);
-        uint x_at = fragment_vector(tile_x * FRAGMENT_ROWS, args.chunks, chunk, 0) +
+        uint x_at = fragment_vector(tile_x, args.chunks, chunk, 0) +
                     gl_SubgroupInvocationID;
         SUM part[TILES_X];
         [[unroll]] for (uint t = 0; t < TILES_X; t++)

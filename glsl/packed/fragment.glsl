@@ -21,10 +21,9 @@ const uint TILES_X = FRAGMENT_ROWS / UNIT_N;
 const uint GIVEN = UNIT_K / (2 * MATRIX_LANES); /* pairs of a row, that a lane gives a matrix */
 const uint BESIDE = UNIT_N / ROWS;              /* rows of which lanes hold the first */
 
-/* Vector 0 of a step of the tile that row `row` is in. */
-uint fragment_vector(uint row, uint chunks, uint chunk, uint step)
+/* Vector 0 of a step of a tile. */
+uint fragment_vector(uint tile, uint chunks, uint chunk, uint step)
 {
-    uint tile = row / FRAGMENT_ROWS;
     return ((tile * chunks + chunk) * CHUNK_STEPS + step) * TILES_X * BESIDE * MATRIX_LANES;
 }
 
@@ -33,6 +32,6 @@ uint fragment_word(uint row, uint chunks, uint chunk, uint at)
 {
     uint inside = at % UNIT_K, lane = inside / 2 % MATRIX_LANES, pair = inside / 2 / MATRIX_LANES;
     uint own = row % UNIT_N, before = row % FRAGMENT_ROWS / UNIT_N * BESIDE + own % BESIDE;
-    uint vector = fragment_vector(row, chunks, chunk, at / UNIT_K) + before * MATRIX_LANES + lane;
-    return vector * 4 + own / BESIDE * GIVEN + pair;
+    uint vector = fragment_vector(row / FRAGMENT_ROWS, chunks, chunk, at / UNIT_K);
+    return (vector + before * MATRIX_LANES + lane) * 4 + own / BESIDE * GIVEN + pair;
 }

@@ -35,12 +35,6 @@ vec4 near_halves(vec4 v)
     return vec4(near_f16(v.x), near_f16(v.y), near_f16(v.z), near_f16(v.w));
 }
 
-/* What rounding left; nothing where it left no number. */
-float rest_of(float v, float rounded)
-{
-    return is_nan(rounded) || is_inf(rounded) ? 0.0 : near_f16(v - rounded);
-}
-
 const uint RUN_QUADS = RUN_ELEMENTS / 4, UNIT_QUADS = 2 * RUN_QUADS;
 shared float sums[gl_WorkGroupSize.x]; /* of an invocation's elements */
 
@@ -77,7 +71,7 @@ void main()
         return;
     vec2 mean = vec2(mean_of(local, 0), mean_of(local, 1));
     vec2 high = vec2(near_f16(mean.x), near_f16(mean.y));
-    vec2 low = vec2(rest_of(mean.x, high.x), rest_of(mean.y, high.y));
+    vec2 low = vec2(near_f16(remainder_of(mean.x)), near_f16(remainder_of(mean.y)));
     at = FRAGMENT_CHUNK + inside * 2;
     packed[fragment_word(row, args.chunks, chunk, at)] = packHalf2x16(high);
     packed[fragment_word(row, args.chunks, chunk, at + FRAGMENT_SUMS)] = packHalf2x16(low);

@@ -107,8 +107,8 @@ rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_
 /* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 
-/* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them.
- * Runs a kernel at the first call; may be called from several threads. */
+/* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them,
+ * and right ones turned. Runs a kernel at the first call; may be called from several threads. */
 rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes);
 
 /* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place

@@ -155,7 +155,7 @@ static void ways_from_registers(void **state)
     assert_string_equal(dequant_select(&s, &gpu, 0)->row.name, "fragment");
 }
 
-/* Which parts a device makes of a product from registers; NULL: none. */
+/* Which parts a device makes of a product from registers. */
 static const char *parts(uint64_t n, bool rounds, matrix_shape unit, uint32_t lanes, bool rounding)
 {
     device_profile p = big_gpu();

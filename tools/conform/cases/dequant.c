@@ -275,7 +275,8 @@ static void generate_fragments(case_list *list, const quant_format *b)
     static const int elements[] = {256, 2560, 768, 2304};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int across = elements[(i + b->type) % 4] / (int)b->block_elements;
-        across += b->block_elements == 32 ? (int)i : 0;
+        if (b->block_elements == 32)
+            across = i == 0 ? 3 : across + (int)i;
         case_add(list,
                  "dequant_matmul variant=dequant=fragment,dequant_fragment=%s format=%s "
                  "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
@@ -311,12 +312,13 @@ static void generate(case_list *list)
             generate_selection(list, format);
         }
     }
-    for (uint32_t type = 0; type < QUANT_TYPES; type++)
-        if (quant_format_find(type) && quant_format_find(type)->integers)
-            generate_integers(list, quant_format_find(type));
-    for (uint32_t type = 0; type < QUANT_TYPES; type++)
-        if (quant_format_find(type) && quant_format_find(type)->integers)
-            generate_fragments(list, quant_format_find(type));
+    for (uint32_t type = 0; type < QUANT_TYPES; type++) {
+        const quant_format *format = quant_format_find(type);
+        if (format && format->integers) {
+            generate_integers(list, format);
+            generate_fragments(list, format);
+        }
+    }
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
