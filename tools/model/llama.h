@@ -128,6 +128,7 @@ RLXVK_MUST_CHECK rlxvk_status llama_step(llama *m, const uint32_t *ids, float *l
 typedef struct llama_report {
     uint32_t chunk_dispatches, decode_dispatches; /* GPU dispatches of the last chunk; of a step */
     uint32_t graphs;                              /* compiled so far */
+    uint32_t longest_chunk;                       /* rows in which a long prompt runs */
     uint32_t host_ops;                            /* steps on the host, all graphs */
     uint64_t decode_runs, decode_submissions;     /* so far */
     uint64_t device_bytes;                        /* all parts but staging */

@@ -53,8 +53,14 @@ typedef struct llama_weights {
     llama_block *blocks;
 } llama_weights;
 
-/* Chunks are 8, 16, .. 512 rows long, and no longer than the cache. */
-enum { CHUNK_LENGTHS = 7, SMALLEST_CHUNK = 8, LARGEST_CHUNK = SMALLEST_CHUNK << 6 };
+/* Chunks are 8, 16, .. 2048 rows long, no longer than the cache, and longer than 512 only where
+ * what they compute is little beside the model (plan_chunks). */
+enum {
+    CHUNK_LENGTHS = 9,
+    MODEST_LENGTHS = 7,
+    SMALLEST_CHUNK = 8,
+    LARGEST_CHUNK = SMALLEST_CHUNK << (CHUNK_LENGTHS - 1)
+};
 
 struct llama {
     llama_config config;
@@ -65,6 +71,7 @@ struct llama {
     int64_t *positions; /* of each sequence: its length */
     int64_t sequences;
     uint32_t sequence; /* the selected one */
+    int chunk_lengths; /* that are in use, from the smallest on */
     llama_options options;
     rlxvk_sample_options sampling;
     uint64_t draws;                          /* tokens chosen since position 0 */

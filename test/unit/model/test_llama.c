@@ -672,28 +672,44 @@ static void one_graph_a_length(void **state)
     gguf_close(file);
 }
 
-/* Longer than the longest chunk: the same as in parts, up to the last place of the cache. */
-static void a_prompt_of_several_chunks(void **state)
+/* Longer than the longest chunk: the same as in parts. */
+static void compare_chunks(uint32_t context, size_t tokens, uint32_t longest)
 {
-    (void)state;
     static small_model s;
-    static uint32_t ids[1100];
+    static uint32_t ids[2600];
     float whole[WORDS], parted[WORDS];
+    llama_report report;
     memset(&s, 0, sizeof s);
-    s.context = ARRAY_COUNT(ids);
-    for (size_t i = 0; i < ARRAY_COUNT(ids); i++)
+    s.context = context;
+    for (size_t i = 0; i < tokens; i++)
         ids[i] = (uint32_t)(i * 7 + i / 5) % WORDS;
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     assert_ok(llama_load(shared_context, file, NULL, &m));
-    assert_ok(llama_extend(m, ids, ARRAY_COUNT(ids), (llama_result){whole, NULL}));
+    llama_usage(m, &report);
+    assert_int_equal(report.longest_chunk, longest);
+    assert_ok(llama_extend(m, ids, tokens, (llama_result){whole, NULL}));
     llama_rewind(m);
-    for (size_t at = 0; at < ARRAY_COUNT(ids); at += 100)
+    for (size_t at = 0; at < tokens; at += 100)
         assert_ok(llama_extend(m, ids + at, 100, (llama_result){parted, NULL}));
     for (size_t i = 0; i < WORDS; i++)
         assert_true(fabsf(whole[i] - parted[i]) <= 1e-5f * (1 + fabsf(whole[i])));
     llama_destroy(m);
     gguf_close(file);
+}
+
+/* Up to the last place of the cache. */
+static void a_prompt_of_several_chunks(void **state)
+{
+    (void)state;
+    compare_chunks(1100, 1100, 512);
+}
+
+/* Beside a large cache the tensors of a long chunk are small. */
+static void a_prompt_of_long_chunks(void **state)
+{
+    (void)state;
+    compare_chunks(40000, 2600, 2048);
 }
 
 /* A cache that no device has room for is refused before anything is made. */
@@ -730,6 +746,7 @@ int main(void)
         cmocka_unit_test(full_neighbours),
         cmocka_unit_test(one_graph_a_length),
         cmocka_unit_test(a_prompt_of_several_chunks),
+        cmocka_unit_test(a_prompt_of_long_chunks),
         cmocka_unit_test(a_cache_beyond_the_device),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
