@@ -43,6 +43,18 @@ struct dequant_matrix_args {
     u32 k_octets, slice_octets, splits;
 };
 
+/* Of dequant_panel. */
+#define PANEL_STEP  64  /* elements of K in shared memory at once */
+#define PANEL_GROUP 128 /* that the lanes of a row have at hand: units of 32 */
+
+/* x is packed: k_octets uvec4 a row. With `splits`, each sums `slice` groups of K into m * n partial
+ * sums of its own. */
+struct dequant_panel_args {
+    u32 m, n, units, row_bytes, last_word;
+    u32 w_offset, y_offset;
+    u32 k_octets, groups, slice, splits;
+};
+
 /* Of dequant_fragment. */
 #define FRAGMENT_CHUNK 256 /* elements of a row of weights that a subgroup takes at once */
 #define FRAGMENT_SUMS  16  /* of x, of a chunk: one for every run of a unit */

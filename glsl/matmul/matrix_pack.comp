@@ -4,7 +4,8 @@
  * words, four to a uvec4, from f32 words or packed halves. K is padded with zeros to round_k; rows
  * beyond the operand are left as they are, since they only reach results that nobody writes. TO
  * MATRIX_SPLIT makes two planes of the values times 2^-exponent[row]: the f16 nearest, and the f16
- * nearest to what is left. With a DISTANCE, K is in the order of the units of a packed format.
+ * nearest to what is left. With a DISTANCE, K is in the order of the units of a packed format, or
+ * BY_LANES in that of lane_element.
  *
  * Where the operand lies with its rows as neighbours (TRANSPOSED), a workgroup turns a tile of 32
  * rows x 64 elements in shared memory; else an invocation makes one uvec4 of eight neighbours.
@@ -21,6 +22,7 @@ layout(constant_id = 2) const uint TO = MATRIX_F16;
 layout(constant_id = 3) const bool TRANSPOSED = false;
 layout(constant_id = 4) const bool QUADS = false; /* x can be read in fours */
 layout(constant_id = 5) const uint DISTANCE = 16; /* unless TRANSPOSED; see packed/units.glsl */
+layout(constant_id = 6) const bool BY_LANES = false;
 #include "packed/units.glsl"
 
 layout(push_constant) uniform block { matrix_pack_args args; };
@@ -111,7 +113,13 @@ void pack_neighbours()
         return;
     uint base = args.x_offset + matrix * args.matrix_step + row * args.k, k = element_of(octet);
     float v[8];
-    if (QUADS && k + 8 <= args.k) {
+    if (BY_LANES) {
+        const uint octets_of_group = GROUP_ELEMENTS / 8; /* each a pair of every lane */
+        [[unroll]] for (uint i = 0; i < 8; i++) {
+            k = lane_element(octet / octets_of_group, octet % octets_of_group, i / 2) + i % 2 * 2;
+            v[i] = k < args.k ? read(base + k) : 0.0;
+        }
+    } else if (QUADS && k + 8 <= args.k) {
         vec4 low = read4(base + k), high = read4(base + k + 4);
         v = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
     } else {

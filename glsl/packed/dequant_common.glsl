@@ -17,11 +17,16 @@ struct unit_words {
  */
 unit_words load_q8_0(uint block)
 {
-    uint i = block >> 2;
+    uint i = block >> 2, end;
     bool upper = (block & 2) != 0;
-    uvec4 a = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
-    uvec4 b = uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]);
-    uint end = packed1[i + 8];
+    uvec4 a, b;
+    if (IN_VECTORS) {
+        load_words(block, a, b, end);
+    } else {
+        a = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+        b = uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]);
+        end = packed1[i + 8];
+    }
     uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, end);
     uvec4 head = uvec4(upper ? a.x >> 16 : a.x & 0xffff, 0, 0, 0);
     return unit_words(upper ? after_a : a >> 16 | after_a << 16, head,

@@ -44,6 +44,8 @@ const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
 #include "packed/dequant_common.glsl"
 #include "packed/fragment.glsl"
 #include "matmul/matrix_layout.glsl"
+const uint OWN_ROWS = ROWS;
+#include "packed/half_codes.glsl"
 layout(set = 0, binding = 1) readonly buffer x_view { uvec4 x[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 
@@ -62,15 +64,10 @@ shared uint pair_work[DIRECT ? 1 : SPLITS * UNIT_M * UNIT_K / 2];
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
 
 /* Of the rows of w that the lane has a part of, ROWS of them. */
-uint row_at[ROWS];      /* first byte */
+uint row_at[ROWS]; /* first byte */
 unit_words next[ROWS];
-uvec4 codes[2 * ROWS];  /* of both runs of the lane's unit, row by row */
-f16vec2 scale[ROWS];    /* of both runs */
 f16vec2 mins[2 * ROWS]; /* of both runs of the units of both halves of the chunk */
 vec2 factor[ROWS];      /* d, dmin */
-
-/* Q4_K's codes of the second run stay the upper nibbles. */
-const bool UPPER = FORMAT == Q4_K;
 
 /* A unit of a half of a chunk: its place in its block is a constant but for the lane's part. */
 uint unit_in_block(uint half_chunk)
@@ -87,49 +84,15 @@ void load(uint chunk, uint half_chunk)
         next[i] = load_unit(row_at[i] + block * BLOCK_BYTES, unit_in_block(half_chunk));
 }
 
-/* Two bytes as halves. */
-f16vec2 bytes_as_halves(uint bytes, uint center)
-{
-    uint spread = bytes & 0xff | bytes << 8 & 0xff0000;
-    return unpackFloat2x16(spread | 0x64006400) - f16vec2(1024.0 + float(center));
-}
-
 /* The words read last, of a half of a chunk; zeros behind the last unit. */
 void decode(uint chunk, uint half_chunk)
 {
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
     bool inside = unit < args.units;
     [[unroll]] for (uint i = 0; i < ROWS; i++) {
-        uint d = inside ? next[i].head.x : 0;
-        find_codes(next[i], unit_in_block(half_chunk), codes[2 * i], codes[2 * i + 1]);
-        factor[i] = half_values(d);
-        if (UPPER)
-            codes[2 * i + 1] = codes[2 * i];
-        if (FORMAT == Q8_0) {
-            scale[i] = unpackFloat2x16(d * 0x10001);
-        } else if (FORMAT == Q6_K) {
-            scale[i] = bytes_as_halves(next[i].head.y ^ 0x8080, 128);
-        } else {
-            uint scales, least;
-            find_scale_min(next[i].head, unit_in_block(half_chunk), scales, least);
-            scale[i] = bytes_as_halves(scales, 0);
-            mins[2 * i + half_chunk] = bytes_as_halves(least, 0);
-        }
+        factor[i] = half_values(inside ? next[i].head.x : 0);
+        mins[2 * i + half_chunk] = take_codes(i, next[i], unit_in_block(half_chunk), inside);
     }
-}
-
-/* Pair `pair` of the lane's unit of row i, times its scale. */
-f16vec2 pair_of(uint i, uint pair)
-{
-    bool second = pair >= 8, upper = UPPER && second;
-    uint word = codes[2 * i + pair / 8][pair / 2 % 4] >> pair % 2 * 8;
-    uint sign = (CENTER & SIGNED) * 0x10001, mask = (upper ? 0xf0 : MASK) * 0x10001;
-    uint over = (0x64006400 | sign) + (args.last_word >> 31); /* kept from the compiler */
-    f16vec2 factors = second ? scale[i].yy : scale[i].xx;
-    if (upper)
-        factors *= float16_t(0.0625);
-    f16vec2 code = unpackFloat2x16(word & mask ^ over);
-    return (code - f16vec2(1024.0 + float(CENTER))) * factors;
 }
 
 /* Makes an operand of what the lane has: VALUE(r, q) is pair q of its row r. `layout`: rows of w
@@ -185,7 +148,7 @@ f16vec2 pair_of(uint i, uint pair)
         part[t] = coopMatMulAdd(left, right, part[t]);                                             \
     }
 #define X_PAIR(r, q)    unpackFloat2x16(words[(r) * GIVEN + (q)])
-#define CODE_PAIR(r, q) pair_of(r, s * GIVEN + (q))
+#define CODE_PAIR(r, q) scaled_pair(r, s * GIVEN + (q))
 #define MIN_PAIR(r, q)  mins[2 * (r) + s * GIVEN + (q)]
 
 #define READ_X(half_chunk, s, t)                                                                   \

@@ -1,8 +1,6 @@
 /*
- * The order in which dequant_fragment takes the elements of x, from what a lane has of the weights:
- * of four neighbouring units one each. Its 32 codes make 16 pairs, two bytes of a word that are two
- * apart; step by step the four lanes give one pair each. So 128 elements of a row are taken as
- * [pair][lane][2], in steps of UNIT_K.
+ * How x lies for dequant_fragment: in the order in which lanes have weights (lane_element in
+ * units.glsl), in steps of UNIT_K.
  *
  * The right operands are held as they are given: of a step of FRAGMENT_ROWS rows, every lane's four
  * words for UNIT_N rows, then those for the next, in the order of matrix_layout.glsl. After the

@@ -53,7 +53,7 @@ void main()
     uint run = index / RUN_QUADS % 2, quad = index % RUN_QUADS, local = gl_LocalInvocationID.x;
     uint unit = index / UNIT_QUADS % units, row = index / UNIT_QUADS / units;
     uint chunk = unit / FRAGMENT_UNITS, inside = unit % FRAGMENT_UNITS;
-    uint pair = run * 8 + quad * 2, at = inside / 4 * 128 + pair * 8 + inside % 4 * 2;
+    uint pair = quad * 4 + run * 2, at = inside / 4 * 128 + pair * 8 + inside % 4 * 2;
     vec4 v = vec4(0.0);
     if (row < args.rows && unit < args.units) {
         uint k = unit_position(unit) + run * DISTANCE + quad * 4;

@@ -38,11 +38,51 @@ uint load1(uint byte)
     return packed1[byte >> 2] >> (byte & 3) * 8 & 0xff;
 }
 
+/*
+ * The words from the one that `byte` lies in on, out of whole vectors, which memory gives in fewer
+ * accesses. Past the last vector there is nothing to read. Two selections, as the place in a vector
+ * is 0 to 3 words.
+ */
+uvec4 vector_at(uint index)
+{
+    return packed4[min(index, args.last_word >> 2)];
+}
+void load_words(uint byte, out uvec4 first, out uvec4 second, out uint ninth)
+{
+    bool two = (byte & 8) != 0, one = (byte & 4) != 0;
+    uvec4 a = vector_at(byte >> 4), b = vector_at((byte >> 4) + 1), c = vector_at((byte >> 4) + 2);
+    uvec4 from_a = two ? uvec4(a.zw, b.xy) : a, from_b = two ? uvec4(b.zw, c.xy) : b;
+    uvec2 from_c = two ? c.zw : c.xy;
+    first = one ? uvec4(from_a.yzw, from_b.x) : from_a;
+    second = one ? uvec4(from_b.yzw, from_c.x) : from_b;
+    ninth = one ? from_c.y : from_c.x;
+}
+void load_words(uint byte, out uvec4 first, out uint fifth)
+{
+    bool two = (byte & 8) != 0, one = (byte & 4) != 0;
+    uvec4 a = vector_at(byte >> 4), b = vector_at((byte >> 4) + 1);
+    uvec4 from_a = two ? uvec4(a.zw, b.xy) : a;
+    uvec2 from_b = two ? b.zw : b.xy;
+    first = one ? uvec4(from_a.yzw, from_b.x) : from_a;
+    fifth = one ? from_b.y : from_b.x;
+}
+
+/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
+#ifndef IN_VECTORS
+#define IN_VECTORS false
+#endif
+
 uvec4 load16(uint byte)
 {
     uint i = byte >> 2;
     if (ALIGNMENT >= 16)
         return packed4[byte >> 4];
+    if (IN_VECTORS && ALIGNMENT == 2) {
+        uvec4 first;
+        uint fifth;
+        load_words(byte, first, fifth);
+        return (byte & 2) != 0 ? first >> 16 | uvec4(first.yzw, fifth) << 16 : first;
+    }
     uvec4 low = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
     if (ALIGNMENT >= 4)
         return low;

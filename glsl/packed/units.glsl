@@ -2,6 +2,8 @@
  * Where the units of 32 elements lie in a row of a packed format: two runs of 16 elements, DISTANCE
  * apart, which the includer declares, a multiple of 16.
  */
+#include "args/matmul.h"
+
 #define UNIT_ELEMENTS 32
 #define RUN_ELEMENTS  16
 
@@ -10,4 +12,15 @@ uint unit_position(uint index)
 {
     uint runs = DISTANCE / RUN_ELEMENTS;
     return index / runs * (2 * DISTANCE) + index % runs * RUN_ELEMENTS;
+}
+
+/* The order in which the lanes of a row have weights at hand: each has one of MATRIX_LANES
+ * neighbouring units, a group, and all give a pair of elements in turn. A pair is two bytes of a
+ * word of codes, two apart; those of the first run's word come before the second's. Here the first
+ * element of a lane's pair. */
+#define GROUP_ELEMENTS (MATRIX_LANES * UNIT_ELEMENTS)
+uint lane_element(uint group, uint pair, uint lane)
+{
+    return unit_position(group * MATRIX_LANES + lane) + pair / 2 % 2 * DISTANCE + pair / 4 * 4 +
+           pair % 2;
 }

@@ -7,14 +7,16 @@
 
 /* ---- Descriptor sets ---- */
 
+/* Whole vectors, as kernels may read such: slots are no smaller. */
 static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescriptorSet *out)
 {
     buffer_range ranges[KERNEL_MAX_BINDINGS];
     for (uint32_t i = 0; i < d->operand_count; i++) {
         const operand *o = &d->operands[i];
         const location *l = &e->locations[o->value];
-        ranges[i] = (buffer_range){location_block(l)->buffer, l->offset + o->first,
-                                   round_up(MAX(o->size, 4), 4)};
+        uint64_t first = l->offset + o->first, behind = location_block(l)->size - first;
+        ranges[i] = (buffer_range){location_block(l)->buffer, first,
+                                   MIN(round_up(MAX(o->size, 4), 16), behind)};
     }
     return vk_descriptor_set_write(e->device, e->descriptors, ranges, d->operand_count, out);
 }

@@ -38,6 +38,7 @@ typedef struct side {
     bool turned;              /* its rows are neighbours in memory */
     uint32_t storage;         /* MATMUL_WORDS, ... */
     uint32_t distance;        /* of matrix_pack: the order of K */
+    bool by_lanes;            /* another one */
     operand packed, exponent; /* temporaries */
     uint64_t round_rows, round_k;
 } side;
@@ -52,7 +53,8 @@ static void count_matrices(const matmul_problem *p, bool is_b, side *s)
             s->matrices *= p->axes[i].extent;
 }
 
-static side make_side(const lowering *l, const matmul_request *r, bool is_b, const matrix_class *c)
+static side make_side(const lowering *l, const matmul_request *r, bool is_b, uint64_t tile,
+                      uint64_t tile_k)
 {
     const matmul_shape *shape = &r->problem.shape;
     side s = {.source = is_b ? r->b : r->a,
@@ -62,8 +64,8 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, con
               .turned = is_b ? !shape->transpose_b : shape->transpose_a,
               .distance = IN_ORDER};
     s.storage = is_b && r->unpack_b ? MATMUL_WORDS : matmul_storage_code(l, &s.source);
-    s.round_rows = round_up(s.rows, is_b ? c->tile_n : c->tile_m);
-    s.round_k = round_up(s.k, c->tile_k);
+    s.round_rows = round_up(s.rows, tile);
+    s.round_k = round_up(s.k, tile_k);
     count_matrices(&r->problem, is_b, &s);
     return s;
 }
@@ -142,7 +144,8 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
     uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
     SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {MATRIX_PACK_STORAGE, s->storage},
                   {MATRIX_PACK_TO, targets[l->precision]}, {MATRIX_PACK_TRANSPOSED, s->turned},
-                  {MATRIX_PACK_QUADS, quads}, {MATRIX_PACK_DISTANCE, s->distance});
+                  {MATRIX_PACK_QUADS, quads}, {MATRIX_PACK_DISTANCE, s->distance},
+                  {MATRIX_PACK_BY_LANES, s->by_lanes});
     lower_groups(l, &d,
                  s->matrices * (s->turned ? tiles : 0) +
                      (s->turned ? 0
@@ -155,10 +158,11 @@ error:
 }
 
 rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
-                              const matrix_class *c, uint32_t distance, operand *out)
+                              const matrix_packing *p, operand *out)
 {
-    side a = make_side(l, r, false, c);
-    a.distance = distance;
+    side a = make_side(l, r, false, p->tile, p->tile_k);
+    a.distance = p->distance;
+    a.by_lanes = p->by_lanes;
     rlxvk_status status = emit_pack(l, id, &a);
     *out = a.packed;
     return status;
@@ -242,7 +246,8 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
 {
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
-    side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
+    side a = make_side(l, r, false, c->tile_m, c->tile_k);
+    side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;
     rlxvk_status status;
     l->prepares = true;

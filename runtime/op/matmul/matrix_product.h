@@ -17,9 +17,16 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape);
  * caller is to make r->y. */
 rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                  operand *out_sums);
-/* Packs r->a alone to 16-bit floats for the tiles of c; its K in the order of the units of a packed
- * format whose runs lie `distance` apart. */
+
+/* How an operand is packed: rows filled up to whole tiles, K to whole steps, and the order of K. */
+typedef struct matrix_packing {
+    uint32_t tile, tile_k;
+    uint32_t distance; /* of the runs of a packed format's units, in whose order K goes */
+    bool by_lanes;     /* ... or in that in which lanes have them (units.glsl) */
+} matrix_packing;
+
+/* Packs r->a alone to 16-bit floats. */
 rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
-                              const matrix_class *c, uint32_t distance, operand *out);
+                              const matrix_packing *p, operand *out);
 
 #endif

@@ -316,10 +316,13 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
                            .weights = s->n * s->k,
                            .units = dequant_on_units(l, s, a->format),
                            .fragments = dequant_in_fragments(l, s, a->format),
+                           .panels = dequant_in_panels(l, s, a->format),
                            .in_lanes = l->matrix_in_lanes};
     class = dequant_select(&shape, l->profile, choose(l, a, &args));
     if (class->form == DEQUANT_FORM_FRAGMENT)
         return dequant_lower_fragment(l, id, &r, &args, operands);
+    if (class->form == DEQUANT_FORM_PANEL)
+        return dequant_lower_panel(l, id, &r, &args, operands);
     if (class->form == DEQUANT_FORM_MATRIX)
         return dequant_lower_matrix(l, id, &r, &args, operands);
     if (class->form == DEQUANT_FORM_UNPACKED || matrix_wanted(l, s))

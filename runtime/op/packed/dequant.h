@@ -42,6 +42,7 @@ enum dequant_kernel {
     DEQUANT_OF_MATMUL,
     DEQUANT_OF_MATRIX,
     DEQUANT_OF_FRAGMENT,
+    DEQUANT_OF_PANEL,
     DEQUANT_OF_GATHER
 };
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
@@ -67,6 +68,13 @@ bool dequant_in_fragments(const lowering *l, const matmul_shape *shape, uint32_t
 rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_request *r,
                                     const struct dequant_product_args *args,
                                     const operand operands[5]);
+/* The same for many rows of x; in dequant_panel.c. */
+bool dequant_in_panels(const lowering *l, const matmul_shape *shape, uint32_t format);
+rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request *r,
+                                 const struct dequant_product_args *args,
+                                 const operand operands[5]);
+/* Rows of a matrix of the units, of which a lane holds a part. */
+uint32_t dequant_lane_rows(const device_profile *profile);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */
 struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
                                                       const dequant_attributes *a,

@@ -74,8 +74,9 @@ rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request
     const matrix_class *c = choose(l, a->format, s);
     uint64_t splits = divide_up(s->k, matrix_slice(c, s, l->profile));
     operand bound[] = {operands[0], r->a, r->y, operands[4]};
+    matrix_packing packing = {c->tile_m, c->tile_k, quant_format_find(a->format)->distance, false};
     rlxvk_status status;
-    TRY(matrix_pack_emit(l, id, r, c, quant_format_find(a->format)->distance, &bound[1]));
+    TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
     if (splits > 1)
         TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
     TRY(emit_product(l, id, s, c, args, bound, a->format));

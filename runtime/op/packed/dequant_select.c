@@ -23,12 +23,13 @@ enum {
 #define TILE_PADDING   16                  /* vectors (glsl/lib/tile.glsl) */
 #define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32: they go in parts */
 
-/* Of many rows, each weight would be unpacked on the way for every tile above another: that takes
- * as long as a pass before the product, and longer in Q6_K and Q8_0. */
+/* Where weights go through shared memory they are unpacked for every tile above another, which for
+ * many rows takes as long as a pass before the product, and longer in Q6_K and Q8_0. */
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
     {{"fragment", ON_HARDWARE}, DEQUANT_FORM_FRAGMENT,  2, 64},
+    {{"panel",    ON_HARDWARE}, DEQUANT_FORM_PANEL,    65, UINT32_MAX},
     {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 256},
     {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33, UINT32_MAX},
     {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33, UINT32_MAX},
@@ -50,11 +51,13 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const dequant_shape *s = problem;
     uint64_t bytes = s->weights * sizeof(float);
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
+    bool in_registers = c->form == DEQUANT_FORM_FRAGMENT || c->form == DEQUANT_FORM_PANEL;
     return (choice_fit){.can = (c->form != DEQUANT_FORM_FRAGMENT || s->fragments) &&
+                               (c->form != DEQUANT_FORM_PANEL || s->panels) &&
                                (c->form != DEQUANT_FORM_MATRIX || s->units) &&
                                (c->form != DEQUANT_FORM_UNPACKED || room),
                         .suits = s->rows >= c->least_rows && s->rows <= c->most_rows &&
-                                 (c->form != DEQUANT_FORM_FRAGMENT || s->in_lanes)};
+                                 (!in_registers || s->in_lanes)};
 }
 
 const choice_table dequant_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
@@ -251,11 +254,17 @@ uint64_t dequant_fragment_groups(const dequant_fragment_shape *s, const device_p
     return divide_up(s->m, FRAGMENT_ROWS) * divide_up(s->n, profile->matrix_f16.m);
 }
 
-/* Whether what stands in the kernel is whole units, and a lane has four words of each. */
+/* Whether lanes can give such matrices. */
+static bool gives(const matrix_shape *u, uint32_t lanes)
+{
+    return u->m && u->m == u->n && u->k % (2 * MATRIX_LANES) == 0 &&
+           MATRIX_LANES * u->m % lanes == 0;
+}
+
+/* ... and what stands in the kernel is whole units, and a lane has four words of each. */
 static bool divides(const matrix_shape *u, uint32_t lanes)
 {
-    return u->m && u->m == u->n && u->k % (2 * MATRIX_LANES) == 0 && FRAGMENT_ROWS % u->n == 0 &&
-           FRAGMENT_SUMS % u->k == 0 && MATRIX_LANES * u->m % lanes == 0 &&
+    return gives(u, lanes) && FRAGMENT_ROWS % u->n == 0 && FRAGMENT_SUMS % u->k == 0 &&
            (uint64_t)u->m * u->k == 8 * (uint64_t)lanes;
 }
 
@@ -280,4 +289,69 @@ const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_sha
                                                       const device_profile *profile, size_t forced)
 {
     return choice_select(&dequant_fragment_choice, shape, profile, forced);
+}
+
+/* ---- dequant_panel ---- */
+
+#define LEAST_SLICE 4 /* groups of a split */
+
+/* Longer panels decode each weight less often, and have one round of workgroups the less. Costs are
+ * those of an H200. */
+/* clang-format off */
+static const dequant_panel_class panel_classes[] = {
+    /* {name, settings}, rows, subgroups, cost */
+    {{"rows_128", ON_ALL}, 128, 8, 100},
+    {{"rows_64",  ON_ALL},  64, 8,  61},
+};
+/* clang-format on */
+
+uint64_t dequant_panel_columns(const dequant_panel_class *c)
+{
+    return (uint64_t)c->subgroups * DEQUANT_PANEL_PART;
+}
+
+static uint64_t panel_tiles(const dequant_panel_class *c, const matmul_shape *s)
+{
+    return divide_up(s->m, c->rows) * divide_up(s->n, dequant_panel_columns(c));
+}
+
+/* K is split where else half of the compute units, or more, would have nothing to do. */
+uint64_t dequant_panel_slice(const dequant_panel_class *c, const matmul_shape *s,
+                             const device_profile *profile)
+{
+    uint64_t groups = divide_up(s->k, PANEL_GROUP);
+    uint64_t splits = MAX(profile->compute_units / MAX(panel_tiles(c, s), 1), 1);
+    return divide_up(groups, MAX(MIN(splits, groups / LEAST_SLICE), 1));
+}
+
+/* Whether parts are whole units and threads carry whole octets. */
+static bool panel_divides(const dequant_panel_class *c, const matrix_shape *u, uint32_t lanes)
+{
+    return gives(u, lanes) && DEQUANT_PANEL_PART % u->m == 0 && c->rows % u->n == 0 &&
+           PANEL_STEP % u->k == 0 && c->rows * PANEL_STEP / 8u % (c->subgroups * lanes) == 0;
+}
+
+static choice_fit panel_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const dequant_panel_class *c = row;
+    const matmul_shape *s = problem;
+    const matrix_shape *u = &profile->matrix_f16;
+    uint64_t groups = divide_up(s->k, PANEL_GROUP), slice = dequant_panel_slice(c, s, profile);
+    uint64_t tiles = panel_tiles(c, s) * divide_up(groups, slice);
+    uint64_t stages = 2 * 16 * c->rows * (PANEL_STEP / 8 + 1);
+    uint64_t rounds = divide_up(tiles, MAX(profile->compute_units, 1));
+    return (choice_fit){.can = panel_divides(c, u, profile->subgroup_size),
+                        .suits = true,
+                        .threads = c->subgroups * profile->subgroup_size,
+                        .shared_bytes = stages + 2 * c->subgroups * (uint64_t)u->m * u->k,
+                        .groups = tiles,
+                        .cost = (double)c->cost * (double)(rounds * slice)};
+}
+
+const choice_table dequant_panel_choice = {CHOICE_ROWS(panel_classes), .fit = panel_fit};
+
+const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
+                                                const device_profile *profile, size_t forced)
+{
+    return choice_select(&dequant_panel_choice, shape, profile, forced);
 }

@@ -1,15 +1,17 @@
 /*
  * Which way a product with packed weights goes, and how the ways of few rows and of tiles divide
- * their work: four tables, in order of preference. Pure; unit-tested on made-up profiles.
+ * their work: five tables, in order of preference. Pure; unit-tested on made-up profiles.
  */
 #ifndef RLXVK_DEQUANT_SELECT_H
 #define RLXVK_DEQUANT_SELECT_H
 
 #include "op/choice/variant.h"
+#include "op/matmul/matmul_select.h"
 #include "op/matmul/teams.h"
 
 typedef enum dequant_form {
     DEQUANT_FORM_FRAGMENT, /* decoded in registers, which matrix units take (dequant_fragment.c) */
+    DEQUANT_FORM_PANEL,    /* the same for many rows of x, which share them (dequant_panel.c) */
     DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_select.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
@@ -26,7 +28,8 @@ typedef struct dequant_shape {
     uint64_t rows, weights; /* of x; packed */
     bool elements;          /* no blocks (dequant_scaled.c), hence no kernel that unpacks */
     bool units;             /* the precision is that of matrix units, which can do it */
-    bool fragments;         /* also with weights in registers */
+    bool fragments;         /* also with weights in registers, of few rows of x */
+    bool panels;            /* ... and of many */
     bool in_lanes;          /* where they are without being brought there */
 } dequant_shape;
 
@@ -103,5 +106,23 @@ const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_sha
                                                       const device_profile *profile, size_t forced);
 uint64_t dequant_fragment_groups(const dequant_fragment_shape *shape,
                                  const device_profile *profile);
+
+/* ---- dequant_panel: the tiles of dequant_panel_f16 ---- */
+
+#define DEQUANT_PANEL_PART 32 /* columns of a subgroup */
+
+typedef struct dequant_panel_class {
+    choice_row row;
+    uint8_t rows, subgroups; /* of x, of a workgroup */
+    uint8_t cost;            /* of a tile beside another's */
+} dequant_panel_class;
+
+/* NULL where the device has no units for it. */
+const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
+                                                const device_profile *profile, size_t forced);
+uint64_t dequant_panel_columns(const dequant_panel_class *c); /* of a workgroup */
+/* How much of K a workgroup sums, in groups: all of it, or a part, to be joined afterwards. */
+uint64_t dequant_panel_slice(const dequant_panel_class *c, const matmul_shape *shape,
+                             const device_profile *profile);
 
 #endif

@@ -91,6 +91,9 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "staged_512");
 }
 
+/* Rows of the table of ways. */
+enum { FRAGMENT, PANEL, MATRIX, UNPACKED, TILED };
+
 static const char *way(uint64_t rows, uint64_t weights, bool elements, device_profile p, size_t row)
 {
     p.max_binding_bytes = UINT32_MAX;
@@ -106,11 +109,11 @@ static void ways(void **state)
     assert_string_equal(way(33, 16 * weights, false, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, software(), VARIANT_NONE), "vector");
-    assert_string_equal(way(1, weights, false, software(), 2), "unpacked");
-    assert_string_equal(way(1, weights, true, software(), 2), "vector");
-    assert_string_equal(way(1, weights, true, software(), 3), "tiled");
-    assert_string_equal(way(512, weights, false, big_gpu(), 0), "unpacked"); /* not in f32 */
-    assert_string_equal(way(512, weights, false, big_gpu(), 1), "unpacked");
+    assert_string_equal(way(1, weights, false, software(), UNPACKED), "unpacked");
+    assert_string_equal(way(1, weights, true, software(), UNPACKED), "vector");
+    assert_string_equal(way(1, weights, true, software(), TILED), "tiled");
+    for (size_t row = 0; row < UNPACKED; row++) /* not in f32 */
+        assert_string_equal(way(512, weights, false, big_gpu(), row), "unpacked");
 }
 
 static const char *way_on_units(uint64_t rows, device_profile p, size_t row)
@@ -126,10 +129,10 @@ static void ways_on_matrix_units(void **state)
     assert_string_equal(way_on_units(16, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(128, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(4, big_gpu(), VARIANT_NONE), "vector");
-    assert_string_equal(way_on_units(512, big_gpu(), 2), "unpacked");
+    assert_string_equal(way_on_units(512, big_gpu(), UNPACKED), "unpacked");
     assert_string_equal(way_on_units(512, software(), VARIANT_NONE), "vector");
-    assert_string_equal(way_on_units(1, software(), 1), "matrix");
-    assert_string_equal(way_on_units(16, big_gpu(), 0), "matrix");
+    assert_string_equal(way_on_units(1, software(), MATRIX), "matrix");
+    assert_string_equal(way_on_units(16, big_gpu(), FRAGMENT), "matrix");
 }
 
 /* The shape's rows that take weights from registers, on devices that have matrices in lanes or not.
@@ -138,21 +141,25 @@ static void ways_from_registers(void **state)
 {
     (void)state;
     device_profile gpu = big_gpu(), cpu = software();
-    dequant_shape s = {.weights = 1 << 24, .units = true, .fragments = true, .in_lanes = true};
+    dequant_shape s = {
+        .weights = 1 << 24, .units = true, .fragments = true, .panels = true, .in_lanes = true};
     static const struct {
         uint64_t rows;
         const char *way;
-    } ways[] = {{1, "vector"}, {2, "fragment"}, {64, "fragment"}, {65, "matrix"}};
+    } ways[] = {{1, "vector"}, {2, "fragment"}, {64, "fragment"}, {65, "panel"}, {4096, "panel"}};
     gpu.max_binding_bytes = cpu.max_binding_bytes = UINT32_MAX;
     for (size_t i = 0; i < ARRAY_COUNT(ways); i++) {
         s.rows = ways[i].rows;
         assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, ways[i].way);
-        assert_string_equal(dequant_select(&s, &gpu, 0)->row.name, "fragment");
+        assert_string_equal(dequant_select(&s, &gpu, FRAGMENT)->row.name, "fragment");
         assert_string_equal(dequant_select(&s, &cpu, VARIANT_NONE)->row.name, "vector");
     }
     s.rows = 16, s.in_lanes = false;
     assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
-    assert_string_equal(dequant_select(&s, &gpu, 0)->row.name, "fragment");
+    assert_string_equal(dequant_select(&s, &gpu, FRAGMENT)->row.name, "fragment");
+    s.rows = 512;
+    assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "unpacked");
+    assert_string_equal(dequant_select(&s, &gpu, PANEL)->row.name, "panel");
 }
 
 /* Which parts a device makes of a product from registers. */
@@ -179,6 +186,42 @@ static void parts_from_registers(void **state)
     assert_string_equal(parts(few, false, square, 64, true), "none"); /* two words to a lane */
     assert_string_equal(parts(few, false, flat, 16, true), "none");
     assert_string_equal(parts(few, false, none, 32, true), "none");
+}
+
+static const char *panels(uint64_t m, uint64_t n, matrix_shape unit, uint32_t lanes)
+{
+    device_profile p = big_gpu();
+    p.matrix_f16 = unit, p.subgroup_size = lanes;
+    const dequant_panel_class *c =
+        dequant_panel_select(&(matmul_shape){.m = m, .n = n, .k = 4096, .batch = 1}, &p,
+                             VARIANT_NONE);
+    return c ? c->row.name : "none";
+}
+
+/* Panels by their rounds; K in parts where columns are too few to fill the device. */
+static void panels_from_registers(void **state)
+{
+    (void)state;
+    const matrix_shape square = {16, 16, 16}, small = {8, 8, 8}, none = {0};
+    device_profile p = big_gpu();
+    matmul_shape s = {.m = 512, .n = 4096, .k = 4096, .batch = 1};
+    assert_string_equal(panels(512, 28672, square, 32), "rows_128");
+    assert_string_equal(panels(65, 16384, square, 32), "rows_128");
+    assert_string_equal(panels(640, 4096, square, 32), "rows_128"); /* one round of either */
+    assert_string_equal(panels(320, 8192, square, 32), "rows_128");
+    assert_string_equal(panels(192, 16384, square, 32), "rows_128");
+    assert_string_equal(panels(64, 16384, square, 32), "rows_64");
+    assert_string_equal(panels(512, 28672, small, 8), "rows_128");
+    assert_string_equal(panels(512, 28672, square, 64), "rows_128");
+    assert_string_equal(panels(512, 28672, none, 32), "none");
+    p.matrix_f16 = square, p.subgroup_size = 32;
+    const dequant_panel_class *c = dequant_panel_select(&s, &p, VARIANT_NONE);
+    assert_int_equal(dequant_panel_columns(c), 256);
+    assert_int_equal(dequant_panel_slice(c, &s, &p), 16); /* 64 tiles for 128 units */
+    s.n = 6144;
+    assert_int_equal(dequant_panel_slice(c, &s, &p), 32);
+    s.n = 256, s.m = 128, s.k = 300;
+    assert_int_equal(dequant_panel_slice(c, &s, &p), 3); /* no split of less than four */
 }
 
 static void experts_do_not_share_rows(void **state)
@@ -280,6 +323,7 @@ int main(void)
         cmocka_unit_test(ways_on_matrix_units),
         cmocka_unit_test(ways_from_registers),
         cmocka_unit_test(parts_from_registers),
+        cmocka_unit_test(panels_from_registers),
         cmocka_unit_test(tiles),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),

@@ -150,40 +150,48 @@ static void test_units(void **state)
     }
 }
 
-/* From registers a weight of Q4_K and Q5_K is not rounded at all, one of Q6_K and Q8_0 once. */
+/* The weights by `way` are those decoded, but for `part` of themselves and `rest` of their row's
+ * largest. */
+static void compare_weights(const char *way, uint32_t type, float part, float rest)
+{
+    static float y[COLUMNS * DEPTH], decoded[DEPTH];
+    static uint8_t bytes[COLUMNS * DEPTH * 4];
+    fill_rows(type, bytes);
+    weights_by(way, "short", type, bytes, y);
+    for (int j = 0; j < COLUMNS; j++) {
+        float largest = 0;
+        expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)type,
+                                         bytes + j * quant_row_bytes(type, DEPTH), DEPTH, decoded));
+        for (int p = 0; p < DEPTH; p++)
+            largest = fmaxf(largest, fabsf(decoded[p]));
+        for (int p = 0; p < DEPTH; p++) {
+            float w = decoded[p], got = y[p * COLUMNS + j];
+            if (!(fabsf(got - w) <= part * fabsf(w) + rest * largest + 0x1p-24f))
+                fail_msg("%s by %s: weight %d of row %d is %a, and %a decoded",
+                         quant_format_find(type)->name, way, p, j, (double)got, (double)w);
+        }
+    }
+}
+
+/* Of few rows a weight of Q4_K and Q5_K is not rounded at all, one of Q6_K and Q8_0 once; of many
+ * once, and before that a code of Q6_K times its scale, and the min of those that have one. */
 static void test_weights_from_registers(void **state)
 {
     static const uint32_t types[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K};
-    static float y[COLUMNS * DEPTH], decoded[DEPTH];
-    static uint8_t bytes[COLUMNS * DEPTH * 4];
-    size_t formats = 0;
+    const device_profile *profile = &shared_context->device->choice.profile;
+    const matmul_shape panel = {.m = DEPTH, .n = COLUMNS, .k = DEPTH, .batch = 1};
     (void)state;
-    for (size_t t = 0; t < ARRAY_COUNT(types); t++) {
-        bool exact = types[t] == QUANT_Q4_K || types[t] == QUANT_Q5_K;
-        const dequant_fragment_shape shape = {DEPTH, COLUMNS, !exact};
-        if (!dequant_fragment_select(&shape, &shared_context->device->choice.profile, VARIANT_NONE))
-            continue;
-        formats++;
-        fill_rows(types[t], bytes);
-        weights_by("fragment", "short", types[t], bytes, y);
-        for (int j = 0; j < COLUMNS; j++) {
-            float largest = 0;
-            expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)types[t],
-                                             bytes + j * quant_row_bytes(types[t], DEPTH), DEPTH,
-                                             decoded));
-            for (int p = 0; p < DEPTH; p++)
-                largest = fmaxf(largest, fabsf(decoded[p]));
-            for (int p = 0; p < DEPTH; p++) {
-                float w = decoded[p], got = y[p * COLUMNS + j];
-                float bound = exact ? 0x1p-20f * largest : 0x1p-11f * fabsf(w) + 0x1p-24f;
-                if (!(fabsf(got - w) <= bound))
-                    fail_msg("%s: weight %d of row %d is %a, and %a decoded",
-                             quant_format_find(types[t])->name, p, j, (double)got, (double)w);
-            }
-        }
-    }
-    if (formats == 0)
+    if (profile->matrix_f16.m == 0)
         skip();
+    assert_non_null(dequant_panel_select(&panel, profile, VARIANT_NONE));
+    for (size_t t = 0; t < ARRAY_COUNT(types); t++) {
+        bool affine = types[t] == QUANT_Q4_K || types[t] == QUANT_Q5_K;
+        const dequant_fragment_shape few = {DEPTH, COLUMNS, !affine};
+        compare_weights("panel", types[t], types[t] == QUANT_Q6_K ? 0x1p-10f : 0x1p-11f,
+                        affine ? 0x1p-11f : 0);
+        if (dequant_fragment_select(&few, profile, VARIANT_NONE))
+            compare_weights("fragment", types[t], affine ? 0 : 0x1p-11f, affine ? 0x1p-20f : 0);
+    }
 }
 
 /* Expects these kernels and no other to make the product of `rows` rows of Q4_K on a GPU. */
@@ -210,8 +218,8 @@ static void expect_kernels(int64_t rows, rlxvk_precision precision, bool in_lane
     rlxvk_graph_destroy(g);
 }
 
-/* Few rows are unpacked within the product in f16, in registers where those are the matrices', else
- * with K in parts; many before it. */
+/* Unpacked within the product in f16 in registers, where those are the matrices'; else few rows
+ * through shared memory, with K in parts, and many before it. */
 static void test_kernels_of_units(void **state)
 {
     const uint16_t many[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK, KERNEL_MATRIX_PRODUCT_F16};
@@ -220,6 +228,7 @@ static void test_kernels_of_units(void **state)
                               KERNEL_MATRIX_PRODUCT_BF16};
     const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
     const uint16_t registers[] = {KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16};
+    const uint16_t panels[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_PANEL_F16};
     (void)state;
     expect_kernels(512, RLXVK_PRECISION_F16, false, many, ARRAY_COUNT(many));
     expect_kernels(32, RLXVK_PRECISION_F16, false, few, ARRAY_COUNT(few));
@@ -229,7 +238,7 @@ static void test_kernels_of_units(void **state)
     expect_kernels(4, RLXVK_PRECISION_F16, false, vector, ARRAY_COUNT(vector));
     expect_kernels(4, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
     expect_kernels(64, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
-    expect_kernels(65, RLXVK_PRECISION_F16, true, few, ARRAY_COUNT(few));
+    expect_kernels(2048, RLXVK_PRECISION_F16, true, panels, ARRAY_COUNT(panels));
     expect_kernels(16, RLXVK_PRECISION_F32, true, vector, ARRAY_COUNT(vector));
 }
 

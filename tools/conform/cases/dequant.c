@@ -285,6 +285,25 @@ static void generate_fragments(case_list *list, const quant_format *b)
     }
 }
 
+/* And for many rows: panels begun and full, columns of less than a subgroup and of more than a
+ * workgroup, K of less than a group, with half a group at its end, and split. */
+static void generate_panels(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"rows_64", "rows_128"};
+    static const int rows[] = {1, 65, 130, 200}, columns[] = {300, 31, 131, 257};
+    static const int elements[] = {256, 2560, 768, 1280};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
+        if (b->block_elements == 32)
+            across = i == 0 ? 3 : across + (int)i;
+        case_add(list,
+                 "dequant_matmul variant=dequant=panel,dequant_panel=%s format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 variants[i % 2], b->name, rows[i], across * (int)b->block_elements, columns[i],
+                 across * (int)b->block_bytes, b->name);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -317,6 +336,7 @@ static void generate(case_list *list)
         if (format && format->integers) {
             generate_integers(list, format);
             generate_fragments(list, format);
+            generate_panels(list, format);
         }
     }
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {

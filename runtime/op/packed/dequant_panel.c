@@ -1,0 +1,78 @@
+/*
+ * Products of many rows with packed weights on the device's matrix units, to which lanes give the
+ * weights from their registers (dequant_panel_f16). x is packed to halves in the order in which
+ * they have them (matrix_pack). Where K is split, matmul_sum joins the parts.
+ */
+#include "args/packed.h"
+#include "constants/packed.h"
+#include "op/matmul/matrix_product.h"
+#include "op/packed/dequant.h"
+#include "op/packed/quant_format.h"
+
+static const dequant_panel_class *choose(const lowering *l, const matmul_shape *s)
+{
+    return dequant_panel_select(s, l->profile, variant_named(&l->variants, CHOICE_dequant_panel));
+}
+
+bool dequant_in_panels(const lowering *l, const matmul_shape *s, uint32_t format)
+{
+    return l->precision == RLXVK_PRECISION_F16 &&
+           quant_format_find(format)->group == DEQUANT_COMMON && s->m > 0 && s->n > 0 && s->k > 0 &&
+           choose(l, s);
+}
+
+static void set_constants(const lowering *l, const dequant_panel_class *c, dispatch *d)
+{
+    matrix_shape unit = l->profile->matrix_f16;
+    SET_CONSTANTS(d, {LOCAL_SIZE, c->subgroups * l->profile->subgroup_size},
+                  {DEQUANT_PANEL_F16_UNIT_M, unit.m}, {DEQUANT_PANEL_F16_UNIT_N, unit.n},
+                  {DEQUANT_PANEL_F16_UNIT_K, unit.k},
+                  {DEQUANT_PANEL_F16_ROWS, dequant_lane_rows(l->profile)},
+                  {DEQUANT_PANEL_F16_DIRECT, l->matrix_in_lanes && unit.k == unit.n},
+                  {DEQUANT_PANEL_F16_HALVES, l->profile->half_rounding},
+                  {DEQUANT_PANEL_F16_PANEL_ROWS, c->rows},
+                  {DEQUANT_PANEL_F16_PART_W, DEQUANT_PANEL_PART},
+                  {DEQUANT_PANEL_F16_BAND, MATMUL_BAND});
+}
+
+rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request *r,
+                                 const struct dequant_product_args *product,
+                                 const operand operands[5])
+{
+    const dequant_attributes *a = graph_node(l->graph, id)->attributes;
+    const matmul_shape *s = &r->problem.shape;
+    const dequant_panel_class *c = choose(l, s);
+    uint64_t slice = dequant_panel_slice(c, s, l->profile), groups = divide_up(s->k, PANEL_GROUP);
+    uint64_t splits = divide_up(groups, slice), panels = divide_up(s->m, c->rows);
+    uint64_t tiles_w = divide_up(s->n, dequant_panel_columns(c));
+    matrix_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance, true};
+    operand bound[] = {operands[0], r->a, r->y};
+    dispatch d = {.node = id, .variant = c->row.name};
+    rlxvk_status status;
+    TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
+    if (splits > 1)
+        TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
+    struct dequant_panel_args args = {
+        .m = product->m,
+        .n = product->n,
+        .units = product->units,
+        .row_bytes = product->row_bytes,
+        .last_word = product->last_word,
+        .w_offset = product->w_offset,
+        .y_offset = bound[2].offset,
+        .k_octets = (uint32_t)(groups * PANEL_GROUP / 8),
+        .groups = (uint32_t)groups,
+        .slice = (uint32_t)slice,
+        .splits = (uint32_t)splits,
+    };
+    dequant_set_format(&d, a->format, &operands[0]);
+    dequant_set_kernel(l, &d, DEQUANT_OF_PANEL);
+    set_constants(l, c, &d);
+    lower_groups(l, &d, splits * panels * tiles_w);
+    d.run = splits == 1 ? MATMUL_BAND * (uint32_t)tiles_w : 0;
+    TRY(lower_emit(l, &d, &args, sizeof args, bound, ARRAY_COUNT(bound)));
+    if (splits > 1)
+        TRY(matmul_emit_sum(l, id, r, bound[2], splits));
+error:
+    return status;
+}
