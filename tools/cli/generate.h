@@ -53,6 +53,10 @@ RLXVK_MUST_CHECK rlxvk_status generate_text(session *s);
 RLXVK_MUST_CHECK rlxvk_status generate_turns(session *s);
 /* Appends ids to the model's sequence; the token that follows them is the next. */
 RLXVK_MUST_CHECK rlxvk_status generate_run_prompt(session *s, const token_list *ids);
+/* Appends pieces to the model's sequences, at once; next[i] follows piece i, unless that is empty.
+ */
+RLXVK_MUST_CHECK rlxvk_status generate_run_prompts(session *s, const llama_piece *pieces,
+                                                   uint32_t count, uint32_t *next);
 /* Counts a step that made so many tokens. */
 void generate_time_step(session *s, double seconds, uint64_t tokens);
 /* Answers all prompts of a batch, some at once; a line each, in order, unless there is to be JSON.

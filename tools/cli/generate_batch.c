@@ -1,6 +1,6 @@
 /*
- * Many prompts at once: as many as the model has sequences, each in a place of its own. Prompts run
- * one by one; a step runs all places, and one whose answer has ended is given the next prompt.
+ * Many prompts at once: as many as the model has sequences, each in a place of its own. A step runs
+ * all places; those whose answers have ended are given the next prompts, which run at once, too.
  */
 #include "cli/clock.h"
 #include "cli/generate.h"
@@ -17,6 +17,7 @@ typedef struct batch {
     uint32_t count; /* places */
     place *places;
     uint32_t *ids;        /* what each place runs next */
+    llama_piece *pieces;  /* the prompts of places that are given one */
     size_t next, printed; /* items */
 } batch;
 
@@ -48,12 +49,13 @@ static rlxvk_status take_token(batch *b, uint32_t at, uint32_t token)
     return print_finished(b);
 }
 
-/* Gives a free place prompts until one has an answer of more than a token. */
-static rlxvk_status fill_place(batch *b, uint32_t at)
+/* Gives a free place the next prompt that leaves room for an answer. */
+static rlxvk_status give_prompt(batch *b, uint32_t at)
 {
     session *s = b->session;
     place *p = &b->places[at];
     rlxvk_status status = RLXVK_OK;
+    b->pieces[at].count = 0;
     while (!p->item && b->next < s->items.count) {
         batch_item *item = &s->items.items[b->next++];
         llama_select(s->model, at);
@@ -65,8 +67,46 @@ static rlxvk_status fill_place(batch *b, uint32_t at)
             continue;
         }
         p->item = item;
-        TRY(generate_run_prompt(s, &item->prompt));
-        TRY(take_token(b, at, s->next));
+        b->pieces[at] = (llama_piece){item->prompt.items, item->prompt.count};
+    }
+error:
+    return status;
+}
+
+/* Drivers put off compiling to the first run, and memory is touched then: that is done for nothing.
+ */
+static rlxvk_status warm_up(batch *b)
+{
+    llama *m = b->session->model;
+    rlxvk_status status;
+    TRY(generate_run_prompts(b->session, b->pieces, b->count, b->ids));
+    for (uint32_t at = 0; at < b->count; at++) {
+        llama_select(m, at);
+        llama_rewind(m);
+    }
+error:
+    return status;
+}
+
+/* Fills free places, again where answers end with their first token. */
+static rlxvk_status fill_places(batch *b)
+{
+    session *s = b->session;
+    rlxvk_status status = RLXVK_OK;
+    for (bool given = true; given;) {
+        given = false;
+        for (uint32_t at = 0; at < b->count; at++) {
+            TRY(give_prompt(b, at));
+            given = given || b->pieces[at].count;
+        }
+        if (!given)
+            break;
+        if (s->turns == 0)
+            TRY(warm_up(b));
+        TRY(generate_run_prompts(s, b->pieces, b->count, b->ids));
+        for (uint32_t at = 0; at < b->count; at++)
+            if (b->pieces[at].count)
+                TRY(take_token(b, at, b->ids[at]));
     }
 error:
     return status;
@@ -91,10 +131,9 @@ static rlxvk_status run_all(batch *b)
     rlxvk_status status = RLXVK_OK;
     for (uint32_t active = 1; active > 0;) {
         active = 0;
-        for (uint32_t at = 0; at < b->count; at++) {
-            TRY(fill_place(b, at));
+        TRY(fill_places(b));
+        for (uint32_t at = 0; at < b->count; at++)
             active += b->places[at].item != NULL;
-        }
         if (active)
             TRY(step(b, active));
     }
@@ -108,7 +147,8 @@ rlxvk_status generate_batch(session *s)
     rlxvk_status status = RLXVK_OK;
     b.places = memory_zeroed(b.count, sizeof *b.places);
     b.ids = memory_zeroed(b.count, sizeof *b.ids);
-    if (!b.places || !b.ids)
+    b.pieces = memory_zeroed(b.count, sizeof *b.pieces);
+    if (!b.places || !b.ids || !b.pieces)
         TRY(status_fail_memory("batch"));
     for (uint32_t at = 0; at < b.count; at++)
         b.ids[at] = LLAMA_IDLE;
@@ -116,5 +156,6 @@ rlxvk_status generate_batch(session *s)
 error:
     memory_free(b.places);
     memory_free(b.ids);
+    memory_free(b.pieces);
     return status;
 }

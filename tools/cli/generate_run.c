@@ -211,21 +211,41 @@ static void stream(const session *s, uint32_t id)
     fflush(stdout);
 }
 
-rlxvk_status generate_run_prompt(session *s, const token_list *ids)
+static void time_prompt(session *s, double seconds, uint64_t tokens)
 {
-    float *logits = s->options->logits ? s->logits : NULL;
-    double start, seconds;
-    rlxvk_status status;
-    TRY(llama_prepare(s->model, ids->count));
-    start = clock_seconds();
-    TRY(llama_extend(s->model, ids->items, ids->count, (llama_result){logits, &s->next}));
-    seconds = clock_seconds() - start;
     if (s->turns++ == 0) {
         s->first_token_seconds = s->first_seconds = seconds;
     } else {
         s->prompt_seconds += seconds;
-        s->timed_prompt += ids->count;
+        s->timed_prompt += tokens;
     }
+}
+
+rlxvk_status generate_run_prompt(session *s, const token_list *ids)
+{
+    float *logits = s->options->logits ? s->logits : NULL;
+    double start;
+    rlxvk_status status;
+    TRY(llama_prepare(s->model, ids->count));
+    start = clock_seconds();
+    TRY(llama_extend(s->model, ids->items, ids->count, (llama_result){logits, &s->next}));
+    time_prompt(s, clock_seconds() - start, ids->count);
+error:
+    return status;
+}
+
+rlxvk_status generate_run_prompts(session *s, const llama_piece *pieces, uint32_t count,
+                                  uint32_t *next)
+{
+    uint64_t tokens = 0;
+    double start;
+    rlxvk_status status;
+    for (uint32_t i = 0; i < count; i++)
+        tokens += pieces[i].count;
+    TRY(llama_prepare_each(s->model, pieces));
+    start = clock_seconds();
+    TRY(llama_extend_each(s->model, pieces, next));
+    time_prompt(s, clock_seconds() - start, tokens);
 error:
     return status;
 }

@@ -8,6 +8,8 @@
 
 #include <rlxvk_symbols.h>
 
+#include <string.h>
+
 static rlxvk_status plan_capacity(llama *m)
 {
     uint64_t context = (uint64_t)m->config.context;
@@ -18,9 +20,13 @@ static rlxvk_status plan_capacity(llama *m)
                            (unsigned long long)capacity, (unsigned long long)context);
     m->capacity = (int64_t)capacity;
     m->sequences = MAX((int64_t)m->options.sequences, 1);
-    m->positions = arena_allocate(&m->memory, (size_t)m->sequences * sizeof *m->positions);
-    m->step_numbers = arena_allocate(&m->memory, 3 * (size_t)m->sequences * sizeof(float));
-    return m->positions && m->step_numbers ? RLXVK_OK : status_fail_memory("sequences");
+    size_t many = (size_t)m->sequences;
+    m->positions = arena_allocate(&m->memory, many * sizeof *m->positions);
+    m->numbers = arena_allocate(&m->memory, 3 * many * sizeof *m->numbers);
+    m->pieces = arena_allocate(&m->memory, many * sizeof *m->pieces);
+    m->tokens = arena_allocate(&m->memory, MAX(many, LARGEST_CHUNK) * sizeof *m->tokens);
+    return m->positions && m->numbers && m->pieces && m->tokens ? RLXVK_OK
+                                                                : status_fail_memory("sequences");
 }
 
 static uint64_t cache_bytes(const llama *m)
@@ -86,17 +92,17 @@ static size_t longest_chunk(const llama *m)
 
 /* ---- Graphs ---- */
 
-static rlxvk_status compile(llama *m, int64_t chunk, rlxvk_executable **out)
+static rlxvk_status compile(llama *m, llama_rows shape, rlxvk_executable **out)
 {
     static const rlxvk_bucket_axis axes[] = {{"tokens", 0, false}, {"last", 0, true}};
     rlxvk_compile_options options = {.precision = m->options.precision,
                                      .share_with = m->decode,
                                      .bucket_axes = axes,
-                                     .bucket_axis_count = chunk ? ARRAY_COUNT(axes) : 0};
+                                     .bucket_axis_count = shape.every ? 0 : ARRAY_COUNT(axes)};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
-    TRY(llama_build_graph(m, chunk, &graph));
+    TRY(llama_build_graph(m, shape, &graph));
     TRY(rlxvk_compile(m->context, graph, &options, out));
 error:
     rlxvk_graph_destroy(graph);
@@ -127,8 +133,9 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
     TRY(plan_capacity(m));
     TRY(check_memory(m, device.device_memory_bytes));
     plan_chunks(m, device.device_memory_bytes);
+    m->run_rows = device.kind == RLXVK_DEVICE_CPU ? 4 : 64;
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
-    TRY(compile(m, 0, &m->decode));
+    TRY(compile(m, (llama_rows){1, true}, &m->decode));
     TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
     llama_rewind(m);
@@ -145,8 +152,10 @@ void llama_destroy(llama *m)
 {
     if (!m)
         return;
-    for (int i = 0; i < CHUNK_LENGTHS; i++)
+    for (int i = 0; i < CHUNK_LENGTHS; i++) {
         rlxvk_executable_destroy(m->chunks[i]);
+        rlxvk_executable_destroy(m->wide[i]);
+    }
     rlxvk_executable_destroy(m->decode);
     arena_destroy(&m->memory);
     memory_free(m);
@@ -191,15 +200,6 @@ static rlxvk_status check_room(const llama *m, size_t count)
                        count, (long long)m->positions[m->sequence], (long long)m->capacity);
 }
 
-static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (ids[i] >= (uint64_t)m->config.vocabulary)
-            return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld",
-                               ids[i], (long long)m->config.vocabulary);
-    return RLXVK_OK;
-}
-
 /* Runs a graph that ends in `rows` rows, with the next draw, and reads what is asked for. */
 static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
                         size_t rows, float *logits, float *tokens)
@@ -220,30 +220,81 @@ error:
     return status;
 }
 
-/* A step, without the draws. An idle sequence's row runs, too, and leaves nothing behind. */
-static rlxvk_status run_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
+/* ---- Every sequence at once ---- */
+
+/* Runs `length` rows of every sequence: the first of what its piece holds, which becomes the rest,
+ * then padding with the last. An idle one's rows run, too, and leave nothing behind. Without the
+ * draws. */
+static rlxvk_status run_every(llama *m, rlxvk_executable *e, size_t length, llama_piece *pieces,
+                              float *logits, uint32_t *tokens)
 {
     size_t many = (size_t)m->sequences;
-    float *in = m->step_numbers, *out = in + many, *positions = out + many;
-    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = in, .length = many},
-                                      {.name = "position", .data = positions, .length = many}};
+    float *positions = m->numbers, *last = positions + many, *out = last + many;
+    const rlxvk_run_input inputs[] = {{.name = "tokens",
+                                       .data = m->tokens,
+                                       .length = many * length},
+                                      {.name = "position", .data = positions, .length = many},
+                                      {.name = "last", .data = last, .length = many}};
     rlxvk_status status;
     for (size_t s = 0; s < many; s++) {
-        bool idle = ids[s] == LLAMA_IDLE;
-        in[s] = idle ? 0 : (float)ids[s];
-        positions[s] = idle ? -1 : (float)m->positions[s];
+        size_t taken = MIN(pieces[s].count, length);
+        positions[s] = taken ? (float)m->positions[s] : -1;
+        last[s] = (float)(s * length + MAX(taken, 1) - 1);
+        for (size_t i = 0; i < length; i++)
+            m->tokens[s * length + i] = taken ? (float)pieces[s].ids[MIN(i, taken - 1)] : 0;
     }
-    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), many, logits, tokens ? out : NULL));
+    TRY(run(m, e, inputs, ARRAY_COUNT(inputs) - (length == 1), many, logits, tokens ? out : NULL));
     for (size_t s = 0; s < many; s++) {
-        if (positions[s] < 0)
-            continue;
-        m->positions[s]++;
-        if (tokens)
+        size_t taken = MIN(pieces[s].count, length);
+        m->positions[s] += (int64_t)taken;
+        pieces[s] = (llama_piece){pieces[s].ids + taken, pieces[s].count - taken};
+        if (tokens && taken && pieces[s].count == 0)
             tokens[s] = (uint32_t)out[s];
     }
 error:
     return status;
 }
+
+static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] >= (uint64_t)m->config.vocabulary)
+            return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld",
+                               ids[i], (long long)m->config.vocabulary);
+    return RLXVK_OK;
+}
+
+/* Before anything is run. */
+static rlxvk_status check_pieces(const llama *m, const llama_piece *pieces)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (int64_t s = 0; s < m->sequences; s++) {
+        uint64_t room = (uint64_t)(m->capacity - m->positions[s]);
+        if (pieces[s].count > room)
+            return status_fail(RLXVK_E_RANGE,
+                               "llama: %zu tokens for sequence %lld, which has %lld: the cache was "
+                               "made for %lld",
+                               pieces[s].count, (long long)s, (long long)m->positions[s],
+                               (long long)m->capacity);
+        TRY(check_tokens(m, pieces[s].ids, pieces[s].count));
+    }
+error:
+    return status;
+}
+
+rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
+{
+    rlxvk_status status;
+    for (int64_t s = 0; s < m->sequences; s++)
+        m->pieces[s] = (llama_piece){&ids[s], ids[s] != LLAMA_IDLE};
+    TRY(check_pieces(m, m->pieces));
+    TRY(run_every(m, m->decode, 1, m->pieces, logits, tokens));
+    m->draws++;
+error:
+    return status;
+}
+
+/* ---- One sequence ---- */
 
 /* What a run of some tokens is: a chunk, or a lone token of a lone sequence: a step. */
 typedef struct chunk {
@@ -263,15 +314,20 @@ static chunk next_chunk(const llama *m, size_t count)
     return next;
 }
 
-static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
+static rlxvk_status find(llama *m, rlxvk_executable **kept, llama_rows shape,
+                         rlxvk_executable **out)
 {
-    rlxvk_executable **found = c.rows ? &m->chunks[c.length] : &m->decode;
     rlxvk_status status = RLXVK_OK;
-    if (!*found)
-        TRY(compile(m, c.rows, found));
-    *out = *found;
+    if (!*kept)
+        TRY(compile(m, shape, kept));
+    *out = *kept;
 error:
     return status;
+}
+
+static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
+{
+    return find(m, c.rows ? &m->chunks[c.length] : &m->decode, (llama_rows){c.rows, false}, out);
 }
 
 /* Pads with the last token: as good a number as any that the prompt leads to. What is only padding
@@ -287,7 +343,7 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
     rlxvk_executable *e;
     rlxvk_status status;
     if (c.rows == 0)
-        return run_step(m, ids, result.logits, result.token);
+        return run_every(m, m->decode, 1, &(llama_piece){ids, 1}, result.logits, result.token);
     TRY(find_chunk(m, c, &e));
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
@@ -301,14 +357,34 @@ error:
     return status;
 }
 
-rlxvk_status llama_prepare(llama *m, size_t count)
+static rlxvk_status prepare(llama *m, size_t count)
 {
     rlxvk_executable *e;
-    rlxvk_status status;
-    TRY(check_room(m, count));
+    rlxvk_status status = RLXVK_OK;
     for (chunk c; count > 0; count -= c.tokens) {
         c = next_chunk(m, count);
         TRY(find_chunk(m, c, &e));
+    }
+error:
+    return status;
+}
+
+rlxvk_status llama_prepare(llama *m, size_t count)
+{
+    rlxvk_status status;
+    TRY(check_room(m, count));
+    TRY(prepare(m, count));
+error:
+    return status;
+}
+
+/* Without the draws. */
+static rlxvk_status extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
+        c = next_chunk(m, count);
+        TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
     }
 error:
     return status;
@@ -319,10 +395,7 @@ rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_res
     rlxvk_status status;
     TRY(check_room(m, count));
     TRY(check_tokens(m, ids, count));
-    for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
-        c = next_chunk(m, count);
-        TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
-    }
+    TRY(extend(m, ids, count, result));
     m->draws++;
 error:
     return status;
@@ -333,20 +406,106 @@ rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
     return llama_extend(m, &id, 1, result);
 }
 
-rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
+/* ---- Pieces of several sequences ---- */
+
+/* What is run next: SMALLEST_CHUNK << length rows of every sequence, or all that one has. */
+typedef struct run_plan {
+    bool every;
+    int length;
+    uint32_t sequence;
+} run_plan;
+
+static double rate_of(const llama *m, size_t tokens, size_t rows)
 {
-    rlxvk_status status = RLXVK_OK;
-    for (int64_t s = 0; s < m->sequences; s++) {
-        if (ids[s] == LLAMA_IDLE)
-            continue;
-        TRY(check_tokens(m, &ids[s], 1));
-        if (m->positions[s] >= m->capacity)
-            return status_fail(RLXVK_E_RANGE,
-                               "llama: sequence %lld is full: the cache was made for %lld tokens",
-                               (long long)s, (long long)m->capacity);
+    return (double)tokens / (double)(m->run_rows + rows);
+}
+
+/* What runs the most tokens in the time: the longest piece alone, or some of all. */
+static run_plan next_round(const llama *m, const llama_piece *pieces)
+{
+    run_plan best = {.every = false};
+    size_t many = (size_t)m->sequences;
+    for (uint32_t s = 1; s < many; s++)
+        if (pieces[s].count > pieces[best.sequence].count)
+            best.sequence = s;
+    size_t longest = MIN(pieces[best.sequence].count, longest_chunk(m));
+    double most = rate_of(m, longest, longest);
+    for (int i = 0; i < m->chunk_lengths && many << i <= longest_chunk(m) / SMALLEST_CHUNK; i++) {
+        size_t length = (size_t)SMALLEST_CHUNK << i, tokens = 0;
+        for (size_t s = 0; s < many; s++)
+            tokens += MIN(pieces[s].count, length);
+        if (rate_of(m, tokens, many * length) > most) {
+            most = rate_of(m, tokens, many * length);
+            best.every = true;
+            best.length = i;
+        }
     }
-    TRY(run_step(m, ids, logits, tokens));
+    return best;
+}
+
+static rlxvk_status find_wide(llama *m, int length, rlxvk_executable **out)
+{
+    return find(m, &m->wide[length], (llama_rows){(int64_t)SMALLEST_CHUNK << length, true}, out);
+}
+
+static bool any_left(const llama *m, const llama_piece *pieces)
+{
+    for (int64_t s = 0; s < m->sequences; s++)
+        if (pieces[s].count)
+            return true;
+    return false;
+}
+
+static rlxvk_status run_round(llama *m, run_plan r, llama_piece *pieces, uint32_t *tokens)
+{
+    llama_piece *p = &pieces[r.sequence];
+    uint32_t selected = m->sequence;
+    rlxvk_executable *e;
+    rlxvk_status status;
+    if (r.every) {
+        TRY(find_wide(m, r.length, &e));
+        TRY(run_every(m, e, (size_t)SMALLEST_CHUNK << r.length, pieces, NULL, tokens));
+        m->last_chunk = e;
+        return status;
+    }
+    m->sequence = r.sequence;
+    status = extend(m, p->ids, p->count, (llama_result){NULL, tokens ? &tokens[r.sequence] : NULL});
+    m->sequence = selected;
+    p->count = 0;
+error:
+    return status;
+}
+
+rlxvk_status llama_extend_each(llama *m, const llama_piece *pieces, uint32_t *tokens)
+{
+    rlxvk_status status;
+    TRY(check_pieces(m, pieces));
+    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    while (any_left(m, m->pieces))
+        TRY(run_round(m, next_round(m, m->pieces), m->pieces, tokens));
     m->draws++;
+error:
+    return status;
+}
+
+rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces)
+{
+    rlxvk_executable *e;
+    rlxvk_status status;
+    TRY(check_pieces(m, pieces));
+    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    while (any_left(m, m->pieces)) {
+        run_plan r = next_round(m, m->pieces);
+        size_t length = (size_t)SMALLEST_CHUNK << r.length;
+        if (!r.every) {
+            TRY(prepare(m, m->pieces[r.sequence].count));
+            m->pieces[r.sequence].count = 0;
+            continue;
+        }
+        TRY(find_wide(m, r.length, &e));
+        for (int64_t s = 0; s < m->sequences; s++)
+            m->pieces[s].count -= MIN(m->pieces[s].count, length);
+    }
 error:
     return status;
 }
@@ -387,8 +546,10 @@ void llama_usage(const llama *m, llama_report *out)
                        .cache_bytes = cache_bytes(m),
                        .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
-    for (int i = 0; i < CHUNK_LENGTHS; i++)
+    for (int i = 0; i < CHUNK_LENGTHS; i++) {
         add_report(m->chunks[i], out);
+        add_report(m->wide[i], out);
+    }
     out->device_bytes = out->weight_bytes + out->prepared_bytes + out->cache_bytes +
                         out->state_bytes + out->scratch_bytes;
 }

@@ -118,10 +118,26 @@ void llama_select(llama *m, uint32_t sequence);
 /* Back to an empty sequence. */
 void llama_rewind(llama *m);
 
+/* Tokens of one sequence. */
+typedef struct llama_piece {
+    const uint32_t *ids;
+    size_t count;
+} llama_piece;
+
+/*
+ * llama_extend of every sequence s by pieces[s], which may be empty, with tokens[s], unless
+ * `tokens` is NULL, the one that follows; an empty piece leaves it as it is. Sequences run at once,
+ * padded to the length of one graph, or one by one, whichever takes less.
+ */
+RLXVK_MUST_CHECK rlxvk_status llama_extend_each(llama *m, const llama_piece *pieces,
+                                                uint32_t *tokens);
+/* Compiles what that needs. */
+RLXVK_MUST_CHECK rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces);
+
 #define LLAMA_IDLE UINT32_MAX
-/* Appends ids[s] to every sequence s at once, but where it is LLAMA_IDLE. `logits`, of every
- * sequence a row, and `tokens` may be NULL; idle sequences' are of no meaning, their tokens left as
- * they are. Errors as llama_extend. */
+/* A step: appends ids[s] to every sequence s at once, but where it is LLAMA_IDLE. `logits`, of
+ * every sequence a row, and `tokens` may be NULL; idle sequences' are of no meaning, their tokens
+ * left as they are. Errors as llama_extend. */
 RLXVK_MUST_CHECK rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits,
                                          uint32_t *tokens);
 

@@ -8,8 +8,9 @@ typedef struct builder {
     rlxvk_graph *graph;
     const llama *model;
     const llama_config *config;
-    bool step; /* a row of each sequence; else a chunk of one */
-    int64_t rows;
+    llama_rows shape;
+    int64_t sequences; /* that have rows */
+    int64_t rows;      /* in all */
     rlxvk_tensor embedding, position, last;
     rlxvk_tensor cosines[2], sines[2]; /* of blocks that see all, and of those with a window */
 } builder;

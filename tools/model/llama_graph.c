@@ -1,6 +1,6 @@
 /*
- * The model as a graph: for a chunk of one sequence, anywhere in it, or for a token more of every
- * sequence.
+ * The model as a graph: for a chunk of one sequence, anywhere in it, or for a token, or several,
+ * more of every sequence.
  *
  *   x = embedding[tokens]
  *   each block: x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rms_norm(x)
@@ -11,7 +11,7 @@
  * added to x, scales, soft caps, windows, experts.
  *
  * Attention is a step over the caches, [sequences, kv heads, rows, head size], up to each row's
- * position. A chunk is padded to the length of its graph. The rows beyond the prompt may be
+ * position. Prompts are padded to the length of their graph. The rows beyond the prompt may be
  * computed and are never read: no row before them sees them, their cache rows are behind every
  * position until the rows of later tokens replace them, and those that would lie behind the cache's
  * end are dropped.
@@ -147,7 +147,7 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
                                             .window = local ? c->window : 0,
                                             .score_scale = (float)c->attention_scale,
                                             .softcap = (float)c->attention_cap};
-    rlxvk_shape rows = b->step ? RLXVK_SHAPE(b->rows, 1, -1) : RLXVK_SHAPE(1, b->rows, -1);
+    rlxvk_shape rows = RLXVK_SHAPE(b->sequences, b->shape.length, -1);
     rlxvk_tensor part[3];
     project(b, &b->model->weights.blocks[block], x, part);
     for (int i = 0; i < 3; i++)
@@ -204,12 +204,13 @@ static rlxvk_tensor join(builder *b, rlxvk_tensor x, rlxvk_tensor y, const gguf_
     return rlxvk_add(b->graph, x, scale(b, y, b->config->residual_scale));
 }
 
-/* Only the last token of the last block is asked for: all others end with their keys and values. */
+/* Only a sequence's last token in the last block is asked for: all others end with their keys and
+ * values. */
 static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 {
     const llama_block *block = &b->model->weights.blocks[index];
     rlxvk_tensor y = attend(b, index, normalize(b, x, block->attention_norm));
-    if (index == b->config->blocks - 1 && !b->step) {
+    if (index == b->config->blocks - 1 && b->last.id) {
         y = rlxvk_gather(b->graph, y, b->last, 0);
         x = rlxvk_gather(b->graph, x, b->last, 0);
     }
@@ -236,28 +237,32 @@ static void turn(builder *b, bool local, const char *name, rlxvk_tensor position
                                   RLXVK_SHAPE(b->rows, half));
 }
 
-/* Of each row: a step's are inputs, a chunk's follow the first. */
+/* Of each row: they follow the first of their sequence. */
 static rlxvk_tensor find_positions(builder *b)
 {
     float behind[LARGEST_CHUNK];
     rlxvk_graph *g = b->graph;
-    if (b->step)
-        return b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->rows));
-    for (int64_t i = 0; i < b->rows; i++)
+    int64_t length = b->shape.length, places = b->shape.every ? 1 : 2;
+    for (int64_t i = 0; i < length; i++)
         behind[i] = (float)i;
-    b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1, 2));
-    rlxvk_tensor first = rlxvk_reshape(g, rlxvk_narrow(g, b->position, 1, 0, 1), RLXVK_SHAPE(1));
-    return rlxvk_add(g, first,
-                     rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(b->rows), behind,
-                                    (size_t)b->rows * sizeof *behind));
+    b->position = rlxvk_input(g, "position", RLXVK_F32,
+                              b->shape.every ? RLXVK_SHAPE(b->sequences) : RLXVK_SHAPE(1, places));
+    if (b->shape.length == 1 && b->shape.every)
+        return b->position;
+    rlxvk_tensor first =
+        rlxvk_narrow(g, rlxvk_reshape(g, b->position, RLXVK_SHAPE(b->sequences, places)), 1, 0, 1);
+    rlxvk_tensor rows = rlxvk_add(g, first,
+                                  rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(length), behind,
+                                                 (size_t)length * sizeof *behind));
+    return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
 }
 
 static void place(builder *b)
 {
     const llama_config *c = b->config;
     rlxvk_tensor positions = find_positions(b);
-    if (!b->step)
-        b->last = rlxvk_input(b->graph, "last", RLXVK_F32, RLXVK_SHAPE(1));
+    if (b->shape.length > 1 || !b->shape.every)
+        b->last = rlxvk_input(b->graph, "last", RLXVK_F32, RLXVK_SHAPE(b->sequences));
     if (llama_has_table(c, false))
         turn(b, false, ROPE_TABLE, positions);
     if (llama_has_table(c, true)) {
@@ -278,13 +283,14 @@ static rlxvk_tensor finish(builder *b, rlxvk_tensor logits)
     return scale(b, rlxvk_tanh(b->graph, scale(b, logits, 1 / cap)), cap);
 }
 
-rlxvk_status llama_build_graph(const llama *m, int64_t chunk, rlxvk_graph **out)
+rlxvk_status llama_build_graph(const llama *m, llama_rows shape, rlxvk_graph **out)
 {
     builder b = {.model = m,
                  .config = &m->config,
-                 .step = chunk == 0,
-                 .rows = chunk ? chunk : m->sequences};
+                 .shape = shape,
+                 .sequences = shape.every ? m->sequences : 1};
     rlxvk_status status;
+    b.rows = b.sequences * shape.length;
     TRY(rlxvk_graph_create(&b.graph));
     rlxvk_tensor x = scale(&b, embed(&b), m->config.embedding_scale);
     place(&b);

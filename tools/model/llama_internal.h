@@ -74,12 +74,15 @@ struct llama {
     int chunk_lengths; /* that are in use, from the smallest on */
     llama_options options;
     rlxvk_sample_options sampling;
-    uint64_t draws;                          /* tokens chosen since position 0 */
+    uint32_t run_rows; /* that take as long as what goes with every run: reading the weights .. */
+    uint64_t draws;    /* tokens chosen since position 0 */
     rlxvk_executable *decode;                /* a step; owns weights and caches */
     rlxvk_executable *chunks[CHUNK_LENGTHS]; /* NULL: not used yet */
+    rlxvk_executable *wide[CHUNK_LENGTHS];   /* the same of every sequence's so many tokens */
     rlxvk_executable *last_chunk;            /* that ran; NULL: none */
-    float tokens[LARGEST_CHUNK];             /* as the device takes them */
-    float *step_numbers; /* of a step: tokens in and out, positions, of each sequence */
+    float *tokens;  /* of a run, as the device takes them: rows of a chunk, or of every sequence */
+    float *numbers; /* of each sequence: position, last row, token chosen */
+    llama_piece *pieces; /* ... what is still to be run */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
@@ -104,14 +107,20 @@ bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 /* Sets every param of an executable made from llama_build_graph. */
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
+/* What a graph runs: so many tokens of one sequence, a chunk, or of every one: one of each is a
+ * step. */
+typedef struct llama_rows {
+    int64_t length;
+    bool every;
+} llama_rows;
+
 /*
- * The graph of a chunk of so many tokens of one sequence; 0: of a step, one of every sequence.
- * Inputs: "tokens" [rows]; "position": a step's [rows], negative where a sequence is
- * idle, a chunk's [1, 2], of its first row, and its sequence; of chunks "last" [1], the row whose
- * logits count. Output 0: logits [1, vocabulary], of a step's rows each; output 1: the tokens
- * chosen by them.
+ * Inputs: "tokens" [rows], sequence after sequence; "position": where every sequence's begin
+ * [sequences], negative where one is idle, or a chunk's [1, 2], and its sequence; unless it is a
+ * step "last" [sequences or 1], the rows whose logits count. Output 0: logits [sequences or 1,
+ * vocabulary]; output 1: the tokens chosen by them.
  */
-rlxvk_status llama_build_graph(const llama *m, int64_t chunk, rlxvk_graph **out);
+rlxvk_status llama_build_graph(const llama *m, llama_rows shape, rlxvk_graph **out);
 
 /* Params [2, capacity, rotated / 2]: cosines, then sines. The second is of blocks with a window,
  * where they rotate in their own way. */

@@ -608,6 +608,58 @@ static void many_sequences(void **state)
     gguf_close(file);
 }
 
+/* Pieces of several sequences at once, of all lengths and from any position on: each as if it were
+ * alone. One that does not fit is refused before anything has been run. */
+static void pieces_at_once(void **state)
+{
+    (void)state;
+    enum { MANY = 5, ROUNDS = 4, CONTEXT = 90 };
+    static small_model s;
+    static const size_t lengths[ROUNDS][MANY] = {{9, 10, 7, 8, 12},
+                                                 {3, 0, 21, 34, 0},
+                                                 {1, 60, 2, 1, 3},
+                                                 {15, 6, 16, 0, 14}};
+    uint32_t ids[MANY][CONTEXT], next[MANY];
+    size_t at[MANY] = {0};
+    static float alone[WORDS];
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *single = NULL, *m = NULL;
+    llama_report report;
+    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = CONTEXT}, &single));
+    assert_ok(llama_load(shared_context, file,
+                         &(llama_options){.capacity = CONTEXT, .sequences = MANY}, &m));
+    for (uint32_t i = 0; i < MANY; i++)
+        for (uint32_t k = 0; k < CONTEXT; k++)
+            ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
+    for (size_t r = 0; r < ROUNDS; r++) {
+        llama_piece pieces[MANY];
+        for (size_t i = 0; i < MANY; i++) {
+            pieces[i] = (llama_piece){ids[i] + at[i], lengths[r][i]};
+            next[i] = LLAMA_IDLE;
+        }
+        assert_ok(llama_extend_each(m, pieces, next));
+        pieces[1].count = CONTEXT; /* more than is left of sequence 1 */
+        assert_int_equal(llama_extend_each(m, pieces, next), RLXVK_E_RANGE);
+        for (size_t i = 0; i < MANY; i++) {
+            at[i] += lengths[r][i];
+            if (lengths[r][i] == 0) {
+                assert_int_equal(next[i], LLAMA_IDLE);
+                continue;
+            }
+            llama_rewind(single);
+            assert_ok(llama_extend(single, ids[i], at[i], (llama_result){alone, NULL}));
+            assert_int_equal(next[i], best_of(alone, WORDS));
+        }
+    }
+    llama_usage(m, &report);
+    /* a step's; 8 rows of all; 8, 16, 32 and 64 of one */
+    assert_int_equal(report.graphs, 6);
+    llama_destroy(single);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
 /* The last rows of a sequence do not reach into the next one's, whatever the chunks. */
 static void full_neighbours(void **state)
 {
@@ -743,6 +795,7 @@ int main(void)
         cmocka_unit_test(window_patterns),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(many_sequences),
+        cmocka_unit_test(pieces_at_once),
         cmocka_unit_test(full_neighbours),
         cmocka_unit_test(one_graph_a_length),
         cmocka_unit_test(a_prompt_of_several_chunks),
