@@ -38,7 +38,7 @@ const matmul_class matmul_classes[] = {
     {{"vector_swapped", ON_NATIVE}, SWAPPED, 128, 0,   8, 0, 0, 0, 0, 0, 0, 0, 0, ANY,   8, ANY, 0},
     {{"tiled_128x128",  ON_NATIVE}, TILES, 256, 128, 128, 8, 8, 16, 0, 90, 76, LIMITS},
     {{"tiled_128x128_long", ON_NATIVE},
-                                   TILES, 256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 85, 84, LIMITS},
+                                   TILES, 256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 78, 77, LIMITS},
     {{"tiled_64x128",   ON_NATIVE}, TILES, 128,  64, 128, 8, 8, 16, ZIGZAG, 88, 83, LIMITS},
     {{"tiled_64x128_long", ON_NATIVE},
                                    TILES, 128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, MANY},
@@ -135,10 +135,11 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 #define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
 #define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
 #define REGISTERS_MORE 64u
-#define LOOP_MORE      96u  /* of loops that are not plain, with sums of 8 x 8 */
+#define LOOP_MORE      96u  /* of loops that are not plain, with sums of 8 x 8, up to 128 threads */
 #define ROWS_MORE      56u  /* form rows, where b goes through shared memory */
 #define HALF_SPEED     1.5  /* groups of 32 invocations at which a unit is at half its speed */
 #define FULL_SPEED     16   /* and at its full one */
+#define LONE_SPEED     0.9  /* of a workgroup of 256 alone on a unit, which all waits at a barrier */
 #define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
 /* Workgroups that fit on a unit. */
@@ -167,7 +168,10 @@ static double unit_turns(const matmul_class *c, const matmul_shape *s, double gr
         double fit = (double)most_resident(c, matmul_rows(c, s->m) * c->register_n, more);
         return ceil(groups) + ROWS_WAIT * ceil(ceil(groups) / fit);
     }
-    uint64_t resident = most_resident(c, sums, c->loop && sums >= 64 ? LOOP_MORE : REGISTERS_MORE);
+    bool more = c->loop && sums >= 64 && c->threads <= 128;
+    uint64_t resident = most_resident(c, sums, more ? LOOP_MORE : REGISTERS_MORE);
+    if (groups <= 1 && c->threads >= 256)
+        return 1 / (unit_speed(c, 1) * LONE_SPEED);
     if (groups <= (double)resident)
         return ceil(groups) / unit_speed(c, (uint64_t)ceil(groups));
     double rounds = groups / (double)resident;
