@@ -47,8 +47,8 @@ struct dequant_matrix_args {
 #define PANEL_STEP  64  /* elements of K in shared memory at once */
 #define PANEL_GROUP 128 /* that the lanes of a row have at hand: units of 32 */
 
-/* x is packed: k_octets uvec4 a row. With `splits`, each sums `slice` groups of K into m * n partial
- * sums of its own. */
+/* x is packed: k_octets uvec4 a row. With `splits`, each sums `slice` groups of K into m * n
+ * partial sums of its own. */
 struct dequant_panel_args {
     u32 m, n, units, row_bytes, last_word;
     u32 w_offset, y_offset;

@@ -135,11 +135,11 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 #define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
 #define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
 #define REGISTERS_MORE 64u
-#define LOOP_MORE      96u  /* of loops that are not plain, with sums of 8 x 8, up to 128 threads */
-#define ROWS_MORE      56u  /* form rows, where b goes through shared memory */
-#define HALF_SPEED     1.5  /* groups of 32 invocations at which a unit is at half its speed */
-#define FULL_SPEED     16   /* and at its full one */
-#define LONE_SPEED     0.9  /* of a workgroup of 256 alone on a unit, which all waits at a barrier */
+#define LOOP_MORE      96u /* of loops that are not plain, with sums of 8 x 8, up to 128 threads */
+#define ROWS_MORE      56u /* form rows, where b goes through shared memory */
+#define HALF_SPEED     1.5 /* groups of 32 invocations at which a unit is at half its speed */
+#define FULL_SPEED     16  /* and at its full one */
+#define LONE_SPEED     0.9 /* of a workgroup of 256 alone on a unit, which all waits at a barrier */
 #define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
 /* Workgroups that fit on a unit. */

@@ -17,19 +17,11 @@
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 #include "unit/model/golden_numbers.h"
+#include "unit/model/small_model.h"
 
 enum { LENGTH = 256 };
 
 /* ---- Golden values ---- */
-
-static uint32_t best_of(const float *logits, size_t count)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < count; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return (uint32_t)best;
-}
 
 static void check_logits(const float *logits, const numbers *expected, const char *entry)
 {
@@ -135,135 +127,7 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
     unlink(path);
 }
 
-/* ---- A small model with everything optional ---- */
-
-enum {
-    WIDTH = 32,
-    HEADS = 4,
-    KV_HEADS = 2,
-    HEAD = 8,
-    FFN = 32,
-    WORDS = 32,
-    BLOCKS = 2,
-    EXPERTS = 3
-};
-
-typedef struct small_model {
-    builder b;
-    uint64_t payload;
-    size_t tensors;
-    uint32_t context;         /* 0: 100 */
-    bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
-    bool experts;             /* of two blocks' width; packed: as Q8_0, else as its values in f32 */
-    bool packed;
-} small_model;
-
-static void add_tensor(small_model *m, uint32_t type, uint64_t columns, uint64_t rows,
-                       const char *format, int block)
-{
-    char name[64];
-    bool slabs = strstr(format, "_exps");
-    uint64_t dims[] = {columns, slabs ? rows / EXPERTS : rows, EXPERTS};
-    snprintf(name, sizeof name, format, block);
-    put_tensor(&m->b, name, type, m->payload, slabs ? 3 : rows == 1 ? 1 : 2, dims);
-    m->payload = round_up(m->payload + quant_row_bytes(type, columns) * rows, 32);
-    m->tensors++;
-}
-
-static void add_block_tensors(small_model *m, int block)
-{
-    uint32_t keys = m->mixed ? QUANT_F16 : QUANT_F32;
-    add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.attn_norm.weight", block);
-    add_tensor(m, QUANT_F32, WIDTH, HEADS * HEAD, "blk.%d.attn_q.weight", block);
-    add_tensor(m, keys, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_k.weight", block);
-    add_tensor(m, QUANT_F32, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_v.weight", block);
-    add_tensor(m, QUANT_F32, HEADS * HEAD, WIDTH, "blk.%d.attn_output.weight", block);
-    add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.ffn_norm.weight", block);
-    if (m->experts) {
-        uint32_t type = m->packed ? QUANT_Q8_0 : QUANT_F32;
-        add_tensor(m, QUANT_F32, WIDTH, EXPERTS, "blk.%d.ffn_gate_inp.weight", block);
-        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_gate_exps.weight", block);
-        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_up_exps.weight", block);
-        add_tensor(m, type, FFN, EXPERTS * WIDTH, "blk.%d.ffn_down_exps.weight", block);
-    } else {
-        add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
-        add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
-        add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
-    }
-    if (m->biased)
-        add_tensor(m, QUANT_F32, KV_HEADS * HEAD, 1, "blk.%d.attn_k.bias", block);
-}
-
-static void add_keys(small_model *m)
-{
-    builder *b = &m->b;
-    put_text(b, "general.architecture", "llama");
-    put_u32(b, "llama.block_count", BLOCKS);
-    put_u32(b, "llama.context_length", m->context ? m->context : 100);
-    put_u32(b, "llama.embedding_length", WIDTH);
-    put_u32(b, "llama.feed_forward_length", FFN);
-    put_u32(b, "llama.attention.head_count", HEADS);
-    put_array(b, "llama.attention.head_count_kv", GGUF_U32, BLOCKS);
-    for (int i = 0; i < BLOCKS; i++)
-        put(b, KV_HEADS, 4);
-    put_key(b, "llama.attention.layer_norm_rms_epsilon", GGUF_F32);
-    put(b, 0x3727c5ac, 4); /* 1e-5 */
-    put_u32(b, "llama.attention.sliding_window", 5);
-    put_u32(b, "llama.rope.dimension_count", 6);
-    put_u32(b, "llama.expert_count", m->experts ? EXPERTS : 0);
-    put_u32(b, "llama.expert_used_count", 2);
-    put_text(b, "llama.rope.scaling.type", "linear");
-    put_key(b, "llama.rope.scaling.factor", GGUF_F32);
-    put(b, 0x40000000, 4); /* 2 */
-}
-
-/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves and bytes read the same
- * words. Those of experts are what Q8_0 can hold. */
-static void fill_payload(small_model *m, gguf_file *file)
-{
-    enum { BLOCK = 32 };
-    uint32_t state = 12345;
-    for (uint64_t i = 0; i < file->tensor_count; i++) {
-        const gguf_tensor *t = &file->tensors[i];
-        bool expert = strstr(t->name, "_exps");
-        uint64_t part = expert ? BLOCK : 1;
-        uint8_t *to = m->b.bytes + (t->data - m->b.bytes);
-        for (uint64_t k = 0; k < t->numel; k += part) {
-            float values[BLOCK];
-            uint8_t bytes[BLOCK * sizeof(float)];
-            for (uint64_t j = 0; j < part; j++) {
-                state = state * 1664525 + 1013904223;
-                values[j] = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.4f);
-            }
-            if (expert) {
-                assert_ok(quant_encode_row(QUANT_Q8_0, values, part, bytes));
-                assert_ok(quant_decode_row(QUANT_Q8_0, bytes, part, values));
-            }
-            assert_ok(quant_encode_row(t->type, values, part, bytes));
-            memcpy(to + quant_row_bytes(t->type, k), bytes, quant_row_bytes(t->type, part));
-        }
-    }
-}
-
-static gguf_file *make_small_model(small_model *m)
-{
-    gguf_file *file = NULL;
-    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased + m->experts);
-    put_header(&m->b, 3, tensors, 14);
-    add_keys(m);
-    add_tensor(m, QUANT_F32, WIDTH, WORDS, "token_embd.weight", 0);
-    add_tensor(m, QUANT_F32, WIDTH, 1, "output_norm.weight", 0);
-    add_tensor(m, QUANT_F32, 3, 1, "rope_freqs.weight", 0);
-    if (!m->tied)
-        add_tensor(m, QUANT_F32, WIDTH, WORDS, "output.weight", 0);
-    for (int i = 0; i < BLOCKS; i++)
-        add_block_tensors(m, i);
-    assert_int_equal(m->tensors, tensors);
-    put_data(&m->b, 32, m->payload);
-    assert_ok(gguf_result(gguf_parse(m->b.bytes, m->b.length, NULL, &file)));
-    fill_payload(m, file);
-    return file;
-}
+/* ---- A small model, several ways ---- */
 
 /* The last logits of `count` ids, of which all but the last `steps` come in chunks of up to
  * `chunk`, and these one by one. */
@@ -556,146 +420,6 @@ static void test_lengths(void **state)
     gguf_close(file);
 }
 
-/* Sequences of different lengths side by side, of which one ends and another takes its place: each
- * as if it were alone. */
-static void many_sequences(void **state)
-{
-    (void)state;
-    enum { MANY = 3, STEPS = 14 };
-    static small_model s;
-    static const size_t lengths[MANY + 1] = {3, 21, 34, 9};
-    uint32_t ids[MANY + 1][50], next[MANY];
-    static float alone[WORDS], logits[MANY][WORDS];
-    memset(&s, 0, sizeof s);
-    gguf_file *file = make_small_model(&s);
-    llama *single = NULL, *m = NULL;
-    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = 50}, &single));
-    assert_ok(
-        llama_load(shared_context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
-    for (uint32_t i = 0; i <= MANY; i++)
-        for (uint32_t k = 0; k < 50; k++)
-            ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
-    for (uint32_t i = 0; i < MANY; i++) {
-        llama_select(m, i);
-        assert_ok(llama_extend(m, ids[i], lengths[i] - 1, (llama_result){NULL, NULL}));
-        assert_ok(llama_extend(m, ids[i] + lengths[i] - 1, 1, (llama_result){NULL, NULL}));
-    }
-    size_t place[MANY] = {0, 1, 2}, at[MANY] = {lengths[0], lengths[1], lengths[2]};
-    for (size_t step = 0; step < STEPS; step++) {
-        if (step == 6) { /* another one instead of the second */
-            place[1] = MANY;
-            at[1] = lengths[MANY];
-            llama_select(m, 1);
-            llama_rewind(m);
-            assert_ok(llama_extend(m, ids[MANY], lengths[MANY], (llama_result){NULL, NULL}));
-        }
-        for (size_t i = 0; i < MANY; i++)
-            next[i] = step % 5 == i ? LLAMA_IDLE : ids[place[i]][at[i]++];
-        assert_ok(llama_step(m, next, logits[0], NULL));
-        for (size_t i = 0; i < MANY; i++) {
-            if (next[i] == LLAMA_IDLE)
-                continue;
-            llama_rewind(single);
-            assert_ok(llama_extend(single, ids[place[i]], at[i], (llama_result){alone, NULL}));
-            for (size_t k = 0; k < WORDS; k++)
-                if (!(fabsf(logits[i][k] - alone[k]) <= 1e-5f * (1 + fabsf(alone[k]))))
-                    fail_msg("step %zu, sequence %zu, logit %zu: %g, alone %g", step, i, k,
-                             (double)logits[i][k], (double)alone[k]);
-        }
-    }
-    llama_destroy(single);
-    llama_destroy(m);
-    gguf_close(file);
-}
-
-/* Pieces of several sequences at once, of all lengths and from any position on: each as if it were
- * alone. One that does not fit is refused before anything has been run. */
-static void pieces_at_once(void **state)
-{
-    (void)state;
-    enum { MANY = 5, ROUNDS = 4, CONTEXT = 90 };
-    static small_model s;
-    static const size_t lengths[ROUNDS][MANY] = {{9, 10, 7, 8, 12},
-                                                 {3, 0, 21, 34, 0},
-                                                 {1, 60, 2, 1, 3},
-                                                 {15, 6, 16, 0, 14}};
-    uint32_t ids[MANY][CONTEXT], next[MANY];
-    size_t at[MANY] = {0};
-    static float alone[WORDS];
-    memset(&s, 0, sizeof s);
-    gguf_file *file = make_small_model(&s);
-    llama *single = NULL, *m = NULL;
-    llama_report report;
-    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = CONTEXT}, &single));
-    assert_ok(llama_load(shared_context, file,
-                         &(llama_options){.capacity = CONTEXT, .sequences = MANY}, &m));
-    for (uint32_t i = 0; i < MANY; i++)
-        for (uint32_t k = 0; k < CONTEXT; k++)
-            ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
-    for (size_t r = 0; r < ROUNDS; r++) {
-        llama_piece pieces[MANY];
-        for (size_t i = 0; i < MANY; i++) {
-            pieces[i] = (llama_piece){ids[i] + at[i], lengths[r][i]};
-            next[i] = LLAMA_IDLE;
-        }
-        assert_ok(llama_extend_each(m, pieces, next));
-        pieces[1].count = CONTEXT; /* more than is left of sequence 1 */
-        assert_int_equal(llama_extend_each(m, pieces, next), RLXVK_E_RANGE);
-        for (size_t i = 0; i < MANY; i++) {
-            at[i] += lengths[r][i];
-            if (lengths[r][i] == 0) {
-                assert_int_equal(next[i], LLAMA_IDLE);
-                continue;
-            }
-            llama_rewind(single);
-            assert_ok(llama_extend(single, ids[i], at[i], (llama_result){alone, NULL}));
-            assert_int_equal(next[i], best_of(alone, WORDS));
-        }
-    }
-    llama_usage(m, &report);
-    /* a step's; 8 rows of all; 8, 16, 32 and 64 of one */
-    assert_int_equal(report.graphs, 6);
-    llama_destroy(single);
-    llama_destroy(m);
-    gguf_close(file);
-}
-
-/* The last rows of a sequence do not reach into the next one's, whatever the chunks. */
-static void full_neighbours(void **state)
-{
-    (void)state;
-    static small_model s;
-    uint32_t ids[40], next[] = {5, LLAMA_IDLE};
-    float before[WORDS], after[2][WORDS];
-    memset(&s, 0, sizeof s);
-    gguf_file *file = make_small_model(&s);
-    llama *m = NULL;
-    for (uint32_t i = 0; i < 40; i++)
-        ids[i] = i * 7 % WORDS;
-    assert_ok(
-        llama_load(shared_context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
-    llama_select(m, 1);
-    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
-    for (size_t cut = 1; cut < 40; cut += 6) {
-        llama_select(m, 0);
-        llama_rewind(m);
-        assert_ok(llama_extend(m, ids, cut, (llama_result){NULL, NULL}));
-        assert_ok(llama_extend(m, ids + cut, 40 - cut, (llama_result){NULL, NULL}));
-    }
-    assert_int_equal(llama_step(m, next, NULL, NULL), RLXVK_E_RANGE);
-    next[0] = LLAMA_IDLE;
-    next[1] = 6;
-    assert_ok(llama_step(m, next, after[0], NULL));
-    llama_select(m, 1);
-    llama_rewind(m);
-    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
-    assert_ok(llama_extend(m, &next[1], 1, (llama_result){before, NULL}));
-    for (size_t i = 0; i < WORDS; i++)
-        assert_true(fabsf(after[1][i] - before[i]) <= 1e-5f * (1 + fabsf(before[i])));
-    llama_destroy(m);
-    gguf_close(file);
-}
-
 /* Prompts of any length run on a graph for each length of chunks. */
 static void one_graph_a_length(void **state)
 {
@@ -794,9 +518,6 @@ int main(void)
         cmocka_unit_test(test_features_refused),
         cmocka_unit_test(window_patterns),
         cmocka_unit_test(test_lengths),
-        cmocka_unit_test(many_sequences),
-        cmocka_unit_test(pieces_at_once),
-        cmocka_unit_test(full_neighbours),
         cmocka_unit_test(one_graph_a_length),
         cmocka_unit_test(a_prompt_of_several_chunks),
         cmocka_unit_test(a_prompt_of_long_chunks),
