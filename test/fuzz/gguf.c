@@ -68,10 +68,10 @@ static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
 
 /* ---- Model ---- */
 
-static void check_built(const llama *m, int64_t chunk)
+static void check_built(const llama *m, llama_rows rows)
 {
     rlxvk_graph *g = NULL;
-    rlxvk_status status = llama_build_graph(m, chunk, &g);
+    rlxvk_status status = llama_build_graph(m, rows, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
         status = op_verify(g);
@@ -99,8 +99,10 @@ static void check_model(gguf_file *file)
         if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &m.weights) == RLXVK_OK &&
             is_small(c))
             for (m.sequences = 1; m.sequences <= 2; m.sequences++)
-                for (int64_t chunk = 0; chunk <= 2; chunk += 2)
-                    check_built(&m, chunk);
+                for (int64_t length = 1; length <= 2; length++) {
+                    check_built(&m, (llama_rows){length, true});
+                    check_built(&m, (llama_rows){length, false});
+                }
     }
     arena_destroy(&m.memory);
 }
