@@ -11,21 +11,49 @@ struct unit_words {
     uvec4 codes, head, more;
 };
 
+/* The same as it is read, before anything is done with it, which would have to wait for memory. Of
+ * Q4_K and Q5_K it is no other. */
+struct unit_raw {
+    uvec4 codes, head, more;
+    uvec2 rest;
+};
+
+/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
+#ifndef IN_VECTORS
+#define IN_VECTORS false
+#endif
+
 /*
  * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
- * in: each is read once.
+ * in: each is read once, or the three vectors that they lie in, in fewer accesses; past the last
+ * vector there is nothing to read.
  */
-unit_words load_q8_0(uint block)
+unit_raw load_q8_0(uint block)
 {
-    uint i = block >> 2, end;
+    uint i = block >> 2, v = block >> 4, last = args.last_word >> 2;
+    if (IN_VECTORS)
+        return unit_raw(packed4[v], packed4[min(v + 1, last)], packed4[min(v + 2, last)],
+                        uvec2(0));
+    return unit_raw(uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]),
+                    uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]),
+                    uvec4(0), uvec2(packed1[i + 8], 0));
+}
+
+/* In vectors, first the words from that of the address on: its place is 0 to 3 words. */
+unit_words finish_q8_0(unit_raw raw, uint block)
+{
+    uvec4 a = raw.codes, b = raw.head;
+    uint end = raw.rest.x;
     bool upper = (block & 2) != 0;
-    uvec4 a, b;
     if (IN_VECTORS) {
-        load_words(block, a, b, end);
-    } else {
-        a = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
-        b = uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]);
-        end = packed1[i + 8];
+        bool two = (block & 8) != 0, one = (block & 4) != 0;
+        uvec4 c = raw.more;
+        a = two ? uvec4(a.zw, b.xy) : a;
+        b = two ? uvec4(b.zw, c.xy) : b;
+        c.xy = two ? c.zw : c.xy;
+        a = one ? uvec4(a.yzw, b.x) : a;
+        b = one ? uvec4(b.yzw, c.x) : b;
+        end = one ? c.y : c.x;
     }
     uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, end);
     uvec4 head = uvec4(upper ? a.x >> 16 : a.x & 0xffff, 0, 0, 0);
@@ -55,34 +83,65 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
 
 /* Scales and mins; with Q5_K 32 bytes of fifth bits; 128 bytes of nibbles, low and high 32 elements
  * apart. */
-unit_words load_k_unit(uint block, uint u)
+unit_raw load_k_unit(uint block, uint u)
 {
     uint codes = FORMAT == Q5_K ? 48 : 16;
     uvec4 fifth = uvec4(0);
     if (FORMAT == Q5_K)
         fifth = load16(block + 16 + 16 * (u & 1));
-    return unit_words(load16(block + codes + 16 * u), load16(block), fifth);
+    return unit_raw(load16(block + codes + 16 * u), load16(block), fifth, uvec2(0));
 }
 
 /*
  * 128 bytes of low nibbles, 64 of high 2-bit pairs, 16 signed scales, d. Low and high nibble are 64
  * elements apart.
  */
-unit_words load_q6_k(uint block, uint u)
+uint q6_k_high(uint block, uint u)
 {
-    uint group = u >> 1 & 1, scales = block + 192 + 8 * (u >> 2) + (u & 3);
-    uvec4 low = load16(block + 16 * u);
-    uvec4 high = load16(block + 128 + 32 * (u >> 2) + 16 * (u & 1)) >> 2 * group;
-    uvec4 head = uvec4(load2(block + 208), load1(scales) | load1(scales + 4) << 8, 0, 0);
-    return unit_words(low & NIBBLES | (high & PAIRS) << 4, head,
+    return block + 128 + 32 * (u >> 2) + 16 * (u & 1);
+}
+uint q6_k_scales(uint block, uint u)
+{
+    return block + 192 + 8 * (u >> 2) + (u & 3);
+}
+
+unit_raw load_q6_k(uint block, uint u)
+{
+    uint scales = q6_k_scales(block, u);
+    bytes16 low = load_bytes16(block + 16 * u), high = load_bytes16(q6_k_high(block, u));
+    uint d = ALIGNMENT >= 2 ? packed1[block + 208 >> 2] : load2(block + 208);
+    return unit_raw(low.words, uvec4(d, packed1[scales >> 2], packed1[scales + 4 >> 2], 0),
+                    high.words, uvec2(low.next, high.next));
+}
+
+unit_words finish_q6_k(unit_raw raw, uint block, uint u)
+{
+    uint group = u >> 1 & 1, place = (q6_k_scales(block, u) & 3) * 8;
+    uint d = ALIGNMENT >= 2 ? raw.head.x >> (block & 2) * 8 & 0xffff : raw.head.x;
+    uvec4 low = moved16(bytes16(raw.codes, raw.rest.x), block);
+    uvec4 high = moved16(bytes16(raw.more, raw.rest.y), block) >> 2 * group;
+    uint scales = raw.head.y >> place & 0xff | (raw.head.z >> place & 0xff) << 8;
+    return unit_words(low & NIBBLES | (high & PAIRS) << 4, uvec4(d, scales, 0, 0),
                       low >> 4 & NIBBLES | high & 0x30303030);
 }
 
-unit_words load_unit(uint block, uint u)
+unit_raw load_raw(uint block, uint u)
 {
     if (FORMAT == Q4_K || FORMAT == Q5_K)
         return load_k_unit(block, u);
     return FORMAT == Q6_K ? load_q6_k(block, u) : load_q8_0(block);
+}
+
+unit_words finish(unit_raw raw, uint block, uint u)
+{
+    if (FORMAT == Q4_K || FORMAT == Q5_K)
+        return unit_words(raw.codes, raw.head, raw.more);
+    return FORMAT == Q6_K ? finish_q6_k(raw, block, u) : finish_q8_0(raw, block);
+}
+
+unit_words load_unit(uint block, uint u)
+{
+    return finish(load_raw(block, u), block, u);
 }
 
 /* The codes of both runs. */

@@ -68,7 +68,7 @@ shared uint pair_work[DIRECT ? 1 : SUBGROUPS * UNIT_M * UNIT_K / 2];
 
 SUM sums[TILES_W * TILES_X];
 uint row_at[OWN_ROWS]; /* first byte */
-unit_words next[OWN_ROWS];
+unit_raw next[OWN_ROWS];
 f16vec2 least[OWN_ROWS]; /* -dmin m of both runs */
 float16_t d[OWN_ROWS];
 vec2 real_scale[OWN_ROWS], real_bias[OWN_ROWS]; /* instead, without HALVES */
@@ -79,29 +79,34 @@ uvec4 next_x[CARRY];
 /* The lane's of a group; the last of a row instead of those behind it. */
 uint unit_of(uint group)
 {
-    return group * MATRIX_LANES + gl_SubgroupInvocationID % LANES;
+    return min(group * MATRIX_LANES + gl_SubgroupInvocationID % LANES, args.units - 1);
+}
+uint block_of(uint i, uint unit)
+{
+    return row_at[i] + unit / max(BLOCK_UNITS, 1) * BLOCK_BYTES;
 }
 
 void load_w(uint group)
 {
-    uint unit = min(unit_of(group), args.units - 1), units = max(BLOCK_UNITS, 1);
+    uint unit = unit_of(group);
     [[unroll]] for (uint i = 0; i < OWN_ROWS; i++)
-        next[i] = load_unit(row_at[i] + unit / units * BLOCK_BYTES, unit % units);
+        next[i] = load_raw(block_of(i, unit), unit % max(BLOCK_UNITS, 1));
 }
 
 /* The words read last, of a group; zeros behind the last unit. */
 void decode(uint group)
 {
-    bool inside = unit_of(group) < args.units;
-    uint unit = min(unit_of(group), args.units - 1) % max(BLOCK_UNITS, 1);
+    uint index = unit_of(group), unit = index % max(BLOCK_UNITS, 1);
+    bool inside = group * MATRIX_LANES + gl_SubgroupInvocationID % LANES == index;
     [[unroll]] for (uint i = 0; i < OWN_ROWS; i++) {
-        f16vec2 mins = take_codes(i, next[i], unit, inside);
+        unit_words words = finish(next[i], block_of(i, index), unit);
+        f16vec2 mins = take_codes(i, words, unit, inside);
         if (HALVES) {
-            f16vec2 factors = unpackFloat2x16(inside ? next[i].head.x : 0);
+            f16vec2 factors = unpackFloat2x16(inside ? words.head.x : 0);
             d[i] = factors.x;
             least[i] = -factors.yy * mins;
         } else {
-            unit_codes w = decode_words(next[i], unit);
+            unit_codes w = decode_words(words, unit);
             real_scale[i] = inside ? w.scale : vec2(0.0);
             real_bias[i] = inside ? w.bias : vec2(0.0);
         }
@@ -186,8 +191,8 @@ void write(float value, uint split, uint row, uint column)
         y[args.y_offset + (split * args.m + row) * args.n + column] = value;
 }
 
-/* A step of the panel. The next is read meanwhile, in a branch, so that it is not put off to where
- * it is used. */
+/* A step of the panel, half a group. The next is read meanwhile, in a branch, so that it is not put
+ * off to where it is used. */
 #define MULTIPLY_HALF(group, part, unrolled)                                                       \
     {                                                                                              \
         uint next_step = 2 * (group) + (part) + 1;                                                 \

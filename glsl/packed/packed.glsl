@@ -38,60 +38,39 @@ uint load1(uint byte)
     return packed1[byte >> 2] >> (byte & 3) * 8 & 0xff;
 }
 
-/*
- * The words from the one that `byte` lies in on, out of whole vectors, which memory gives in fewer
- * accesses. Past the last vector there is nothing to read. Two selections, as the place in a vector
- * is 0 to 3 words.
- */
-uvec4 vector_at(uint index)
-{
-    return packed4[min(index, args.last_word >> 2)];
-}
-void load_words(uint byte, out uvec4 first, out uvec4 second, out uint ninth)
-{
-    bool two = (byte & 8) != 0, one = (byte & 4) != 0;
-    uvec4 a = vector_at(byte >> 4), b = vector_at((byte >> 4) + 1), c = vector_at((byte >> 4) + 2);
-    uvec4 from_a = two ? uvec4(a.zw, b.xy) : a, from_b = two ? uvec4(b.zw, c.xy) : b;
-    uvec2 from_c = two ? c.zw : c.xy;
-    first = one ? uvec4(from_a.yzw, from_b.x) : from_a;
-    second = one ? uvec4(from_b.yzw, from_c.x) : from_b;
-    ninth = one ? from_c.y : from_c.x;
-}
-void load_words(uint byte, out uvec4 first, out uint fifth)
-{
-    bool two = (byte & 8) != 0, one = (byte & 4) != 0;
-    uvec4 a = vector_at(byte >> 4), b = vector_at((byte >> 4) + 1);
-    uvec4 from_a = two ? uvec4(a.zw, b.xy) : a;
-    uvec2 from_b = two ? b.zw : b.xy;
-    first = one ? uvec4(from_a.yzw, from_b.x) : from_a;
-    fifth = one ? from_b.y : from_b.x;
-}
+/* 16 bytes, and the word behind them where they may reach into it. */
+struct bytes16 {
+    uvec4 words;
+    uint next;
+};
 
-/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
-#ifndef IN_VECTORS
-#define IN_VECTORS false
-#endif
-
-uvec4 load16(uint byte)
+bytes16 load_bytes16(uint byte)
 {
     uint i = byte >> 2;
     if (ALIGNMENT >= 16)
-        return packed4[byte >> 4];
-    if (IN_VECTORS && ALIGNMENT == 2) {
-        uvec4 first;
-        uint fifth;
-        load_words(byte, first, fifth);
-        return (byte & 2) != 0 ? first >> 16 | uvec4(first.yzw, fifth) << 16 : first;
-    }
-    uvec4 low = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+        return bytes16(packed4[byte >> 4], 0);
+    uvec4 words = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+    if (ALIGNMENT >= 4)
+        return bytes16(words, 0);
+    return bytes16(words, packed1[min(i + 4, args.last_word)]);
+}
+
+/* Those that begin at `byte`. */
+uvec4 moved16(bytes16 b, uint byte)
+{
+    uvec4 low = b.words;
+    uint shift = (byte & 3) * 8;
     if (ALIGNMENT >= 4)
         return low;
-    uint shift = (byte & 3) * 8;
-    uint last = packed1[min(i + 4, args.last_word)];
     if (ALIGNMENT == 2)
-        return shift != 0 ? low >> 16 | uvec4(low.yzw, last) << 16 : low;
+        return shift != 0 ? low >> 16 | uvec4(low.yzw, b.next) << 16 : low;
     return uvec4(straddle(low.x, low.y, shift), straddle(low.y, low.z, shift),
-                 straddle(low.z, low.w, shift), straddle(low.w, last, shift));
+                 straddle(low.z, low.w, shift), straddle(low.w, b.next, shift));
+}
+
+uvec4 load16(uint byte)
+{
+    return moved16(load_bytes16(byte), byte);
 }
 
 /* ---- Small conversions ---- */
