@@ -40,6 +40,7 @@ layout(constant_id = 11) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
 layout(constant_id = 12) const uint SPLITS = 8; /* subgroups */
 /* The formats by number, not by format.def: one more there shall not ask for another compiler. */
 const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
+#define IN_VECTORS true
 #include "packed/dequant_unit.glsl"
 #include "packed/dequant_common.glsl"
 #include "packed/fragment.glsl"
@@ -65,7 +66,7 @@ shared uint pair_work[DIRECT ? 1 : SPLITS * UNIT_M * UNIT_K / 2];
 
 /* Of the rows of w that the lane has a part of, ROWS of them. */
 uint row_at[ROWS]; /* first byte */
-unit_words next[ROWS];
+unit_raw next[ROWS];
 f16vec2 mins[2 * ROWS]; /* of both runs of the units of both halves of the chunk */
 vec2 factor[ROWS];      /* d, dmin */
 
@@ -75,13 +76,19 @@ uint unit_in_block(uint half_chunk)
     return BLOCK_UNITS == 1 ? 0 : half_chunk * 4 + gl_SubgroupInvocationID % LANES;
 }
 
-/* The units of a half of a chunk; the last of a row instead of those behind it. */
-void load(uint chunk, uint half_chunk)
+/* The block of row i that the lane's unit of a half of a chunk lies in; the last of a row instead of
+ * those behind it. */
+uint block_of(uint i, uint chunk, uint half_chunk)
 {
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
     uint block = BLOCK_UNITS == 1 ? min(unit, args.units - 1) : min(chunk, args.chunks - 1);
+    return row_at[i] + block * BLOCK_BYTES;
+}
+
+void load(uint chunk, uint half_chunk)
+{
     [[unroll]] for (uint i = 0; i < ROWS; i++)
-        next[i] = load_unit(row_at[i] + block * BLOCK_BYTES, unit_in_block(half_chunk));
+        next[i] = load_raw(block_of(i, chunk, half_chunk), unit_in_block(half_chunk));
 }
 
 /* The words read last, of a half of a chunk; zeros behind the last unit. */
@@ -90,8 +97,10 @@ void decode(uint chunk, uint half_chunk)
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
     bool inside = unit < args.units;
     [[unroll]] for (uint i = 0; i < ROWS; i++) {
-        factor[i] = half_values(inside ? next[i].head.x : 0);
-        mins[2 * i + half_chunk] = take_codes(i, next[i], unit_in_block(half_chunk), inside);
+        uint place = unit_in_block(half_chunk);
+        unit_words words = finish(next[i], block_of(i, chunk, half_chunk), place);
+        factor[i] = half_values(inside ? words.head.x : 0);
+        mins[2 * i + half_chunk] = take_codes(i, words, place, inside);
     }
 }
 
