@@ -86,12 +86,12 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=12 sanitized=32 fuzzing=5
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 sanitized=16 fuzzing=10
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
-    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=16"
+    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=$swift"
     add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=$sparser"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
 else

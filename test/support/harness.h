@@ -33,6 +33,10 @@ void force_host(rlxvk_compile_options *options, const char *rows, host_rows *roo
 /* Removes a test's folder with all that is in it; 0 when it is gone. */
 int remove_folder(const char *folder);
 
+/* How many random cases a test takes of `all`: half of them, and all where RLXVK_TEST_ALL is set.
+ */
+uint64_t harness_rounds(uint64_t all);
+
 uint64_t hash_floats(const float *values, size_t count);
 
 /* assert that a status is OK, printing the library's sentence otherwise. */

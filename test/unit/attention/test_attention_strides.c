@@ -224,7 +224,7 @@ static void same_bits(void **state)
     setenv("RLXVK_NO_PACKED_ATTN", "1", 1);
     dense = open_context(NULL);
     unsetenv("RLXVK_NO_PACKED_ATTN");
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= harness_rounds(60); seed++) {
         rlxvk_graph *g = build(seed);
         size_t count;
         float *a = run_in(shared_context, g, seed, &with, &count);

@@ -186,7 +186,7 @@ static void test_random_rows(void **state)
                                                   {.check_index = RLXVK_ON},
                                                   {.regions = RLXVK_OFF}};
     (void)state;
-    for (uint64_t seed = 1; seed <= 48; seed++) {
+    for (uint64_t seed = 1; seed <= harness_rounds(48); seed++) {
         rlxvk_graph *g = make_rows(seed);
         (void)check_extents(shared_context, g, modes[seed % ARRAY_COUNT(modes)], row_axes,
                             ARRAY_COUNT(row_axes), "rows", seed);
@@ -225,7 +225,7 @@ static void test_random_graphs(void **state)
 {
     uint32_t supported = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= 120; seed++) {
+    for (uint64_t seed = 1; seed <= harness_rounds(120); seed++) {
         rlxvk_graph *g = NULL;
         random_source r = {seed};
         rlxvk_bucket_axis axes[2];
