@@ -45,6 +45,7 @@ const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
 #include "packed/dequant_common.glsl"
 #include "packed/fragment.glsl"
 #include "matmul/matrix_layout.glsl"
+#include "matmul/matrix_give.glsl"
 const uint OWN_ROWS = ROWS;
 #include "packed/half_codes.glsl"
 layout(set = 0, binding = 1) readonly buffer x_view { uvec4 x[]; };
@@ -76,8 +77,8 @@ uint unit_in_block(uint half_chunk)
     return BLOCK_UNITS == 1 ? 0 : half_chunk * 4 + gl_SubgroupInvocationID % LANES;
 }
 
-/* The block of row i that the lane's unit of a half of a chunk lies in; the last of a row instead of
- * those behind it. */
+/* The block of row i that the lane's unit of a half of a chunk lies in; the last of a row instead
+ * of those behind it. */
 uint block_of(uint i, uint chunk, uint half_chunk)
 {
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
@@ -103,28 +104,6 @@ void decode(uint chunk, uint half_chunk)
         mins[2 * i + half_chunk] = take_codes(i, words, place, inside);
     }
 }
-
-/* Makes an operand of what the lane has: VALUE(r, q) is pair q of its row r. `layout`: rows of w
- * are the rows of left operands, rows of x the columns of right ones. */
-#define GIVE(matrix, VALUE, layout)                                                                \
-    if (DIRECT) {                                                                                  \
-        [[unroll]] for (uint r = 0; r < ROWS; r++) {                                               \
-            [[unroll]] for (uint q = 0; q < GIVEN; q++) {                                          \
-                f16vec2 given = VALUE(r, q);                                                       \
-                matrix[(r * GIVEN + q) * 2] = given.x;                                             \
-                matrix[(r * GIVEN + q) * 2 + 1] = given.y;                                         \
-            }                                                                                      \
-        }                                                                                          \
-    } else {                                                                                       \
-        subgroupBarrier();                                                                         \
-        [[unroll]] for (uint r = 0; r < ROWS; r++)                                                 \
-            [[unroll]] for (uint q = 0; q < GIVEN; q++)                                            \
-                pair_work[pairs_at + (row_of(r * OWN) * UNIT_K / 2 + q * LANES +                   \
-                                      gl_SubgroupInvocationID % LANES)] =                          \
-                    packFloat2x16(VALUE(r, q));                                                    \
-        subgroupBarrier();                                                                         \
-        coopMatLoad(matrix, pair_work, pairs_at, UNIT_K / 2, layout);                              \
-    }
 
 /* sum += part * VALUE(row of the lane) */
 #define ADD_SCALED(sum, part, VALUE)                                                               \

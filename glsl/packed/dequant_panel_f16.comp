@@ -48,6 +48,7 @@ const uint TILES_W = PART_W / UNIT_M, TILES_X = PANEL_ROWS / UNIT_N;
 const uint OWN_ROWS = TILES_W * ROWS; /* rows of w that the lane has a part of */
 #include "packed/half_codes.glsl"
 #include "matmul/matrix_layout.glsl"
+#include "matmul/matrix_give.glsl"
 #include "matmul/tile_place.glsl"
 layout(set = 0, binding = 1) readonly buffer x_view { uvec4 x[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
@@ -57,7 +58,6 @@ const uint TILE_W = PART_W * SUBGROUPS;
 const uint OCTETS = PANEL_STEP / 8, PITCH = OCTETS + 1, STAGE = PANEL_ROWS * PITCH;
 const uint CARRY = PANEL_ROWS * OCTETS / THREADS; /* octets that an invocation brings a step */
 const uint STEPS = PANEL_STEP / UNIT_K;
-const uint GIVEN = UNIT_K / (2 * MATRIX_LANES); /* pairs of a row, that a lane gives a matrix */
 
 shared uvec4 panel[2 * STAGE];
 shared uint pair_work[DIRECT ? 1 : SUBGROUPS * UNIT_M * UNIT_K / 2];
@@ -151,30 +151,13 @@ void store(uint stage)
 /* ---- Products ---- */
 
 /* Step s of the units in half `part` of a group. */
+#define CODE_PAIR(r, q) pair_of(t * ROWS + (r), pair + (q))
 void multiply(uint part, uint s)
 {
     uint pairs_at = gl_SubgroupID * UNIT_M * UNIT_K / 2, pair = (part * STEPS + s) * GIVEN;
     OPERAND_A left[TILES_W];
     [[unroll]] for (uint t = 0; t < TILES_W; t++) {
-        if (DIRECT) {
-            [[unroll]] for (uint r = 0; r < ROWS; r++) {
-                [[unroll]] for (uint q = 0; q < GIVEN; q++) {
-                    f16vec2 given = pair_of(t * ROWS + r, pair + q);
-                    left[t][(r * GIVEN + q) * 2] = given.x;
-                    left[t][(r * GIVEN + q) * 2 + 1] = given.y;
-                }
-            }
-        } else {
-            subgroupBarrier();
-            [[unroll]] for (uint r = 0; r < ROWS; r++)
-                [[unroll]] for (uint q = 0; q < GIVEN; q++)
-                    pair_work[pairs_at + row_of(r * OWN) * UNIT_K / 2 + q * LANES +
-                              gl_SubgroupInvocationID % LANES] =
-                        packFloat2x16(pair_of(t * ROWS + r, pair + q));
-            subgroupBarrier();
-            coopMatLoad(left[t], pair_work, pairs_at, UNIT_K / 2,
-                        gl_CooperativeMatrixLayoutRowMajor);
-        }
+        GIVE(left[t], CODE_PAIR, gl_CooperativeMatrixLayoutRowMajor)
     }
     [[unroll]] for (uint j = 0; j < TILES_X; j++) {
         OPERAND_B right;

@@ -16,8 +16,8 @@
 const uint FRAGMENT_UNITS = FRAGMENT_CHUNK / 32; /* of a chunk */
 const uint CHUNK_STEPS = (FRAGMENT_CHUNK + (AFFINE ? 2 * FRAGMENT_SUMS : 0)) / UNIT_K;
 const uint TILES_X = FRAGMENT_ROWS / UNIT_N;
-const uint GIVEN = UNIT_K / (2 * MATRIX_LANES); /* pairs of a row, that a lane gives a matrix */
-const uint BESIDE = UNIT_N / ROWS;              /* rows of which lanes hold the first */
+const uint STEP_PAIRS = UNIT_K / (2 * MATRIX_LANES); /* of a row, that a lane has in a step */
+const uint BESIDE = UNIT_N / ROWS; /* rows of which lanes hold the first */
 
 /* Vector 0 of a step of a tile. */
 uint fragment_vector(uint tile, uint chunks, uint chunk, uint step)
@@ -31,5 +31,5 @@ uint fragment_word(uint row, uint chunks, uint chunk, uint at)
     uint inside = at % UNIT_K, lane = inside / 2 % MATRIX_LANES, pair = inside / 2 / MATRIX_LANES;
     uint own = row % UNIT_N, before = row % FRAGMENT_ROWS / UNIT_N * BESIDE + own % BESIDE;
     uint vector = fragment_vector(row / FRAGMENT_ROWS, chunks, chunk, at / UNIT_K);
-    return (vector + before * MATRIX_LANES + lane) * 4 + own / BESIDE * GIVEN + pair;
+    return (vector + before * MATRIX_LANES + lane) * 4 + own / BESIDE * STEP_PAIRS + pair;
 }

@@ -1,0 +1,30 @@
+/*
+ * Operands of the units made of what lanes have, UNIT_K / (2 MATRIX_LANES) pairs of each of their
+ * ROWS rows: GIVE(matrix, VALUE, layout), where VALUE(r, q) is pair q of the lane's row r. Rows of
+ * a left operand are given by row, the columns of a right one by column.
+ *
+ * DIRECT, a constant of the includer's: the device keeps matrices as in matrix_layout.glsl, behind
+ * which this is included. Else pairs go through pair_work, words of shared memory, in which the
+ * subgroup's part begins at pairs_at.
+ */
+const uint GIVEN = UNIT_K / (2 * MATRIX_LANES);
+
+#define GIVE(matrix, VALUE, layout)                                                                \
+    if (DIRECT) {                                                                                  \
+        [[unroll]] for (uint r = 0; r < ROWS; r++) {                                               \
+            [[unroll]] for (uint q = 0; q < GIVEN; q++) {                                          \
+                f16vec2 given = VALUE(r, q);                                                       \
+                matrix[(r * GIVEN + q) * 2] = given.x;                                             \
+                matrix[(r * GIVEN + q) * 2 + 1] = given.y;                                         \
+            }                                                                                      \
+        }                                                                                          \
+    } else {                                                                                       \
+        subgroupBarrier();                                                                         \
+        [[unroll]] for (uint r = 0; r < ROWS; r++)                                                 \
+            [[unroll]] for (uint q = 0; q < GIVEN; q++)                                            \
+                pair_work[pairs_at + (row_of(r * OWN) * UNIT_K / 2 + q * LANES +                   \
+                                      gl_SubgroupInvocationID % LANES)] =                          \
+                    packFloat2x16(VALUE(r, q));                                                    \
+        subgroupBarrier();                                                                         \
+        coopMatLoad(matrix, pair_work, pairs_at, UNIT_K / 2, layout);                              \
+    }
