@@ -29,7 +29,7 @@
 #define ZIGZAG  TILE_LOOP_ZIGZAG
 #define LIMITS  0, 0, ANY, ANY, ANY, 0
 #define FROM(m) m, 0, ANY, ANY, ANY, 0
-#define MANY    0, 0, ANY, ANY, ANY, 5
+#define FILLED  0, 0, ANY, ANY, ANY, 1
 const matmul_class matmul_classes[] = {
     /* {name, settings}, form, threads, tile, registers, step, loop, rates, least m n, most m n k,
      * least tiles a compute unit */
@@ -41,7 +41,7 @@ const matmul_class matmul_classes[] = {
                                    TILES, 256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 78, 77, LIMITS},
     {{"tiled_64x128",   ON_NATIVE}, TILES, 128,  64, 128, 8, 8, 16, ZIGZAG, 88, 83, LIMITS},
     {{"tiled_64x128_long", ON_NATIVE},
-                                   TILES, 128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, MANY},
+                                   TILES, 128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, FILLED},
     {{"tiled_128x64",   ON_NATIVE}, TILES, 128, 128,  64, 8, 8, 16, ZIGZAG, 86, 83, LIMITS},
     {{"tiled_64x64",    ON_NATIVE}, TILES, 128,  64,  64, 4, 8, 16, ZIGZAG, 79, 75, LIMITS},
     {{"tiled_32x128",   ON_NATIVE}, TILES, 128,  32, 128, 4, 8, 32, ZIGZAG, 73, 73, LIMITS},
@@ -234,7 +234,7 @@ static bool suits_rows(const matmul_class *c, const matmul_shape *s)
 {
     if (c->form == MATMUL_FORM_ROWS)
         return s->m <= c->tile_m && !s->transpose_a;
-    if ((c->loop & PEELED) != 0 && c->tile_m > 64 && s->m <= c->tile_m && s->m > 64)
+    if ((c->loop & PEELED) != 0 && s->m <= c->tile_m && (s->m > 64 || c->tile_m == 64))
         return false;
     return c->form != MATMUL_FORM_TILED || c->tile_m > 32 || s->m <= 2u * c->tile_m ||
            s->n * s->k <= CACHED;
