@@ -14,7 +14,8 @@
  * which would be as long as the units'.
  *
  * HALVES: f16 arithmetic rounds to the nearest. Then a weight is d times what is exact (of Q6_K
- * rounded once), less a rounded min; else it is decoded to f32 and rounded as dequant_gather does.
+ * rounded once), less a rounded min, by fma, which rounds once or, where a device has none, twice;
+ * else it is decoded to f32 and rounded as dequant_gather does.
  * DIRECT: the device keeps matrices as in matrix_layout.glsl; else weights go through the
  * subgroup's part of shared memory. With several splits y is partial sums, one after the other,
  * each of `slice` groups of K. Columns past the last repeat it and are not stored.
@@ -124,7 +125,7 @@ f16vec2 pair_of(uint i, uint pair)
     }
     f16vec2 w = scaled_pair(i, pair);
     if (FORMAT != Q8_0)
-        w = w * d[i] + (second ? least[i].yy : least[i].xx);
+        w = fma(w, f16vec2(d[i]), second ? least[i].yy : least[i].xx);
     return w;
 }
 
