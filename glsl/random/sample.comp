@@ -1,7 +1,7 @@
 #version 450
 /*
  * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
- * takes a row.
+ * takes a row, of which the best may have been found part by part (sample_best).
  *
  * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a
  * prefix of it. Where the first LISTED tokens decide, which a histogram tells, they are listed and
@@ -20,15 +20,16 @@
 #define LISTED         1024 /* a power of two; at least the invocations */
 #define BINS           512 /* of the histogram: equal parts of RANGE below the largest logit */
 #define RANGE          16.0
-#define MOST           uintBitsToFloat(0x7f7fffffu)
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
 
 layout(constant_id = 1) const bool GREEDY = false;
 layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation has under way */
+layout(constant_id = 3) const uint PARTS = 0; /* of a row, whose best sample_best has found */
 layout(push_constant) uniform block { sample_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
 layout(set = 0, binding = 1) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
+layout(set = 0, binding = 3) restrict readonly buffer part_bests { uvec2 bests[]; };
 
 shared uvec2 pair_scratch[SAMPLE_THREADS];
 shared float mass_scratch[SAMPLE_THREADS];
@@ -37,6 +38,7 @@ shared uint listed; /* tokens: (key, index) in pair_scratch */
 
 uint row_start;
 bool only_infinite; /* the row has +Inf: those stay, all equal */
+#include "random/sample_order.glsl"
 
 /* `work` with i and z, for each token i below `end` that is this invocation's, and its logit. */
 #define EACH_TOKEN(end, work)                                                                      \
@@ -53,27 +55,6 @@ bool only_infinite; /* the row has +Inf: those stay, all equal */
             }                                                                                      \
         }                                                                                          \
     }
-
-/* The larger first component wins; equal ones: the smaller second. */
-uvec2 better(uvec2 a, uvec2 b)
-{
-    return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;
-}
-
-uvec2 best_of_row(uvec2 mine)
-{
-    uint me = gl_LocalInvocationID.x, half_size = gl_WorkGroupSize.x / 2u;
-    pair_scratch[me] = mine;
-    barrier();
-    for (; half_size > 0u; half_size /= 2u) {
-        if (me < half_size)
-            pair_scratch[me] = better(pair_scratch[me], pair_scratch[me + half_size]);
-        barrier();
-    }
-    uvec2 result = pair_scratch[0];
-    barrier();
-    return result;
-}
 
 float total_of_row(float mine)
 {
@@ -96,25 +77,6 @@ uint count_of_row(uint mine)
     return uint(total_of_row(float(mine)));
 }
 
-/* The scaled logit; -Inf for what can never be chosen. */
-float scaled(float z)
-{
-    if (is_nan(z))
-        return -INFINITY;
-    if (only_infinite)
-        return is_inf(z) && z > 0.0 ? 0.0 : -INFINITY;
-    if (is_inf(z))
-        return z;
-    z = min(z * args.inverse_temperature, MOST); /* none that is not there becomes infinite */
-    return z == 0.0 ? 0.0 : z;
-}
-
-/* Unsigned order of floats. */
-uint key_of(float s)
-{
-    uint bits = floatBitsToUint(s);
-    return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
-}
 float value_of(uint key)
 {
     return uintBitsToFloat((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key);
@@ -380,7 +342,12 @@ void main()
     row_start = args.x_offset + row * args.vocabulary;
     uvec2 best = uvec2(0u, ~0u);
     only_infinite = false;
-    EACH_TOKEN(args.vocabulary, best = better(best, uvec2(key_of(scaled(z)), i)))
+    if (PARTS > 0u) {
+        for (uint i = gl_LocalInvocationID.x; i < PARTS; i += gl_WorkGroupSize.x)
+            best = better(best, bests[row * PARTS + i]);
+    } else {
+        EACH_TOKEN(args.vocabulary, best = better(best, uvec2(key_of(scaled(z)), i)))
+    }
     best = best_of_row(best);
     if (best.x == key_of(INFINITY)) {
         only_infinite = true;

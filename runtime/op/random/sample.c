@@ -82,6 +82,32 @@ static uint32_t sample_threads(const device_profile *profile, uint64_t vocabular
     return threads;
 }
 
+#define PART_TOKENS 4096 /* of a part, at least */
+#define MOST_ROWS   64   /* which keep a device busy themselves */
+
+/* Of a row, whose best tokens are found at once; 0: a workgroup goes over all of it. */
+static uint32_t sample_parts(uint64_t rows, uint64_t vocabulary)
+{
+    return rows > MOST_ROWS || vocabulary < 2 * PART_TOKENS
+               ? 0
+               : (uint32_t)MIN(vocabulary / PART_TOKENS, 64);
+}
+
+static rlxvk_status emit_bests(lowering *l, const struct sample_args *args, uint32_t parts,
+                               operand x, operand *out)
+{
+    dispatch d = {.kernel = KERNEL_SAMPLE_BEST};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 2 * sizeof(uint32_t) * args->rows * parts, out));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sample_threads(l->profile, args->vocabulary)},
+                  {SAMPLE_BEST_PARTS, parts});
+    lower_groups(l, &d, (uint64_t)args->rows * parts);
+    TRY(lower_emit(l, &d, args, sizeof *args, (operand[]){x, *out}, 2));
+    out->access = ACCESS_READ;
+error:
+    return status;
+}
+
 static rlxvk_status sample_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -103,11 +129,18 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
                                .top_k = (u32)effective_top_k(o, vocabulary),
                                .top_p = effective_top_p(o),
                                .inverse_temperature = greedy ? 1 : 1 / o->temperature};
+    uint32_t parts = sample_parts(rows, vocabulary);
+    operand bests = x;
     dispatch d = {.kernel = KERNEL_SAMPLE};
+    rlxvk_status status;
+    if (parts)
+        TRY(emit_bests(l, &args, parts, x, &bests));
     SET_CONSTANTS(&d, {LOCAL_SIZE, sample_threads(l->profile, vocabulary)}, {SAMPLE_GREEDY, greedy},
-                  {SAMPLE_AHEAD, l->profile->portable ? 1 : 8});
+                  {SAMPLE_AHEAD, l->profile->portable ? 1 : 8}, {SAMPLE_PARTS, parts});
     lower_groups(l, &d, rows);
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y, bests}, 4));
+error:
+    return status;
 }
 
 /* ---- Host ---- */

@@ -152,6 +152,10 @@ static void generate_samples(case_list *list)
     case_add(list, "sample temperature=0.8 top_k=50 top_p=0.9 in=x:f32:1x128256");
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) /* equals in their thousands */
         case_add(list, "sample %s in=x:f32:1x5000:one", rules[k]);
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) /* in parts */
+        case_add(list, "sample %s in=x:f32:3x%d:%s", rules[i % 4], 8192 + 4097 * (int)i, fills[i]);
+    case_add(list, "sample temperature=0 in=x:f32:2x40000:one");
+    case_add(list, "sample temperature=0 in=x:f32:65x8192");
     case_add(list, "sample top_k=2500 in=x:f32:2x5000");
     case_add(list, "sample top_k=2500 top_p=0.3 in=x:f32:2x5000:one");
     case_add(list, "sample temperature=1e-30 top_k=4 in=x:f32:3x70:large");
