@@ -420,9 +420,11 @@ static double rate_of(const llama *m, size_t tokens, size_t rows)
     return (double)tokens / (double)(m->run_rows + rows);
 }
 
-/* What runs the most tokens in the time: the longest piece alone, or some of all. */
-static run_plan next_round(const llama *m, const llama_piece *pieces)
+/* What runs the most tokens in the time: the longest piece alone, or some of all. False: nothing is
+ * left. */
+static bool next_round(const llama *m, run_plan *out)
 {
+    const llama_piece *pieces = m->pieces;
     run_plan best = {.every = false};
     size_t many = (size_t)m->sequences;
     for (uint32_t s = 1; s < many; s++)
@@ -440,38 +442,50 @@ static run_plan next_round(const llama *m, const llama_piece *pieces)
             best.length = i;
         }
     }
-    return best;
+    *out = best;
+    return longest > 0;
 }
 
-static rlxvk_status find_wide(llama *m, int length, rlxvk_executable **out)
+static rlxvk_status round_of_one(llama *m, uint32_t sequence, bool runs, uint32_t *token)
 {
-    return find(m, &m->wide[length], (llama_rows){(int64_t)SMALLEST_CHUNK << length, true}, out);
-}
-
-static bool any_left(const llama *m, const llama_piece *pieces)
-{
-    for (int64_t s = 0; s < m->sequences; s++)
-        if (pieces[s].count)
-            return true;
-    return false;
-}
-
-static rlxvk_status run_round(llama *m, run_plan r, llama_piece *pieces, uint32_t *tokens)
-{
-    llama_piece *p = &pieces[r.sequence];
+    llama_piece *piece = &m->pieces[sequence];
     uint32_t selected = m->sequence;
+    rlxvk_status status;
+    m->sequence = sequence;
+    status = runs ? extend(m, piece->ids, piece->count, (llama_result){NULL, token})
+                  : prepare(m, piece->count);
+    m->sequence = selected;
+    piece->count = 0;
+    return status;
+}
+
+static rlxvk_status round_of_every(llama *m, int index, bool runs, uint32_t *tokens)
+{
+    size_t length = (size_t)SMALLEST_CHUNK << index;
     rlxvk_executable *e;
     rlxvk_status status;
-    if (r.every) {
-        TRY(find_wide(m, r.length, &e));
-        TRY(run_every(m, e, (size_t)SMALLEST_CHUNK << r.length, pieces, NULL, tokens));
+    TRY(find(m, &m->wide[index], (llama_rows){(int64_t)length, true}, &e));
+    if (runs) {
+        TRY(run_every(m, e, length, m->pieces, NULL, tokens));
         m->last_chunk = e;
-        return status;
+    } else {
+        for (int64_t s = 0; s < m->sequences; s++)
+            m->pieces[s].count -= MIN(m->pieces[s].count, length);
     }
-    m->sequence = r.sequence;
-    status = extend(m, p->ids, p->count, (llama_result){NULL, tokens ? &tokens[r.sequence] : NULL});
-    m->sequence = selected;
-    p->count = 0;
+error:
+    return status;
+}
+
+/* All rounds that the pieces take: runs them, or only compiles for them. Without the draws. */
+static rlxvk_status take_pieces(llama *m, const llama_piece *pieces, bool runs, uint32_t *tokens)
+{
+    run_plan r;
+    rlxvk_status status;
+    TRY(check_pieces(m, pieces));
+    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    while (next_round(m, &r))
+        TRY(r.every ? round_of_every(m, r.length, runs, tokens)
+                    : round_of_one(m, r.sequence, runs, tokens ? &tokens[r.sequence] : NULL));
 error:
     return status;
 }
@@ -479,10 +493,7 @@ error:
 rlxvk_status llama_extend_each(llama *m, const llama_piece *pieces, uint32_t *tokens)
 {
     rlxvk_status status;
-    TRY(check_pieces(m, pieces));
-    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
-    while (any_left(m, m->pieces))
-        TRY(run_round(m, next_round(m, m->pieces), m->pieces, tokens));
+    TRY(take_pieces(m, pieces, true, tokens));
     m->draws++;
 error:
     return status;
@@ -490,24 +501,7 @@ error:
 
 rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces)
 {
-    rlxvk_executable *e;
-    rlxvk_status status;
-    TRY(check_pieces(m, pieces));
-    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
-    while (any_left(m, m->pieces)) {
-        run_plan r = next_round(m, m->pieces);
-        size_t length = (size_t)SMALLEST_CHUNK << r.length;
-        if (!r.every) {
-            TRY(prepare(m, m->pieces[r.sequence].count));
-            m->pieces[r.sequence].count = 0;
-            continue;
-        }
-        TRY(find_wide(m, r.length, &e));
-        for (int64_t s = 0; s < m->sequences; s++)
-            m->pieces[s].count -= MIN(m->pieces[s].count, length);
-    }
-error:
-    return status;
+    return take_pieces(m, pieces, false, NULL);
 }
 
 /* ---- Report ---- */

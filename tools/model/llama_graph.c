@@ -237,6 +237,12 @@ static void turn(builder *b, bool local, const char *name, rlxvk_tensor position
                                   RLXVK_SHAPE(b->rows, half));
 }
 
+/* A row of every sequence, whose logits all count. */
+static bool is_step(const builder *b)
+{
+    return b->shape.every && b->shape.length == 1;
+}
+
 /* Of each row: they follow the first of their sequence. */
 static rlxvk_tensor find_positions(builder *b)
 {
@@ -246,8 +252,8 @@ static rlxvk_tensor find_positions(builder *b)
     for (int64_t i = 0; i < length; i++)
         behind[i] = (float)i;
     b->position = rlxvk_input(g, "position", RLXVK_F32,
-                              b->shape.every ? RLXVK_SHAPE(b->sequences) : RLXVK_SHAPE(1, places));
-    if (b->shape.length == 1 && b->shape.every)
+                              b->shape.every ? RLXVK_SHAPE(b->sequences) : RLXVK_SHAPE(1, 2));
+    if (is_step(b))
         return b->position;
     rlxvk_tensor first =
         rlxvk_narrow(g, rlxvk_reshape(g, b->position, RLXVK_SHAPE(b->sequences, places)), 1, 0, 1);
@@ -261,7 +267,7 @@ static void place(builder *b)
 {
     const llama_config *c = b->config;
     rlxvk_tensor positions = find_positions(b);
-    if (b->shape.length > 1 || !b->shape.every)
+    if (!is_step(b))
         b->last = rlxvk_input(b->graph, "last", RLXVK_F32, RLXVK_SHAPE(b->sequences));
     if (llama_has_table(c, false))
         turn(b, false, ROPE_TABLE, positions);

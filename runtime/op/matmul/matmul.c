@@ -442,13 +442,13 @@ uint64_t matmul_unpacked_bytes = UINT64_C(144) << 20;
  * 64 MiB. */
 static uint64_t unpacked_columns(const lowering *l, const matmul_shape *s)
 {
+    if (s->n * s->k * sizeof(float) <= 2 * matmul_unpacked_bytes)
+        return s->n;
     const matmul_class *c = matmul_select(s, l->profile, VARIANT_NONE);
     uint64_t tile = round_up(MAX(c->tile_n, 1), UNPACKED_TILE);
     uint64_t bands = divide_up(s->m, MAX(c->tile_m, 1)), units = MAX(l->profile->compute_units, 1);
     uint64_t most = MAX(matmul_unpacked_bytes / (sizeof(float) * tile * MAX(s->k, 1)), 1);
     uint64_t rounds = most * bands / units;
-    if (s->n * s->k * sizeof(float) <= 2 * matmul_unpacked_bytes)
-        return s->n;
     return tile * MAX(rounds ? rounds * units / bands : most, 1);
 }
 

@@ -73,6 +73,10 @@ bool dequant_in_panels(const lowering *l, const matmul_shape *shape, uint32_t fo
 rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request *r,
                                  const struct dequant_product_args *args,
                                  const operand operands[5]);
+/* What the arguments of these three have of the product's: members of an initializer. */
+#define DEQUANT_WEIGHTS(p)                                                                         \
+    .m = (p)->m, .n = (p)->n, .units = (p)->units, .row_bytes = (p)->row_bytes,                    \
+    .last_word = (p)->last_word, .w_offset = (p)->w_offset
 /* Rows of a matrix of the units, of which a lane holds a part. */
 uint32_t dequant_lane_rows(const device_profile *profile);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */

@@ -79,12 +79,7 @@ rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_reque
     dequant_fragment_shape shape = shape_of(s, a->format);
     matrix_shape unit = l->profile->matrix_f16;
     struct dequant_fragment_args args = {
-        .m = product->m,
-        .n = product->n,
-        .units = product->units,
-        .row_bytes = product->row_bytes,
-        .last_word = product->last_word,
-        .w_offset = product->w_offset,
+        DEQUANT_WEIGHTS(product),
         .y_offset = r->y.offset,
         .chunks = (uint32_t)count_chunks(s),
     };

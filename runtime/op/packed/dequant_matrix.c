@@ -45,12 +45,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
 {
     uint64_t slice = matrix_slice(c, s, l->profile), splits = divide_up(s->k, slice);
     struct dequant_matrix_args args = {
-        .m = product->m,
-        .n = product->n,
-        .units = product->units,
-        .row_bytes = product->row_bytes,
-        .last_word = product->last_word,
-        .w_offset = product->w_offset,
+        DEQUANT_WEIGHTS(product),
         .y_offset = operands[2].offset,
         .k_octets = (uint32_t)(round_up(s->k, c->tile_k) / 8),
         .slice_octets = (uint32_t)(slice / 8),

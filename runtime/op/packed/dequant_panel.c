@@ -3,11 +3,15 @@
  * weights from their registers (dequant_panel_f16). x is packed to halves in the order in which
  * they have them (matrix_pack). Where K is split, matmul_sum joins the parts.
  */
+#include "args/matmul.h"
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/matmul/matrix_product.h"
 #include "op/packed/dequant.h"
 #include "op/packed/quant_format.h"
+
+_Static_assert(PANEL_GROUP == MATRIX_LANES * DEQUANT_UNIT_ELEMENTS && PANEL_GROUP == 2 * PANEL_STEP,
+               "dequant_panel_f16 has a group in two steps");
 
 static const dequant_panel_class *choose(const lowering *l, const matmul_shape *s)
 {
@@ -53,12 +57,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     if (splits > 1)
         TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
     struct dequant_panel_args args = {
-        .m = product->m,
-        .n = product->n,
-        .units = product->units,
-        .row_bytes = product->row_bytes,
-        .last_word = product->last_word,
-        .w_offset = product->w_offset,
+        DEQUANT_WEIGHTS(product),
         .y_offset = bound[2].offset,
         .k_octets = (uint32_t)(groups * PANEL_GROUP / 8),
         .groups = (uint32_t)groups,

@@ -266,6 +266,21 @@ static void generate_units(case_list *list, const quant_format *b)
     }
 }
 
+/* A product of m x k by k x n (`sizes`: m, k, n) with weights in registers; of blocks of 32, k is
+ * in no whole chunks. */
+static void add_from_registers(case_list *list, const quant_format *b, const char *form,
+                               const char *row, int number, const int sizes[3])
+{
+    int across = sizes[1] / (int)b->block_elements;
+    if (b->block_elements == 32)
+        across = number == 0 ? 3 : across + number;
+    case_add(list,
+             "dequant_matmul variant=dequant=%s,dequant_%s=%s format=%s "
+             "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+             form, form, row, b->name, sizes[0], across * (int)b->block_elements, sizes[2],
+             across * (int)b->block_bytes, b->name);
+}
+
 /* The same with weights in registers: tiles of rows and columns begun and full, K of less than a
  * chunk, and of more chunks and fewer than are shared out. */
 static void generate_fragments(case_list *list, const quant_format *b)
@@ -273,16 +288,9 @@ static void generate_fragments(case_list *list, const quant_format *b)
     static const char *const variants[] = {"eight_parts", "four_parts"};
     static const int rows[] = {1, 2, 9, 16, 17, 33}, columns[] = {131, 31, 64, 300, 1, 32};
     static const int elements[] = {256, 2560, 768, 2304};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
-        if (b->block_elements == 32)
-            across = i == 0 ? 3 : across + (int)i;
-        case_add(list,
-                 "dequant_matmul variant=dequant=fragment,dequant_fragment=%s format=%s "
-                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
-                 variants[i % 2], b->name, rows[i], across * (int)b->block_elements, columns[i],
-                 across * (int)b->block_bytes, b->name);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        add_from_registers(list, b, "fragment", variants[i % 2], (int)i,
+                           (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
 /* And for many rows: panels begun and full, columns of less than a subgroup and of more than a
@@ -292,16 +300,9 @@ static void generate_panels(case_list *list, const quant_format *b)
     static const char *const variants[] = {"rows_64", "rows_128"};
     static const int rows[] = {1, 65, 130, 200}, columns[] = {300, 31, 131, 257};
     static const int elements[] = {256, 2560, 768, 1280};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
-        if (b->block_elements == 32)
-            across = i == 0 ? 3 : across + (int)i;
-        case_add(list,
-                 "dequant_matmul variant=dequant=panel,dequant_panel=%s format=%s "
-                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
-                 variants[i % 2], b->name, rows[i], across * (int)b->block_elements, columns[i],
-                 across * (int)b->block_bytes, b->name);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        add_from_registers(list, b, "panel", variants[i % 2], (int)i,
+                           (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
 static void generate_errors(case_list *list)
