@@ -45,18 +45,29 @@ add_op() {
 # Q4_7: Q4_0 whose codes stand for -7 .. 8
 add_format() {
     before glsl/args/format.def '#undef QUANT_FORMAT' \
-        'BLOCK_FORMAT(44, Q4_7, 32, 18, false, SMALL, 16, false, HALF(0, d), decode_q4_7, NULL)'
+        'BLOCK_FORMAT(44, Q4_7, 32, 18, true, SMALL, 16, false, HALF(0, d), decode_q4_7, NULL)'
     before include/rlxvk_ops.h '} rlxvk_quant_format;' '    RLXVK_Q4_7 = 44,'
     before runtime/op/packed/quant_format.c 'static void decode_q4_1(' \
         'static void decode_q4_7(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
-    (void)min_term;
-    for (int i = 0; i < 32; i++)
-        y[i] = d * (float)((int)nibble(block[2 + i % 16], i >= 16) - 7);
+    for (int i = 0; i < 32; i++) {
+        y[i] = d * (float)nibble(block[2 + i % 16], i >= 16);
+        min_term[i] = -7 * d;
+    }
 }
 '
-    sed -i 's/^const uint CENTER_NIBBLE = /&FORMAT == Q4_7 ? 7 : /' glsl/packed/dequant_small.glsl
+    before glsl/packed/dequant.glsl 'unit_codes decode_further(' \
+        'unit_codes decode_q4_7(uint block, uint u)
+{
+    uvec4 q = load16(block + 2);
+    float d = half_at(block);
+    return unit_codes(q & NIBBLES, q >> 4 & NIBBLES, vec2(d), vec2(-7 * d));
+}
+'
+    before glsl/packed/dequant.glsl '    return decode_unit(' \
+        '    if (FORMAT == Q4_7)
+        return decode_q4_7(block, u);'
 }
 
 add_variant() {

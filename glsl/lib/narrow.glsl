@@ -59,4 +59,14 @@ float to_bf16(float v)
     return uintBitsToFloat(round_bits(bits, 16u));
 }
 
+/* Both rounded, as one word. */
+uint f16_pair(float low, float high)
+{
+    return packHalf2x16(vec2(near_f16(low), near_f16(high)));
+}
+uint bf16_pair(float low, float high)
+{
+    return floatBitsToUint(to_bf16(low)) >> 16 | floatBitsToUint(to_bf16(high));
+}
+
 #endif

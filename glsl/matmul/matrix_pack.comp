@@ -54,12 +54,9 @@ vec4 read4(uint i)
     return vec4(half_of(two.x, 0), half_of(two.x, 1), half_of(two.y, 0), half_of(two.y, 1));
 }
 
-/* Two values as one word. */
 uint pack_pair(float low, float high)
 {
-    if (TO == MATRIX_BF16)
-        return floatBitsToUint(to_bf16(low)) >> 16 | floatBitsToUint(to_bf16(high));
-    return packHalf2x16(vec2(near_f16(low), near_f16(high)));
+    return TO == MATRIX_BF16 ? bf16_pair(low, high) : f16_pair(low, high);
 }
 
 uvec4 pack_octet(float v[8])

@@ -8,8 +8,8 @@
  * indices. code_values reads any. Where MASK is 15 the second run's are the upper nibbles of the
  * first's bytes. Unit u of a block starts at element unit_position(u). The formats are in groups,
  * each a set of kernels, because a software driver takes long over a kernel with all of them. A
- * further format is one decode function and one line in decode_unit of a group, and one row of the
- * table in the C family.
+ * further format is one decode function and one line in decode_unit of a group, or here in
+ * decode_further, and one row of the table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
  * slot. It may define DEQUANT_GROUP (args/packed.h), DEQUANT_NAN_SCALE if a scale that is the code
@@ -32,17 +32,13 @@
 #endif
 
 #include "packed/format.glsl"
+#include "packed/dequant_group.glsl"
 
-#include "packed/dequant_unit.glsl"
-
-#if DEQUANT_GROUP == DEQUANT_COMMON
-#include "packed/dequant_common.glsl"
-#elif DEQUANT_GROUP == DEQUANT_SMALL
-#include "packed/dequant_small.glsl"
-#elif DEQUANT_GROUP == DEQUANT_LARGE
-#include "packed/dequant_large.glsl"
-#else
-#include "packed/dequant_grid.glsl"
-#endif
-
+/* Of formats that the kernels in spv/ are without, which ask for a newer compiler: a function, and
+ * a line in this one. Any group but common; codes as its MASK and CENTER have them. */
+unit_codes decode_further(uint block, uint u)
+{
+    return decode_unit(block, u);
+}
+#define DECODE_ANY decode_further
 #include "packed/dequant_row.glsl"

@@ -52,10 +52,8 @@ uint stride()
 uvec2 narrowed(vec4 v)
 {
     if (STORAGE == MATMUL_BF16)
-        return uvec2(floatBitsToUint(to_bf16(v.x)) >> 16 | floatBitsToUint(to_bf16(v.y)),
-                     floatBitsToUint(to_bf16(v.z)) >> 16 | floatBitsToUint(to_bf16(v.w)));
-    return uvec2(packHalf2x16(vec2(near_f16(v.x), near_f16(v.y))),
-                 packHalf2x16(vec2(near_f16(v.z), near_f16(v.w))));
+        return uvec2(bf16_pair(v.x, v.y), bf16_pair(v.z, v.w));
+    return uvec2(f16_pair(v.x, v.y), f16_pair(v.z, v.w));
 }
 
 /* The invocation's fours `first` .. + 3. */

@@ -1,11 +1,14 @@
 /*
  * y[r][j] = sum over p of a[r][p] * w[j][p] on the device's matrix units: w packed, n rows of
- * `units` units of 32 elements, a packed as halves by matrix_pack in the order of the units, its
+ * `units` units of 32 elements, a packed to 16 bits by matrix_pack in the order of the units, its
  * rows padded with zeros to k_octets. With several splits y is partial sums, one after the other,
  * each of slice_octets of K.
  *
+ * The includer defines DEQUANT_GROUP and ELEMENT, the 16-bit type of the operands, and where that
+ * is bfloat16_t, IN_BF16.
+ *
  * Tiles as in matmul/matrix_tiles.glsl. An invocation brings whole units of w: their words are read
- * into registers, decoded to f32 and rounded to halves exactly as dequant_gather does it, and
+ * into registers, decoded to f32 and rounded to ELEMENT exactly as dequant_gather does it, and
  * stored into the tile. With AHEAD that goes on while the units multiply: a step's words are read
  * two steps before it, and unpacked, an octet at a time, between the products of the step before
  * it; else they are read one step before it and unpacked as they are stored.
@@ -24,14 +27,16 @@
 
 layout(push_constant) uniform block { dequant_matrix_args args; };
 layout(constant_id = 7) const bool AHEAD = true;
+#ifndef IN_BF16
 layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 is to nearest even */
+#endif
 layout(constant_id = 10) const uint BAND = 8;
-/* The formats by number, not by format.def: one more there shall not ask for another compiler. */
-#define DEQUANT_GROUP     DEQUANT_COMMON
-#define DEQUANT_NAN_SCALE 0.0
-const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
-#include "packed/dequant_unit.glsl"
-#include "packed/dequant_common.glsl"
+#define MATRIX_FORMAT(type, NAME) const uint NAME = type;
+#include "args/matrix_format.def"
+#define DEQUANT_NAN_SCALE    0.0
+#define DEQUANT_LOOKUP       true
+#define DEQUANT_GRID_BINDING 3
+#include "packed/dequant_group.glsl"
 #include "packed/dequant_row.glsl"
 layout(set = 0, binding = 1) readonly buffer a_view { uvec4 a[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
@@ -122,20 +127,24 @@ void decode_w(uint octet0)
     EACH_UNIT(DECODE_UNIT)
 }
 
-uint half_pair(float low, float high)
+uint element_pair(float low, float high)
 {
+#ifdef IN_BF16
+    return bf16_pair(low, high);
+#else
     if (HALF_ROUNDING)
         return packFloat2x16(f16vec2(low, high));
-    return packHalf2x16(vec2(near_f16(low), near_f16(high)));
+    return f16_pair(low, high);
+#endif
 }
 
-/* The products are exact in every format, so that it matters not whether they are fused with the
- * sums. */
+/* Where there is a bias the products are exact, so that it matters not whether they are fused with
+ * the sums. */
 uvec4 unpacked(uvec2 codes, float scale, float bias)
 {
     vec4 low = scale * code_values(codes.x) + bias, high = scale * code_values(codes.y) + bias;
-    return uvec4(half_pair(low.x, low.y), half_pair(low.z, low.w), half_pair(high.x, high.y),
-                 half_pair(high.z, high.w));
+    return uvec4(element_pair(low.x, low.y), element_pair(low.z, low.w),
+                 element_pair(high.x, high.y), element_pair(high.z, high.w));
 }
 
 /* An octet of each unit. */
@@ -196,6 +205,7 @@ void main()
     uint first = split * args.slice_octets;
     uint end = min(first + args.slice_octets, args.k_octets);
 
+    fill_levels();
     EACH_SUM(CLEAR_SUM)
     find_columns(tile.y);
     load_w(first);

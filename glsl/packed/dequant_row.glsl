@@ -1,4 +1,9 @@
-/* What the decoders of a group make possible: include behind them. */
+/* What the decoders of a group make possible: include behind them. The includer may define
+ * DECODE_ANY, which knows more formats of the group than decode_unit. */
+#ifndef DECODE_ANY
+#define DECODE_ANY decode_unit
+#endif
+
 #if DEQUANT_GROUP != DEQUANT_SMALL
 vec4 code_values(uint word)
 {
@@ -14,7 +19,7 @@ void fill_levels()
 #define unit_words unit_codes
 unit_words load_unit(uint block, uint u)
 {
-    return decode_unit(block, u);
+    return DECODE_ANY(block, u);
 }
 unit_codes decode_words(unit_words w, uint u)
 {
@@ -28,7 +33,7 @@ unit_codes decode_words(unit_words w, uint u)
 unit_codes decode_row_unit(uint row, uint index)
 {
     uint units = max(BLOCK_UNITS, 1);
-    return decode_unit(row + index / units * BLOCK_BYTES, index % units);
+    return DECODE_ANY(row + index / units * BLOCK_BYTES, index % units);
 }
 
 unit_words load_row_unit(uint row, uint index)

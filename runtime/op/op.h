@@ -89,6 +89,7 @@ typedef struct lowering {
     variant_set variants;           /* rows that the caller names */
     const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     bool prepares;                  /* what is emitted now, too: see dispatch */
+    uint64_t prepared_bytes;        /* that what is laid out of weights may still take */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;

@@ -187,6 +187,15 @@ static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *
     return status;
 }
 
+/* What rewrites made to be prepared leaves for what lowerings lay out (prepare.c). */
+static uint64_t bytes_for_layouts(const schedule *s, uint64_t most)
+{
+    for (uint32_t id = 0; id < s->graph->nodes.count; id++)
+        if (graph_node(s->graph, id)->prepare)
+            most -= MIN(most, schedule_value_bytes(s, id));
+    return most;
+}
+
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
 {
     schedule s = {.graph = g};
@@ -203,6 +212,7 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
                                           .on_host = options->on_host},
                          &s.values));
     l.values = &s.values;
+    l.prepared_bytes = bytes_for_layouts(&s, options->prepared_bytes);
     TRY(lower_all(&l, &s, options));
 error:
     /* What the lowering holds becomes the schedule's, after a failure to be destroyed with it. */

@@ -101,11 +101,27 @@ static uint32_t packed_storage(const lowering *l)
                                                   : MATMUL_WORDS;
 }
 
-/* b from packed weights: as halves at once where its rows need no padding, else by way of words. */
-static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, side *s)
+/* Whether packed weights become halves at once, as they do where their rows need no padding; else
+ * by way of words. */
+static bool unpacks_at_once(const lowering *l, uint64_t k, uint64_t tile_k)
+{
+    return packed_storage(l) != MATMUL_WORDS && k % tile_k == 0;
+}
+
+uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *s)
+{
+    const matrix_class *c = matrix_select(s, l->precision, l->profile, VARIANT_NONE);
+    uint64_t packed =
+        round_up(s->n, c->tile_n) * round_up(s->k, c->tile_k) * 2 * matrix_planes(l->precision);
+    return packed + (unpacks_at_once(l, s->k, c->tile_k) ? 0 : s->n * s->k * sizeof(float));
+}
+
+/* b from packed weights. */
+static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, uint64_t tile_k,
+                                side *s)
 {
     uint32_t half = packed_storage(l);
-    bool direct = s->k == s->round_k && half != MATMUL_WORDS;
+    bool direct = unpacks_at_once(l, s->k, tile_k);
     s->is_packed = direct;
     return direct
                ? r->unpack_b(l, id, half, (matmul_rows_of_b){0, s->rows, s->round_rows}, &s->packed)
@@ -252,7 +268,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     rlxvk_status status;
     l->prepares = true;
     if (r->unpack_b)
-        TRY(unpack_side(l, id, r, &b));
+        TRY(unpack_side(l, id, r, c->tile_k, &b));
     else
         take_packed(l, &b);
     if (l->precision == RLXVK_PRECISION_SPLIT) {

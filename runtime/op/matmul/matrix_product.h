@@ -18,6 +18,9 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape);
 rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                  operand *out_sums);
 
+/* What matrix_product_emit takes of memory for a b of packed weights. */
+uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *shape);
+
 /* How an operand is packed: rows filled up to whole tiles, K to whole steps, and the order of K. */
 typedef struct matrix_packing {
     uint32_t tile, tile_k;

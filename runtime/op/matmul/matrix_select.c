@@ -104,11 +104,13 @@ const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision pre
 
 /* ---- Packed weights ---- */
 
-/* Whether the kernel has what it is to keep in registers: it stands there unrolled. */
+/* Whether the kernel has what it is to keep in registers: it stands there unrolled. A table is
+ * filled by a thread for each level. */
 static bool unrolled(const matrix_class *c, const matrix_shape *unit, uint32_t threads)
 {
     uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
-    return units % threads == 0 && units / threads <= MATRIX_PACKED_UNITS &&
+    return threads >= MATRIX_PACKED_LEVELS && units % threads == 0 &&
+           units / threads <= MATRIX_PACKED_UNITS &&
            c->tile_m * c->tile_k / 8u / threads <= MATRIX_PACKED_OCTETS &&
            c->part_m / unit->m <= MATRIX_PACKED_SUMS && c->part_n / unit->n <= MATRIX_PACKED_SUMS &&
            c->tile_k / unit->k <= MATRIX_PACKED_STEPS;
@@ -120,6 +122,7 @@ static choice_fit packed_fit(const void *row, const void *problem, const device_
     const matrix_problem *p = problem;
     choice_fit f = fit(row, problem, profile);
     f.can = divides(c, &p->unit, c->tile_n, profile) && unrolled(c, &p->unit, f.threads);
+    f.shared_bytes += MATRIX_PACKED_LEVELS * sizeof(float);
     return f;
 }
 
@@ -128,9 +131,10 @@ const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = p
 const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precision precision,
                                          const device_profile *profile, size_t forced)
 {
+    bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
     matrix_problem p = {shape, matrix_unit(precision, profile), 1, false};
-    bool has_kernel = precision == RLXVK_PRECISION_F16 && p.unit.m;
-    return has_kernel ? choice_select(&matrix_packed_choice, &p, profile, forced) : NULL;
+    return has_kernel && p.unit.m ? choice_select(&matrix_packed_choice, &p, profile, forced)
+                                  : NULL;
 }
 
 uint64_t matrix_slice(const matrix_class *c, const matmul_shape *s, const device_profile *profile)

@@ -32,11 +32,12 @@ uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
 
 #define MATRIX_PACKED_UNIT 32 /* elements of packed weights that a thread takes at once */
 /* Of dequant_matrix.glsl: units and octets that a thread brings, sums of a subgroup along m and n,
- * products of the units along a step. */
+ * products of the units along a step; levels of a table, by a thread each. */
 #define MATRIX_PACKED_UNITS  2
 #define MATRIX_PACKED_OCTETS 8
 #define MATRIX_PACKED_SUMS   4
 #define MATRIX_PACKED_STEPS  8
+#define MATRIX_PACKED_LEVELS 16
 
 /* The same for packed weights, [n, k] and no batch; NULL also where there is no kernel for the
  * precision. */

@@ -7,9 +7,9 @@
  * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
  * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
  * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Where the
- * precision asks for matrix units, few rows have products that unpack for them. Rows of
- * plain floats (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last
- * operand, a constant of the graph.
+ * precision asks for matrix units, there are products that unpack for them. Rows of plain floats
+ * (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last operand, a
+ * constant of the graph.
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
@@ -296,6 +296,15 @@ static matmul_request product_request(lowering *l, uint32_t id,
                             .problem.shape = {args->m, args->n, k, 1, false, true}};
 }
 
+/* Bytes of the weights once decoded for matrix units, if they may stay; else 0. */
+static uint64_t kept_bytes(const lowering *l, const matmul_shape *s, const operand *w)
+{
+    const node *n = graph_node(l->graph, w->value);
+    uint64_t bytes =
+        (node_is_weight(n) || n->prepare) && matrix_wanted(l, s) ? matrix_unpacked_bytes(l, s) : 0;
+    return bytes <= l->prepared_bytes ? bytes : 0;
+}
+
 static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -312,24 +321,31 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
         return dequant_lower_plain(l, id);
     matmul_request r = product_request(l, id, &args);
     const matmul_shape *s = &r.problem.shape;
+    uint64_t kept = kept_bytes(l, s, &w);
     dequant_shape shape = {.rows = args.m,
                            .weights = s->n * s->k,
                            .units = dequant_on_units(l, s, a->format),
                            .fragments = dequant_in_fragments(l, s, a->format),
                            .panels = dequant_in_panels(l, s, a->format),
-                           .in_lanes = l->matrix_in_lanes};
+                           .in_lanes = l->matrix_in_lanes,
+                           .kept = kept != 0};
     class = dequant_select(&shape, l->profile, choose(l, a, &args));
-    if (class->form == DEQUANT_FORM_FRAGMENT)
+    dequant_form form = class->form;
+    if (form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* the precision asks for units */
+        form = shape.units && !kept ? DEQUANT_FORM_MATRIX : DEQUANT_FORM_UNPACKED;
+    if (form == DEQUANT_FORM_FRAGMENT)
         return dequant_lower_fragment(l, id, &r, &args, operands);
-    if (class->form == DEQUANT_FORM_PANEL)
+    if (form == DEQUANT_FORM_PANEL)
         return dequant_lower_panel(l, id, &r, &args, operands);
-    if (class->form == DEQUANT_FORM_MATRIX)
+    if (form == DEQUANT_FORM_MATRIX)
         return dequant_lower_matrix(l, id, &r, &args, operands);
-    if (class->form == DEQUANT_FORM_UNPACKED || matrix_wanted(l, s))
+    if (form == DEQUANT_FORM_UNPACKED) {
+        l->prepared_bytes -= kept;
         return matmul_emit(l, id, &r);
+    }
     dequant_set_format(&d, a->format, &operands[0]);
     d.variant = class->row.name;
-    if (class->form == DEQUANT_FORM_VECTOR)
+    if (form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands, NULL);
     const dequant_tile_class *tile = dequant_tile(l, args.m);
     return dequant_lower_tiled(l, &d, &args, operands, tile, divide_up(args.m, tile->rows));

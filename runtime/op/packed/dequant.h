@@ -40,7 +40,8 @@ enum dequant_kernel {
     DEQUANT_OF_MATVEC,
     DEQUANT_OF_MATVEC_INTEGER, /* only where a row of dequant_select.h says integers */
     DEQUANT_OF_MATMUL,
-    DEQUANT_OF_MATRIX,
+    DEQUANT_OF_MATRIX_F16,
+    DEQUANT_OF_MATRIX_BF16,
     DEQUANT_OF_FRAGMENT,
     DEQUANT_OF_PANEL,
     DEQUANT_OF_GATHER
@@ -56,8 +57,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], const dequant_tile_class *c,
                                  uint64_t blocks);
-/* Whether dequant_lower_matrix can do the product, in the lowering's precision: in the formats of
- * group common. */
+/* Whether dequant_lower_matrix can do the product, in the lowering's precision. */
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format);
 /* The product on matrix units, unpacked on the way into shared memory; in dequant_matrix.c. */
 rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request *r,

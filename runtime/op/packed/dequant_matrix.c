@@ -1,7 +1,7 @@
 /*
- * Products with packed weights on the device's matrix units: x is packed to halves (matrix_pack),
+ * Products with packed weights on the device's matrix units: x is packed to 16 bits (matrix_pack),
  * its K in the order of the weights' units; the product unpacks the weights on the way into shared
- * memory (dequant_matrix_f16). Where K is split, matmul_sum joins the parts.
+ * memory (dequant_matrix.glsl). Where K is split, matmul_sum joins the parts.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -9,32 +9,42 @@
 #include "op/matmul/matrix_product.h"
 #include "op/packed/quant_format.h"
 
-_Static_assert(RLXVK_Q8_0 == 8 && RLXVK_Q4_K == 12 && RLXVK_Q5_K == 13 && RLXVK_Q6_K == 14,
-               "dequant_matrix.glsl has their numbers");
+#define MATRIX_FORMAT(type, NAME)                                                                  \
+    _Static_assert(QUANT_##NAME == (type), #NAME " has another number in format.def");
+#include "args/matrix_format.def"
+
+/* Those that the kernels know, which may be older than a format. */
+static const bool known[QUANT_TYPES] = {
+#define MATRIX_FORMAT(type, NAME) [type] = true,
+#include "args/matrix_format.def"
+};
 
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format)
 {
-    return quant_format_find(format)->group == DEQUANT_COMMON && shape->m > 0 && shape->n > 0 &&
-           shape->k > 0 && matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
+    return known[format] && shape->m > 0 && shape->n > 0 && shape->k > 0 &&
+           matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
-                  {DEQUANT_MATRIX_F16_AHEAD, c->ahead},
-                  {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding},
-                  {DEQUANT_MATRIX_F16_BAND, MATMUL_BAND}, {DEQUANT_MATRIX_F16_TILE_M, c->tile_m},
-                  {DEQUANT_MATRIX_F16_TILE_N, c->tile_n}, {DEQUANT_MATRIX_F16_TILE_K, c->tile_k},
-                  {DEQUANT_MATRIX_F16_PART_M, c->part_m}, {DEQUANT_MATRIX_F16_PART_N, c->part_n},
-                  {DEQUANT_MATRIX_F16_UNIT_M, unit.m}, {DEQUANT_MATRIX_F16_UNIT_N, unit.n},
-                  {DEQUANT_MATRIX_F16_UNIT_K, unit.k});
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)}, {DEQUANT_MATRIX_AHEAD, c->ahead},
+                  {DEQUANT_MATRIX_BAND, MATMUL_BAND}, {DEQUANT_MATRIX_TILE_M, c->tile_m},
+                  {DEQUANT_MATRIX_TILE_N, c->tile_n}, {DEQUANT_MATRIX_TILE_K, c->tile_k},
+                  {DEQUANT_MATRIX_PART_M, c->part_m}, {DEQUANT_MATRIX_PART_N, c->part_n},
+                  {DEQUANT_MATRIX_UNIT_M, unit.m}, {DEQUANT_MATRIX_UNIT_N, unit.n},
+                  {DEQUANT_MATRIX_UNIT_K, unit.k});
+    if (l->precision == RLXVK_PRECISION_F16)
+        SET_CONSTANTS(d, {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding});
 }
 
 static const matrix_class *choose(lowering *l, uint32_t format, const matmul_shape *s)
 {
-    size_t row = variant_choose(l, CHOICE_matrix_packed, quant_format_find(format)->name,
-                                (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, 0});
+    char tag[VARIANT_TAG] = "";
+    text_append(&(text){tag, sizeof tag, 0}, "%s_%s", rlxvk_precision_name(l->precision),
+                quant_format_find(format)->name);
+    size_t row =
+        variant_choose(l, CHOICE_matrix_packed, tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, 0});
     return matrix_packed_select(s, l->precision, l->profile, row);
 }
 
@@ -53,7 +63,9 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
     };
     dispatch d = {.node = id, .variant = c->row.name};
     dequant_set_format(&d, format, &operands[0]);
-    dequant_set_kernel(l, &d, DEQUANT_OF_MATRIX);
+    dequant_set_kernel(l, &d,
+                       l->precision == RLXVK_PRECISION_BF16 ? DEQUANT_OF_MATRIX_BF16
+                                                            : DEQUANT_OF_MATRIX_F16);
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
     d.run = splits == 1 ? MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n) : 0;

@@ -23,8 +23,8 @@ enum {
 #define TILE_PADDING   16                  /* vectors (glsl/lib/tile.glsl) */
 #define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32: they go in parts */
 
-/* Where weights go through shared memory they are unpacked for every tile above another, which for
- * many rows takes as long as a pass before the product, and longer in Q6_K and Q8_0. */
+/* Matrix units take any more rows, too, unless the weights are decoded once for all runs: unpacked
+ * for every tile above another, they take as long as by a pass before the product. */
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
@@ -52,11 +52,13 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     uint64_t bytes = s->weights * sizeof(float);
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
     bool in_registers = c->form == DEQUANT_FORM_FRAGMENT || c->form == DEQUANT_FORM_PANEL;
+    bool any_more = c->form == DEQUANT_FORM_MATRIX && !(s->kept && room);
     return (choice_fit){.can = (c->form != DEQUANT_FORM_FRAGMENT || s->fragments) &&
                                (c->form != DEQUANT_FORM_PANEL || s->panels) &&
                                (c->form != DEQUANT_FORM_MATRIX || s->units) &&
                                (c->form != DEQUANT_FORM_UNPACKED || room),
-                        .suits = s->rows >= c->least_rows && s->rows <= c->most_rows &&
+                        .suits = s->rows >= c->least_rows &&
+                                 (s->rows <= c->most_rows || any_more) &&
                                  (!in_registers || s->in_lanes)};
 }
 

@@ -31,6 +31,7 @@ typedef struct dequant_shape {
     bool fragments;         /* also with weights in registers, of few rows of x */
     bool panels;            /* ... and of many */
     bool in_lanes;          /* where they are without being brought there */
+    bool kept;              /* once decoded they stay, and no run decodes them (plan/prepare.c) */
 } dequant_shape;
 
 /* The first row of a form. */

@@ -142,14 +142,17 @@ static const char *packed(uint64_t m, uint64_t n, uint64_t k, const device_profi
 static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
 {
     (void)state;
-    device_profile gpu = large_gpu(), none = {.subgroup_size = 32};
+    device_profile gpu = large_gpu(), halves = gpu, none = {.subgroup_size = 32};
     matmul_shape s = of(512, 4096, 4096);
+    halves.matrix_bf16 = (matrix_shape){0};
     assert_string_equal(packed(128, 4096, 14336, &gpu), "square");
     assert_string_equal(packed(64, 4096, 14336, &gpu), "rows_32");
     assert_string_equal(packed(32, 4096, 4096, &gpu), "rows_32");
     assert_string_equal(packed(16, 4096, 4096, &gpu), "rows_16");
+    assert_string_equal(
+        matrix_packed_select(&s, RLXVK_PRECISION_BF16, &gpu, VARIANT_NONE)->row.name, "square");
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
-    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_BF16, &gpu, VARIANT_NONE));
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_BF16, &halves, VARIANT_NONE));
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F16, &none, VARIANT_NONE));
 }
@@ -166,6 +169,7 @@ static void packed_rows_carry_whole_units(void **state)
             const matrix_class *c = matrix_packed_select(&s, RLXVK_PRECISION_F16, &devices[d], i);
             uint32_t threads = matrix_threads(c, &devices[d]);
             check_fits(c, RLXVK_PRECISION_F16, &devices[d]);
+            assert_true(threads >= MATRIX_PACKED_LEVELS);
             assert_int_equal(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT % threads, 0);
             assert_true(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT / threads <=
                         MATRIX_PACKED_UNITS);

@@ -122,10 +122,21 @@ static const char *way_on_units(uint64_t rows, device_profile p, size_t row)
     return dequant_select(&(dequant_shape){rows, 1 << 24, .units = true}, &p, row)->row.name;
 }
 
+/* The way where decoded weights stay. */
+static const char *way_kept(uint64_t rows, uint64_t weights, bool units)
+{
+    device_profile p = big_gpu();
+    p.max_binding_bytes = UINT32_MAX;
+    return dequant_select(&(dequant_shape){rows, weights, .units = units, .kept = true}, &p,
+                          VARIANT_NONE)
+        ->row.name;
+}
+
 static void ways_on_matrix_units(void **state)
 {
     (void)state;
-    assert_string_equal(way_on_units(512, big_gpu(), VARIANT_NONE), "unpacked");
+    assert_string_equal(way_on_units(512, big_gpu(), VARIANT_NONE), "matrix");
+    assert_string_equal(way_on_units(65536, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(16, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(128, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(4, big_gpu(), VARIANT_NONE), "vector");
@@ -133,6 +144,17 @@ static void ways_on_matrix_units(void **state)
     assert_string_equal(way_on_units(512, software(), VARIANT_NONE), "vector");
     assert_string_equal(way_on_units(1, software(), MATRIX), "matrix");
     assert_string_equal(way_on_units(16, big_gpu(), FRAGMENT), "matrix");
+}
+
+/* A pass before the product that is made once is worth it where there are many rows. */
+static void ways_of_weights_that_stay(void **state)
+{
+    (void)state;
+    assert_string_equal(way_kept(257, 1 << 24, true), "unpacked");
+    assert_string_equal(way_kept(256, 1 << 24, true), "matrix");
+    assert_string_equal(way_kept(257, 1 << 28, true), "matrix"); /* more than is decoded */
+    assert_string_equal(way_kept(64, 1 << 24, false), "unpacked");
+    assert_string_equal(way_kept(257, 1 << 28, false), "tiled");
 }
 
 /* The shape's rows that take weights from registers, on devices that have matrices in lanes or not.
@@ -158,7 +180,7 @@ static void ways_from_registers(void **state)
     assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
     assert_string_equal(dequant_select(&s, &gpu, FRAGMENT)->row.name, "fragment");
     s.rows = 512;
-    assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "unpacked");
+    assert_string_equal(dequant_select(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
     assert_string_equal(dequant_select(&s, &gpu, PANEL)->row.name, "panel");
 }
 
@@ -321,6 +343,7 @@ int main(void)
         cmocka_unit_test(integers_where_hardware_multiplies_bytes),
         cmocka_unit_test(ways),
         cmocka_unit_test(ways_on_matrix_units),
+        cmocka_unit_test(ways_of_weights_that_stay),
         cmocka_unit_test(ways_from_registers),
         cmocka_unit_test(parts_from_registers),
         cmocka_unit_test(panels_from_registers),

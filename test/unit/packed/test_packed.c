@@ -196,52 +196,106 @@ static void test_weights_from_registers(void **state)
     }
 }
 
-/* Expects these kernels and no other to make the product of `rows` rows of Q4_K on a GPU. */
-static void expect_kernels(int64_t rows, rlxvk_precision precision, bool in_lanes,
-                           const uint16_t *kernels, size_t count)
+enum { MOST_KERNELS = 7 };
+
+/* Products of `rows` rows by 4096 x 4096 weights on a GPU, and the kernels that make them. */
+typedef struct way_case {
+    rlxvk_quant_format format;
+    rlxvk_precision precision;
+    int64_t rows;
+    bool in_lanes;
+    uint64_t prepared_bytes;
+    uint16_t kernels[MOST_KERNELS]; /* up to 0, which is none of these */
+} way_case;
+
+static void expect_kernels(const way_case *c, int products)
 {
     device_profile gpu = ORDINARY_GPU;
     schedule_options options = {.profile = &gpu,
-                                .precision = precision,
-                                .matrix_in_lanes = in_lanes};
+                                .precision = c->precision,
+                                .matrix_in_lanes = c->in_lanes,
+                                .prepared_bytes = c->prepared_bytes};
+    int64_t bytes = (int64_t)quant_row_bytes((uint32_t)c->format, 4096);
     rlxvk_graph *g = NULL;
     schedule s;
+    size_t count = 0;
     gpu.matrix_f16 = gpu.matrix_bf16 = (matrix_shape){16, 16, 16};
     gpu.shared_memory_bytes = 49152;
     expect_ok(rlxvk_graph_create(&g));
-    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, 4096));
-    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(4096, 2304));
-    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, RLXVK_Q4_K));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(c->rows, 4096));
+    for (int i = 0; i < products; i++) {
+        rlxvk_tensor w = rlxvk_param(g, i ? "v" : "w", RLXVK_U8, RLXVK_SHAPE(4096, bytes));
+        rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, c->format));
+    }
     expect_ok(schedule_create(g, &options, &s));
+    while (count < MOST_KERNELS && c->kernels[count])
+        count++;
     assert_int_equal(s.dispatches.count, count);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(s.dispatches.items[i].kernel, kernels[i]);
+        assert_int_equal(s.dispatches.items[i].kernel, c->kernels[i]);
     schedule_destroy(&s);
     rlxvk_graph_destroy(g);
 }
 
-/* Unpacked within the product in f16 in registers, where those are the matrices'; else few rows
- * through shared memory, with K in parts, and many before it. */
+#define F32      RLXVK_PRECISION_F32
+#define F16      RLXVK_PRECISION_F16
+#define BF16     RLXVK_PRECISION_BF16
+#define SPLIT    RLXVK_PRECISION_SPLIT
+#define HALVES   (2 * UINT64_C(4096) * 4096) /* bytes of the weights decoded */
+#define PACK     KERNEL_MATRIX_PACK
+#define SCALE    KERNEL_MATRIX_SCALE
+#define SUM      KERNEL_MATMUL_SUM
+#define FRAGMENT KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16
+#define GATHER   KERNEL_DEQUANT_GATHER
+
+/* Unpacked within the product: in registers, where those are the matrices'; else through shared
+ * memory, for few rows with K in parts. Before it in split mode, and where that is done once. */
 static void test_kernels_of_units(void **state)
 {
-    const uint16_t many[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK, KERNEL_MATRIX_PRODUCT_F16};
-    const uint16_t few[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16, KERNEL_MATMUL_SUM};
-    const uint16_t other[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK,
-                              KERNEL_MATRIX_PRODUCT_BF16};
-    const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
-    const uint16_t registers[] = {KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16};
-    const uint16_t panels[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_PANEL_F16};
+    /* clang-format off */
+    static const way_case ways[] = {
+        {RLXVK_Q4_K,  F16,  512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16}},
+        {RLXVK_Q4_K,  F16,  32,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16, SUM}},
+        {RLXVK_Q4_K,  F16,  16,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16, SUM}},
+        {RLXVK_Q4_0,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
+        {RLXVK_Q2_K,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_LARGE}},
+        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
+        {RLXVK_Q6_K,  BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16}},
+        {RLXVK_NVFP4, BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_SMALL}},
+        {RLXVK_Q3_K,  BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_LARGE}},
+        {RLXVK_IQ1_M, BF16, 16,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_GRID, SUM}},
+        {RLXVK_Q4_0,  F16,  257,  true,  HALVES - 1, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
+        {RLXVK_Q4_0,  F16,  257,  true,  HALVES,
+         {KERNEL_DEQUANT_GATHER_SMALL, PACK, KERNEL_MATRIX_PRODUCT_F16}},
+        {RLXVK_Q4_K,  BF16, 512,  true,  HALVES, {GATHER, PACK, KERNEL_MATRIX_PRODUCT_BF16}},
+        {RLXVK_Q4_K,  F16,  2048, true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_F16}},
+        {RLXVK_Q4_K,  SPLIT, 512, true,  0,
+         {GATHER, SCALE, SCALE, PACK, PACK, KERNEL_MATRIX_PRODUCT_F16}},
+        {RLXVK_Q4_K,  F32,  16,   true,  0, {KERNEL_DEQUANT_MATVEC}},
+        {RLXVK_Q4_K,  F16,  4,    false, 0, {KERNEL_DEQUANT_MATVEC}},
+        {RLXVK_Q4_0,  BF16, 4,    true,  0, {KERNEL_DEQUANT_MATVEC_SMALL}},
+        {RLXVK_Q4_K,  F16,  4,    true,  0, {FRAGMENT}},
+        {RLXVK_Q4_K,  F16,  64,   true,  0, {FRAGMENT}},
+        {RLXVK_Q4_K,  F16,  2048, true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16}},
+    };
+    /* clang-format on */
     (void)state;
-    expect_kernels(512, RLXVK_PRECISION_F16, false, many, ARRAY_COUNT(many));
-    expect_kernels(32, RLXVK_PRECISION_F16, false, few, ARRAY_COUNT(few));
-    expect_kernels(16, RLXVK_PRECISION_F16, false, few, ARRAY_COUNT(few));
-    expect_kernels(512, RLXVK_PRECISION_BF16, false, other, ARRAY_COUNT(other));
-    expect_kernels(16, RLXVK_PRECISION_F32, false, vector, ARRAY_COUNT(vector));
-    expect_kernels(4, RLXVK_PRECISION_F16, false, vector, ARRAY_COUNT(vector));
-    expect_kernels(4, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
-    expect_kernels(64, RLXVK_PRECISION_F16, true, registers, ARRAY_COUNT(registers));
-    expect_kernels(2048, RLXVK_PRECISION_F16, true, panels, ARRAY_COUNT(panels));
-    expect_kernels(16, RLXVK_PRECISION_F32, true, vector, ARRAY_COUNT(vector));
+    for (size_t i = 0; i < ARRAY_COUNT(ways); i++)
+        expect_kernels(&ways[i], 1);
+}
+
+/* Memory for one of two: the second is unpacked within its product. */
+static void test_memory_for_one(void **state)
+{
+    static const way_case way = {RLXVK_Q4_0,
+                                 F16,
+                                 512,
+                                 false,
+                                 2 * HALVES - 1,
+                                 {KERNEL_DEQUANT_GATHER_SMALL, PACK, KERNEL_MATRIX_PRODUCT_F16,
+                                  PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}};
+    (void)state;
+    expect_kernels(&way, 2);
 }
 
 /* ---- check_packed: blocks ---- */
@@ -528,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_weights_from_registers),
         cmocka_unit_test(test_kernels_of_units),
+        cmocka_unit_test(test_memory_for_one),
         cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
