@@ -252,8 +252,9 @@ static void generate_tiles(case_list *list, const quant_format *b)
  * both sides of their sizes, units that do not fill a step, K split and not. */
 static void generate_units(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"rows_32", "short", "rows_16_late", "square"};
-    static const int rows[] = {31, 9, 16, 33};
+    static const char *const variants[] = {"rows_32",    "short",   "rows_16_late", "square",
+                                           "short_late", "rows_16", "square"};
+    static const int rows[] = {31, 9, 16, 33, 40, 17, 130};
     static const int elements[] = {256, 512, 768, 2304};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int across = elements[(i + b->type) % 4] / (int)b->block_elements;
