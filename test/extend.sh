@@ -65,7 +65,7 @@ add_format() {
     return unit_codes(q & NIBBLES, q >> 4 & NIBBLES, vec2(d), vec2(-7 * d));
 }
 '
-    before glsl/packed/dequant.glsl '    return decode_unit(' \
+    before glsl/packed/dequant.glsl '    return decode_raw(' \
         '    if (FORMAT == Q4_7)
         return decode_q4_7(block, u);'
 }

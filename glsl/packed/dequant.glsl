@@ -8,8 +8,8 @@
  * indices. code_values reads any. Where MASK is 15 the second run's are the upper nibbles of the
  * first's bytes. Unit u of a block starts at element unit_position(u). The formats are in groups,
  * each a set of kernels, because a software driver takes long over a kernel with all of them. A
- * further format is one decode function and one line in decode_unit of a group, or here in
- * decode_further, and one row of the table in the C family.
+ * further format is one decode function and one line in decode_unit or decode_raw of a group, or
+ * here in decode_further, and one row of the table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
  * slot. It may define DEQUANT_GROUP (args/packed.h), DEQUANT_NAN_SCALE if a scale that is the code
@@ -36,9 +36,9 @@
 
 /* Of formats that the kernels in spv/ are without, which ask for a newer compiler: a function, and
  * a line in this one. Any group but common; codes as its MASK and CENTER have them. */
-unit_codes decode_further(uint block, uint u)
+unit_codes decode_further(unit_raw raw, uint block, uint u)
 {
-    return decode_unit(block, u);
+    return decode_raw(raw, block, u);
 }
-#define DECODE_ANY decode_further
+#define DECODE_RAW decode_further
 #include "packed/dequant_row.glsl"

@@ -170,7 +170,7 @@ unit_codes decode_words(unit_words w, uint u)
     return unit;
 }
 
-unit_codes decode_unit(uint block, uint u)
+unit_codes decode_raw(unit_raw raw, uint block, uint u)
 {
-    return decode_words(load_unit(block, u), u);
+    return decode_words(finish(raw, block, u), u);
 }

@@ -66,7 +66,7 @@ uvec4 next_a0, next_a1, next_a2, next_a3, next_a4, next_a5, next_a6, next_a7;
     X(w_at0, next_w0, now_w0, octets0, 0)                                                          \
     X(w_at1, next_w1, now_w1, octets1, 1)
 uint w_at0, w_at1;
-unit_words next_w0, next_w1;
+unit_raw next_w0, next_w1;
 unit_codes now_w0, now_w1;
 struct unit_octets {
     uvec4 first, second, third, fourth;
@@ -105,13 +105,13 @@ void load_w(uint octet0)
 {
 #define LOAD_UNIT(at, next, now, octets, i)                                                        \
     if (i < CARRY)                                                                                 \
-        next = load_row_unit(at, min(unit_of(octet0, i), args.units - 1));
+        next = load_row_raw(at, min(unit_of(octet0, i), args.units - 1));
     EACH_UNIT(LOAD_UNIT)
 }
 
-unit_codes decoded(unit_words words, uint unit)
+unit_codes decoded(unit_raw raw, uint row, uint unit)
 {
-    unit_codes w = decode_row_words(words, min(unit, args.units - 1));
+    unit_codes w = decode_row_raw(raw, row, min(unit, args.units - 1));
     bool inside = unit < args.units;
     w.scale = mix(vec2(0.0), w.scale, bvec2(inside));
     w.bias = mix(vec2(0.0), w.bias, bvec2(inside));
@@ -123,7 +123,7 @@ void decode_w(uint octet0)
 {
 #define DECODE_UNIT(at, next, now, octets, i)                                                      \
     if (i < CARRY)                                                                                 \
-        now = decoded(next, unit_of(octet0, i));
+        now = decoded(next, at, unit_of(octet0, i));
     EACH_UNIT(DECODE_UNIT)
 }
 

@@ -1,7 +1,7 @@
 /* What the decoders of a group make possible: include behind them. The includer may define
- * DECODE_ANY, which knows more formats of the group than decode_unit. */
-#ifndef DECODE_ANY
-#define DECODE_ANY decode_unit
+ * DECODE_RAW, which knows more formats of the group than decode_raw. */
+#ifndef DECODE_RAW
+#define DECODE_RAW decode_raw
 #endif
 
 #if DEQUANT_GROUP != DEQUANT_SMALL
@@ -14,12 +14,12 @@ void fill_levels()
 }
 #endif
 
-/* Those of group common can be loaded some time before they are decoded. */
+/* Those of group common can be loaded some time before they are decoded, their words in place. */
 #if DEQUANT_GROUP != DEQUANT_COMMON
 #define unit_words unit_codes
 unit_words load_unit(uint block, uint u)
 {
-    return DECODE_ANY(block, u);
+    return DECODE_RAW(load_raw(block, u), block, u);
 }
 unit_codes decode_words(unit_words w, uint u)
 {
@@ -29,19 +29,34 @@ unit_codes decode_words(unit_words w, uint u)
 
 /* ---- Where a row's unit lies ---- */
 
+uint block_at(uint row, uint index)
+{
+    return row + index / max(BLOCK_UNITS, 1) * BLOCK_BYTES;
+}
+uint place_in_block(uint index)
+{
+    return index % max(BLOCK_UNITS, 1);
+}
+
 /* Unit `index` of the row whose first byte is `row`. */
+unit_raw load_row_raw(uint row, uint index)
+{
+    return load_raw(block_at(row, index), place_in_block(index));
+}
+unit_codes decode_row_raw(unit_raw raw, uint row, uint index)
+{
+    return DECODE_RAW(raw, block_at(row, index), place_in_block(index));
+}
 unit_codes decode_row_unit(uint row, uint index)
 {
-    uint units = max(BLOCK_UNITS, 1);
-    return DECODE_ANY(row + index / units * BLOCK_BYTES, index % units);
+    return decode_row_raw(load_row_raw(row, index), row, index);
 }
 
 unit_words load_row_unit(uint row, uint index)
 {
-    uint units = max(BLOCK_UNITS, 1);
-    return load_unit(row + index / units * BLOCK_BYTES, index % units);
+    return load_unit(block_at(row, index), place_in_block(index));
 }
 unit_codes decode_row_words(unit_words w, uint index)
 {
-    return decode_words(w, index % max(BLOCK_UNITS, 1));
+    return decode_words(w, place_in_block(index));
 }

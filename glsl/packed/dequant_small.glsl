@@ -58,26 +58,58 @@ float half_exponent_value(uint e)
     return e == 255 ? DEQUANT_NAN_SCALE : scale;
 }
 
-/* d, high 2-bit parts and low nibbles of 8 scales. */
-float iq4_xs_scale(uint block, uint u)
+/* ---- A unit as it is read, before anything is done with it, which would wait for memory ---- */
+
+const uint CODE_BYTES = FORMAT == Q1_0 ? 4 : FORMAT == Q2_0 ? 8 : 16; /* of a unit */
+
+struct unit_raw {
+    uvec3 head; /* the words that the block's first eight bytes lie in */
+    bytes16 codes;
+};
+
+uint codes_at(uint block, uint u)
 {
-    uint low = load1(block + 4 + (u >> 1)) >> 4 * (u & 1) & 15;
-    uint high = load2(block + 2) >> 2 * u & 3;
-    return half_at(block) * float(int(low | high << 4) - 32);
+    return block + HEADER + CODE_BYTES * u;
 }
 
-vec2 unit_scale(uint block, uint u)
+unit_raw load_raw(uint block, uint u)
+{
+    uint i = block >> 2, at = codes_at(block, u), j = at >> 2, last = args.last_word;
+    uvec3 head = uvec3(packed1[i], packed1[i + 1], packed1[i + 2]);
+    if (ONE_BELOW)
+        return unit_raw(head, bytes16(uvec4(packed1[j], packed1[min(j + 1, last)],
+                                            packed1[min(j + 2, last)], 0), 0));
+    return unit_raw(head, load_bytes16(at));
+}
+
+/* The block's first eight bytes. */
+uvec2 header_of(unit_raw raw, uint block)
+{
+    return moved16(bytes16(uvec4(raw.head, 0), 0), block).xy;
+}
+
+/* ---- Decoding ---- */
+
+/* d, high 2-bit parts and low nibbles of 8 scales. */
+float iq4_xs_scale(uvec2 head, uint u)
+{
+    uint low = head.y >> 4 * u & 15, high = head.x >> 16 + 2 * u & 3;
+    return half_value(head.x & 0xffff) * float(int(low | high << 4) - 32);
+}
+
+vec2 unit_scale(uvec2 head, uint u)
 {
     if (FORMAT == MXFP4)
-        return vec2(half_exponent_value(load1(block)));
-    if (FORMAT == NVFP4)
-        return 0.5 * vec2(ue4m3_value(load1(block + 2 * u)), ue4m3_value(load1(block + 2 * u + 1)));
-    return vec2(FORMAT == IQ4_XS ? iq4_xs_scale(block, u) : half_at(block));
+        return vec2(half_exponent_value(head.x & 0xff));
+    if (FORMAT == NVFP4) {
+        uint both = head.x >> 16 * u;
+        return 0.5 * vec2(ue4m3_value(both), ue4m3_value(both >> 8));
+    }
+    return vec2(FORMAT == IQ4_XS ? iq4_xs_scale(head, u) : half_value(head.x & 0xffff));
 }
 
-unit_codes nibble_unit(uint block, uint u)
+unit_codes nibble_unit(uvec2 head, uvec4 q, uint u)
 {
-    uvec4 q = load16(block + HEADER + 16 * u);
     uvec4 first = q, second = q >> 4;
     float bias = 0;
     if (MASK != 15) {
@@ -90,41 +122,41 @@ unit_codes nibble_unit(uint block, uint u)
         second = uvec4(low.zw, high.zw);
     }
     if (Q5) {
-        uint fifth = load4(block + HEADER - 4);
+        uint fifth = FORMAT == Q5_1 ? head.y : head.x >> 16 | head.y << 16;
         first |= spread_16_bits(fifth) << 4;
         second |= spread_16_bits(fifth >> 16) << 4;
     }
     if (AFFINE)
-        bias = half_at(block + 2);
+        bias = half_value(head.x >> 16);
     if (TABLE && !DEQUANT_LOOKUP) {
         first = levels(first, level_table());
         second = levels(second, level_table());
     }
-    return unit_codes(first, second, unit_scale(block, u), vec2(bias));
+    return unit_codes(first, second, unit_scale(head, u), vec2(bias));
 }
 
 /* d, a bit an element: 1 or -1 */
-unit_codes decode_q1_0(uint block, uint u)
+unit_codes decode_q1_0(uvec2 head, uint bits)
 {
-    uint bits = load4(block + 2 + 4 * u);
     return unit_codes(spread_16_bits(bits) << 1, spread_16_bits(bits >> 16) << 1,
-                      vec2(half_at(block)), vec2(0));
+                      unit_scale(head, 0), vec2(0));
 }
 
 /* d, consecutive 2-bit codes, less 1 */
-unit_codes decode_q2_0(uint block, uint u)
+unit_codes decode_q2_0(uvec2 head, uvec2 q)
 {
     uvec4 shift = uvec4(0, 8, 16, 24);
-    uvec4 first = uvec4(load4(block + 2 + 8 * u)) >> shift & 0xff;
-    uvec4 second = uvec4(load4(block + 6 + 8 * u)) >> shift & 0xff;
-    return unit_codes(spread_pairs(first), spread_pairs(second), vec2(half_at(block)), vec2(0));
+    return unit_codes(spread_pairs(uvec4(q.x) >> shift & 0xff),
+                      spread_pairs(uvec4(q.y) >> shift & 0xff), unit_scale(head, 0), vec2(0));
 }
 
-unit_codes decode_unit(uint block, uint u)
+unit_codes decode_raw(unit_raw raw, uint block, uint u)
 {
+    uvec2 head = header_of(raw, block);
+    uvec4 q = moved16(raw.codes, codes_at(block, u));
     if (FORMAT == Q1_0)
-        return decode_q1_0(block, u);
+        return decode_q1_0(head, q.x);
     if (FORMAT == Q2_0)
-        return decode_q2_0(block, u);
-    return nibble_unit(block, u);
+        return decode_q2_0(head, q.xy);
+    return nibble_unit(head, q, u);
 }
