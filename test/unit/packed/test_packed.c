@@ -99,12 +99,12 @@ static void fill_rows(uint32_t type, uint8_t *bytes)
     }
 }
 
-/* y = w^T, each weight as the half that `way` makes of it: x is the identity. */
-static void weights_by(const char *way, const char *tiles, uint32_t type, const uint8_t *bytes,
-                       float *y)
+/* y = w^T, each weight as the 16 bits that `way` makes of it: x is the identity. */
+static void weights_by(const char *way, const char *tiles, rlxvk_precision precision, uint32_t type,
+                       const uint8_t *bytes, float *y)
 {
     const rlxvk_variant variants[] = {{"dequant", way}, {"matrix_packed", tiles}};
-    const rlxvk_compile_options options = {.precision = RLXVK_PRECISION_F16,
+    const rlxvk_compile_options options = {.precision = precision,
                                            .variants = variants,
                                            .variant_count = 2,
                                            .timeout_ns = PATIENCE};
@@ -128,25 +128,36 @@ static void weights_by(const char *way, const char *tiles, uint32_t type, const 
     free(x);
 }
 
-/* The product that unpacks as it goes rounds weights to the halves of that which does so before. */
-static void test_units(void **state)
+/* The product that unpacks as it goes rounds weights to the 16 bits of that which does so before.
+ */
+static void compare_ways(rlxvk_precision precision, uint32_t type)
 {
     static float before[COLUMNS * DEPTH], within[COLUMNS * DEPTH];
     static uint8_t bytes[COLUMNS * DEPTH * 4];
+    fill_rows(type, bytes);
+    weights_by("unpacked", "short", precision, type, bytes, before);
+    weights_by("matrix", type % 2 ? "short" : "short_late", precision, type, bytes, within);
+    for (int i = 0; i < COLUMNS * DEPTH; i++)
+        if (!(before[i] == within[i]))
+            fail_msg("%s in %s: weight %d of row %d is %a, and %a before the product",
+                     quant_format_find(type)->name, rlxvk_precision_name(precision), i / COLUMNS,
+                     i % COLUMNS, (double)within[i], (double)before[i]);
+}
+
+static void test_units(void **state)
+{
+    const device_profile *profile = &shared_context->device->choice.profile;
     (void)state;
-    if (shared_context->device->choice.profile.matrix_f16.m == 0)
+    if (profile->matrix_f16.m == 0 && profile->matrix_bf16.m == 0)
         skip();
     for (uint32_t type = 0; type < QUANT_TYPES; type++) {
         const quant_format *format = quant_format_find(type);
         if (!format || !format->weight || format->block_elements == 1)
             continue;
-        fill_rows(type, bytes);
-        weights_by("unpacked", "short", type, bytes, before);
-        weights_by("matrix", type % 2 ? "short" : "short_late", type, bytes, within);
-        for (int i = 0; i < COLUMNS * DEPTH; i++)
-            if (!(before[i] == within[i]))
-                fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,
-                         i / COLUMNS, i % COLUMNS, (double)within[i], (double)before[i]);
+        if (profile->matrix_f16.m)
+            compare_ways(RLXVK_PRECISION_F16, type);
+        if (profile->matrix_bf16.m)
+            compare_ways(RLXVK_PRECISION_BF16, type);
     }
 }
 
@@ -157,7 +168,7 @@ static void compare_weights(const char *way, uint32_t type, float part, float re
     static float y[COLUMNS * DEPTH], decoded[DEPTH];
     static uint8_t bytes[COLUMNS * DEPTH * 4];
     fill_rows(type, bytes);
-    weights_by(way, "short", type, bytes, y);
+    weights_by(way, "short", RLXVK_PRECISION_F16, type, bytes, y);
     for (int j = 0; j < COLUMNS; j++) {
         float largest = 0;
         expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)type,
