@@ -17,6 +17,7 @@ layout(constant_id = 8) const uint REG_M = 1;
 layout(constant_id = 9) const uint REG_N = 1;
 layout(constant_id = 14) const bool EXPERTS = false;
 #define DEQUANT_GRID_BINDING 4
+#define IN_VECTORS           true
 #include "packed/dequant.glsl"
 #include "packed/dequant_source.glsl"
 #define TILE_CONSTANT 10
@@ -27,13 +28,12 @@ layout(set = 0, binding = 3) readonly restrict buffer plan_view { uint plan[]; }
 
 const uint UNIT_QUADS = UNIT_ELEMENTS / 4;
 const uint SHARE_X = TILE_M * UNIT_QUADS / THREADS; /* quads that an invocation carries a step */
-/* Columns of w that it carries both runs of; or one, of which it carries run_of_w(). */
-const bool WHOLE_UNITS = THREADS <= TILE_N;
-const uint SHARE_UNITS = WHOLE_UNITS ? TILE_N / THREADS : 1;
+/* Columns of w; where there are more invocations than columns, the first carry one each. */
+const uint SHARE_UNITS = THREADS < TILE_N ? TILE_N / THREADS : 1;
 
 expert_block sorted; /* the rows of this tile */
 vec4 next_x[SHARE_X];
-unit_words next_w[SHARE_UNITS];
+unit_raw next_w[SHARE_UNITS];
 uint next_unit;
 uint x_at[SHARE_X], w_at[SHARE_UNITS]; /* element, byte that they start at in the first unit */
 
@@ -52,11 +52,11 @@ uvec2 place_x(uint i)
 
 uint column_of_w(uint i)
 {
-    return (gl_LocalInvocationID.x + i * THREADS) % TILE_N;
+    return gl_LocalInvocationID.x + i * THREADS;
 }
-uint run_of_w()
+bool carries_w()
 {
-    return gl_LocalInvocationID.x / TILE_N;
+    return THREADS <= TILE_N || gl_LocalInvocationID.x < TILE_N;
 }
 
 /* Columns past the last repeat it and are not stored. */
@@ -77,8 +77,9 @@ void start(uint first_column)
 void fetch(uint k)
 {
     uint unit = k / UNIT_ELEMENTS, position = unit_position(unit);
-    [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++)
-        next_w[i] = load_row_unit(w_at[i], unit);
+    if (carries_w())
+        [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++)
+            next_w[i] = load_row_raw(w_at[i], unit);
     [[unroll]] for (uint i = 0; i < SHARE_X; i++)
         next_x[i] = load_x(x_at[i] + position);
     next_unit = unit;
@@ -90,21 +91,19 @@ void store_run(uint column, uint run, uvec4 codes, float scale, float bias)
         store_along_b(column, run * RUN_ELEMENTS + 4 * i, scale * code_values(codes[i]) + bias);
 }
 
-void store()
+void store_w()
 {
     [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++) {
-        unit_codes w = decode_row_words(next_w[i], next_unit);
-        uint column = column_of_w(i);
-        if (!WHOLE_UNITS) {
-            bool first = run_of_w() == 0;
-            if (run_of_w() < 2)
-                store_run(column, run_of_w(), first ? w.first : w.second,
-                      first ? w.scale.x : w.scale.y, first ? w.bias.x : w.bias.y);
-        } else {
-            store_run(column, 0, w.first, w.scale.x, w.bias.x);
-            store_run(column, 1, w.second, w.scale.y, w.bias.y);
-        }
+        unit_codes w = decode_row_raw(next_w[i], w_at[i], next_unit);
+        store_run(column_of_w(i), 0, w.first, w.scale.x, w.bias.x);
+        store_run(column_of_w(i), 1, w.second, w.scale.y, w.bias.y);
     }
+}
+
+void store()
+{
+    if (carries_w())
+        store_w();
     [[unroll]] for (uint i = 0; i < SHARE_X; i++)
         store_along_a(place_x(i).x, place_x(i).y, next_x[i]);
 }

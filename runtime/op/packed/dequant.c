@@ -236,7 +236,7 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_REG_M, c->register_rows},
                   {DEQUANT_MATMUL_REG_N, c->register_columns}, {DEQUANT_MATMUL_TILE_M, c->rows},
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
-                  {DEQUANT_MATMUL_LOOP, 0}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
+                  {DEQUANT_MATMUL_LOOP, TILE_LOOP_ZIGZAG}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
     if (!args->experts) /* whose rows are sorted */
         d->run = (uint32_t)divide_up(args->n, c->columns);

@@ -210,7 +210,7 @@ static const dequant_tile_class tile_classes[] = {
     {{"tiled_16x64",   ON_NATIVE},  16,  64, 4,  4,   0,  10},
     {{"tiled_64x64",   ON_NATIVE},  64,  64, 4,  8,  24,  53},
     {{"tiled_160x128", ON_NATIVE}, 160, 128, 4, 16, 113, 142},
-    {{"tiled_128x128", ON_NATIVE}, 128, 128, 4, 16,  54, UINT64_MAX},
+    {{"tiled_128x128", ON_NATIVE}, 128, 128, 8,  8,  54, UINT64_MAX},
     {{"tiled_32x64",   ON_ALL},     32,  64, 4,  4,   0, UINT64_MAX},
 };
 /* clang-format on */
