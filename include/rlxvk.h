@@ -439,7 +439,8 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION); and parts and
-                                  transposes read where they lie (unless RLXVK_NO_PACKED_ATTN) */
+                                  transposes read where they lie, and products written in the
+                                  parts of columns that are read (unless RLXVK_NO_PACKED_ATTN) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */

@@ -33,9 +33,10 @@ struct matmul_args {
     u32 a_batch_strides[6], b_batch_strides[6];
 };
 
-/* Sums `splits` partial results of `count` elements. */
+/* Sums `splits` partial results of `count` elements, n in a row. y as in product_args. */
 struct matmul_sum_args {
     u32 count, n, splits, bias_offset, y_offset;
+    u32 y_row, ends[2];
 };
 
 /* ---- matrix units: matrix_scale, matrix_pack, matrix_product ---- */
@@ -67,6 +68,7 @@ struct matrix_product_args {
     u32 a_rows, b_rows; /* packed rows of a matrix */
     u32 a_plane, b_plane;
     u32 bias_offset, y_offset;
+    u32 ends[2]; /* of the parts of y (lib/parts.glsl) */
     u32 batch_count;
     u32 batch_dims[5]; /* the sixth is what is left */
     u32 a_batch_strides[6], b_batch_strides[6];

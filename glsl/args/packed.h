@@ -23,6 +23,7 @@ struct dequant_product_args {
     u32 m, n, units, experts, row_bytes, last_word;
     u32 w_offset, x_offset, y_offset, index_offset;
     STRUCT(projection_args) parts;
+    u32 ends[2]; /* of the parts of y (lib/parts.glsl), as in the next three */
 };
 
 #define DEQUANT_INDEXED    0 /* order of dequant_gather; its `rows`, transposed, are columns */
@@ -41,6 +42,7 @@ struct dequant_matrix_args {
     u32 m, n, units, row_bytes, last_word;
     u32 w_offset, y_offset;
     u32 k_octets, slice_octets, splits;
+    u32 ends[2];
 };
 
 /* Of dequant_panel. */
@@ -53,6 +55,7 @@ struct dequant_panel_args {
     u32 m, n, units, row_bytes, last_word;
     u32 w_offset, y_offset;
     u32 k_octets, groups, slice, splits;
+    u32 ends[2];
 };
 
 /* Of dequant_fragment. */
@@ -65,6 +68,7 @@ struct dequant_fragment_args {
     u32 m, n, units, row_bytes, last_word;
     u32 w_offset, y_offset;
     u32 chunks;
+    u32 ends[2];
 };
 
 struct fragment_pack_args {

@@ -7,7 +7,8 @@
 
 struct product_args {
     STRUCT(matmul_args) matrices;
-    u32 y_row; /* elements from one row of y to the next */
+    u32 y_row;   /* elements from one row of y to the next */
+    u32 ends[2]; /* of its parts (lib/parts.glsl) */
 };
 
 #endif

@@ -20,6 +20,7 @@ struct projection_args {
 struct matvec_args {
     STRUCT(matmul_args) product;
     STRUCT(projection_args) parts;
+    u32 ends[2]; /* of the parts of y (lib/parts.glsl) */
 };
 
 #endif

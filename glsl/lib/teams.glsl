@@ -90,8 +90,11 @@ float team_sum(uint round, uint t, uint c)
     return sum;
 }
 
-/* Behind a barrier; y and residual begin at these; k elements in a row. */
-void store_outputs(uint n, uint k, uint y_offset, uint residual_offset, float epsilon)
+/* By the includer: where output `column` of the row goes to. */
+uint place_output(uint column);
+
+/* Behind a barrier; the residual begins there; k elements in a row. */
+void store_outputs(uint n, uint k, uint residual_offset, float epsilon)
 {
     float square_sum = 0;
     for (uint i = 0; NORMALIZED && i < SUBGROUPS; i++)
@@ -102,7 +105,7 @@ void store_outputs(uint n, uint k, uint y_offset, uint residual_offset, float ep
         uint c = i % OUTPUTS, t = i / OUTPUTS % TEAMS, round = i / OUTPUTS / TEAMS;
         uint column = batch_of(t, round) * OUTPUTS + c;
         if (column < (GATED ? n / 2 : n))
-            y[y_offset + column] =
+            y[place_output(column)] =
                 projected(team_sum(round, t, c), GATED ? team_sum(round, t, c + OUTPUTS) : 0.0,
                           residual_offset + column);
     }

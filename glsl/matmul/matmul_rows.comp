@@ -21,6 +21,7 @@ layout(push_constant) uniform block { product_args whole; };
 #define args        whole.matrices
 #define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
+#include "matmul/product_parts.glsl"
 
 layout(constant_id = 10) const uint THREADS_M = 1;
 layout(constant_id = 11) const uint SLICES = 4;
@@ -228,7 +229,7 @@ void main()
     uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
     [[unroll]] for (uint i = 0; i < FINAL; i++) {
         uint part = i * SLICES + slice, row = origin.x + part * THREADS_M + lane.x;
-        write_quad(y_base + row * whole.y_row + column,
-                   part < REG_M && row < args.m ? quad_count(column, args.n) : 0, sum[i]);
+        uint count = part < REG_M && row < args.m ? quad_count(column, args.n) : 0;
+        write_quad_in_parts(y_base, row, column, count, sum[i]);
     }
 }

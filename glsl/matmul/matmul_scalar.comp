@@ -14,6 +14,7 @@ layout(push_constant) uniform block { product_args whole; };
 #define args        whole.matrices
 #define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
+#include "matmul/product_parts.glsl"
 
 const bool QUADS = TRANSPOSE_A == 0 && TRANSPOSE_B != 0 &&
                    VECTORS == (MATMUL_VECTOR_A | MATMUL_VECTOR_B);
@@ -81,6 +82,6 @@ void main()
     [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
         uint y_row = row + i / REG_N, y_column = column + i % REG_N;
         if (y_row < args.m && y_column < args.n)
-            y[y_base + y_row * whole.y_row + y_column] = epilogue(result[i], y_row, y_column);
+            y[y_base + place_of_y(y_row, y_column)] = epilogue(result[i], y_row, y_column);
     }
 }

@@ -1,7 +1,7 @@
 #version 450
 /*
  * y[i] = activation(sum over s of partial[s][i] + bias[i % n]): joins the splits of a product, in
- * order. Rows of y may lie apart.
+ * order. Rows of y may lie apart, or its columns in parts.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -9,10 +9,10 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "elementwise/activation.glsl"
+#include "lib/parts.glsl"
 
 layout(constant_id = 1) const uint BIAS = MATMUL_NO_BIAS;
 layout(constant_id = 2) const uint ACTIVATION = UNARY_NONE;
-layout(constant_id = 3) const uint Y_ROW = 0; /* from one row of y to the next; 0: n */
 layout(push_constant) uniform block { matmul_sum_args args; };
 layout(set = 0, binding = 0) readonly buffer partial_view { float partial[]; };
 layout(set = 0, binding = 1) readonly buffer bias_view { float bias[]; };
@@ -36,6 +36,6 @@ void main()
         sum += partial[s * args.count + i];
     if (BIAS == MATMUL_BIAS_COLUMN)
         sum += bias[args.bias_offset + i % args.n];
-    uint at = Y_ROW == 0 ? i : i / args.n * Y_ROW + i % args.n;
+    uint at = place_in_parts(i / args.n, i % args.n, args.count / args.n, args.y_row, args.ends);
     y[args.y_offset + at] = ACTIVATION == UNARY_NONE ? sum : activation(ACTIVATION, sum);
 }

@@ -13,6 +13,7 @@ layout(push_constant) uniform block { product_args whole; };
 #define args        whole.matrices
 #define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
+#include "matmul/product_parts.glsl"
 #define TILE_CONSTANT 10
 #include "lib/tile.glsl"
 
@@ -135,7 +136,7 @@ void main()
     [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++) {
         uint row = first.x + i / PARTS_N / 4 * (THREADS_M * 4) + i / PARTS_N % 4;
         uint column = first.y + i % PARTS_N * (THREADS_N * 4);
-        write_quad(y_base + row * whole.y_row + column,
-                   row < args.m ? quad_count(column, args.n) : 0, sum[i]);
+        uint count = row < args.m ? quad_count(column, args.n) : 0;
+        write_quad_in_parts(y_base, row, column, count, sum[i]);
     }
 }

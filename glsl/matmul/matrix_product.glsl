@@ -17,6 +17,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/matmul.h"
 
 layout(constant_id = 9) const uint PLANES = 1;
@@ -130,7 +131,8 @@ void write(float value, uint batch, uvec2 matrix, uint row, uint column)
                                       b_scale[matrix.y * args.n + column]);
     if (BIAS != MATMUL_NO_BIAS)
         value += bias[args.bias_offset + column];
-    y[args.y_offset + (batch * args.m + row) * args.n + column] = value;
+    y[args.y_offset + batch * args.m * args.n +
+      place_in_parts(row, column, args.m, args.n, args.ends)] = value;
 }
 
 void main()

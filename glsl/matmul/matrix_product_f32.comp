@@ -13,6 +13,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/matmul.h"
 
 layout(constant_id = 1) const uint TILE_M = 64;
@@ -49,7 +50,7 @@ void write(float value, uint row, uint column)
         return;
     if (BIAS != MATMUL_NO_BIAS)
         value += bias[args.bias_offset + column];
-    y[args.y_offset + row * args.n + column] = value;
+    y[args.y_offset + place_in_parts(row, column, args.m, args.n, args.ends)] = value;
 }
 
 void main()

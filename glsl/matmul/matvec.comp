@@ -22,6 +22,7 @@ layout(push_constant) uniform block { matvec_args whole; };
 #define args        whole.product
 #define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
+#include "lib/parts.glsl"
 
 layout(constant_id = 10) const uint SWAPPED = 0;
 layout(constant_id = 11) const uint PARTS = 0; /* PROJECTION_... */
@@ -149,7 +150,8 @@ void main()
         uint part = i / LANES_N, row = part / LANE_COLUMNS;
         uint at = tile + i % LANES_N * LANE_COLUMNS + part % LANE_COLUMNS;
         if (row < args.m && at < args.n)
-            y[y_base + (SWAPPED != 0 ? at * args.m + row : row * args.n + at)] =
+            y[y_base + (SWAPPED != 0 ? place_in_parts(at, row, args.n, args.m, whole.ends)
+                                     : place_in_parts(row, at, args.m, args.n, whole.ends))] =
                 epilogue(joined[part * LANES + i % LANES_N], row, at);
     }
 }

@@ -77,6 +77,11 @@ float product(uvec4 w[VECTORS])
     return (sum.x + sum.y) + (sum.z + sum.w);
 }
 
+uint place_output(uint column)
+{
+    return whole.product.y_offset + column;
+}
+
 void main()
 {
     uint n = whole.product.n;
@@ -97,6 +102,5 @@ void main()
         put_partial(round, sum);
     }
     barrier();
-    store_outputs(n, whole.product.k, whole.product.y_offset, whole.parts.residual_offset,
-                  whole.parts.epsilon);
+    store_outputs(n, whole.product.k, whole.parts.residual_offset, whole.parts.epsilon);
 }

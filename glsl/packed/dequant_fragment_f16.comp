@@ -29,6 +29,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_fragment_args args; };
@@ -226,6 +227,6 @@ void main()
         [[unroll]] for (uint s = 0; s < SPLITS; s++)
             sum += work[s * PATCH + i];
         if (row < args.m && column < args.n)
-            y[args.y_offset + row * args.n + column] = sum;
+            y[args.y_offset + place_in_parts(row, column, args.m, args.n, args.ends)] = sum;
     }
 }

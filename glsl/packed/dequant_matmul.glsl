@@ -9,6 +9,7 @@
  * most where an expert has few, multiply nothing.
  */
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_product_args args; };
@@ -155,11 +156,12 @@ void main()
 
     uvec2 own = tile_thread() * 4; /* first row and column */
     [[unroll]] for (uint i = 0; i < REG_M; i++) {
-        uint r = own.x + i / 4 * (THREADS_M * 4) + i % 4, from = args.y_offset + row_of(r) * args.n;
+        uint r = own.x + i / 4 * (THREADS_M * 4) + i % 4, row = row_of(r);
         [[unroll]] for (uint j = 0; j < REG_N; j++) {
             uint column = first_column + own.y + j / 4 * (THREADS_N * 4) + j % 4;
             if (r < sorted.rows && column < args.n)
-                y[from + column] = sum[i * PARTS_N + j / 4][j % 4];
+                y[args.y_offset + place_in_parts(row, column, args.m, args.n, args.ends)] =
+                    sum[i * PARTS_N + j / 4][j % 4];
         }
     }
 }

@@ -13,6 +13,7 @@
  * With CHUNK, the workgroup brings x of CHUNK units at a time into shared memory.
  */
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/packed.h"
 #include "matmul/experts.glsl"
 
@@ -69,7 +70,7 @@ void store_sum(uint first_column, uint first_row, uint i, float sum, float other
     uint column = (GATED ? first_column / 2 : first_column) + i / ROWS, row = first_row + i % ROWS;
     uint columns = GATED ? args.n / 2 : args.n;
     if (column < columns && row < args.m)
-        y[args.y_offset + row * columns + column] =
+        y[args.y_offset + place_in_parts(row, column, args.m, columns, args.ends)] =
             projected(sum, other, args.parts.residual_offset + row * columns + column);
 }
 

@@ -22,6 +22,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/packed.h"
 #include "matmul/experts.glsl"
 
@@ -399,9 +400,17 @@ float product(span_codes s)
     return 2 * lane < args.units ? sum : 0;
 }
 
+uint row; /* of x */
+
+uint place_output(uint column)
+{
+    return args.y_offset +
+           place_in_parts(row, column, args.m, GATED ? args.n / 2 : args.n, args.ends);
+}
+
 void main()
 {
-    uint row = find_team(args.n);
+    row = find_team(args.n);
     if (row >= args.m)
         return;
     uint expert = EXPERTS ? expert_of(index[args.index_offset + row], args.experts) : 0;
@@ -426,7 +435,7 @@ void main()
         put_partial(round, sum);
     }
     barrier();
-    uint start = row * (GATED ? args.n / 2 : args.n);
-    store_outputs(args.n, args.units * UNIT_ELEMENTS, args.y_offset + start,
-                  args.parts.residual_offset + start, args.parts.epsilon);
+    store_outputs(args.n, args.units * UNIT_ELEMENTS,
+                  args.parts.residual_offset + row * (GATED ? args.n / 2 : args.n),
+                  args.parts.epsilon);
 }

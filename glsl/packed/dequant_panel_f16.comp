@@ -27,6 +27,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #include "lib/common.glsl"
+#include "lib/parts.glsl"
 #include "args/packed.h"
 #include "lib/narrow.glsl"
 
@@ -172,7 +173,8 @@ void multiply(uint part, uint s)
 void write(float value, uint split, uint row, uint column)
 {
     if (row < args.m && column < args.n)
-        y[args.y_offset + (split * args.m + row) * args.n + column] = value;
+        y[args.y_offset + split * args.m * args.n +
+          place_in_parts(row, column, args.m, args.n, args.ends)] = value;
 }
 
 /* A step of the panel, half a group. The next is read meanwhile, in a branch, so that it is not put

@@ -83,6 +83,9 @@ static void dump_step(const program *p, uint32_t index)
     if (n->name)
         text_append(&t, " '%s'", n->name);
     text_append(&t, " %s", shape_text(&n->shape, shape));
+    const uint32_t *ends = p->schedule.values.items[s->node].ends.at;
+    if (ends[0])
+        text_append(&t, " in parts before columns %u, %u", ends[0], ends[1]);
     for (uint32_t i = 0; schedule_step_operand(&p->schedule, s, i, &o); i++)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,

@@ -30,6 +30,15 @@ void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RA
         shape_strides(&graph_node(l->graph, node_id)->shape, out);
 }
 
+void lower_ends(const lowering *l, uint32_t node_id, uint32_t out[2])
+{
+    const rlxvk_shape *shape = &graph_node(l->graph, node_id)->shape;
+    const uint32_t *ends = l->values->items[node_id].ends.at;
+    uint32_t columns = (uint32_t)shape->dims[shape->rank - 1];
+    for (int i = 0; i < 2; i++)
+        out[i] = ends[0] ? ends[i] : columns;
+}
+
 /* From a node's first element to behind its last. Nothing that lies at strides is empty. */
 static uint64_t span_of(const lowering *l, uint32_t id)
 {

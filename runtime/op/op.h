@@ -106,6 +106,9 @@ operand lower_update(const lowering *l, uint32_t node_id);
 void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count);
 /* Strides of a node's elements, from its operand's offset on. */
 void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RANK]);
+/* Where the parts of a node's columns end (column_ends); the number of columns where it is whole.
+ */
+void lower_ends(const lowering *l, uint32_t node_id, uint32_t out[2]);
 /* Operand `index` of node `id`, for reading. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
 /* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set
@@ -178,6 +181,12 @@ typedef struct strided {
     int64_t strides[RLXVK_MAX_RANK];
 } strided;
 
+/* A result whose columns lie in two or three parts, each a matrix of its own behind the one before:
+ * behind which columns the first and the second end. 0: it is whole. glsl/lib/parts.glsl. */
+typedef struct column_ends {
+    uint32_t at[2];
+} column_ends;
+
 /* Of a node's flags: how many there are and are not 0, the first of these and its value. */
 typedef struct run_flags {
     uint64_t count, bad, first;
@@ -228,6 +237,8 @@ typedef struct op_family {
     /* Whether operand i is read, or the result (i = input_count) written, where it lies at these
      * strides (op/strided.h). NULL: none is. */
     bool (*takes)(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
+    /* Whether the result may be written in parts of its columns (lower_ends). NULL: never. */
+    bool (*divides)(const rlxvk_graph *g, const node *n);
     /* Whether the result is the operands one after the other, so that what produces one may write
      * it there straight away. NULL: never. */
     bool (*joins)(const node *n);

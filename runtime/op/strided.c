@@ -3,6 +3,9 @@
  * whether its readers take it so on that: all are laid out in place first, and as long as a reader
  * refuses one, those that are refused are copied, and what lies in them is tried anew.
  *
+ * A product all of whose readers show columns, which together are all, is made in parts: strides
+ * cost nothing there, but some devices read rows that lie apart far more slowly.
+ *
  * Memory that is written in place, carried by a loop or waited for is left alone: a read that moves
  * to where the reader stands could see what it must not.
  */
@@ -13,6 +16,7 @@
 
 /* Rounds in which what lies in a refused one is spared; long chains would take as many. */
 #define MOST_ROUNDS 8
+#define MOST_PARTS  3 /* of columns */
 
 typedef struct search {
     const rlxvk_graph *g;
@@ -116,6 +120,100 @@ static bool can_look(const search *s, uint32_t id)
            shape_numel(&n->shape) > 0;
 }
 
+/* ---- What is made in parts ---- */
+
+/* Whether the node is no more than columns of operand 0, and which is the first. */
+static bool shows_columns(const search *s, uint32_t id, uint64_t *first)
+{
+    const node *n = graph_node(s->g, id);
+    if (!can_look(s, id))
+        return false;
+    const rlxvk_shape *x = input_shape(s->g, n, 0), *y = &n->shape;
+    strided dense = strided_dense(x), at = dense;
+    bool alike = x->rank == y->rank && node_row(n)->family->look(s->g, n, &at);
+    for (uint32_t i = 0; i < x->rank && alike; i++)
+        alike = at.strides[i] == dense.strides[i] && (i + 1 == x->rank || x->dims[i] == y->dims[i]);
+    *first = at.first;
+    return alike;
+}
+
+typedef struct column_part {
+    uint64_t first, end;
+} column_part;
+
+/* In the order of their columns. */
+static void insert_part(column_part *parts, uint32_t count, column_part added)
+{
+    for (; count > 0 && parts[count - 1].first > added.first; count--)
+        parts[count] = parts[count - 1];
+    parts[count] = added;
+}
+
+/* Where the parts of x end that its readers show, or why they show none. */
+static const char *find_parts(const search *s, uint32_t x, column_ends *out)
+{
+    const rlxvk_shape *shape = &graph_node(s->g, x)->shape;
+    uint64_t columns = (uint64_t)shape->dims[shape->rank - 1];
+    column_part parts[MOST_PARTS], all = {0};
+    uint32_t count = 0, most = s->uses[x];
+    if (most > MOST_PARTS)
+        return "it has more than three readers";
+    for (uint32_t id = x + 1; id < s->g->nodes.count && count < most; id++) {
+        const node *n = graph_node(s->g, id);
+        for (uint32_t i = 0; i < n->input_count; i++) {
+            uint64_t first;
+            if (n->inputs[i] != x)
+                continue;
+            if (!shows_columns(s, id, &first))
+                return "it is read as a whole";
+            insert_part(parts, count++,
+                        (column_part){first, first + (uint64_t)n->shape.dims[shape->rank - 1]});
+        }
+    }
+    for (uint32_t i = 0; i < count && parts[i].first == all.end; i++)
+        all.end = parts[i].end;
+    if (count < most)
+        return "it is a graph output";
+    if (all.end != columns || count < 2)
+        return "the parts are not all columns, one after the other";
+    out->at[0] = (uint32_t)parts[0].end;
+    out->at[1] = (uint32_t)parts[1].end;
+    return NULL;
+}
+
+/* Of one row the parts lie so anyway. */
+static bool can_divide(const search *s, uint32_t x)
+{
+    const node *n = graph_node(s->g, x);
+    const op_family *family = node_row(n)->family;
+    return family->divides && family->divides(s->g, n) && !is_hosted(s, x) && owns(s, x) &&
+           !s->waits[x] && !s->restless[x] && n->shape.rank > 0 &&
+           shape_numel(&n->shape) > (uint64_t)n->shape.dims[n->shape.rank - 1];
+}
+
+static void divide(search *s)
+{
+    for (uint32_t x = 0; x < s->g->nodes.count; x++)
+        if (can_divide(s, x))
+            s->v->whole[x] = find_parts(s, x, &s->v->ends[x]);
+}
+
+static bool is_divided(const search *s, uint32_t id)
+{
+    return s->v->ends[id].at[0] != 0;
+}
+
+/* Where the columns lie that a node shows of a divided x. */
+static strided place_part(const search *s, uint32_t id)
+{
+    const node *n = graph_node(s->g, id);
+    const rlxvk_shape *x = input_shape(s->g, n, 0);
+    strided at = strided_dense(&n->shape);
+    shows_columns(s, id, &at.first);
+    at.first *= shape_product(x, 0, x->rank - 1);
+    return at;
+}
+
 /* ---- What is read where it lies ---- */
 
 /* A run of dense memory needs no strides. */
@@ -128,7 +226,9 @@ static void lay_out(search *s)
             continue;
         uint32_t x = n->inputs[0];
         strided at = lies(s, x) ? s->v->at[x] : strided_dense(&graph_node(s->g, x)->shape);
-        if (!node_row(n)->family->look(s->g, n, &at))
+        if (is_divided(s, x))
+            at = place_part(s, id);
+        else if (!node_row(n)->family->look(s->g, n, &at))
             continue;
         s->v->at[id] = at;
         s->v->in[id] = x;
@@ -139,6 +239,18 @@ static void refuse(search *s, uint32_t id, uint32_t reader)
 {
     if (lies(s, id) && s->refused[id] == NODE_NONE)
         s->refused[id] = reader;
+}
+
+/* Whether it takes operand i where that lies, which all do but the host where it is dense. */
+static bool accepts(const search *s, uint32_t id, uint32_t i)
+{
+    uint32_t x = graph_node(s->g, id)->inputs[i];
+    const rlxvk_shape *shape = &graph_node(s->g, x)->shape;
+    strided dense = strided_dense(shape);
+    bool alike = !is_hosted(s, id);
+    for (uint32_t axis = 0; axis < shape->rank && alike; axis++)
+        alike = shape->dims[axis] == 1 || s->v->at[x].strides[axis] == dense.strides[axis];
+    return alike || takes(s, id, i, s->v->at[x].strides);
 }
 
 /* From the end: a view that is refused, being no copy, refuses what it is a view of. */
@@ -152,9 +264,23 @@ static void ask_readers(search *s)
         if (by != NODE_NONE && !owns(s, id))
             refuse(s, n->inputs[0], by);
         for (uint32_t i = lies(s, id) && (by == NODE_NONE || !owns(s, id)); i < n->input_count; i++)
-            if (lies(s, n->inputs[i]) && !takes(s, id, i, s->v->at[n->inputs[i]].strides))
+            if (lies(s, n->inputs[i]) && !accepts(s, id, i))
                 refuse(s, n->inputs[i], id);
     }
+}
+
+/* What is divided is whole again where a part is refused. */
+static bool join_refused(search *s)
+{
+    bool any = false;
+    for (uint32_t id = 0; id < s->g->nodes.count; id++) {
+        if (!lies(s, id) || s->refused[id] == NODE_NONE || !is_divided(s, s->v->in[id]))
+            continue;
+        s->v->ends[s->v->in[id]] = (column_ends){0};
+        s->v->whole[s->v->in[id]] = "a part is a graph output, or read by the host";
+        any = true;
+    }
+    return any;
 }
 
 /* Whether any was refused. */
@@ -217,11 +343,14 @@ rlxvk_status strided_find(const rlxvk_graph *g, const bool *on_host, strided_vie
 {
     size_t count = g->nodes.count + 1;
     strided_views v = {.at = memory_zeroed(count, sizeof *v.at),
-                       .in = memory_zeroed(2 * count, sizeof *v.in)};
+                       .in = memory_zeroed(2 * count, sizeof *v.in),
+                       .ends = memory_zeroed(count, sizeof *v.ends),
+                       .whole = memory_zeroed(count, sizeof *v.whole)};
     uint32_t *words = memory_zeroed(3 * count, sizeof *words);
     bool *flags = memory_zeroed(4 * count, sizeof *flags);
     rlxvk_status status;
-    TRY(v.at && v.in && words && flags ? RLXVK_OK : status_fail_memory("strided views"));
+    TRY(v.at && v.in && v.ends && v.whole && words && flags ? RLXVK_OK
+                                                            : status_fail_memory("strided views"));
     v.need = v.in + count;
     search s = {.g = g,
                 .on_host = on_host,
@@ -234,11 +363,12 @@ rlxvk_status strided_find(const rlxvk_graph *g, const bool *on_host, strided_vie
                 .copied = flags + 2 * count,
                 .renewed = flags + 3 * count};
     survey(&s);
+    divide(&s);
     bool again = true;
     for (uint32_t round = 0; again; round++) {
         lay_out(&s);
         ask_readers(&s);
-        again = copy_refused(&s, round < MOST_ROUNDS);
+        again = join_refused(&s) || copy_refused(&s, round < MOST_ROUNDS);
     }
     make_turned(&s);
 error:
@@ -255,5 +385,7 @@ void strided_destroy(strided_views *v)
 {
     memory_free(v->at);
     memory_free(v->in);
+    memory_free(v->ends);
+    memory_free(v->whole);
     *v = (strided_views){0};
 }

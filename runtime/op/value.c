@@ -38,6 +38,7 @@ static rlxvk_status place_strided(const rlxvk_graph *g, const value_options *opt
     TRY(strided_find(g, options->on_host, &v));
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
         uint32_t in = v.in[id];
+        map->items[id].ends = v.ends[id];
         if (in == NODE_NONE)
             continue;
         uint64_t offset = v.at[id].first - (in < id && v.in[in] < in ? v.at[in].first : 0);

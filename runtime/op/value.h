@@ -15,6 +15,7 @@ typedef struct value {
     bool in_concat;   /* a producer that writes into its concat's slot, its transpose's or a loop's
                        * carry's */
     uint32_t strided; /* one more than where its strides are in the map; 0: dense */
+    column_ends ends; /* of its parts, where it is made in such */
 } value;
 
 typedef struct value_map {

@@ -51,6 +51,9 @@ static void say_why(const rlxvk_graph *g, uint32_t id, const strided_views *v, b
         text_append(out, "%s %%%u is a graph output", name, need);
     else
         text_append(out, "%s %%%u does not take it at strides", name, need);
+    uint32_t x = graph_node(g, id)->inputs[0];
+    if (strided && v->whole[x])
+        text_append(out, "; %%%u is not made in parts: %s", x, v->whole[x]);
 }
 
 /* Leaves aside what makes no copy. */
@@ -72,7 +75,8 @@ rlxvk_status rewrite_find_copies(const rlxvk_graph *g, const bool *on_host, bool
     find_wanted(g, wanted);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         char buffer[192] = "";
-        if (!is_copied(g, id, &v, strided) || !(wanted[id] || v.need[id] < id))
+        if (!is_copied(g, id, &v, strided) ||
+            !(wanted[id] || v.need[id] < id || (strided && v.whole[graph_node(g, id)->inputs[0]])))
             continue;
         say_why(g, id, &v, strided, &(text){buffer, sizeof buffer, 0});
         report(user, id, "strided view", buffer);

@@ -11,13 +11,11 @@
 #include "graph/symbol.h"
 #include "args/attention.h"
 #include "args/attention_backward.h"
-#include "args/elementwise.h"
-#include "args/matmul.h"
 #include "constants/attention.h"
-#include "constants/matmul.h"
 #include "op/attention/attention.h"
 #include "op/attention/attention_backward_select.h"
 #include "op/families.h"
+#include "op/matmul/matmul.h"
 
 #include <rlxvk_train.h>
 
@@ -255,23 +253,6 @@ static void size_pass(const job *j, uint32_t pass, uint64_t *out_blocks, uint64_
         *(strides[i] ? out_blocks : out_steps) *= counts[i];
 }
 
-/* y = the sum of the parts, in order. */
-static rlxvk_status emit_sum(lowering *l, const job *j, operand partial, uint64_t parts,
-                             uint64_t words, operand y)
-{
-    dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = j->id};
-    struct matmul_sum_args arguments = {.count = (uint32_t)words,
-                                        .n = (uint32_t)words,
-                                        .splits = (uint32_t)parts,
-                                        .y_offset = y.offset};
-    partial.access = ACCESS_READ;
-    const operand operands[] = {partial, partial, y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
-    lower_groups(l, &d, groups_for(words, l->profile->workgroup_size));
-    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
-}
-
 static void set_constants(const job *j, uint32_t pass, dispatch *d)
 {
     static const uint32_t masks[] = {ATTENTION_BAND, ATTENTION_BAND, ATTENTION_BAND,
@@ -330,7 +311,7 @@ static rlxvk_status emit_pass(lowering *l, job *j, uint32_t pass, uint64_t first
     j->arguments.part_words = (uint32_t)words;
     TRY(emit_dispatch(l, j, pass, blocks * parts, out, out));
     if (parts > 1)
-        TRY(emit_sum(l, j, out, parts, words, y));
+        TRY(matmul_emit_plain_sum(l, j->id, out, parts, words, y));
 error:
     return status;
 }
@@ -353,7 +334,7 @@ static rlxvk_status emit_all(lowering *l, job *j)
     j->arguments.dq_words = (uint32_t)j->results;
     TRY(emit_dispatch(l, j, ATTENTION_OF_ALL, blocks * parts, rest, partial));
     if (parts > 1)
-        TRY(emit_sum(l, j, partial, parts, j->results, dq));
+        TRY(matmul_emit_plain_sum(l, j->id, partial, parts, j->results, dq));
 error:
     return status;
 }

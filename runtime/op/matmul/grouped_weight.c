@@ -125,22 +125,6 @@ static rlxvk_status emit_products(lowering *l, uint32_t id, const weight_work *w
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status emit_joined(lowering *l, uint32_t id, const weight_work *w, operand y)
-{
-    uint64_t count = w->experts * w->m * w->n;
-    struct matmul_sum_args args = {.count = (uint32_t)count,
-                                   .n = (uint32_t)w->n,
-                                   .splits = (uint32_t)w->splits,
-                                   .y_offset = y.offset};
-    operand partial = w->y;
-    dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
-    partial.access = ACCESS_READ;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
-    lower_groups(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){partial, partial, y}, 3);
-}
-
 static rlxvk_status sort_rows(lowering *l, weight_work *w)
 {
     scatter_runs runs;
@@ -177,7 +161,7 @@ static rlxvk_status grouped_matmul_backward_weight_lower(lowering *l, uint32_t i
         TRY(lower_temporary(l, w.splits * w.experts * w.m * w.n * sizeof(float), &w.y));
     TRY(emit_products(l, id, &w));
     if (w.splits > 1)
-        TRY(emit_joined(l, id, &w, y));
+        TRY(matmul_emit_plain_sum(l, id, w.y, w.splits, w.experts * w.m * w.n, y));
 error:
     return status;
 }

@@ -228,6 +228,7 @@ typedef struct product {
     bool swapped, has_bias;
     uint32_t activation; /* UNARY_... */
     uint64_t slice, splits, y_row;
+    uint32_t ends[2];
     bool apart;                    /* y is partial results */
     const projection_parts *parts; /* NULL: none */
 } product;
@@ -262,7 +263,9 @@ static uint32_t vector_bits(const product *p)
     uint32_t tail = tiled && s->k % p->class->step != 0 ? MATMUL_TAIL : 0u;
     return tail | (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) |
            (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
-           (tiled && (p->y.offset | p->y_row | s->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
+           (tiled && (p->y.offset | p->y_row | s->n | p->ends[0] | p->ends[1]) % 4 == 0
+                ? MATMUL_VECTOR_Y
+                : 0u);
 }
 
 static struct matmul_args make_arguments(const product *p)
@@ -360,8 +363,10 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_ROWS] = KERNEL_MATMUL_ROWS};
     dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
     struct matmul_args matrices = make_arguments(p);
-    struct matvec_args with_parts = {matrices, projection_arguments(p->parts)};
-    struct product_args args = {matrices, (uint32_t)p->y_row};
+    struct matvec_args with_parts = {matrices,
+                                     projection_arguments(p->parts),
+                                     {p->ends[0], p->ends[1]}};
+    struct product_args args = {matrices, (uint32_t)p->y_row, {p->ends[0], p->ends[1]}};
     const operand operands[] = {p->a, p->b, p->bias, p->y, p->parts ? p->parts->residual : p->a};
     bool vector = d.kernel == KERNEL_MATVEC;
     set_constants(l, p, &d);
@@ -372,24 +377,53 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                       kernel_table[d.kernel].binding_count);
 }
 
-rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
-                             uint64_t splits)
+/* As kernels are told them, of a y whose rows are `row` elements. */
+static void set_ends(const matmul_request *r, uint64_t row, uint32_t out[2])
+{
+    for (int i = 0; i < 2; i++)
+        out[i] = r->ends[0] ? r->ends[i] : (uint32_t)row;
+}
+
+static rlxvk_status emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits, bool in_order)
 {
     const matmul_shape *s = &r->problem.shape;
+    uint64_t y_row = r->y_row ? r->y_row : s->n;
     uint64_t count = s->batch * s->m * s->n;
     dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
     struct matmul_sum_args args = {.count = (uint32_t)count,
                                    .n = (uint32_t)s->n,
                                    .splits = (uint32_t)splits,
                                    .bias_offset = r->bias ? r->bias->offset : 0,
-                                   .y_offset = r->y.offset};
+                                   .y_offset = r->y.offset,
+                                   .y_row = (uint32_t)y_row};
+    set_ends(r, y_row, args.ends);
     partial.access = ACCESS_READ;
     const operand operands[] = {partial, r->bias ? *r->bias : partial, r->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {MATMUL_SUM_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, r->activation}, {MATMUL_SUM_Y_ROW, (uint32_t)r->y_row});
-    lower_groups_in_order(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
+                  {MATMUL_SUM_ACTIVATION, r->activation});
+    uint64_t groups = groups_for(count, d.constants[LOCAL_SIZE]);
+    if (in_order)
+        lower_groups_in_order(l, &d, groups);
+    else
+        lower_groups(l, &d, groups);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits)
+{
+    return emit_sum(l, id, r, partial, splits, true);
+}
+
+rlxvk_status matmul_emit_plain_sum(lowering *l, uint32_t id, operand partial, uint64_t parts,
+                                   uint64_t count, operand y)
+{
+    const matmul_request r = {.y = y,
+                              .activation = UNARY_NONE,
+                              .problem.shape = {.m = 1, .n = count, .batch = 1}};
+    return emit_sum(l, id, &r, partial, parts, false);
 }
 
 static size_t choose(lowering *l, const matmul_shape *s)
@@ -415,6 +449,7 @@ static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r
                  .has_bias = r->bias != NULL,
                  .activation = r->activation};
     const matmul_shape shape = p.problem.shape;
+    const matmul_request whole = {.activation = UNARY_NONE};
     uint64_t groups;
     rlxvk_status status;
     p.class = matmul_select(&shape, l->profile, choose(l, &shape));
@@ -425,6 +460,7 @@ static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r
         swap_operands(&p);
     p.apart = p.splits > 1 || (r->y_row && !has_rows_apart(p.class));
     p.y_row = p.apart || !r->y_row ? shape.n : r->y_row;
+    set_ends(p.apart ? &whole : r, p.y_row, p.ends);
     if (p.apart)
         TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p, groups));
@@ -452,26 +488,43 @@ static uint64_t unpacked_columns(const lowering *l, const matmul_shape *s)
     return tile * MAX(rounds ? rounds * units / bands : most, 1);
 }
 
+/* Narrows y to `count` columns from the first on, which are all of one part of it or some. */
+static void take_columns(const lowering *l, const matmul_request *r, uint64_t first, uint64_t count,
+                         matmul_request *part)
+{
+    const matmul_shape *s = &r->problem.shape;
+    const uint32_t *ends = r->ends;
+    uint64_t begin = first < ends[0] ? 0 : first < ends[1] ? ends[0] : ends[1];
+    uint64_t end = first < ends[0] ? ends[0] : first < ends[1] ? ends[1] : s->n;
+    part->ends[0] = part->ends[1] = 0;
+    part->problem.shape.n = count;
+    part->y_row = count < end - begin ? end - begin : 0;
+    lower_narrow(l, &part->y, begin * s->m + first - begin, (s->m - 1) * (end - begin) + count);
+}
+
 /* Columns of y, so many after the other, from weights that are decoded to two places by turns:
  * while the ones are multiplied, the next are decoded. */
 static rlxvk_status emit_unpacked(lowering *l, uint32_t id, const matmul_request *r)
 {
     const matmul_shape *s = &r->problem.shape;
-    uint64_t step = unpacked_columns(l, s);
+    uint64_t step = MIN(unpacked_columns(l, s), s->n), count;
+    bool all = step == s->n;
     operand places[2] = {{0}, {0}};
     rlxvk_status status = RLXVK_OK;
-    for (uint64_t first = 0, turn = 0; first < s->n; first += step, turn = 1 - turn) {
+    for (uint64_t first = 0, turn = 0; first < s->n; first += count, turn = 1 - turn) {
         matmul_request part = *r;
         operand bias = r->bias ? *r->bias : r->y;
-        uint64_t count = MIN(step, s->n - first);
-        l->prepares = step >= s->n;
-        TRY(r->unpack_b(l, id, MATMUL_WORDS, (matmul_rows_of_b){first, count, MIN(step, s->n)},
+        count = MIN(step, s->n - first);
+        for (int i = 0; i < 2 && !all; i++)
+            if (first < r->ends[i])
+                count = MIN(count, r->ends[i] - first);
+        l->prepares = all;
+        TRY(r->unpack_b(l, id, MATMUL_WORDS, (matmul_rows_of_b){first, count, step},
                         &places[turn]));
         l->prepares = false;
         part.b = places[turn];
-        part.problem.shape.n = count;
-        part.y_row = step < s->n ? s->n : 0;
-        lower_narrow(l, &part.y, first, (s->m - 1) * s->n + count);
+        if (!all)
+            take_columns(l, r, first, count, &part);
         if (r->bias) {
             lower_narrow(l, &bias, first, count);
             part.bias = &bias;
@@ -564,6 +617,16 @@ static bool is_streamed(const lowering *l, const matmul_request *r)
            choose_vector(l, r, &r->a, &shape)->most_held != 0;
 }
 
+/* All kernels of one matrix of rows can. */
+static bool matmul_divides(const rlxvk_graph *g, const node *n)
+{
+    const matmul_attributes *a = n->attributes;
+    matmul_problem p;
+    matmul_problem_make(input_shape(g, n, 0), input_shape(g, n, 1), a->transpose_a, a->transpose_b,
+                        &p);
+    return p.shape.batch == 1;
+}
+
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -574,6 +637,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
                         .y = lower_write(l, id),
                         .activation = activation_code(attributes->activation)};
+    lower_ends(l, id, r.ends);
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     if (!is_streamed(l, &r))
@@ -682,6 +746,7 @@ const op_family matmul_family = {
     .attribute_size = sizeof(matmul_attributes),
     .half_inputs = 3,
     .infer = matmul_infer,
+    .divides = matmul_divides,
     .lower = matmul_lower,
     .host = matmul_host,
     .bucket = matmul_bucket,

@@ -55,6 +55,7 @@ typedef struct matmul_request {
     operand a, b, y;
     const operand *bias; /* NULL: none */
     uint64_t y_row;      /* elements from one row of y to the next; 0: n */
+    uint32_t ends[2];    /* of the parts of y (lower_ends); 0: it is whole */
     uint32_t activation; /* UNARY_... */
     bool exact;          /* f32 whatever the precision that was asked for */
     /* Where b is no operand but packed weights, [n, k] and no batch: decodes rows of them to `out`,
@@ -77,6 +78,9 @@ extern uint64_t matmul_unpacked_bytes;
  * other. */
 rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
                              uint64_t splits);
+/* y = the sum of `parts` times `count` elements that follow each other in `partial`, in order. */
+rlxvk_status matmul_emit_plain_sum(lowering *l, uint32_t id, operand partial, uint64_t parts,
+                                   uint64_t count, operand y);
 /* Whether matmul_emit_projection can do the shape on a device. */
 bool matmul_projects(const matmul_shape *s, const device_profile *profile);
 /* The product with the parts of a projection, in one dispatch. */

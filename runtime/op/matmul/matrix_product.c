@@ -232,6 +232,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                        .b_plane = (uint32_t)plane_octets(b),
                                        .bias_offset = r->bias ? r->bias->offset : 0,
                                        .y_offset = r->y.offset};
+    for (int i = 0; i < 2; i++)
+        args.ends[i] = r->ends[0] ? r->ends[i] : args.n;
     dispatch d = {.kernel = kernels[l->precision], .node = id, .variant = c->row.name};
     /* What is not used is bound to something that is read anyway. */
     const operand bias = r->bias ? *r->bias : a->packed;
@@ -284,6 +286,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
         const matmul_shape *s = &r->problem.shape;
         TRY(lower_temporary(l, s->batch * s->m * s->n * sizeof(float), &plain.y));
         plain.bias = NULL;
+        plain.ends[0] = plain.ends[1] = 0;
     }
     TRY(emit_product(l, id, &plain, c, &a, &b));
     *out_sums = plain.y;

@@ -158,6 +158,7 @@ struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint
         .w_offset = operands[0].offset,
         .x_offset = operands[1].offset,
         .y_offset = operands[2].offset,
+        .ends = {(uint32_t)columns, (uint32_t)columns},
     };
 }
 
@@ -236,7 +237,8 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_REG_M, c->register_rows},
                   {DEQUANT_MATMUL_REG_N, c->register_columns}, {DEQUANT_MATMUL_TILE_M, c->rows},
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
-                  {DEQUANT_MATMUL_LOOP, TILE_LOOP_ZIGZAG}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
+                  {DEQUANT_MATMUL_LOOP, TILE_LOOP_ZIGZAG},
+                  {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
     if (!args->experts) /* whose rows are sorted */
         d->run = (uint32_t)divide_up(args->n, c->columns);
@@ -291,6 +293,7 @@ static matmul_request product_request(lowering *l, uint32_t id,
     uint64_t k = (uint64_t)args->units * DEQUANT_UNIT_ELEMENTS;
     return (matmul_request){.a = lower_input(l, id, 0),
                             .y = lower_write(l, id),
+                            .ends = {args->ends[0], args->ends[1]},
                             .unpack_b = unpack_weights,
                             .activation = UNARY_NONE,
                             .problem.shape = {args->m, args->n, k, 1, false, true}};
@@ -303,6 +306,12 @@ static uint64_t kept_bytes(const lowering *l, const matmul_shape *s, const opera
     uint64_t bytes =
         (node_is_weight(n) || n->prepare) && matrix_wanted(l, s) ? matrix_unpacked_bytes(l, s) : 0;
     return bytes <= l->prepared_bytes ? bytes : 0;
+}
+
+static bool dequant_matmul_divides(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    return quant_format_find(((const dequant_attributes *)n->attributes)->format)->distance != 0;
 }
 
 static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
@@ -319,6 +328,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
+    lower_ends(l, id, args.ends);
     matmul_request r = product_request(l, id, &args);
     const matmul_shape *s = &r.problem.shape;
     uint64_t kept = kept_bytes(l, s, &w);
@@ -397,6 +407,7 @@ const op_family dequant_matmul_family = {
     .raw_inputs = 6,
     .matrix_layout = true,
     .infer = dequant_matmul_infer,
+    .divides = dequant_matmul_divides,
     .lower = dequant_matmul_lower,
     .host = dequant_matmul_host,
     .bucket = bucket_vectors,

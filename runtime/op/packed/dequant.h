@@ -77,6 +77,13 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
 #define DEQUANT_WEIGHTS(p)                                                                         \
     .m = (p)->m, .n = (p)->n, .units = (p)->units, .row_bytes = (p)->row_bytes,                    \
     .last_word = (p)->last_word, .w_offset = (p)->w_offset
+/* The ends of y's parts, or of partial sums, which have none: who joins them divides y. */
+static inline void dequant_set_ends(const struct dequant_product_args *p, uint64_t splits,
+                                    uint32_t out[2])
+{
+    for (int i = 0; i < 2; i++)
+        out[i] = splits > 1 ? p->n : p->ends[i];
+}
 /* Rows of a matrix of the units, of which a lane holds a part. */
 uint32_t dequant_lane_rows(const device_profile *profile);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */

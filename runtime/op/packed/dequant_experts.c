@@ -149,7 +149,8 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
                                         .w_offset = operands[0].offset,
                                         .x_offset = operands[1].offset,
                                         .y_offset = operands[2].offset,
-                                        .index_offset = operands[3].offset};
+                                        .index_offset = operands[3].offset,
+                                        .ends = {(uint32_t)a->n, (uint32_t)a->n}};
     const dequant_tile_class *tile = dequant_tile(l, args.m / (args.experts + 1));
     expert_blocks blocks = {tile->rows, 0};
     dispatch d = {.node = id};

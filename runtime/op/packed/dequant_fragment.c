@@ -82,6 +82,7 @@ rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_reque
         DEQUANT_WEIGHTS(product),
         .y_offset = r->y.offset,
         .chunks = (uint32_t)count_chunks(s),
+        .ends = {product->ends[0], product->ends[1]},
     };
     dispatch d = {.node = id, .variant = c->row.name};
     operand bound[] = {operands[0], r->a, r->y};

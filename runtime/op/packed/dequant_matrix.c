@@ -61,6 +61,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
         .slice_octets = (uint32_t)(slice / 8),
         .splits = (uint32_t)splits,
     };
+    dequant_set_ends(product, splits, args.ends);
     dispatch d = {.node = id, .variant = c->row.name};
     dequant_set_format(&d, format, &operands[0]);
     dequant_set_kernel(l, &d,

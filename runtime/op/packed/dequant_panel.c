@@ -64,6 +64,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
         .slice = (uint32_t)slice,
         .splits = (uint32_t)splits,
     };
+    dequant_set_ends(product, splits, args.ends);
     dequant_set_format(&d, a->format, &operands[0]);
     dequant_set_kernel(l, &d, DEQUANT_OF_PANEL);
     set_constants(l, c, &d);

@@ -1,12 +1,10 @@
 /* Backward ops of scans; see sequence_backward.h. */
 #include "graph/symbol.h"
 #include "op/sequence/sequence_backward.h"
-#include "args/elementwise.h"
-#include "args/matmul.h"
 #include "args/sequence.h"
 #include "args/sequence_backward.h"
-#include "constants/matmul.h"
 #include "constants/sequence.h"
+#include "op/matmul/matmul.h"
 #include "op/movement/layout.h"
 #include "op/sequence/sequence.h"
 
@@ -150,20 +148,10 @@ error:
 rlxvk_status sequence_emit_sum(lowering *l, uint32_t id, operand work, uint64_t at, uint64_t parts,
                                uint64_t first, uint64_t count)
 {
-    dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
     operand y = lower_write(l, id);
     lower_narrow(l, &y, first, count);
     lower_narrow(l, &work, at, parts * count);
-    work.access = ACCESS_READ;
-    struct matmul_sum_args arguments = {.count = (uint32_t)count,
-                                        .n = (uint32_t)count,
-                                        .splits = (uint32_t)parts,
-                                        .y_offset = y.offset};
-    const operand operands[] = {work, work, y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
-    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
-    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+    return matmul_emit_plain_sum(l, id, work, parts, count, y);
 }
 
 rlxvk_status sequence_emit_ends(lowering *l, uint32_t id, const sequence_ends *ends, operand work)

@@ -53,12 +53,15 @@ static rlxvk_tensor rotate(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
     return rlxvk_rope(g, x, cos, rlxvk_reshape(g, sin, RLXVK_SHAPE(rows, half)), &o);
 }
 
-/* Small enough for moderate scores, which errors grow with. */
-static rlxvk_tensor product(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w)
+/* Small enough for moderate scores, which errors grow with. Made in parts, if these are all that is
+ * read, or not. */
+static rlxvk_tensor product(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor w)
 {
     const float part = 0.125f;
-    return rlxvk_mul(g, rlxvk_matmul(g, x, w),
-                     rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &part, sizeof part));
+    rlxvk_tensor factor = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &part, sizeof part);
+    if (chance(s, 2))
+        return rlxvk_matmul(g, rlxvk_mul(g, x, factor), w);
+    return rlxvk_mul(g, rlxvk_matmul(g, x, w), factor);
 }
 
 /* q, k and v [batch * rows, heads * width], parts of one product or of several. */
@@ -66,7 +69,7 @@ static void project(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor out[
 {
     int64_t kv = s->kv_heads * s->width, q = s->heads * s->width, gap = chance(s, 3) ? 3 : 0;
     int64_t widths[] = {q, kv, kv}, at = gap, inputs = rlxvk_tensor_shape(g, x).dims[1];
-    rlxvk_tensor all = product(g, x, leaf(g, s, RLXVK_SHAPE(inputs, q + 2 * kv + gap)));
+    rlxvk_tensor all = product(g, s, x, leaf(g, s, RLXVK_SHAPE(inputs, q + 2 * kv + gap)));
     rlxvk_tensor turned = all;
     if (chance(s, 3))
         turned = rotate(g, s, rlxvk_narrow(g, all, 1, gap, q + kv));
@@ -77,7 +80,7 @@ static void project(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor out[
             out[i] = rotate(g, s, out[i]);
     }
     if (chance(s, 3)) /* whole: what reads it turned must not write over it */
-        out[0] = product(g, x, leaf(g, s, RLXVK_SHAPE(inputs, q)));
+        out[0] = product(g, s, x, leaf(g, s, RLXVK_SHAPE(inputs, q)));
 }
 
 /* Besides what attends: an output, a reader of dense rows, a cache. */
@@ -162,7 +165,7 @@ static rlxvk_tensor loop(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
     expect_ok(rlxvk_graph_create(&body));
     rlxvk_tensor c = rlxvk_input(body, "c", RLXVK_F32, RLXVK_SHAPE(rows, 2 * q));
     rlxvk_tensor w = rlxvk_input(body, "w", RLXVK_F32, RLXVK_SHAPE(2 * q, 3 * q));
-    rlxvk_tensor all = product(body, c, w), half = rlxvk_narrow(body, c, 1, q, q);
+    rlxvk_tensor all = product(body, s, c, w), half = rlxvk_narrow(body, c, 1, q, q);
     rlxvk_tensor y = rlxvk_attention(body, rlxvk_narrow(body, all, 1, 0, q),
                                      rlxvk_narrow(body, all, 1, q, q), half, RLXVK_NONE, &how);
     y = rlxvk_concat(body, (rlxvk_tensor[]){y, half}, 2, 1);

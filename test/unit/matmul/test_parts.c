@@ -1,0 +1,201 @@
+/*
+ * Products written in parts of their columns: every variant of every kernel that can be reached on
+ * the device gives the bits of one that is written whole and copied from, without the copies; with
+ * fewer rows than it was compiled for, too.
+ */
+#include "op/choice/choice.h"
+#include "exec/executable.h"
+#include "support/harness.h"
+#include "vk/vk.h"
+
+#include <rlxvk_quant.h>
+#include <rlxvk_symbols.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static rlxvk_context *whole_context; /* where nothing is made in parts */
+
+typedef struct product_case {
+    int64_t rows, depth, widths[3]; /* the last is 0: two parts */
+    bool transposed, fused;
+    int format; /* of packed weights; -1: floats */
+} product_case;
+
+static product_case make_case(random_source *r, bool packed)
+{
+    static const rlxvk_quant_format formats[] = {RLXVK_Q4_K, RLXVK_Q8_0,  RLXVK_Q4_0,
+                                                 RLXVK_Q6_K, RLXVK_IQ3_S, RLXVK_Q2_K};
+    static const int64_t rows[] = {2, 3, 7, 17, 40, 70, 130};
+    product_case c = {.rows = rows[random_below(r, ARRAY_COUNT(rows))],
+                      .depth = packed ? 256 * (1 + random_below(r, 2)) : 1 + random_below(r, 600),
+                      .transposed = random_below(r, 2),
+                      .fused = random_below(r, 2),
+                      .format = packed ? (int)formats[random_below(r, ARRAY_COUNT(formats))] : -1};
+    int64_t unit = random_below(r, 2) ? 8 : 1; /* parts that begin with whole quads, or not */
+    for (int i = 0; i < 3; i++)
+        c.widths[i] = unit * (1 + random_below(r, 9));
+    if (random_below(r, 3) == 0)
+        c.widths[2] = 0;
+    return c;
+}
+
+static rlxvk_tensor multiply(rlxvk_graph *g, const product_case *c, rlxvk_tensor x, int64_t columns)
+{
+    if (c->format >= 0) {
+        rlxvk_quant_format format = (rlxvk_quant_format)c->format;
+        int64_t bytes = (int64_t)rlxvk_quant_row_bytes(format, (uint64_t)c->depth);
+        rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(columns, bytes));
+        return rlxvk_dequant_matmul(g, x, w, format);
+    }
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32,
+                                 c->transposed ? RLXVK_SHAPE(columns, c->depth)
+                                               : RLXVK_SHAPE(c->depth, columns));
+    if (c->fused)
+        return rlxvk_fused_matmul_bias_act(g, x, w,
+                                           rlxvk_param(g, "b", RLXVK_F32, RLXVK_SHAPE(columns)),
+                                           RLXVK_ACTIVATION_RELU, c->transposed);
+    return rlxvk_matmul_with(g, x, w, &(rlxvk_matmul_options){.transpose_b = c->transposed});
+}
+
+static rlxvk_graph *build(const product_case *c)
+{
+    rlxvk_graph *g = NULL;
+    int64_t at = 0;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(c->rows, c->depth));
+    rlxvk_tensor y = multiply(g, c, x, c->widths[0] + c->widths[1] + c->widths[2]);
+    for (int i = 0; i < 3 && c->widths[i]; at += c->widths[i++])
+        rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_narrow(g, y, 1, at, c->widths[i]), 1));
+    expect_ok(rlxvk_graph_status(g));
+    return g;
+}
+
+static float *run_case(rlxvk_context *context, const rlxvk_graph *g,
+                       const rlxvk_compile_options *options, uint64_t seed, uint64_t *dispatches,
+                       size_t *count)
+{
+    rlxvk_executable *e = NULL;
+    rlxvk_plan_report report;
+    expect_ok(rlxvk_compile(context, g, options, &e));
+    rlxvk_executable_plan(e, &report);
+    *dispatches = report.dispatches;
+    float *values = run_seeded(e, g, seed, false, count);
+    rlxvk_executable_destroy(e);
+    return values;
+}
+
+static void compare(const product_case *c, const rlxvk_compile_options *options, uint64_t seed)
+{
+    rlxvk_graph *g = build(c);
+    uint64_t with, without;
+    size_t count;
+    float *parts = run_case(shared_context, g, options, seed, &with, &count);
+    float *whole = run_case(whole_context, g, options, seed, &without, &count);
+    const rlxvk_variant *v = options->variants;
+    if (memcmp(parts, whole, count * sizeof *parts) != 0)
+        fail_msg("%s=%s, %s: %lldx%lld by columns %lld, %lld, %lld: other bits in parts", v->family,
+                 v->row, rlxvk_precision_name(options->precision), (long long)c->rows,
+                 (long long)c->depth, (long long)c->widths[0], (long long)c->widths[1],
+                 (long long)c->widths[2]);
+    assert_int_equal(without - with, c->widths[2] ? 3 : 2);
+    free(parts);
+    free(whole);
+    rlxvk_graph_destroy(g);
+}
+
+/* Whether the device has the units for what is not f32. */
+static bool has_precision(rlxvk_precision precision)
+{
+    const device_profile *p = &shared_context->device->choice.profile;
+    return precision == RLXVK_PRECISION_F32 ||
+           (precision == RLXVK_PRECISION_BF16 ? p->matrix_bf16.m : p->matrix_f16.m) != 0;
+}
+
+static void every_variant(void **state)
+{
+    static const struct {
+        choice_kind family;
+        bool packed;
+    } families[] = {{CHOICE_matmul, false},        {CHOICE_matrix, false},
+                    {CHOICE_dequant, true},        {CHOICE_matrix_packed, true},
+                    {CHOICE_dequant_vector, true}, {CHOICE_dequant_tile, true},
+                    {CHOICE_dequant_panel, true},  {CHOICE_dequant_fragment, true}};
+    random_source r = {5};
+    (void)state;
+    for (size_t f = 0; f < ARRAY_COUNT(families); f++) {
+        const choice_family *family = &choice_families[families[f].family];
+        unsigned precisions = family->precisions ? family->precisions : 1;
+        for (size_t i = 0; i < family->table->count; i++)
+            for (int p = 0; p < 4; p++) {
+                const rlxvk_variant variant = {family->name, choice_row_name(family, i)};
+                const rlxvk_compile_options options = {.variants = &variant,
+                                                       .variant_count = 1,
+                                                       .precision = (rlxvk_precision)p,
+                                                       .check_plan = RLXVK_ON,
+                                                       .forbid_host = RLXVK_ON};
+                product_case c = make_case(&r, families[f].packed);
+                if (precisions >> p & 1 && has_precision(options.precision))
+                    compare(&c, &options, 10 * i + (uint64_t)p);
+            }
+    }
+}
+
+/* Of so many rows of those that matter nothing differs from a run of all. */
+static void fewer_rows(void **state)
+{
+    static const rlxvk_bucket_axis axes[] = {{"x", 0}};
+    const product_case c = {.rows = 70, .depth = 64, .widths = {24, 8, 16}, .format = -1};
+    const rlxvk_compile_options options = {.bucket_axes = axes, .bucket_axis_count = 1};
+    static float x[70 * 64], all[3][70 * 24], some[3][70 * 24];
+    rlxvk_run_input in = {"x", x, ARRAY_COUNT(x), RLXVK_AS_F32};
+    rlxvk_run_output out[2][3];
+    rlxvk_graph *g = build(&c);
+    rlxvk_executable *e = NULL;
+    random_source r = {3};
+    float w[64 * 48];
+    (void)state;
+    random_fill(&r, false, x, ARRAY_COUNT(x));
+    random_fill(&r, false, w, ARRAY_COUNT(w));
+    for (uint32_t i = 0; i < 3; i++) {
+        out[0][i] = (rlxvk_run_output){i, all[i], 70 * (size_t)c.widths[i], RLXVK_AS_F32};
+        out[1][i] = (rlxvk_run_output){i, some[i], 70 * (size_t)c.widths[i], RLXVK_AS_F32};
+    }
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    assert_true(rlxvk_extent_supported(e, NULL));
+    expect_ok(rlxvk_set_param(e, "w", w, ARRAY_COUNT(w)));
+    expect_ok(rlxvk_run(e, &in, 1, out[0], 3));
+    for (int64_t rows = 1; rows < 70; rows += 17) {
+        expect_ok(rlxvk_set_active_extent(e, rows, 70));
+        expect_ok(rlxvk_run(e, &in, 1, out[1], 3));
+        for (int i = 0; i < 3; i++)
+            assert_memory_equal(some[i], all[i], (size_t)(rows * c.widths[i]) * sizeof(float));
+    }
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static int open_both(void **state)
+{
+    setenv("RLXVK_NO_PACKED_ATTN", "1", 1);
+    whole_context = open_context(NULL);
+    unsetenv("RLXVK_NO_PACKED_ATTN");
+    return open_shared_context(state);
+}
+
+static int close_both(void **state)
+{
+    close_context(whole_context);
+    return close_shared_context(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_variant),
+                                       cmocka_unit_test(fewer_rows)};
+    return cmocka_run_group_tests(tests, open_both, close_both);
+}
