@@ -103,8 +103,7 @@ static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tenso
     return rlxvk_reshape(b->graph, normalize(b, x, scale), rows);
 }
 
-/* Query, key and value from the group's products. What one product holds stays together, as the
- * first of it, unless heads are to be normalized. */
+/* Query, key and value from the group's products, which are written in these parts. */
 static void project(builder *b, const llama_block *block, rlxvk_tensor x, rlxvk_tensor out[3])
 {
     const linear_group *group = &block->query_key_value;
@@ -116,9 +115,7 @@ static void project(builder *b, const llama_block *block, rlxvk_tensor x, rlxvk_
         rlxvk_tensor y = apply_linear(b, l, x);
         int64_t at = 0;
         for (uint32_t k = 0; k < l->roles; k++, at += widths[part++])
-            out[part] = block->query_norm ? rlxvk_narrow(b->graph, y, -1, at, widths[part])
-                        : k == 0          ? y
-                                          : RLXVK_NONE;
+            out[part] = l->roles == 1 ? y : rlxvk_narrow(b->graph, y, -1, at, widths[part]);
     }
     for (int i = 0; i < 2 && block->query_norm; i++)
         out[i] = normalize_heads(b, out[i], i ? block->key_norm : block->query_norm);
