@@ -76,7 +76,9 @@ uint b, kv_head, first_row, chunk, first_key, limit;
 uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
 bool split;                   /* whether there are several: results are partial */
 uint k_row, v_row;            /* where the kv head's rows begin */
-vec4 next[KEYS * QUADS]; /* of keys, then of values */
+/* Of keys, then of values, as they lie in memory: what is done with a quad that is on its way waits
+ * for it. */
+uvec4 next[KEYS * QUADS];
 vec4 held[ROWS * QUADS]; /* this lane's columns of the queries */
 vec4 sums[HELD];         /* and, by VALUE_LANES, of the outputs */
 
@@ -133,23 +135,34 @@ uint columns_of(uint quad)
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
-#define DEFINE_LOAD(name, words, quads, held, packed)                                              \
-    vec4 name(uint row, uint quad)                                                                 \
+#define DEFINE_LOAD(name, words, quads, storage, halves)                                           \
+    uvec4 name(uint row, uint quad)                                                                \
     {                                                                                              \
         uint d = quad * 4u;                                                                        \
-        if (held == ATTENTION_HALVES)                                                              \
-            return FULL || d < width ? packed(row + d) : vec4(0.0);                                \
+        if (storage == ATTENTION_HALVES)                                                           \
+            return FULL || d < width ? uvec4(halves[(row + d) >> 2], 0u, 0u) : uvec4(0u);          \
         if (WHOLE)                                                                                 \
-            return FULL || d < width ? quads[(row + d) >> 2] : vec4(0.0);                          \
-        return vec4(d < width ? words[row + d] : 0.0, d + 1u < width ? words[row + d + 1u] : 0.0,  \
-                    d + 2u < width ? words[row + d + 2u] : 0.0,                                    \
-                    d + 3u < width ? words[row + d + 3u] : 0.0);                                   \
+            return FULL || d < width ? floatBitsToUint(quads[(row + d) >> 2]) : uvec4(0u);         \
+        return floatBitsToUint(vec4(d < width ? words[row + d] : 0.0,                              \
+                                    d + 1u < width ? words[row + d + 1u] : 0.0,                    \
+                                    d + 2u < width ? words[row + d + 2u] : 0.0,                    \
+                                    d + 3u < width ? words[row + d + 3u] : 0.0));                  \
     }
 #ifndef APPEND
-DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
+DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, k2)
 #endif
-DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
-DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
+DEFINE_LOAD(load_k, k, k4, K_HELD, k2)
+DEFINE_LOAD(load_v, v, v4, V_HELD, v2)
+
+/* Of what lies in memory, and back: exact for what is held so. */
+vec4 quad_from(uvec4 words, uint storage)
+{
+    return storage == ATTENTION_HALVES ? half_quad(words.xy) : uintBitsToFloat(words);
+}
+uvec4 words_of(vec4 quad, uint storage)
+{
+    return storage == ATTENTION_HALVES ? uvec4(half_words(quad), 0u, 0u) : floatBitsToUint(quad);
+}
 
 /* Key `x` of this group in the pass that starts at `base`, and of those who share values; the last
  * one again behind it. */
@@ -180,7 +193,7 @@ void hold_queries()
         bool exists = row_query[r] != NO_ROW;
         [[unroll]] for (uint n = 0; n < QUADS; n++)
             held[r * QUADS + n] =
-                exists ? load_q(row_q[r], n * LANES + column) * factor : vec4(0.0);
+                exists ? uintBitsToFloat(load_q(row_q[r], n * LANES + column)) * factor : vec4(0.0);
     }
 }
 #endif
@@ -202,14 +215,18 @@ void fetch_values(uint base)
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
 void multiply_keys()
 {
-    [[unroll]] for (uint x = 0; x < KEYS; x++)
+    [[unroll]] for (uint x = 0; x < KEYS; x++) {
+        vec4 key[QUADS];
+        [[unroll]] for (uint n = 0; n < QUADS; n++)
+            key[n] = quad_from(next[x * QUADS + n], K_HELD);
         [[unroll]] for (uint r = 0; r < ROWS; r++) {
             float product = 0.0;
             [[unroll]] for (uint n = 0; n < QUADS; n++)
-                product += dot(held[r * QUADS + n], next[x * QUADS + n]);
+                product += dot(held[r * QUADS + n], key[n]);
             scratch[(((x * GROUPS + group) * ROWS + r) * LANES + column) >> 2][column & 3u] =
                 product;
         }
+    }
 }
 
 void finish_scores(uint base)
@@ -344,7 +361,7 @@ void add_values()
 #endif
         vec4 values[KEYS * QUADS];
         [[unroll]] for (uint x = 0; x < KEYS * QUADS; x++)
-            values[x] = next[x];
+            values[x] = quad_from(next[x], V_HELD);
         if (!ONE_PASS && base + PASS < limit)
             fetch_values(base + PASS);
         [[unroll]] for (uint x = 0; x < VALUE_KEYS; x++) {

@@ -121,7 +121,7 @@ void hold_queries()
 }
 
 /* The caches may not have the new rows yet. In a pass without any, none is looked for. */
-#define DEFINE_REPLACE(name, part, keys, key_at, quads, quad_of)                                   \
+#define DEFINE_REPLACE(name, part, storage, keys, key_at, quads, quad_of)                          \
     void name(uint base)                                                                           \
     {                                                                                              \
         if (first_key + min(base + PASS, limit) < reach)                                           \
@@ -130,9 +130,11 @@ void hold_queries()
             uint row = new_row_of(key_at(base, x));                                                \
             if (row < NEW_ROWS)                                                                    \
                 [[unroll]] for (uint n = 0; n < quads; n++)                                        \
-                    next[x * quads + n] = new_quads[part + row * ROW_QUADS + quad_of(n)];          \
+                    next[x * quads + n] =                                                          \
+                        words_of(new_quads[part + row * ROW_QUADS + quad_of(n)], storage);         \
         }                                                                                          \
     }
 #define KEY_QUAD(n) ((n) * LANES + column)
-DEFINE_REPLACE(replace_keys, NEW_KEYS, KEYS, key_at, QUADS, KEY_QUAD)
-DEFINE_REPLACE(replace_values, NEW_VALUES, VALUE_KEYS, value_key_at, VALUE_QUADS, value_quad)
+DEFINE_REPLACE(replace_keys, NEW_KEYS, K_HELD, KEYS, key_at, QUADS, KEY_QUAD)
+DEFINE_REPLACE(replace_values, NEW_VALUES, V_HELD, VALUE_KEYS, value_key_at, VALUE_QUADS,
+               value_quad)

@@ -46,12 +46,14 @@
             ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
     }
 /* A decode step of 32 heads over 8 of a cache. */
-#define STEP(R, AT)                                                                                \
+#define STEP(R, AT)     STEP_OVER("f32", "", R, AT)
+#define STEP_F16(R, AT) STEP_OVER("f16", " in f16", R, AT)
+#define STEP_OVER(TYPE, LABEL, R, AT)                                                              \
     {                                                                                              \
-        "attention_step 32 heads (8 kv) row " #AT " of " #R "x128",                                \
+        "attention_step 32 heads (8 kv) row " #AT " of " #R "x128" LABEL,                          \
             "attention_step heads=32 kv_heads=8 head_dim=128 n_rot=128 style=gptj at=" #AT         \
             " in=q:f32:1x1x4096:unit;k:f32:1x1x1024:unit;v:f32:1x1x1024:unit;"                     \
-            "keys:f32:8x" #R "x128:unit;values:f32:8x" #R                                          \
+            "keys:" TYPE ":8x" #R "x128:unit;values:" TYPE ":8x" #R                                \
             "x128:unit;cos:f32:1x64:unit;sin:f32:1x64:unit"                                        \
     }
 /* Both passes in one graph, which share what they can. */
@@ -108,6 +110,11 @@ const bench_case bench_gpu_cases[] = {
     IN_F16("q4_K", "q4_k", 16, 28672, 4096, 2304),
     IN_F16("q6_K", "q6_k", 16, 4096, 14336, 11760),
     IN_F16("q4_K", "q4_k", 32, 4096, 14336, 8064),
+    IN_F16("q4_0", "q4_0", 512, 4096, 14336, 8064),
+    IN_F16("q4_0", "q4_0", 16, 4096, 14336, 8064),
+    IN_F16("iq4_xs", "iq4_xs", 512, 4096, 14336, 7616),
+    IN_F16("q2_K", "q2_k", 512, 4096, 14336, 4704),
+    IN_F16("iq2_s", "iq2_s", 512, 4096, 14336, 4592),
     {"matvec f32 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f32:4096x14336"},
     {"matvec f16 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f16:4096x14336"},
     {"matvec f32 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f32:128256x4096"},
@@ -129,7 +136,10 @@ const bench_case bench_gpu_cases[] = {
     ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),
     STEP(256, 255),
     STEP(4096, 1023),
+    STEP(8192, 8191),
     STEP(32768, 32767),
+    STEP_F16(8192, 8191),
+    STEP_F16(32768, 32767),
     ATTENTION("8 heads, 64 queries of 16384x128", "causal", 8, 8, 64, 16384, 128),
     /* Gradients. */
     BACKWARD("layer_norm", 4096, 4096),
