@@ -59,6 +59,20 @@ float to_bf16(float v)
     return uintBitsToFloat(round_bits(bits, 16u));
 }
 
+/* The same in half of the instructions and no branch, of what is computed of numbers in whose
+ * bf16_rounding it is said once and for all whether they are finite: of others a NaN stays one. */
+uint bf16_rounding(vec4 factors)
+{
+    uvec4 magnitude = floatBitsToUint(factors) & 0x7fffffffu;
+    uvec2 most = max(magnitude.xy, magnitude.zw);
+    return max(most.x, most.y) < 0x7f800000u ? 0x7fffu : 0u;
+}
+float round_bf16(float v, uint rounding)
+{
+    uint bits = floatBitsToUint(v);
+    return uintBitsToFloat(bits + rounding + (bits >> 16 & rounding & 1u) & 0xffff0000u);
+}
+
 /* Both rounded, as one word. */
 uint f16_pair(float low, float high)
 {

@@ -7,13 +7,24 @@
  * which this is included. Else pairs go through pair_work, words of shared memory, in which the
  * subgroup's part begins at pairs_at.
  */
+#ifdef IN_BF16
+#define GIVEN_PAIR bf16vec2
+uint given_word(bf16vec2 pair)
+{
+    uvec2 words = floatBitsToUint(vec2(pair));
+    return words.x >> 16 | words.y;
+}
+#else
+#define GIVEN_PAIR       f16vec2
+#define given_word(pair) packFloat2x16(pair)
+#endif
 const uint GIVEN = UNIT_K / (2 * MATRIX_LANES);
 
 #define GIVE(matrix, VALUE, layout)                                                                \
     if (DIRECT) {                                                                                  \
         [[unroll]] for (uint r = 0; r < ROWS; r++) {                                               \
             [[unroll]] for (uint q = 0; q < GIVEN; q++) {                                          \
-                f16vec2 given = VALUE(r, q);                                                       \
+                GIVEN_PAIR given = VALUE(r, q);                                                    \
                 matrix[(r * GIVEN + q) * 2] = given.x;                                             \
                 matrix[(r * GIVEN + q) * 2 + 1] = given.y;                                         \
             }                                                                                      \
@@ -24,7 +35,7 @@ const uint GIVEN = UNIT_K / (2 * MATRIX_LANES);
             [[unroll]] for (uint q = 0; q < GIVEN; q++)                                            \
                 pair_work[pairs_at + (row_of(r * OWN) * UNIT_K / 2 + q * LANES +                   \
                                       gl_SubgroupInvocationID % LANES)] =                          \
-                    packFloat2x16(VALUE(r, q));                                                    \
+                    given_word(VALUE(r, q));                                                       \
         subgroupBarrier();                                                                         \
         coopMatLoad(matrix, pair_work, pairs_at, UNIT_K / 2, layout);                              \
     }

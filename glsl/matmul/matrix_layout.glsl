@@ -1,7 +1,7 @@
 /*
  * A way to spread a matrix over the lanes of a subgroup: LANES lanes share a row, and each holds
  * pairs of neighbours of ROWS rows. Some devices keep their sums and left operands so, and right
- * ones turned (matrix_layout.comp finds out); there, elements can be taken and given without going
+ * ones turned (matrix_probe.glsl finds out); there, elements can be taken and given without going
  * through memory. Include after UNIT_M, UNIT_N and ROWS are declared.
  */
 #include "args/matmul.h"

@@ -18,11 +18,6 @@ struct unit_raw {
     uvec2 rest;
 };
 
-/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
-#ifndef IN_VECTORS
-#define IN_VECTORS false
-#endif
-
 /*
  * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
  * in: each is read once, or the three vectors that they lie in, in fewer accesses; past the last
@@ -39,21 +34,15 @@ unit_raw load_q8_0(uint block)
                     uvec4(0), uvec2(packed1[i + 8], 0));
 }
 
-/* In vectors, first the words from that of the address on: its place is 0 to 3 words. */
 unit_words finish_q8_0(unit_raw raw, uint block)
 {
     uvec4 a = raw.codes, b = raw.head;
     uint end = raw.rest.x;
     bool upper = (block & 2) != 0;
     if (IN_VECTORS) {
-        bool two = (block & 8) != 0, one = (block & 4) != 0;
         uvec4 c = raw.more;
-        a = two ? uvec4(a.zw, b.xy) : a;
-        b = two ? uvec4(b.zw, c.xy) : b;
-        c.xy = two ? c.zw : c.xy;
-        a = one ? uvec4(a.yzw, b.x) : a;
-        b = one ? uvec4(b.yzw, c.x) : b;
-        end = one ? c.y : c.x;
+        move_vectors(a, b, c, block);
+        end = c.x;
     }
     uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, end);
     uvec4 head = uvec4(upper ? a.x >> 16 : a.x & 0xffff, 0, 0, 0);

@@ -1,7 +1,7 @@
 /*
  * A unit and the decoders of the formats in group DEQUANT_GROUP: load_raw reads a unit, decode_raw
  * makes it codes and scales. Between the two time may pass, so that none waits for memory; but in
- * the groups large and grid reading is decoding.
+ * group grid reading is decoding.
  */
 #include "packed/dequant_unit.glsl"
 
@@ -15,7 +15,7 @@
 #include "packed/dequant_grid.glsl"
 #endif
 
-#if DEQUANT_GROUP == DEQUANT_LARGE || DEQUANT_GROUP == DEQUANT_GRID
+#if DEQUANT_GROUP == DEQUANT_GRID
 #define unit_raw unit_codes
 unit_raw load_raw(uint block, uint u)
 {

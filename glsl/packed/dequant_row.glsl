@@ -9,6 +9,10 @@ vec4 code_values(uint word)
 {
     return byte_values(word, MASK, CENTER);
 }
+float code_value(uint word, uint bit)
+{
+    return code_at(word, MASK, bit, CENTER);
+}
 void fill_levels()
 {
 }

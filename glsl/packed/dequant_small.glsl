@@ -51,6 +51,14 @@ vec4 code_values(uint word)
                 level[word >> 24]);
 }
 
+/* One code, from bit `bit` of a word on. */
+float code_value(uint word, uint bit)
+{
+    if (!DEQUANT_LOOKUP || !TABLE)
+        return code_at(word, MASK, bit, CENTER);
+    return level[word >> bit & 15];
+}
+
 /* 2^(e - 127) / 2, for levels that are doubled. */
 float half_exponent_value(uint e)
 {
@@ -62,9 +70,14 @@ float half_exponent_value(uint e)
 
 const uint CODE_BYTES = FORMAT == Q1_0 ? 4 : FORMAT == Q2_0 ? 8 : 16; /* of a unit */
 
+/* Blocks of one unit, which in vectors are read whole, and whether they may lie in three. */
+const bool WHOLE = IN_VECTORS && !ONE_BELOW && FORMAT != IQ4_XS && FORMAT != NVFP4;
+const bool IN_THREE = BLOCK_BYTES + 16 > 32 + ALIGNMENT;
+
+/* The vectors; or codes, the word behind them, and the words that the block's first eight bytes lie
+ * in. */
 struct unit_raw {
-    uvec3 head; /* the words that the block's first eight bytes lie in */
-    bytes16 codes;
+    uvec4 first, second, third;
 };
 
 uint codes_at(uint block, uint u)
@@ -75,17 +88,48 @@ uint codes_at(uint block, uint u)
 unit_raw load_raw(uint block, uint u)
 {
     uint i = block >> 2, at = codes_at(block, u), j = at >> 2, last = args.last_word;
+    if (WHOLE) {
+        uint v = block >> 4, last_vector = last >> 2;
+        uvec4 third = uvec4(0);
+        if (IN_THREE)
+            third = packed4[min(v + 2, last_vector)];
+        return unit_raw(packed4[v], packed4[min(v + 1, last_vector)], third);
+    }
     uvec3 head = uvec3(packed1[i], packed1[i + 1], packed1[i + 2]);
     if (ONE_BELOW)
-        return unit_raw(head, bytes16(uvec4(packed1[j], packed1[min(j + 1, last)],
-                                            packed1[min(j + 2, last)], 0), 0));
-    return unit_raw(head, load_bytes16(at));
+        return unit_raw(uvec4(packed1[j], packed1[min(j + 1, last)], packed1[min(j + 2, last)], 0),
+                        uvec4(0, head), uvec4(0));
+    bytes16 codes = load_bytes16(at);
+    return unit_raw(codes.words, uvec4(codes.next, head), uvec4(0));
 }
 
-/* The block's first eight bytes. */
+/* The block's first eight bytes, and the unit's codes. */
 uvec2 header_of(unit_raw raw, uint block)
 {
-    return moved16(bytes16(uvec4(raw.head, 0), 0), block).xy;
+    return moved16(bytes16(uvec4(raw.second.yzw, 0), 0), block).xy;
+}
+uvec4 codes_of(unit_raw raw, uint at)
+{
+    return moved16(bytes16(raw.first, raw.second.x), at);
+}
+
+/* Vectors as what is read otherwise. */
+unit_raw split_whole(unit_raw raw, uint block)
+{
+    uvec4 a = raw.first, b = raw.second, c = raw.third, head;
+    bool over = (block & 3) + (HEADER & 3) > 3; /* codes begin a word later */
+    move_vectors(a, b, c, block);
+    head = a;
+    if (HEADER >= 8) {
+        a = uvec4(a.zw, b.xy);
+        b = b.zwzw;
+    } else if (HEADER >= 4) {
+        a = uvec4(a.yzw, b.x);
+        b = b.yzww;
+    }
+    a = over ? uvec4(a.yzw, b.x) : a;
+    b.x = over ? b.y : b.x;
+    return unit_raw(a, uvec4(b.x, head.xyz), uvec4(0));
 }
 
 /* ---- Decoding ---- */
@@ -152,8 +196,10 @@ unit_codes decode_q2_0(uvec2 head, uvec2 q)
 
 unit_codes decode_raw(unit_raw raw, uint block, uint u)
 {
+    if (WHOLE)
+        raw = split_whole(raw, block);
     uvec2 head = header_of(raw, block);
-    uvec4 q = moved16(raw.codes, codes_at(block, u));
+    uvec4 q = codes_of(raw, codes_at(block, u));
     if (FORMAT == Q1_0)
         return decode_q1_0(head, q.x);
     if (FORMAT == Q2_0)

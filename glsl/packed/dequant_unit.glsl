@@ -13,6 +13,11 @@ layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
 #include "packed/packed.glsl"
 #include "packed/units.glsl"
 
+/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
+#ifndef IN_VECTORS
+#define IN_VECTORS false
+#endif
+
 struct unit_codes {
     uvec4 first, second;
     vec2 scale, bias; /* of the first and the second run */

@@ -18,12 +18,25 @@ uint straddle(uint low, uint high, uint shift)
     return low >> shift | (high << 1) << (31 - shift);
 }
 
+/* 4 bytes, and the word behind them where they may reach into it. */
+struct bytes4 {
+    uint word, next;
+};
+
+bytes4 load_bytes4(uint byte)
+{
+    return bytes4(packed1[byte >> 2],
+                  ALIGNMENT >= 4 ? 0 : packed1[min((byte >> 2) + 1, args.last_word)]);
+}
+
+uint moved4(bytes4 b, uint byte)
+{
+    return ALIGNMENT >= 4 ? b.word : straddle(b.word, b.next, (byte & 3) * 8);
+}
+
 uint load4(uint byte)
 {
-    if (ALIGNMENT >= 4)
-        return packed1[byte >> 2];
-    uint next = min((byte >> 2) + 1, args.last_word);
-    return straddle(packed1[byte >> 2], packed1[next], (byte & 3) * 8);
+    return moved4(load_bytes4(byte), byte);
 }
 
 uint load2(uint byte)
@@ -38,7 +51,7 @@ uint load1(uint byte)
     return packed1[byte >> 2] >> (byte & 3) * 8 & 0xff;
 }
 
-/* 16 bytes, and the word behind them where they may reach into it. */
+/* 16 bytes, likewise. */
 struct bytes16 {
     uvec4 words;
     uint next;
@@ -71,6 +84,19 @@ uvec4 moved16(bytes16 b, uint byte)
 uvec4 load16(uint byte)
 {
     return moved16(load_bytes16(byte), byte);
+}
+
+/* Three vectors, of which the first has the address in it -> the words from that of the address on,
+ * of which nine are there. */
+void move_vectors(inout uvec4 a, inout uvec4 b, inout uvec4 c, uint byte)
+{
+    bool two = (byte & 8) != 0, one = (byte & 4) != 0;
+    a = two ? uvec4(a.zw, b.xy) : a;
+    b = two ? uvec4(b.zw, c.xy) : b;
+    c.xy = two ? c.zw : c.xy;
+    a = one ? uvec4(a.yzw, b.x) : a;
+    b = one ? uvec4(b.yzw, c.x) : b;
+    c.x = one ? c.y : c.x;
 }
 
 /* ---- Small conversions ---- */

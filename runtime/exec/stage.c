@@ -55,9 +55,10 @@ rlxvk_status stage_lower(program *p)
                             .tuning = &p->context->tuning,
                             .pairs = p->pairs.items,
                             .pair_count = p->pairs.count};
+    bool bf16 = o->precision == RLXVK_PRECISION_BF16;
     rlxvk_status status;
-    if (o->precision == RLXVK_PRECISION_F16 && wants_matrix_layout(p->graph))
-        TRY(vk_matrix_layout(p->device, &how.matrix_in_lanes));
+    if ((o->precision == RLXVK_PRECISION_F16 || bf16) && wants_matrix_layout(p->graph))
+        TRY(vk_matrix_layout(p->device, bf16, &how.matrix_in_lanes));
     TRY(schedule_create(p->graph, &how, &p->schedule));
 error:
     return status;

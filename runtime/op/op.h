@@ -85,7 +85,7 @@ typedef struct lowering {
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
     rlxvk_precision precision;      /* of matrix products */
-    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
+    bool matrix_in_lanes;           /* the precision's matrices lie as in matrix_layout.glsl */
     variant_set variants;           /* rows that the caller names */
     const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     bool prepares;                  /* what is emitted now, too: see dispatch */
@@ -212,7 +212,7 @@ typedef struct op_family {
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;            /* C64 operands allowed */
     bool foldable;         /* pure: computed at compile when every operand is a constant */
-    bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
+    bool matrix_layout;    /* lowering at precision F16 or BF16 asks how matrices lie in lanes */
     bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
     bool straight_through; /* gradients flow through the result although it is of integers */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */

@@ -17,7 +17,7 @@ typedef struct schedule_options {
     bool strided;        /* nodes may lie in others' memory at strides */
     const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
     rlxvk_precision precision;
-    bool matrix_in_lanes;        /* vk_matrix_layout */
+    bool matrix_in_lanes;        /* vk_matrix_layout, of the precision's matrices */
     variant_set variants;        /* rows of kernel tables that the caller names */
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;

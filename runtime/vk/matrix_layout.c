@@ -53,16 +53,15 @@ error:
     return status;
 }
 
-static rlxvk_status look(device *d, int *out)
+static rlxvk_status look(device *d, bool bf16, matrix_shape unit, int *out)
 {
     const device_profile *profile = &d->choice.profile;
-    matrix_shape unit = profile->matrix_f16;
-    pipeline_request request = {KERNEL_MATRIX_LAYOUT,
+    pipeline_request request = {bf16 ? KERNEL_MATRIX_PROBE_BF16 : KERNEL_MATRIX_PROBE_F16,
                                 4,
                                 {[LOCAL_SIZE] = profile->subgroup_size,
-                                 [MATRIX_LAYOUT_UNIT_M] = unit.m,
-                                 [MATRIX_LAYOUT_UNIT_N] = unit.n,
-                                 [MATRIX_LAYOUT_ROWS] =
+                                 [MATRIX_PROBE_UNIT_M] = unit.m,
+                                 [MATRIX_PROBE_UNIT_N] = unit.n,
+                                 [MATRIX_PROBE_ROWS] =
                                      MATRIX_LANES * unit.m / profile->subgroup_size}};
     probe p = {.pool = VK_NULL_HANDLE};
     VkPipeline pipeline;
@@ -81,18 +80,18 @@ error:
 
 /* Shapes for which the kernel's arithmetic of lanes does not come out even are not looked at. Two
  * threads may look at once: they find the same. */
-rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes)
+rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes)
 {
     const device_profile *profile = &d->choice.profile;
-    const matrix_shape *unit = &profile->matrix_f16;
+    const matrix_shape *unit = bf16 ? &profile->matrix_bf16 : &profile->matrix_f16;
     rlxvk_status status = RLXVK_OK;
-    int layout = __atomic_load_n(&d->matrix_layout, __ATOMIC_RELAXED);
+    int layout = __atomic_load_n(&d->matrix_layouts[bf16], __ATOMIC_RELAXED);
     if (unit->m == 0 || unit->m != unit->n || unit->n != unit->k || unit->n % (2 * MATRIX_LANES) ||
         MATRIX_LANES * unit->m % profile->subgroup_size)
         layout = LAYOUT_OTHER;
     if (layout == LAYOUT_UNKNOWN)
-        TRY(look(d, &layout));
-    __atomic_store_n(&d->matrix_layout, layout, __ATOMIC_RELAXED);
+        TRY(look(d, bf16, *unit, &layout));
+    __atomic_store_n(&d->matrix_layouts[bf16], layout, __ATOMIC_RELAXED);
     *out_in_lanes = layout == LAYOUT_LANES;
 error:
     return status;

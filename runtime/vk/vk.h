@@ -95,7 +95,7 @@ typedef struct device {
     VkPipelineLayout
         pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
     pipeline_store *pipelines;
-    int matrix_layout; /* what vk_matrix_layout found, 0 before */
+    int matrix_layouts[2]; /* what vk_matrix_layout found of f16 and of bf16, 0 before */
 } device;
 
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
@@ -107,9 +107,10 @@ rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_
 /* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 
-/* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them,
- * and right ones turned. Runs a kernel at the first call; may be called from several threads. */
-rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes);
+/* Whether sums and left operands of f16 or bf16 matrices lie as glsl/matmul/matrix_layout.glsl has
+ * them, and right ones turned. Runs a kernel at the first call; may be called from several threads.
+ */
+rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes);
 
 /* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place
  * where tests count calls and inject failures (see vk_test_hooks). */

@@ -43,7 +43,8 @@ enum dequant_kernel {
     DEQUANT_OF_MATRIX_F16,
     DEQUANT_OF_MATRIX_BF16,
     DEQUANT_OF_FRAGMENT,
-    DEQUANT_OF_PANEL,
+    DEQUANT_OF_PANEL_F16,
+    DEQUANT_OF_PANEL_BF16,
     DEQUANT_OF_GATHER
 };
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
@@ -57,6 +58,8 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], const dequant_tile_class *c,
                                  uint64_t blocks);
+/* Whether the kernels of dequant_matrix and dequant_panel know the format. */
+bool dequant_on_matrices(uint32_t format);
 /* Whether dequant_lower_matrix can do the product, in the lowering's precision. */
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format);
 /* The product on matrix units, unpacked on the way into shared memory; in dequant_matrix.c. */
@@ -85,7 +88,7 @@ static inline void dequant_set_ends(const struct dequant_product_args *p, uint64
         out[i] = splits > 1 ? p->n : p->ends[i];
 }
 /* Rows of a matrix of the units, of which a lane holds a part. */
-uint32_t dequant_lane_rows(const device_profile *profile);
+uint32_t dequant_lane_rows(matrix_shape unit, const device_profile *profile);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */
 struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
                                                       const dequant_attributes *a,

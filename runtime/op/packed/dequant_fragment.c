@@ -32,9 +32,9 @@ bool dequant_in_fragments(const lowering *l, const matmul_shape *s, uint32_t for
            choose(l, s, format);
 }
 
-uint32_t dequant_lane_rows(const device_profile *profile)
+uint32_t dequant_lane_rows(matrix_shape unit, const device_profile *profile)
 {
-    return MATRIX_LANES * profile->matrix_f16.m / profile->subgroup_size;
+    return MATRIX_LANES * unit.m / profile->subgroup_size;
 }
 
 static uint64_t count_chunks(const matmul_shape *s)
@@ -59,7 +59,7 @@ static rlxvk_status pack(lowering *l, uint32_t id, const matmul_request *r,
     SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {FRAGMENT_PACK_AFFINE, format->affine},
                   {FRAGMENT_PACK_UNIT_N, l->profile->matrix_f16.n},
                   {FRAGMENT_PACK_UNIT_K, l->profile->matrix_f16.k},
-                  {FRAGMENT_PACK_ROWS, dequant_lane_rows(l->profile)},
+                  {FRAGMENT_PACK_ROWS, dequant_lane_rows(l->profile->matrix_f16, l->profile)},
                   {FRAGMENT_PACK_DISTANCE, format->distance},
                   {FRAGMENT_PACK_QUADS, r->a.offset % 4 == 0});
     lower_groups(l, &d, groups_for(s->m * chunks * (FRAGMENT_CHUNK / 4), PACK_GROUP));
@@ -93,7 +93,7 @@ rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_reque
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->splits * l->profile->subgroup_size},
                   {DEQUANT_FRAGMENT_F16_UNIT_M, unit.m}, {DEQUANT_FRAGMENT_F16_UNIT_N, unit.n},
                   {DEQUANT_FRAGMENT_F16_UNIT_K, unit.k},
-                  {DEQUANT_FRAGMENT_F16_ROWS, dequant_lane_rows(l->profile)},
+                  {DEQUANT_FRAGMENT_F16_ROWS, dequant_lane_rows(unit, l->profile)},
                   {DEQUANT_FRAGMENT_F16_DIRECT, l->matrix_in_lanes && unit.k == unit.n},
                   {DEQUANT_FRAGMENT_F16_SPLITS, c->splits});
     lower_groups(l, &d, dequant_fragment_groups(&shape, l->profile));

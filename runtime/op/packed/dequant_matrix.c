@@ -19,9 +19,14 @@ static const bool known[QUANT_TYPES] = {
 #include "args/matrix_format.def"
 };
 
+bool dequant_on_matrices(uint32_t format)
+{
+    return known[format];
+}
+
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format)
 {
-    return known[format] && shape->m > 0 && shape->n > 0 && shape->k > 0 &&
+    return dequant_on_matrices(format) && shape->m > 0 && shape->n > 0 && shape->k > 0 &&
            matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Products of many rows with packed weights on the device's matrix units, to which lanes give the
- * weights from their registers (dequant_panel_f16). x is packed to halves in the order in which
+ * weights from their registers (dequant_panel.glsl). x is packed to 16 bits in the order in which
  * they have them (matrix_pack). Where K is split, matmul_sum joins the parts.
  */
 #include "args/matmul.h"
@@ -11,32 +11,31 @@
 #include "op/packed/quant_format.h"
 
 _Static_assert(PANEL_GROUP == MATRIX_LANES * DEQUANT_UNIT_ELEMENTS && PANEL_GROUP == 2 * PANEL_STEP,
-               "dequant_panel_f16 has a group in two steps");
+               "dequant_panel has a group in two steps");
 
 static const dequant_panel_class *choose(const lowering *l, const matmul_shape *s)
 {
-    return dequant_panel_select(s, l->profile, variant_named(&l->variants, CHOICE_dequant_panel));
+    return dequant_panel_select(s, l->precision, l->profile,
+                                variant_named(&l->variants, CHOICE_dequant_panel));
 }
 
 bool dequant_in_panels(const lowering *l, const matmul_shape *s, uint32_t format)
 {
-    return l->precision == RLXVK_PRECISION_F16 &&
-           quant_format_find(format)->group == DEQUANT_COMMON && s->m > 0 && s->n > 0 && s->k > 0 &&
-           choose(l, s);
+    return dequant_on_matrices(format) && s->m > 0 && s->n > 0 && s->k > 0 && choose(l, s);
 }
 
 static void set_constants(const lowering *l, const dequant_panel_class *c, dispatch *d)
 {
-    matrix_shape unit = l->profile->matrix_f16;
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
     SET_CONSTANTS(d, {LOCAL_SIZE, c->subgroups * l->profile->subgroup_size},
-                  {DEQUANT_PANEL_F16_UNIT_M, unit.m}, {DEQUANT_PANEL_F16_UNIT_N, unit.n},
-                  {DEQUANT_PANEL_F16_UNIT_K, unit.k},
-                  {DEQUANT_PANEL_F16_ROWS, dequant_lane_rows(l->profile)},
-                  {DEQUANT_PANEL_F16_DIRECT, l->matrix_in_lanes && unit.k == unit.n},
-                  {DEQUANT_PANEL_F16_HALVES, l->profile->half_rounding},
-                  {DEQUANT_PANEL_F16_PANEL_ROWS, c->rows},
-                  {DEQUANT_PANEL_F16_PART_W, DEQUANT_PANEL_PART},
-                  {DEQUANT_PANEL_F16_BAND, MATMUL_BAND});
+                  {DEQUANT_PANEL_UNIT_M, unit.m}, {DEQUANT_PANEL_UNIT_N, unit.n},
+                  {DEQUANT_PANEL_UNIT_K, unit.k},
+                  {DEQUANT_PANEL_ROWS, dequant_lane_rows(unit, l->profile)},
+                  {DEQUANT_PANEL_DIRECT, l->matrix_in_lanes && unit.k == unit.n},
+                  {DEQUANT_PANEL_PANEL_ROWS, c->rows}, {DEQUANT_PANEL_PART_W, DEQUANT_PANEL_PART},
+                  {DEQUANT_PANEL_BAND, MATMUL_BAND});
+    if (l->precision == RLXVK_PRECISION_F16)
+        SET_CONSTANTS(d, {DEQUANT_PANEL_F16_NEAREST, l->profile->half_rounding});
 }
 
 rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request *r,
@@ -50,7 +49,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     uint64_t splits = divide_up(groups, slice), panels = divide_up(s->m, c->rows);
     uint64_t tiles_w = divide_up(s->n, dequant_panel_columns(c));
     matrix_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance, true};
-    operand bound[] = {operands[0], r->a, r->y};
+    operand bound[] = {operands[0], r->a, r->y, operands[4]};
     dispatch d = {.node = id, .variant = c->row.name};
     rlxvk_status status;
     TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
@@ -66,11 +65,13 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     };
     dequant_set_ends(product, splits, args.ends);
     dequant_set_format(&d, a->format, &operands[0]);
-    dequant_set_kernel(l, &d, DEQUANT_OF_PANEL);
+    dequant_set_kernel(l, &d,
+                       l->precision == RLXVK_PRECISION_BF16 ? DEQUANT_OF_PANEL_BF16
+                                                            : DEQUANT_OF_PANEL_F16);
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * panels * tiles_w);
     d.run = splits == 1 ? MATMUL_BAND * (uint32_t)tiles_w : 0;
-    TRY(lower_emit(l, &d, &args, sizeof args, bound, ARRAY_COUNT(bound)));
+    TRY(lower_emit(l, &d, &args, sizeof args, bound, kernel_table[d.kernel].binding_count));
     if (splits > 1)
         TRY(matmul_emit_sum(l, id, r, bound[2], splits));
 error:

@@ -7,6 +7,7 @@
 
 #include "args/matmul.h"
 #include "args/packed.h"
+#include "op/matmul/matrix_select.h"
 
 enum {
     IF_CROWDS = CHOICE_OWN,   /* only with LEAST_THREADS for (nearly) each compute unit */
@@ -333,11 +334,17 @@ static bool panel_divides(const dequant_panel_class *c, const matrix_shape *u, u
            PANEL_STEP % u->k == 0 && c->rows * PANEL_STEP / 8u % (c->subgroups * lanes) == 0;
 }
 
+typedef struct panel_problem {
+    const matmul_shape *shape;
+    matrix_shape unit;
+} panel_problem;
+
 static choice_fit panel_fit(const void *row, const void *problem, const device_profile *profile)
 {
     const dequant_panel_class *c = row;
-    const matmul_shape *s = problem;
-    const matrix_shape *u = &profile->matrix_f16;
+    const panel_problem *p = problem;
+    const matmul_shape *s = p->shape;
+    const matrix_shape *u = &p->unit;
     uint64_t groups = divide_up(s->k, PANEL_GROUP), slice = dequant_panel_slice(c, s, profile);
     uint64_t tiles = panel_tiles(c, s) * divide_up(groups, slice);
     uint64_t stages = 2 * 16 * c->rows * (PANEL_STEP / 8 + 1);
@@ -352,8 +359,14 @@ static choice_fit panel_fit(const void *row, const void *problem, const device_p
 
 const choice_table dequant_panel_choice = {CHOICE_ROWS(panel_classes), .fit = panel_fit};
 
+/* The kernels of bf16 use f16 arithmetic, too, which who has units for it has. */
 const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
+                                                rlxvk_precision precision,
                                                 const device_profile *profile, size_t forced)
 {
-    return choice_select(&dequant_panel_choice, shape, profile, forced);
+    panel_problem p = {shape, matrix_unit(precision, profile)};
+    bool halves = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
+    return halves && profile->matrix_f16.m
+               ? choice_select(&dequant_panel_choice, &p, profile, forced)
+               : NULL;
 }

@@ -108,7 +108,7 @@ const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_sha
 uint64_t dequant_fragment_groups(const dequant_fragment_shape *shape,
                                  const device_profile *profile);
 
-/* ---- dequant_panel: the tiles of dequant_panel_f16 ---- */
+/* ---- dequant_panel: the tiles of dequant_panel ---- */
 
 #define DEQUANT_PANEL_PART 32 /* columns of a subgroup */
 
@@ -120,6 +120,7 @@ typedef struct dequant_panel_class {
 
 /* NULL where the device has no units for it. */
 const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
+                                                rlxvk_precision precision,
                                                 const device_profile *profile, size_t forced);
 uint64_t dequant_panel_columns(const dequant_panel_class *c); /* of a workgroup */
 /* How much of K a workgroup sums, in groups: all of it, or a part, to be joined afterwards. */

@@ -215,8 +215,8 @@ static const char *panels(uint64_t m, uint64_t n, matrix_shape unit, uint32_t la
     device_profile p = big_gpu();
     p.matrix_f16 = unit, p.subgroup_size = lanes;
     const dequant_panel_class *c =
-        dequant_panel_select(&(matmul_shape){.m = m, .n = n, .k = 4096, .batch = 1}, &p,
-                             VARIANT_NONE);
+        dequant_panel_select(&(matmul_shape){.m = m, .n = n, .k = 4096, .batch = 1},
+                             RLXVK_PRECISION_F16, &p, VARIANT_NONE);
     return c ? c->row.name : "none";
 }
 
@@ -237,13 +237,30 @@ static void panels_from_registers(void **state)
     assert_string_equal(panels(512, 28672, square, 64), "rows_128");
     assert_string_equal(panels(512, 28672, none, 32), "none");
     p.matrix_f16 = square, p.subgroup_size = 32;
-    const dequant_panel_class *c = dequant_panel_select(&s, &p, VARIANT_NONE);
+    const dequant_panel_class *c = dequant_panel_select(&s, RLXVK_PRECISION_F16, &p, VARIANT_NONE);
     assert_int_equal(dequant_panel_columns(c), 256);
     assert_int_equal(dequant_panel_slice(c, &s, &p), 16); /* 64 tiles for 128 units */
     s.n = 6144;
     assert_int_equal(dequant_panel_slice(c, &s, &p), 32);
     s.n = 256, s.m = 128, s.k = 300;
     assert_int_equal(dequant_panel_slice(c, &s, &p), 3); /* no split of less than four */
+}
+
+/* Of the precision's matrices, which are of 16 bits; with f16 arithmetic in any case. */
+static void panels_of_precisions(void **state)
+{
+    (void)state;
+    const matmul_shape s = {.m = 512, .n = 4096, .k = 4096, .batch = 1};
+    device_profile p = big_gpu();
+    p.matrix_f16 = p.matrix_f32 = (matrix_shape){16, 16, 16}, p.subgroup_size = 32;
+    assert_non_null(dequant_panel_select(&s, RLXVK_PRECISION_F16, &p, VARIANT_NONE));
+    assert_null(dequant_panel_select(&s, RLXVK_PRECISION_BF16, &p, VARIANT_NONE));
+    assert_null(dequant_panel_select(&s, RLXVK_PRECISION_F32, &p, VARIANT_NONE));
+    assert_null(dequant_panel_select(&s, RLXVK_PRECISION_SPLIT, &p, VARIANT_NONE));
+    p.matrix_bf16 = p.matrix_f16;
+    assert_non_null(dequant_panel_select(&s, RLXVK_PRECISION_BF16, &p, VARIANT_NONE));
+    p.matrix_f16 = (matrix_shape){0};
+    assert_null(dequant_panel_select(&s, RLXVK_PRECISION_BF16, &p, VARIANT_NONE));
 }
 
 static void experts_do_not_share_rows(void **state)
@@ -347,6 +364,7 @@ int main(void)
         cmocka_unit_test(ways_from_registers),
         cmocka_unit_test(parts_from_registers),
         cmocka_unit_test(panels_from_registers),
+        cmocka_unit_test(panels_of_precisions),
         cmocka_unit_test(tiles),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),

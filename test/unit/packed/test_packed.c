@@ -3,8 +3,10 @@
  * halves that it is rounded to, and check_packed:
  * every kind of bad scale or code is found wherever it stands, named, and nothing is written.
  */
+#include "args/packed.h"
 #include "exec/state.h"
 #include "op/matmul/matmul.h"
+#include "op/matmul/matrix_select.h"
 #include "op/packed/dequant_select.h"
 #include "op/packed/quant_format.h"
 #include "plan/schedule.h"
@@ -77,6 +79,10 @@ static void test_products(void **state)
 
 /* ---- On matrix units ---- */
 
+#define F32      RLXVK_PRECISION_F32
+#define F16      RLXVK_PRECISION_F16
+#define BF16     RLXVK_PRECISION_BF16
+#define SPLIT    RLXVK_PRECISION_SPLIT
 #define PATIENCE 600000000000       /* ns: software drivers compile at the first run */
 enum { COLUMNS = 37, DEPTH = 256 }; /* columns of y: neither a tile's nor even */
 
@@ -128,20 +134,38 @@ static void weights_by(const char *way, const char *tiles, rlxvk_precision preci
     free(x);
 }
 
-/* The product that unpacks as it goes rounds weights to the 16 bits of that which does so before.
- */
-static void compare_ways(rlxvk_precision precision, uint32_t type)
+/* The product that unpacks as it goes, by tiles or in registers, rounds weights to the 16 bits of
+ * that which does so before. */
+static void compare_ways(rlxvk_precision precision, const char *way, uint32_t type)
 {
     static float before[COLUMNS * DEPTH], within[COLUMNS * DEPTH];
     static uint8_t bytes[COLUMNS * DEPTH * 4];
     fill_rows(type, bytes);
     weights_by("unpacked", "short", precision, type, bytes, before);
-    weights_by("matrix", type % 2 ? "short" : "short_late", precision, type, bytes, within);
+    weights_by(way, type % 2 ? "short" : "short_late", precision, type, bytes, within);
     for (int i = 0; i < COLUMNS * DEPTH; i++)
         if (!(before[i] == within[i]))
-            fail_msg("%s in %s: weight %d of row %d is %a, and %a before the product",
-                     quant_format_find(type)->name, rlxvk_precision_name(precision), i / COLUMNS,
-                     i % COLUMNS, (double)within[i], (double)before[i]);
+            fail_msg("%s in %s by %s: weight %d of row %d is %a, and %a before the product",
+                     quant_format_find(type)->name, rlxvk_precision_name(precision), way,
+                     i / COLUMNS, i % COLUMNS, (double)within[i], (double)before[i]);
+}
+
+/* Whether f16 arithmetic rounds more than once what becomes a weight in registers. */
+static bool rounds_twice(uint32_t type)
+{
+    const quant_format *format = quant_format_find(type);
+    return (format->affine && format->group <= DEQUANT_SMALL) || type == QUANT_Q6_K;
+}
+
+static void compare_on_units(rlxvk_precision precision, uint32_t type)
+{
+    const device_profile *profile = &shared_context->device->choice.profile;
+    bool exact = precision == BF16 || !profile->half_rounding;
+    if (matrix_unit(precision, profile).m == 0)
+        return;
+    compare_ways(precision, "matrix", type);
+    if (exact || !rounds_twice(type))
+        compare_ways(precision, "panel", type);
 }
 
 static void test_units(void **state)
@@ -154,10 +178,8 @@ static void test_units(void **state)
         const quant_format *format = quant_format_find(type);
         if (!format || !format->weight || format->block_elements == 1)
             continue;
-        if (profile->matrix_f16.m)
-            compare_ways(RLXVK_PRECISION_F16, type);
-        if (profile->matrix_bf16.m)
-            compare_ways(RLXVK_PRECISION_BF16, type);
+        compare_on_units(F16, type);
+        compare_on_units(BF16, type);
     }
 }
 
@@ -168,7 +190,7 @@ static void compare_weights(const char *way, uint32_t type, float part, float re
     static float y[COLUMNS * DEPTH], decoded[DEPTH];
     static uint8_t bytes[COLUMNS * DEPTH * 4];
     fill_rows(type, bytes);
-    weights_by(way, "short", RLXVK_PRECISION_F16, type, bytes, y);
+    weights_by(way, "short", F16, type, bytes, y);
     for (int j = 0; j < COLUMNS; j++) {
         float largest = 0;
         expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)type,
@@ -185,25 +207,29 @@ static void compare_weights(const char *way, uint32_t type, float part, float re
 }
 
 /* Of few rows a weight of Q4_K and Q5_K is not rounded at all, one of Q6_K and Q8_0 once; of many
- * once, and before that a code of Q6_K times its scale, the min of those that have one, and, where
- * fma is two operations, what it is taken from, which together are no more than three times the
- * row's largest. */
+ * once, and before that a code of Q6_K times its scale, the min of Q4_K and Q5_K, and, where fma is
+ * two operations, what a min is taken from or added to, which together are no more than three times
+ * the row's largest. */
 static void test_weights_from_registers(void **state)
 {
-    static const uint32_t types[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K};
+    static const uint32_t few[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K};
+    static const uint32_t twice[] = {QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_Q4_1, QUANT_Q5_1};
     const device_profile *profile = &shared_context->device->choice.profile;
     const matmul_shape panel = {.m = DEPTH, .n = COLUMNS, .k = DEPTH, .batch = 1};
     (void)state;
     if (profile->matrix_f16.m == 0)
         skip();
-    assert_non_null(dequant_panel_select(&panel, profile, VARIANT_NONE));
-    for (size_t t = 0; t < ARRAY_COUNT(types); t++) {
-        bool affine = types[t] == QUANT_Q4_K || types[t] == QUANT_Q5_K;
-        const dequant_fragment_shape few = {DEPTH, COLUMNS, !affine};
-        compare_weights("panel", types[t], types[t] == QUANT_Q6_K ? 0x1p-10f : 0x1p-11f,
-                        affine ? 3 * 0x1p-11f : 0);
-        if (dequant_fragment_select(&few, profile, VARIANT_NONE))
-            compare_weights("fragment", types[t], affine ? 0 : 0x1p-11f, affine ? 0x1p-20f : 0);
+    assert_non_null(dequant_panel_select(&panel, F16, profile, VARIANT_NONE));
+    for (size_t t = 0; t < ARRAY_COUNT(twice); t++) {
+        assert_true(rounds_twice(twice[t]));
+        compare_weights("panel", twice[t], twice[t] == QUANT_Q6_K ? 0x1p-10f : 0x1p-11f,
+                        quant_format_find(twice[t])->affine ? 3 * 0x1p-11f : 0);
+    }
+    for (size_t t = 0; t < ARRAY_COUNT(few); t++) {
+        bool affine = quant_format_find(few[t])->affine;
+        const dequant_fragment_shape shape = {DEPTH, COLUMNS, !affine};
+        if (dequant_fragment_select(&shape, profile, VARIANT_NONE))
+            compare_weights("fragment", few[t], affine ? 0 : 0x1p-11f, affine ? 0x1p-20f : 0);
     }
 }
 
@@ -248,10 +274,6 @@ static void expect_kernels(const way_case *c, int products)
     rlxvk_graph_destroy(g);
 }
 
-#define F32      RLXVK_PRECISION_F32
-#define F16      RLXVK_PRECISION_F16
-#define BF16     RLXVK_PRECISION_BF16
-#define SPLIT    RLXVK_PRECISION_SPLIT
 #define HALVES   (2 * UINT64_C(4096) * 4096) /* bytes of the weights decoded */
 #define PACK     KERNEL_MATRIX_PACK
 #define SCALE    KERNEL_MATRIX_SCALE
@@ -268,18 +290,17 @@ static void test_kernels_of_units(void **state)
         {RLXVK_Q4_K,  F16,  512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16}},
         {RLXVK_Q4_K,  F16,  32,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16, SUM}},
         {RLXVK_Q4_K,  F16,  16,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16, SUM}},
-        {RLXVK_Q4_0,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
-        {RLXVK_Q2_K,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_LARGE}},
-        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
-        {RLXVK_Q6_K,  BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16}},
+        {RLXVK_Q4_0,  F16,  512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
+        {RLXVK_Q2_K,  F16,  512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16_LARGE}},
+        {RLXVK_IQ2_S, F16,  512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
+        {RLXVK_Q6_K,  BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16}},
         {RLXVK_NVFP4, BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_SMALL}},
         {RLXVK_Q3_K,  BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_LARGE}},
         {RLXVK_IQ1_M, BF16, 16,   false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_GRID, SUM}},
-        {RLXVK_Q4_0,  F16,  257,  true,  HALVES - 1, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
-        {RLXVK_Q4_0,  F16,  257,  true,  HALVES,
+        {RLXVK_Q4_0,  F16,  257,  false, HALVES - 1, {PACK, KERNEL_DEQUANT_MATRIX_F16_SMALL}},
+        {RLXVK_Q4_0,  F16,  257,  false, HALVES,
          {KERNEL_DEQUANT_GATHER_SMALL, PACK, KERNEL_MATRIX_PRODUCT_F16}},
-        {RLXVK_Q4_K,  BF16, 512,  true,  HALVES, {GATHER, PACK, KERNEL_MATRIX_PRODUCT_BF16}},
-        {RLXVK_Q4_K,  F16,  2048, true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_F16}},
+        {RLXVK_Q4_K,  BF16, 512,  false, HALVES, {GATHER, PACK, KERNEL_MATRIX_PRODUCT_BF16}},
         {RLXVK_Q4_K,  SPLIT, 512, true,  0,
          {GATHER, SCALE, SCALE, PACK, PACK, KERNEL_MATRIX_PRODUCT_F16}},
         {RLXVK_Q4_K,  F32,  16,   true,  0, {KERNEL_DEQUANT_MATVEC}},
@@ -287,7 +308,16 @@ static void test_kernels_of_units(void **state)
         {RLXVK_Q4_0,  BF16, 4,    true,  0, {KERNEL_DEQUANT_MATVEC_SMALL}},
         {RLXVK_Q4_K,  F16,  4,    true,  0, {FRAGMENT}},
         {RLXVK_Q4_K,  F16,  64,   true,  0, {FRAGMENT}},
+        {RLXVK_Q4_K,  BF16, 64,   true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16, SUM}},
         {RLXVK_Q4_K,  F16,  2048, true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16}},
+        {RLXVK_Q4_K,  F16,  2048, true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_F16}},
+        {RLXVK_Q4_0,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_SMALL}},
+        {RLXVK_Q2_K,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_LARGE}},
+        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_GRID}},
+        {RLXVK_Q6_K,  BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16}},
+        {RLXVK_Q4_1,  BF16, 512,  true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_BF16_SMALL}},
+        {RLXVK_TQ2_0, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16_LARGE}},
+        {RLXVK_IQ1_M, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16_GRID}},
     };
     /* clang-format on */
     (void)state;

@@ -345,6 +345,8 @@ static void generate(case_list *list)
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
         generate_units(list, quant_format_find(variant_formats[i]));
+        if (!quant_format_find(variant_formats[i])->integers)
+            generate_panels(list, quant_format_find(variant_formats[i]));
     }
     generate_errors(list);
 }

@@ -1,17 +1,13 @@
-#version 450
-#pragma use_vulkan_memory_model
 /*
- * Whether the device keeps f32 sums, the left f16 operands of its matrix units, and the right ones
- * turned, as matrix_layout.glsl does: loads matrices of their own indices and looks at what each
- * lane got. One subgroup; y[0] is 1 or 0.
+ * Whether the device keeps f32 sums, the left ELEMENT operands of its matrix units, and the right
+ * ones turned, as matrix_layout.glsl does: loads matrices of their own indices and looks at what
+ * each lane got. One subgroup; y[0] is 1 or 0. With IN_BF16, ELEMENT is bfloat16_t.
  */
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "lib/narrow.glsl"
 
 layout(constant_id = 1) const uint UNIT_M = 16;
 layout(constant_id = 2) const uint UNIT_N = 16;
@@ -22,6 +18,15 @@ layout(set = 0, binding = 0) buffer target { uint y[]; };
 shared uint words[UNIT_M * UNIT_N], pairs[UNIT_M * UNIT_N / 2];
 shared uint others;
 
+uint pack_pair(float low, float high)
+{
+#ifdef IN_BF16
+    return bf16_pair(low, high);
+#else
+    return packHalf2x16(vec2(low, high));
+#endif
+}
+
 void main()
 {
     if (gl_LocalInvocationID.x == 0)
@@ -31,13 +36,13 @@ void main()
         words[i] = floatBitsToUint(float(i));
     [[dont_unroll]] for (uint i = gl_LocalInvocationID.x; i < UNIT_M * UNIT_N / 2;
                          i += gl_WorkGroupSize.x)
-        pairs[i] = packHalf2x16(vec2(2 * i, 2 * i + 1));
+        pairs[i] = pack_pair(float(2 * i), float(2 * i + 1));
     barrier();
     coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator> sum;
-    coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseA> left;
+    coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseA> left;
     coopMatLoad(sum, words, 0, UNIT_N, gl_CooperativeMatrixLayoutRowMajor);
     coopMatLoad(left, pairs, 0, UNIT_N / 2, gl_CooperativeMatrixLayoutRowMajor);
-    coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseB> right;
+    coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseB> right;
     coopMatLoad(right, pairs, 0, UNIT_N / 2, gl_CooperativeMatrixLayoutColumnMajor);
     if (sum.length() != UNIT || left.length() != UNIT || right.length() != UNIT)
         others = 1;
