@@ -3,8 +3,8 @@
  * packed, n rows of `units` units of 32 elements, x packed to 16 bits by matrix_pack in the order
  * in which lanes have weights (units.glsl), its rows in whole panels.
  *
- * The includer defines DEQUANT_GROUP and ELEMENT, the 16-bit type of the operands, and where that
- * is bfloat16_t, IN_BF16.
+ * The includer defines DEQUANT_GROUP, not that of grids, and ELEMENT, the 16-bit type of the
+ * operands, and where that is bfloat16_t, IN_BF16.
  *
  * Weights are left operands, as in dequant_fragment: a lane reads whole units of the rows that it
  * holds of a matrix, and makes elements of them where they are. A subgroup makes PANEL_ROWS rows of
@@ -43,10 +43,9 @@ layout(constant_id = 14) const uint PART_W = 32;
 layout(constant_id = 16) const uint BAND = 8;
 #define MATRIX_FORMAT(type, NAME) const uint NAME = type;
 #include "args/matrix_format.def"
-#define DEQUANT_NAN_SCALE    0.0
-#define DEQUANT_LOOKUP       true
-#define DEQUANT_GRID_BINDING 3
-#define IN_VECTORS           true
+#define DEQUANT_NAN_SCALE 0.0
+#define DEQUANT_LOOKUP    true
+#define IN_VECTORS        true
 #include "packed/dequant_group.glsl"
 #include "packed/dequant_row.glsl"
 const uint TILES_W = PART_W / UNIT_M, TILES_X = PANEL_ROWS / UNIT_N;

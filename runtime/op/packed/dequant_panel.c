@@ -19,9 +19,12 @@ static const dequant_panel_class *choose(const lowering *l, const matmul_shape *
                                 variant_named(&l->variants, CHOICE_dequant_panel));
 }
 
+/* Not codes of a grid, which take too long to look up in registers: an H200 had 2 ms of 512 x 4096
+ * x 14336 so, and has 0.43 where they go through shared memory. */
 bool dequant_in_panels(const lowering *l, const matmul_shape *s, uint32_t format)
 {
-    return dequant_on_matrices(format) && s->m > 0 && s->n > 0 && s->k > 0 && choose(l, s);
+    return dequant_on_matrices(format) && quant_format_find(format)->group != DEQUANT_GRID &&
+           s->m > 0 && s->n > 0 && s->k > 0 && choose(l, s);
 }
 
 static void set_constants(const lowering *l, const dequant_panel_class *c, dispatch *d)
@@ -49,7 +52,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     uint64_t splits = divide_up(groups, slice), panels = divide_up(s->m, c->rows);
     uint64_t tiles_w = divide_up(s->n, dequant_panel_columns(c));
     matrix_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance, true};
-    operand bound[] = {operands[0], r->a, r->y, operands[4]};
+    operand bound[] = {operands[0], r->a, r->y};
     dispatch d = {.node = id, .variant = c->row.name};
     rlxvk_status status;
     TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
@@ -71,7 +74,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * panels * tiles_w);
     d.run = splits == 1 ? MATMUL_BAND * (uint32_t)tiles_w : 0;
-    TRY(lower_emit(l, &d, &args, sizeof args, bound, kernel_table[d.kernel].binding_count));
+    TRY(lower_emit(l, &d, &args, sizeof args, bound, ARRAY_COUNT(bound)));
     if (splits > 1)
         TRY(matmul_emit_sum(l, id, r, bound[2], splits));
 error:

@@ -46,9 +46,10 @@ uint32_t dequant_tile_height(uint32_t rows)
     return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
 }
 
+#define KERNELS_OF_CODES(name) KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE
 #define KERNELS(name)                                                                              \
     {                                                                                              \
-        KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
+        KERNELS_OF_CODES(name), KERNEL_##name##_GRID                                               \
     }
 static const uint16_t kernels[][4] = {
     [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
@@ -57,8 +58,8 @@ static const uint16_t kernels[][4] = {
     [DEQUANT_OF_MATRIX_F16] = KERNELS(DEQUANT_MATRIX_F16),
     [DEQUANT_OF_MATRIX_BF16] = KERNELS(DEQUANT_MATRIX_BF16),
     [DEQUANT_OF_FRAGMENT] = {KERNEL_DEQUANT_FRAGMENT_F16}, /* as this one */
-    [DEQUANT_OF_PANEL_F16] = KERNELS(DEQUANT_PANEL_F16),
-    [DEQUANT_OF_PANEL_BF16] = KERNELS(DEQUANT_PANEL_BF16),
+    [DEQUANT_OF_PANEL_F16] = {KERNELS_OF_CODES(DEQUANT_PANEL_F16)},
+    [DEQUANT_OF_PANEL_BF16] = {KERNELS_OF_CODES(DEQUANT_PANEL_BF16)},
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 

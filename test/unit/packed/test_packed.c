@@ -313,11 +313,11 @@ static void test_kernels_of_units(void **state)
         {RLXVK_Q4_K,  F16,  2048, true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_F16}},
         {RLXVK_Q4_0,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_SMALL}},
         {RLXVK_Q2_K,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_LARGE}},
-        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_GRID}},
+        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
         {RLXVK_Q6_K,  BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16}},
         {RLXVK_Q4_1,  BF16, 512,  true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_BF16_SMALL}},
         {RLXVK_TQ2_0, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16_LARGE}},
-        {RLXVK_IQ1_M, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16_GRID}},
+        {RLXVK_IQ1_M, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_GRID}},
     };
     /* clang-format on */
     (void)state;
