@@ -109,8 +109,8 @@ ROWS = [
     ("split matmul 4096", "matmul split 4096", "TFLOP/s", None),
     *[(f"f16 matmul {n}", f"matmul f16 {n}", "TFLOP/s", square(n, "float16")) for n in (4096, 8192)],
     ("bf16 matmul 4096", "matmul bf16 4096", "TFLOP/s", square(4096, "bfloat16")),
-    ("q4_K x 512 columns, 4096x14336, f16", "dequant q4_K 512x4096x14336 in f16", "TFLOP/s", None),
-    ("q8_0 x 512 columns, 4096x14336, f16", "dequant q8_0 512x4096x14336 in f16", "TFLOP/s", None),
+    *[(f"{q} x 512 columns, 4096x14336, f16", f"dequant {q} 512x4096x14336 in f16", "TFLOP/s", None)
+      for q in ("q4_K", "q8_0", "q4_0", "iq4_xs", "q2_K", "iq2_s")],
     ("q4_K x 512 columns, 4096x14336, f32", "dequant_matmul q4_K 512x4096x14336", "TFLOP/s", None),
     ("matrix-vector 4096x14336 f32", "matvec f32 4096x14336", "TB/s",
      rows(lambda t, f, w, x: t.mv(w, x), (4096, 14336), (14336,))),
