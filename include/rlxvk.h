@@ -457,11 +457,12 @@ typedef struct rlxvk_compile_options {
      * RLXVK_DUMP_NODES); nothing is fused, reordered or put in reused memory then. */
     rlxvk_toggle keep_all;
     /* Most device memory beside the params for the forms that kernels want them in (halves for
-     * matrix units, also of packed weights where a product has more than 256 rows, floats of packed
-     * weights in products of f32, weights of convolutions and recurrent layers laid out anew,
-     * weights joined for products of one input).
+     * matrix units, also of packed weights where a product has more than 256 rows and would unpack
+     * them by way of shared memory, floats of packed weights in products of f32, weights of
+     * convolutions and recurrent layers laid out anew, weights joined for products of one input).
      * Such a form is made once when its params are set instead of in every run; what exceeds the
-     * limit is made in every run, or not joined. 0, the default: as RLXVK_PREPARED_BYTES says, and
+     * limit is made in every run (halves of packed weights: within the product, but in split mode),
+     * or not joined. 0, the default: as RLXVK_PREPARED_BYTES says, and
      * where that says nothing no memory but for a few values a channel; UINT64_MAX: whatever it
      * takes. Each executable has its own forms, also where it shares params. */
     uint64_t prepared_bytes;
