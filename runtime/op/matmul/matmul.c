@@ -377,13 +377,6 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                       kernel_table[d.kernel].binding_count);
 }
 
-/* As kernels are told them, of a y whose rows are `row` elements. */
-static void set_ends(const matmul_request *r, uint64_t row, uint32_t out[2])
-{
-    for (int i = 0; i < 2; i++)
-        out[i] = r->ends[0] ? r->ends[i] : (uint32_t)row;
-}
-
 static rlxvk_status emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
                              uint64_t splits, bool in_order)
 {
@@ -397,7 +390,7 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
                                    .bias_offset = r->bias ? r->bias->offset : 0,
                                    .y_offset = r->y.offset,
                                    .y_row = (uint32_t)y_row};
-    set_ends(r, y_row, args.ends);
+    matmul_set_ends(r, y_row, args.ends);
     partial.access = ACCESS_READ;
     const operand operands[] = {partial, r->bias ? *r->bias : partial, r->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
@@ -460,7 +453,7 @@ static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r
         swap_operands(&p);
     p.apart = p.splits > 1 || (r->y_row && !has_rows_apart(p.class));
     p.y_row = p.apart || !r->y_row ? shape.n : r->y_row;
-    set_ends(p.apart ? &whole : r, p.y_row, p.ends);
+    matmul_set_ends(p.apart ? &whole : r, p.y_row, p.ends);
     if (p.apart)
         TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p, groups));

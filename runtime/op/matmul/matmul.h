@@ -71,6 +71,12 @@ static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
         return MATMUL_WORDS;
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
+/* The ends of y's parts as kernels are told them, of a y whose rows are `row` elements. */
+static inline void matmul_set_ends(const matmul_request *r, uint64_t row, uint32_t out[2])
+{
+    for (int i = 0; i < 2; i++)
+        out[i] = r->ends[0] ? r->ends[i] : (uint32_t)row;
+}
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
 /* Of packed weights in f32, decoded at a time. Process-wide; tests make it small. */
 extern uint64_t matmul_unpacked_bytes;

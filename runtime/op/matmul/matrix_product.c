@@ -232,8 +232,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                        .b_plane = (uint32_t)plane_octets(b),
                                        .bias_offset = r->bias ? r->bias->offset : 0,
                                        .y_offset = r->y.offset};
-    for (int i = 0; i < 2; i++)
-        args.ends[i] = r->ends[0] ? r->ends[i] : args.n;
+    matmul_set_ends(r, s->n, args.ends);
     dispatch d = {.kernel = kernels[l->precision], .node = id, .variant = c->row.name};
     /* What is not used is bound to something that is read anyway. */
     const operand bias = r->bias ? *r->bias : a->packed;

@@ -365,12 +365,18 @@ static rlxvk_tensor two_packed(rlxvk_graph *g)
     return attended(g, part[0]);
 }
 
+/* Two ranges of as many columns, which are needed dense. */
+static rlxvk_tensor two_dense(rlxvk_graph *g, rlxvk_tensor all, int64_t second, int64_t count)
+{
+    return rlxvk_add(g, rlxvk_softmax(g, columns(g, all, 0, count), -1),
+                     rlxvk_softmax(g, columns(g, all, second, count), -1));
+}
+
 static rlxvk_tensor one_row(rlxvk_graph *g)
 {
     rlxvk_tensor x = rlxvk_matmul(g, made(g, RLXVK_SHAPE(1, 24)),
                                   rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(24, 96)));
-    return rlxvk_add(g, rlxvk_softmax(g, columns(g, x, 0, 48), -1),
-                     rlxvk_softmax(g, columns(g, x, 48, 48), -1));
+    return two_dense(g, x, 48, 48);
 }
 
 static rlxvk_tensor whole_too(rlxvk_graph *g)
@@ -384,8 +390,7 @@ static rlxvk_tensor product_is_output(rlxvk_graph *g)
 {
     rlxvk_tensor all = product(g);
     rlxvk_graph_output(g, all);
-    return rlxvk_add(g, rlxvk_softmax(g, columns(g, all, 0, 48), -1),
-                     rlxvk_softmax(g, columns(g, all, 48, 48), -1));
+    return two_dense(g, all, 48, 48);
 }
 
 static rlxvk_tensor part_is_output(rlxvk_graph *g)
@@ -397,16 +402,12 @@ static rlxvk_tensor part_is_output(rlxvk_graph *g)
 
 static rlxvk_tensor with_a_gap(rlxvk_graph *g)
 {
-    rlxvk_tensor all = product(g);
-    return rlxvk_add(g, rlxvk_softmax(g, columns(g, all, 0, 40), -1),
-                     rlxvk_softmax(g, columns(g, all, 48, 40), -1));
+    return two_dense(g, product(g), 48, 40);
 }
 
 static rlxvk_tensor overlapping(rlxvk_graph *g)
 {
-    rlxvk_tensor all = product(g);
-    return rlxvk_add(g, rlxvk_softmax(g, columns(g, all, 0, 56), -1),
-                     rlxvk_softmax(g, columns(g, all, 40, 56), -1));
+    return two_dense(g, product(g), 40, 56);
 }
 
 static rlxvk_tensor four_parts(rlxvk_graph *g)
