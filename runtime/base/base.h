@@ -139,6 +139,10 @@ bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t it
         (v)->count = (v)->capacity = 0;                                                            \
     } while (0)
 
+/* FNV-1a, for checksums and tables: goes on from `hash`, which begins as BASE_HASH_START. */
+#define BASE_HASH_START 0xcbf29ce484222325ull
+uint64_t base_hash(uint64_t hash, const void *bytes, size_t size);
+
 /* ---- Text built piece by piece in a fixed buffer; never overruns, always terminated. ---- */
 
 typedef struct text {

@@ -103,3 +103,10 @@ bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t it
     *capacity = (size_t)grown;
     return true;
 }
+
+uint64_t base_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    for (const uint8_t *at = bytes, *end = at + size; at < end; at++)
+        hash = (hash ^ *at) * 0x100000001b3ull;
+    return hash;
+}

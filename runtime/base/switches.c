@@ -6,6 +6,7 @@
  */
 #include "base/switches.h"
 #include "base/nearest.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +14,6 @@
 
 #define PREFIX      "RLXVK_"
 #define TEST_PREFIX "RLXVK_TEST_"
-
-extern char **environ;
 
 typedef struct word {
     const char *name;
@@ -233,8 +232,8 @@ rlxvk_status switches_read(switches *out)
     rlxvk_status status = RLXVK_OK;
     switches s = {.dump_nodes_limit = 40, .dump_nodes_flat = -1};
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        TRY(rows[i].read(getenv(rows[i].name), rows[i].name, (char *)&s + rows[i].offset,
-                         rows[i].size));
+        TRY(rows[i].read(system_environment(rows[i].name), rows[i].name,
+                         (char *)&s + rows[i].offset, rows[i].size));
     *out = s;
 error:
     return status;
@@ -260,7 +259,7 @@ static void warn_unless_known(const log_sink *log, const char *variable)
 
 void switches_warn_unknown(const log_sink *log)
 {
-    for (char **variable = environ; variable && *variable; variable++)
+    for (char **variable = system_environment_list(); variable && *variable; variable++)
         if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0 &&
             strncmp(*variable, TEST_PREFIX, strlen(TEST_PREFIX)) != 0)
             warn_unless_known(log, *variable);

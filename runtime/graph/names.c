@@ -16,9 +16,7 @@ bool graph_is_named(const node *n)
 
 static size_t hash_name(uint16_t op, const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ op; /* FNV-1a */
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    uint64_t hash = base_hash(BASE_HASH_START ^ op, name, strlen(name));
     return (size_t)(hash ^ hash >> 32);
 }
 

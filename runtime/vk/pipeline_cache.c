@@ -3,18 +3,15 @@
  * other files of the device have other endings. File: magic, checksum of the driver's data, its
  * length, the data. Drivers trust the data of a well-formed header, so the checksum and the header
  * are both verified here; a file that is damaged, foreign, unreadable or no regular file counts as
- * absent. Writing goes through a temporary file and rename, so that readers see a whole file or
- * none; failing to write is not an error. The temporary has one name, and belongs to who holds its
- * lock: what a killed process left behind is taken over by the next.
+ * absent. A file is replaced as a whole (base/system.h), so that readers see a whole file or none;
+ * failing to write is not an error.
  */
-#define _DEFAULT_SOURCE /* flock */
+#include "base/system.h"
 #include "vk/internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,31 +19,25 @@
 #define FILE_SIZE_LIMIT (256l << 20)
 #define TEXT_SIZE_LIMIT (1l << 20)
 
-static uint64_t checksum(const uint8_t *bytes, size_t size)
-{
-    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3ull;
-    return hash;
-}
-
 cache_header pipeline_cache_header(const uint8_t *data, size_t size)
 {
-    return (cache_header){FILE_MAGIC, checksum(data, size), size};
+    return (cache_header){FILE_MAGIC, base_hash(BASE_HASH_START, data, size), size};
 }
 
 /* ---- Path ---- */
 
-/* The user's cache directory into `out`; false when there is none. */
+/* The user's cache directory into `out`; false if there is none. A relative XDG_CACHE_HOME is
+ * invalid by its specification. A home that does not exist is not made: daemons have such ones. */
 static bool base_directory(const char *directory, char *out, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = system_environment("XDG_CACHE_HOME"), *home = system_environment("HOME");
+    struct stat info;
     int length = 0;
     if (directory)
         length = snprintf(out, size, "%s", directory);
-    else if (cache && *cache)
+    else if (cache && *cache == '/')
         length = snprintf(out, size, "%s", cache);
-    else if (home && *home)
+    else if (home && *home && stat(home, &info) == 0 && S_ISDIR(info.st_mode))
         length = snprintf(out, size, "%s/.cache", home);
     return length > 0 && (size_t)length < size;
 }
@@ -156,52 +147,16 @@ error:
 
 /* ---- Writing ---- */
 
-/* Opens the temporary and locks it. -1: it cannot be, or another writer has it. Between opening and
- * locking, that writer may have renamed it: then it is the cache now, and another is needed. */
-static int temporary_open(const char *path)
-{
-    struct stat opened, named;
-    for (int attempt = 0; attempt < 3; attempt++) {
-        int descriptor =
-            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
-        if (descriptor < 0)
-            return -1;
-        bool usable = !fstat(descriptor, &opened) && S_ISREG(opened.st_mode) &&
-                      !flock(descriptor, LOCK_EX | LOCK_NB);
-        if (usable && !lstat(path, &named) && named.st_dev == opened.st_dev &&
-            named.st_ino == opened.st_ino)
-            return descriptor;
-        close(descriptor);
-        if (!usable)
-            return -1;
-    }
-    return -1;
-}
-
-static bool file_write(FILE *file, const cache_header *header, const void *data, size_t size)
-{
-    return ftruncate(fileno(file), 0) == 0 &&
-           (!header || fwrite(header, sizeof(*header), 1, file) == 1) &&
-           fwrite(data, 1, size, file) == size && fflush(file) == 0;
-}
-
 static bool path_write(const char *path, const cache_header *header, const void *data, size_t size)
 {
-    char temporary[4096];
-    int length = snprintf(temporary, sizeof(temporary), "%s.new", path);
-    if (length < 0 || (size_t)length >= sizeof(temporary))
-        return false;
+    system_replacement file;
     make_directories(path);
-    int descriptor = temporary_open(temporary);
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
-    bool written = file && file_write(file, header, data, size) && !rename(temporary, path);
-    if (descriptor >= 0 && !written)
-        unlink(temporary);
-    if (file)
-        fclose(file); /* and with it the lock, which outlasts the rename */
-    else if (descriptor >= 0)
-        close(descriptor);
-    return written;
+    if (system_replacement_begin(path, S_IRUSR | S_IWUSR, &file) != 0)
+        return false;
+    if (header)
+        fwrite(header, sizeof(*header), 1, file.stream);
+    fwrite(data, 1, size, file.stream);
+    return system_replacement_finish(&file) == 0;
 }
 
 void pipeline_cache_save(device *d, const disk_cache *cache)

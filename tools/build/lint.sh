@@ -120,6 +120,11 @@ mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
+# A set-user-ID program may not take anything from its environment: base/system_posix.c asks.
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/system_posix.c ! -path 'tools/build/*' -exec \
+    grep -nE '\b(secure_)?getenv *\(|\benviron\b' {} +)
+for f in "${found[@]}"; do complain "$f: reads the environment past base/system.h"; done
+
 for f in $sources $(find glsl -name '*.comp' -o -name '*.glsl'); do
     lines=$(wc -l <"$f")
     ((lines <= 800)) || complain "$f: $lines lines (800 at most)"

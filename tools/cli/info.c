@@ -1,4 +1,5 @@
 /* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
+#include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "op/choice/choice.h"
@@ -166,7 +167,7 @@ static void print_text(const entry *entries, size_t count)
         print_entry(&entries[i], i);
     printf("Switches (unset, 0, false, off and no are off):\n");
     for (size_t i = 0; switches_name(i); i++) {
-        const char *value = getenv(switches_name(i));
+        const char *value = system_environment(switches_name(i));
         printf("  %-25s %s%s%s%s\n", switches_name(i), switches_effect(i), value ? " [now '" : "",
                value ? value : "", value ? "']" : "");
     }
@@ -263,7 +264,7 @@ static void print_json(const entry *entries, size_t count)
     }
     printf("%s],\n  \"switches\": {", count ? "\n  " : "");
     for (size_t i = 0; switches_name(i); i++) {
-        const char *value = getenv(switches_name(i));
+        const char *value = system_environment(switches_name(i));
         printf("%s\n    \"%s\": ", i ? "," : "", switches_name(i));
         if (value)
             print_json_string(stdout, value);

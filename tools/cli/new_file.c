@@ -1,18 +1,19 @@
-/* Temporary names are the file's own with the process number behind it, in the same folder, since a
- * rename does not cross file systems. */
+/* See new_file.h. */
 #include "cli/new_file.h"
 #include "cli/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static rlxvk_status fail_file(const char *path)
+/* `error` is errno, or -1 after an earlier write has failed. */
+static rlxvk_status fail_file(const char *path, int error)
 {
-    return status_fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path, write_error_text(errno));
+    return status_fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path,
+                       error == EBUSY ? "another process is writing it"
+                                      : write_error_text(MAX(error, 0)));
 }
 
 /* The open files of a process have names too: replacing what stands behind /dev/stdout would leave
@@ -29,34 +30,24 @@ static rlxvk_status open_direct(const char *path, new_file *f)
     if (!f->path)
         return status_fail_memory("path");
     f->stream = fopen(path, "a");
-    return f->stream ? RLXVK_OK : fail_file(path);
+    return f->stream ? RLXVK_OK : fail_file(path, errno);
 }
 
-/* `old` is NULL when nothing stands there yet. */
+/* `old` is NULL if there is no file yet. */
 static rlxvk_status open_beside(const char *path, const struct stat *old, new_file *f)
 {
     char *real = old ? realpath(path, NULL) : NULL;
-    const char *place = real ? real : path;
-    size_t size = strlen(place) + 32;
-    f->path = memory_copy_string(place);
-    f->temporary = memory_zeroed(size, 1);
+    f->path = memory_copy_string(real ? real : path);
     free(real);
-    if (!f->path || !f->temporary)
+    if (!f->path)
         return status_fail_memory("path");
-    snprintf(f->temporary, size, "%s.%ld.new", f->path, (long)getpid());
-    int descriptor = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) {
-        rlxvk_status status = fail_file(f->temporary);
-        memory_free(f->temporary); /* nothing to remove */
-        f->temporary = NULL;
-        return status;
-    }
-    f->stream = fdopen(descriptor, "w");
-    if (!f->stream) {
-        close(descriptor);
-        return fail_file(path);
-    }
-    return old && fchmod(descriptor, old->st_mode & 07777) != 0 ? fail_file(path) : RLXVK_OK;
+    int error = system_replacement_begin(f->path, 0666, &f->replacement);
+    if (error)
+        return fail_file(path, error);
+    f->stream = f->replacement.stream;
+    if (old && fchmod(fileno(f->stream), old->st_mode & 07777) != 0)
+        return fail_file(path, errno);
+    return RLXVK_OK;
 }
 
 rlxvk_status new_file_open(const char *path, new_file *out)
@@ -66,9 +57,9 @@ rlxvk_status new_file_open(const char *path, new_file *out)
     *out = (new_file){0};
     bool exists = stat(path, &info) == 0;
     if (!exists && (errno != ENOENT || !*path))
-        return fail_file(path);
+        return fail_file(path, errno);
     if (exists && access(path, W_OK) != 0)
-        return fail_file(path);
+        return fail_file(path, errno);
     TRY(exists && is_direct(path, &info) ? open_direct(path, out)
                                          : open_beside(path, exists ? &info : NULL, out));
     return RLXVK_OK;
@@ -79,29 +70,27 @@ error:
 
 void new_file_discard(new_file *f)
 {
-    if (f->stream)
+    if (f->replacement.stream)
+        system_replacement_discard(&f->replacement);
+    else if (f->stream)
         fclose(f->stream);
-    if (f->temporary)
-        unlink(f->temporary);
     memory_free(f->path);
-    memory_free(f->temporary);
     *f = (new_file){0};
+}
+
+static int close_direct(FILE *stream)
+{
+    errno = 0;
+    bool good = !ferror(stream), closed = fclose(stream) == 0;
+    return good && closed ? 0 : errno ? errno : -1;
 }
 
 rlxvk_status new_file_close(new_file *f)
 {
-    rlxvk_status status = RLXVK_OK;
-    errno = 0;
-    bool good = !ferror(f->stream), closed = fclose(f->stream) == 0;
+    int error = f->replacement.stream ? system_replacement_finish(&f->replacement)
+                                      : close_direct(f->stream);
+    rlxvk_status status = error ? fail_file(f->path, error) : RLXVK_OK;
     f->stream = NULL;
-    if (!good || !closed)
-        status = fail_file(f->path);
-    else if (f->temporary && rename(f->temporary, f->path) != 0)
-        status = fail_file(f->path);
-    else {
-        memory_free(f->temporary); /* it has its name */
-        f->temporary = NULL;
-    }
     new_file_discard(f);
     return status;
 }
@@ -112,7 +101,7 @@ rlxvk_status new_file_check(const char *path)
     new_file file;
     if (stat(path, &info) == 0 && is_direct(path, &info) && !S_ISDIR(info.st_mode))
         return access(path, W_OK) == 0 ? RLXVK_OK
-                                       : fail_file(path); /* opening may wait for a reader */
+                                       : fail_file(path, errno); /* opening may wait for a reader */
     rlxvk_status status = new_file_open(path, &file);
     if (status == RLXVK_OK)
         new_file_discard(&file);

@@ -139,11 +139,11 @@ static void test_damaged(void **state)
 /* A process killed while it saved leaves its temporary: the next one takes it over. */
 static void test_leftover_temporary(void **state)
 {
-    char path[512], temporary[520];
+    char path[512], temporary[528];
     (void)state;
     use_cache(1);
     (void)only_file(path, sizeof path);
-    snprintf(temporary, sizeof temporary, "%s.new", path);
+    snprintf(temporary, sizeof temporary, "%s.rlxvk-new", path);
     for (int i = 0; i < 3; i++) {
         put(temporary, "half a file, and longer than what is written over it by far, far, far");
         assert_int_equal(unlink(path), 0);
@@ -157,12 +157,12 @@ static void test_leftover_temporary(void **state)
 /* While another writer has the temporary, nothing is written, and it is left alone. */
 static void test_other_writer(void **state)
 {
-    char path[512], temporary[520], none[512];
+    char path[512], temporary[528], none[512];
     struct stat about;
     (void)state;
     use_cache(1);
     (void)only_file(path, sizeof path);
-    snprintf(temporary, sizeof temporary, "%s.new", path);
+    snprintf(temporary, sizeof temporary, "%s.rlxvk-new", path);
     assert_int_equal(unlink(path), 0);
     put(temporary, "theirs");
     int theirs = open(temporary, O_RDWR);
@@ -199,6 +199,33 @@ static void test_writers_at_once(void **state)
     assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino);
 }
 
+/* Folders of the environment: a home that does not exist is not made, nor is a relative cache. */
+static void test_home_is_not_made(void **state)
+{
+    char home[128], cache[160];
+    (void)state;
+    snprintf(home, sizeof home, "%s/none", directory);
+    snprintf(cache, sizeof cache, "%s/.cache/rlxvk", home);
+    assert_int_equal(setenv("HOME", home, 1), 0);
+    for (int made = 0; made < 2; made++) {
+        assert_int_equal(setenv("XDG_CACHE_HOME", made ? "" : "none/relative", 1), 0);
+        if (made)
+            assert_int_equal(mkdir(home, 0700), 0);
+        rlxvk_context *c = open_context(&(rlxvk_context_options){.tuning = RLXVK_OFF});
+        rlxvk_graph *g;
+        rlxvk_executable *e;
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_graph_output(g, rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
+        expect_ok(rlxvk_compile(c, g, NULL, &e));
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+        close_context(c);
+        assert_int_equal(access(home, F_OK), made ? 0 : -1);
+        assert_int_equal(access(cache, F_OK), made ? 0 : -1);
+        assert_int_equal(access("none", F_OK), -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(test_leftover_temporary, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(test_other_writer, make_directory, remove_directory),
-        cmocka_unit_test_setup_teardown(test_writers_at_once, make_directory, remove_directory)};
+        cmocka_unit_test_setup_teardown(test_writers_at_once, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_home_is_not_made, make_directory, remove_directory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

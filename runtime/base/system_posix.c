@@ -1,0 +1,177 @@
+/* See system.h. A temporary belongs to whoever holds its lock, and to nobody if no one does. */
+#define _DEFAULT_SOURCE /* flock */
+#include "base/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+#define ENDING   ".rlxvk-new"
+#define ATTEMPTS 16
+
+extern char **environ;
+
+/* ---- Environment ---- */
+
+static bool is_privileged(void)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0;
+#else
+    return issetugid() != 0;
+#endif
+}
+
+const char *system_environment(const char *name)
+{
+    return is_privileged() ? NULL : getenv(name);
+}
+
+char **system_environment_list(void)
+{
+    return is_privileged() ? NULL : environ;
+}
+
+/* ---- Replacements ---- */
+
+/* File systems without locks have one writer at a time by custom. */
+static bool lock(int descriptor)
+{
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/* Does the name still belong to this file? Another writer may have renamed or removed it. */
+static bool is_named(int descriptor, const char *path)
+{
+    struct stat opened, named;
+    return !fstat(descriptor, &opened) && !lstat(path, &named) && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
+/* Removes what a killed process left behind. Zero, or errno. */
+static int remove_stale(const char *path)
+{
+    struct stat info;
+    int error = 0;
+    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno == ENOENT ? 0 : errno;
+    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode))
+        error = EEXIST;
+    else if (!lock(descriptor))
+        error = EBUSY;
+    else if (is_named(descriptor, path) && unlink(path) != 0)
+        error = errno;
+    close(descriptor);
+    return error;
+}
+
+/* A new file of that name, locked. Between creating and locking it, another writer may have taken
+ * it for a stale one. */
+static int create_locked(const char *path, unsigned mode, int *out)
+{
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        int descriptor =
+            open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+        if (descriptor >= 0 && lock(descriptor) && is_named(descriptor, path)) {
+            *out = descriptor;
+            return 0;
+        }
+        int error = descriptor >= 0 ? 0 : errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        else if (error == EEXIST)
+            error = remove_stale(path);
+        if (error)
+            return error;
+    }
+    return EBUSY;
+}
+
+int system_replacement_begin(const char *path, unsigned mode, system_replacement *out)
+{
+    int descriptor = -1, error;
+    size_t size = strlen(path) + sizeof ENDING;
+    system_replacement r = {.path = memory_copy_string(path), .temporary = memory_allocate(size)};
+    *out = (system_replacement){0};
+    error = r.path && r.temporary ? 0 : ENOMEM;
+    if (!error) {
+        snprintf(r.temporary, size, "%s" ENDING, path);
+        error = create_locked(r.temporary, mode, &descriptor);
+    }
+    if (!error && !(r.stream = fdopen(descriptor, "wb"))) {
+        error = errno;
+        unlink(r.temporary);
+        close(descriptor);
+    }
+    if (!error) {
+        *out = r;
+        return 0;
+    }
+    memory_free(r.path);
+    memory_free(r.temporary);
+    return error;
+}
+
+/* What cannot be kept for lack of a means (EINVAL, EROFS, ENOTSUP) needs none. */
+static int keep(int descriptor)
+{
+    return fsync(descriptor) == 0 || errno != EIO ? 0 : EIO;
+}
+
+/* The entry in the folder of `path`, which is the same after the call. */
+static int keep_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    const char *folder = !slash ? "." : slash == path ? "/" : path;
+    if (slash)
+        *slash = 0;
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (slash)
+        *slash = '/';
+    int error = descriptor < 0 ? 0 : keep(descriptor); /* a folder may be writable, not readable */
+    if (descriptor >= 0)
+        close(descriptor);
+    return error;
+}
+
+static void release(system_replacement *r)
+{
+    if (r->stream)
+        fclose(r->stream); /* and with it the lock, which outlasts the rename */
+    memory_free(r->path);
+    memory_free(r->temporary);
+    *r = (system_replacement){0};
+}
+
+int system_replacement_finish(system_replacement *r)
+{
+    int error = ferror(r->stream) ? -1 : 0;
+    if (!error && fflush(r->stream) != 0)
+        error = errno;
+    if (!error)
+        error = keep(fileno(r->stream));
+    if (!error && rename(r->temporary, r->path) != 0)
+        error = errno;
+    if (error) {
+        system_replacement_discard(r);
+        return error;
+    }
+    error = keep_name(r->path);
+    release(r);
+    return error;
+}
+
+void system_replacement_discard(system_replacement *r)
+{
+    if (r->temporary)
+        unlink(r->temporary);
+    release(r);
+}
