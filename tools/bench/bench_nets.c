@@ -1,5 +1,6 @@
 /* See bench_nets.h. */
 #include "bench/bench_nets.h"
+#include "graph/graph.h"
 #include "train/lm_net.h"
 
 #include <math.h>
@@ -17,8 +18,10 @@ static rlxvk_tensor add_parameter(bench_net *n, rlxvk_shape shape, double deviat
                          .trained = trained};
     for (uint32_t i = 0; i < shape.rank; i++)
         p.length *= (uint64_t)shape.dims[i];
-    /* What reads no tensor fails the graph. */
-    return VECTOR_PUSH(&n->parameters, p) ? p.tensor : RLXVK_NONE;
+    if (VECTOR_PUSH(&n->parameters, p))
+        return p.tensor;
+    (void)graph_fail(n->graph, status_fail_memory(name));
+    return RLXVK_NONE;
 }
 
 float bench_uniform(uint32_t *random)
@@ -133,6 +136,8 @@ rlxvk_tensor bench_byte_model(bench_net *n, int64_t share, uint64_t *out_items)
     int64_t batch = MAX(16 / share, 1), rows = batch * shape.context;
     uint32_t count = lm_tensor_count(&shape);
     rlxvk_tensor *p = memory_zeroed(count, sizeof *p), loss;
+    if (!p)
+        (void)graph_fail(n->graph, status_fail_memory("parameters"));
     for (uint32_t i = 0; p && i < count; i++) {
         lm_tensor t = lm_tensor_at(&shape, i);
         p[i] = add_parameter(n, lm_tensor_shape(&t), t.deviation, t.base, true);

@@ -18,6 +18,7 @@
 #define HELD     5 /* one of so many is held back */
 #define CHANNELS 32
 #define HIDDEN   64
+#define EPOCHS   12
 
 typedef struct digits {
     const train_options *options;
@@ -162,7 +163,8 @@ static rlxvk_status run_epoch(digits *d, double start, uint64_t *learned)
     const rlxvk_run_input inputs[] = {{.name = "x", .data = d->x, .length = batch * PIXELS},
                                       {.name = "y", .data = d->y, .length = batch}};
     shuffle(d);
-    for (uint64_t first = 0; first + batch <= d->learned && !train_stopped(); first += batch) {
+    for (uint64_t first = 0; first + batch <= d->learned && t->step < t->steps && !train_stopped();
+         first += batch) {
         for (uint64_t i = 0; i < batch; i++)
             take_picture(d, i, d->order[first + i]);
         TRY(trainer_step(t, inputs, ARRAY_COUNT(inputs)));
@@ -249,7 +251,7 @@ rlxvk_status train_digits(const train_options *o, rlxvk_context *context)
                         (unsigned long long)o->batch, (unsigned long long)d.learned));
     TRY(trainer_create(&d.trainer, o->seed));
     d.trainer.options.learning_rate = o->rate;
-    d.trainer.steps = o->epochs * (d.learned / o->batch);
+    d.trainer.steps = (o->epochs || o->resume ? o->epochs : EPOCHS) * (d.learned / o->batch);
     TRY(build_training(&d, context, &options));
     TRY(build_test(&d, context, options));
     if (o->resume)

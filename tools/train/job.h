@@ -9,7 +9,8 @@ typedef struct train_options {
     const char **texts; /* files; text_count of them */
     size_t text_count;
     rlxvk_precision precision;
-    uint64_t epochs, steps, batch, seed;                   /* batch 0: the job's own; so is rate */
+    uint64_t epochs, steps; /* 0: the checkpoint's, or the job's own */
+    uint64_t batch, seed;   /* batch 0: the job's own; so is rate */
     uint64_t width, ffn, blocks, heads, kv_heads, context; /* of lm */
     float rate;
     bool json, help, recompute, exact;

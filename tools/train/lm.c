@@ -10,6 +10,7 @@
 #include "train/lm_export.h"
 #include "train/lm_text.h"
 
+#define STEPS   3000
 #define TESTS   10  /* while it learns */
 #define WINDOWS 256 /* of text held back, at most, in a test */
 
@@ -212,7 +213,7 @@ rlxvk_status train_lm(const train_options *o, rlxvk_context *context)
     TRY(trainer_create(&m.trainer, o->seed));
     m.trainer.options.learning_rate = o->rate;
     m.trainer.options.weight_decay = 0.1f;
-    m.trainer.steps = o->steps;
+    m.trainer.steps = o->steps || o->resume ? o->steps : STEPS;
     TRY(build_all(&m, context));
     if (o->resume)
         TRY(trainer_load(&m.trainer, o->resume));

@@ -1,5 +1,6 @@
 /* See lm_net.h. */
 #include "train/lm_net.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,8 +77,10 @@ static void place(builder *b)
     int64_t half = b->shape->width / b->shape->heads / 2, context = b->shape->context;
     size_t count = (size_t)(context * half);
     float *tables = memory_allocate(2 * count * sizeof *tables);
-    if (!tables)
-        return; /* what reads them fails the graph */
+    if (!tables) {
+        (void)graph_fail(b->graph, status_fail_memory("tables of the rotation"));
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         double frequency = pow(LM_ROPE_BASE, -(double)(i % (size_t)half) / (double)half);
         double angle = (double)(i / (size_t)half) * frequency;

@@ -19,12 +19,12 @@ static const char help[] =
     "  digits         a small convolutional net on handwritten digits, and how many of those held\n"
     "                 back it tells right\n"
     "  lm             a language model over bytes, of llama's architecture, on text files\n\n"
-    "  --epochs N     digits: times through the examples (default 12)\n"
+    "  --epochs N     digits: times through the examples in all (default 12, or the checkpoint's)\n"
     "  --data DIR     digits: where the examples are (default test/data)\n"
     "  --text FILE... lm: the text; every twentieth part of it is held back\n"
     "  --out FILE     lm: write the model as GGUF, for rlxvk generate\n"
     "  --exact        lm: ... with weights of f32, not f16\n"
-    "  --steps N      lm: steps (default 3000)\n"
+    "  --steps N      lm: steps in all (default 3000, or the checkpoint's)\n"
     "  --width N      lm: of the residual stream (default 256)\n"
     "  --blocks N     lm: layers (default 6)\n"
     "  --heads N      lm: attention heads (default 4)\n"
@@ -39,7 +39,7 @@ static const char help[] =
     "  --device D     index, part of the name, or UUID\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --save FILE    write a checkpoint at the end, or when interrupted\n"
-    "  --resume FILE  go on from a checkpoint\n"
+    "  --resume FILE  go on from a checkpoint, to its number of steps or the one given here\n"
     "  --curve FILE   draw the loss of every step as SVG\n"
     "  --json         a line of JSON now and then, and one of results\n";
 
@@ -224,8 +224,6 @@ static int run(train_options *o, int argc, char **argv)
 int command_train(int argc, char **argv)
 {
     train_options o = {.data = "test/data",
-                       .epochs = 12,
-                       .steps = 3000,
                        .seed = 1,
                        .width = 256,
                        .blocks = 6,

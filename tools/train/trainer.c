@@ -2,13 +2,14 @@
 #include "train/trainer.h"
 #include "cli/file.h"
 #include "cli/new_file.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <string.h>
 
 #define WARM_UP  0.05 /* share of the steps in which the rate grows */
 #define LAST     0.05 /* of the rate, at the end */
-#define MAGIC    "rlxvk checkpoint 1\n"
+#define MAGIC    "rlxvk checkpoint 2\n"
 #define AVERAGES 2
 
 /* ---- Random numbers: splitmix64 ---- */
@@ -72,7 +73,8 @@ rlxvk_tensor trainer_param(trainer *t, const char *name, rlxvk_shape shape, doub
     p.first = memory_allocate(p.length * sizeof *p.first);
     if (!p.first || !VECTOR_PUSH(&t->parameters, p)) {
         memory_free(p.first);
-        return RLXVK_NONE; /* what reads it fails the graph */
+        (void)graph_fail(t->graph, status_fail_memory(name));
+        return RLXVK_NONE;
     }
     for (uint64_t i = 0; i < p.length; i++)
         p.first[i] = (float)(base + (deviation ? deviation * normal(t) : 0));
@@ -180,11 +182,14 @@ error:
     return status;
 }
 
-/* ---- Checkpoints: a line, a head, then all parameters with their averages in order ---- */
+/* ---- Checkpoints: a line, a head, all parameters with their averages in order, all losses, and a
+ * checksum of all that stands before it ---- */
 
 typedef struct checkpoint_head {
     uint64_t step, steps, random, values, losses;
 } checkpoint_head;
+
+#define START (sizeof MAGIC - 1 + sizeof(checkpoint_head)) /* of the numbers */
 
 static uint64_t value_count(const trainer *t)
 {
@@ -200,7 +205,13 @@ static const char *value_name(const trainer_parameter *p, int index, char buffer
     return index ? average_name(p, index - 1, buffer) : p->name;
 }
 
-static rlxvk_status write_values(trainer *t, FILE *file)
+static void write_summed(FILE *file, const void *bytes, uint64_t size, uint64_t *checksum)
+{
+    *checksum = base_hash(*checksum, bytes, size);
+    fwrite(bytes, 1, size, file);
+}
+
+static rlxvk_status write_values(trainer *t, FILE *file, uint64_t *checksum)
 {
     rlxvk_status status = RLXVK_OK;
     char name[TRAINER_NAME + 8];
@@ -208,23 +219,33 @@ static rlxvk_status write_values(trainer *t, FILE *file)
         trainer_parameter *p = &t->parameters.items[i]; /* `first` has served: room to read into */
         for (int k = 0; k <= AVERAGES; k++) {
             TRY(rlxvk_read_param(t->executable, value_name(p, k, name), p->first, p->length));
-            fwrite(p->first, sizeof *p->first, p->length, file);
+            write_summed(file, p->first, p->length * sizeof *p->first, checksum);
         }
     }
 error:
     return status;
 }
 
-rlxvk_status trainer_save(trainer *t, const char *path)
+static rlxvk_status write_checkpoint(trainer *t, FILE *file)
 {
     checkpoint_head head = {t->step, t->steps, t->random, value_count(t), t->losses.count};
+    uint64_t checksum = BASE_HASH_START;
+    rlxvk_status status;
+    write_summed(file, MAGIC, sizeof MAGIC - 1, &checksum);
+    write_summed(file, &head, sizeof head, &checksum);
+    TRY(write_values(t, file, &checksum));
+    write_summed(file, t->losses.items, t->losses.count * sizeof *t->losses.items, &checksum);
+    fwrite(&checksum, sizeof checksum, 1, file);
+error:
+    return status;
+}
+
+rlxvk_status trainer_save(trainer *t, const char *path)
+{
     new_file file = {0};
     rlxvk_status status;
     TRY(new_file_open(path, &file));
-    fwrite(MAGIC, 1, sizeof MAGIC - 1, file.stream);
-    fwrite(&head, sizeof head, 1, file.stream);
-    TRY(write_values(t, file.stream));
-    fwrite(t->losses.items, sizeof *t->losses.items, t->losses.count, file.stream);
+    TRY(write_checkpoint(t, file.stream));
     return new_file_close(&file);
 error:
     if (file.stream)
@@ -245,34 +266,78 @@ error:
     return status;
 }
 
+/* Is all of the file there, and as it was written? */
+static rlxvk_status check_whole(const char *path, const file_content *content)
+{
+    uint64_t written, checksum;
+    if (content->length < START + sizeof written ||
+        memcmp(content->data, MAGIC, sizeof MAGIC - 1) != 0)
+        return status_fail(RLXVK_E_FILE,
+                           "%s is no checkpoint of this program, or one of another version of it",
+                           path);
+    size_t end = content->length - sizeof written;
+    checksum = base_hash(BASE_HASH_START, content->data, end);
+    memcpy(&written, content->data + end, sizeof written);
+    if (checksum != written)
+        return status_fail(RLXVK_E_FILE,
+                           "%s is damaged: its checksum is %016llx, and %016llx was written; take "
+                           "an older checkpoint",
+                           path, (unsigned long long)checksum, (unsigned long long)written);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_head(const trainer *t, const char *path, const checkpoint_head *h,
+                               uint64_t words)
+{
+    if (h->values != value_count(t) || h->losses != h->step || h->losses > words ||
+        words - h->losses != h->values)
+        return status_fail(RLXVK_E_LENGTH,
+                           "%s has %llu numbers; this net has %llu, and one loss a step: resume "
+                           "with the options it was made with",
+                           path, (unsigned long long)words, (unsigned long long)value_count(t));
+    if (h->steps < 1 || h->steps > TRAINER_MOST_STEPS || h->step > h->steps)
+        return status_fail(RLXVK_E_RANGE, "%s has done %llu of %llu steps; at most %llu can be",
+                           path, (unsigned long long)h->step, (unsigned long long)h->steps,
+                           (unsigned long long)TRAINER_MOST_STEPS);
+    if (t->steps && t->steps < h->step)
+        return status_fail(RLXVK_E_RANGE,
+                           "%s has done %llu steps; it cannot end after %llu: ask for more", path,
+                           (unsigned long long)h->step, (unsigned long long)t->steps);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_numbers(const char *path, const float *numbers, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i]))
+            return status_fail(RLXVK_E_RANGE, "%s: number %llu of %llu is %g; take an older one",
+                               path, (unsigned long long)i, (unsigned long long)count,
+                               (double)numbers[i]);
+    return RLXVK_OK;
+}
+
 rlxvk_status trainer_load(trainer *t, const char *path)
 {
-    const size_t start = sizeof MAGIC - 1 + sizeof(checkpoint_head);
     file_content content = {0};
     checkpoint_head head = {0};
     float *values = NULL;
     rlxvk_status status;
     TRY(file_read(path, &content));
-    if (content.length < start || memcmp(content.data, MAGIC, sizeof MAGIC - 1) != 0)
-        TRY(status_fail(RLXVK_E_FILE, "%s is no checkpoint of this program", path));
+    TRY(check_whole(path, &content));
     memcpy(&head, content.data + sizeof MAGIC - 1, sizeof head);
-    uint64_t words = (content.length - start) / sizeof(float);
-    if (head.values != value_count(t) || head.losses != head.step || head.losses > words ||
-        words - head.losses != head.values)
-        TRY(status_fail(RLXVK_E_LENGTH,
-                        "%s has %llu numbers; this net has %llu, and one loss a step: resume with "
-                        "the options it was made with",
-                        path, (unsigned long long)words, (unsigned long long)value_count(t)));
-    values = memory_allocate(words * sizeof *values);
+    uint64_t words = (content.length - START - sizeof(uint64_t)) / sizeof(float);
+    TRY(check_head(t, path, &head, words));
+    values = memory_allocate(MAX(words, 1) * sizeof *values);
     TRY(values ? RLXVK_OK : status_fail_memory("checkpoint"));
-    memcpy(values, content.data + start, words * sizeof *values); /* aligned */
+    memcpy(values, content.data + START, words * sizeof *values); /* aligned */
+    TRY(check_numbers(path, values, words));
     TRY(take_values(t, values));
     t->losses.count = 0;
     for (uint64_t i = 0; i < head.losses; i++)
         TRY(VECTOR_PUSH(&t->losses, values[head.values + i]) ? RLXVK_OK
                                                              : status_fail_memory("losses"));
     t->step = head.step;
-    t->steps = head.steps;
+    t->steps = t->steps ? t->steps : head.steps;
     t->random = head.random;
 error:
     memory_free(values);

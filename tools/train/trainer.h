@@ -10,7 +10,8 @@
 
 #include <rlxvk_train.h>
 
-#define TRAINER_NAME 64
+#define TRAINER_NAME       64
+#define TRAINER_MOST_STEPS 10000000000ull
 
 typedef struct trainer_parameter {
     char name[TRAINER_NAME];
@@ -26,7 +27,8 @@ typedef struct trainer {
     VECTOR(trainer_parameter) parameters;
     VECTOR(float) losses; /* of every step */
     uint64_t random;      /* state of the numbers that are drawn on the host */
-    uint64_t step, steps; /* done; of the whole schedule */
+    uint64_t step,
+        steps; /* done; of the whole schedule, 0: not known before a checkpoint is read */
     rlxvk_adamw_options options;
     float clip; /* the gradient's largest norm */
 } trainer;
@@ -51,8 +53,10 @@ RLXVK_MUST_CHECK rlxvk_status trainer_compile(trainer *t, rlxvk_context *context
  * any more. */
 RLXVK_MUST_CHECK rlxvk_status trainer_step(trainer *t, const rlxvk_run_input *inputs, size_t count);
 
-/* Parameters, averages, numbers of steps and of the random state. E_FILE; loading, E_LENGTH: of
- * another net. */
+/* Parameters, averages, numbers of steps and of the random state. E_FILE. Loading keeps the
+ * schedule's length that t->steps has, or takes the checkpoint's if that is 0; nothing changes
+ * unless all of it is right. E_FILE: no checkpoint, or a damaged one. E_LENGTH: of another net.
+ * E_RANGE: of more steps than asked for, or with NaN or infinities. */
 RLXVK_MUST_CHECK rlxvk_status trainer_save(trainer *t, const char *path);
 RLXVK_MUST_CHECK rlxvk_status trainer_load(trainer *t, const char *path);
 /* The losses as a picture (SVG), each a point and a smoothed line. E_FILE. */
