@@ -627,8 +627,9 @@ typedef struct rlxvk_run_output {
  * nothing is. E_NULL (a name, data or a buffer), E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE,
  * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_SINGULAR, E_INDEX_OOB: the
  * run is complete and its outputs are read. E_CUSTOM: a host function ended the run where it stood.
- * E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as
- * lost. Allocates nothing, records nothing.
+ * E_RANGE: under RLXVK_CHECK=canary alone; a kernel wrote outside its operands, though the run is
+ * complete and its outputs are read. E_DEVICE_LOST: the executable can only be destroyed.
+ * E_TIMEOUT: the deadline passed; treat as lost. Allocates nothing, records nothing.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
@@ -640,9 +641,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
  * other call that runs, reads or changes the executable's content or feeds first waits for all its
  * tickets; how a run ended is told by the wait on its ticket alone. Runs that are looked at
  * afterwards (dense_solve, check_index) do not overlap: submit waits for the one before. Errors:
- * from submit as rlxvk_run's but for E_SINGULAR and E_INDEX_OOB, which the wait tells; E_INDEX: no
- * such ticket, or one already waited for. A ticket whose wait reported is done with, whatever the
- * status. */
+ * from submit as rlxvk_run's but for E_SINGULAR, E_INDEX_OOB and E_RANGE, which the wait tells;
+ * E_INDEX: no such ticket, or one already waited for. A ticket whose wait reported is done with,
+ * whatever the status. */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,

@@ -28,7 +28,8 @@ static const word dump_words[] = {
 };
 static const word check_words[] = {{"plan", CHECK_PLAN},
                                    {"index", CHECK_INDEX},
-                                   {"packed", CHECK_PACKED}};
+                                   {"packed", CHECK_PACKED},
+                                   {"canary", CHECK_CANARY}};
 static const word plan_words[] = {{"bump", 1}};
 
 static bool is_off(const char *value)
@@ -179,7 +180,7 @@ static const struct switch_row {
      MEMBER(dump)},
     {"RLXVK_CHECK",
      "plan: prove every plan sound; index: out-of-range indices fail the run; packed: refuse "
-     "params with bad scales",
+     "params with bad scales; canary: a kernel that writes outside its operands fails the run",
      read_check, MEMBER(check)},
     {"RLXVK_NOCACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
     {"RLXVK_FULLBARRIER", "a barrier between every two dispatches", read_truth,

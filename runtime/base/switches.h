@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4 };
+enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4, CHECK_CANARY = 8 };
 
 typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;

@@ -3,6 +3,7 @@
  * what crosses in runs. Nothing is allocated after this but what handles and feeds are given.
  */
 #include "exec/allocate.h"
+#include "exec/canary.h"
 #include "exec/locate.h"
 #include "exec/slot.h"
 #include "exec/transfer.h"
@@ -94,6 +95,11 @@ error:
     return status;
 }
 
+static uint32_t scratch_fill(const rlxvk_executable *e)
+{
+    return e->program->options.canary ? CANARY_SCRATCH : exec_scratch_fill;
+}
+
 /* Weights and state of another executable of the same program, which is idle. */
 static rlxvk_status copy_memory(rlxvk_executable *e, const rlxvk_executable *from)
 {
@@ -101,7 +107,7 @@ static rlxvk_status copy_memory(rlxvk_executable *e, const rlxvk_executable *fro
     TRY(transfer_begin(e));
     for (int c = 0; c < CLASS_COUNT; c++)
         if (c == CLASS_SCRATCH)
-            transfer_add_fill(e, e->pools[c], exec_scratch_fill);
+            transfer_add_fill(e, e->pools[c], scratch_fill(e));
         else
             transfer_add_pool(e, e->pools[c], from->pools[c]);
     for (uint32_t v = 0; v < e->program->plan.value_count; v++)
@@ -118,7 +124,7 @@ static rlxvk_status begin_memory(rlxvk_executable *e)
     rlxvk_status status;
     TRY(transfer_begin(e));
     for (int c = 0; c < CLASS_COUNT; c++)
-        transfer_add_fill(e, e->pools[c], c == CLASS_SCRATCH ? exec_scratch_fill : 0);
+        transfer_add_fill(e, e->pools[c], c == CLASS_SCRATCH ? scratch_fill(e) : 0);
     if (e->detached)
         transfer_add_fill(e, e->detached, 0);
     TRY(transfer_end(e));
@@ -145,6 +151,7 @@ rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_
     TRY(create_pools(e));
     TRY(locate_values(e, share_with));
     TRY(copy_of ? copy_memory(e, copy_of) : begin_memory(e));
+    TRY(canary_prepare(e));
     TRY(allocate_staging(e));
 error:
     return status;

@@ -4,6 +4,7 @@
  * keep its memory.
  */
 #include "exec/diagnose.h"
+#include "exec/canary.h"
 #include "exec/scan.h"
 #include "exec/transfer.h"
 
@@ -136,7 +137,9 @@ static rlxvk_status check_flags(rlxvk_executable *e, uint32_t id)
 
 rlxvk_status diagnose_run(rlxvk_executable *e)
 {
-    rlxvk_status status = check_and_trace(e);
+    rlxvk_status status = canary_check(e);
+    if (status == RLXVK_OK)
+        status = check_and_trace(e);
     for (uint32_t id = 0; id < e->program->graph->nodes.count && status == RLXVK_OK; id++)
         if (node_row(graph_node(e->program->graph, id))->family->flags)
             status = check_flags(e, id);
@@ -146,7 +149,8 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
 bool diagnose_needed(const rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
-    bool needed = e->program->options.keep_all && (s->nan_trace || s->dump_nodes);
+    bool needed = e->program->options.canary ||
+                  (e->program->options.keep_all && (s->nan_trace || s->dump_nodes));
     for (uint32_t id = 0; id < e->program->graph->nodes.count; id++) {
         const op_family *family = node_row(graph_node(e->program->graph, id))->family;
         needed =

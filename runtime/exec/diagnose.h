@@ -4,8 +4,8 @@
 
 #include "exec/state.h"
 
-/* Singular matrices, RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES; whether there is any of that to
- * do. */
+/* Singular matrices, RLXVK_CHECK=canary and index, NAN_TRACE and DUMP_NODES; whether there is any
+ * of that to do. */
 rlxvk_status diagnose_run(rlxvk_executable *e);
 bool diagnose_needed(const rlxvk_executable *e);
 

@@ -38,18 +38,19 @@ static rlxvk_status locate_detached(rlxvk_executable *e)
 {
     const program *p = e->program;
     uint64_t most = p->device->choice.profile.max_allocation_bytes;
+    uint64_t guard = p->options.canary ? CANARY_BYTES : 0;
     VECTOR(uint64_t) blocks = {0};
     rlxvk_status status = RLXVK_OK;
     for (uint32_t v = 0; v < p->plan.value_count; v++) {
         const slot *s = &p->plan.slots[v];
         if (!program_shares(p, v))
             continue;
-        bool fits = blocks.count && blocks.items[blocks.count - 1] + s->size <= most;
+        bool fits = blocks.count && blocks.items[blocks.count - 1] + s->size + 2 * guard <= most;
         if (!fits && !VECTOR_PUSH(&blocks, 0))
             TRY(status_fail_memory("blocks"));
         uint64_t *end = &blocks.items[blocks.count - 1];
-        e->locations[v] = (location){NULL, (uint32_t)blocks.count - 1, *end, s->bytes};
-        *end += s->size;
+        e->locations[v] = (location){NULL, (uint32_t)blocks.count - 1, *end + guard, s->bytes};
+        *end += s->size + 2 * guard;
     }
     if (blocks.count)
         TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count,

@@ -117,7 +117,8 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->regions = o->fusion && toggle(given->regions, !s->no_regions);
     o->strided = o->fusion && !s->no_packed_attn;
     o->reorder = toggle(given->reorder, true) && !o->keep_all;
-    o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all;
+    o->canary = s->check & CHECK_CANARY;
+    o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all && !o->canary;
     o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);
     o->no_barrier = s->no_barrier;
     uint64_t prepared_bytes = given->prepared_bytes ? given->prepared_bytes : s->prepared_bytes;

@@ -8,6 +8,10 @@
 #include "exec/context.h"
 #include "op/op.h"
 
+/* Of canary: what is free before and behind every slot, more than one workgroup stores at a time.
+ */
+#define CANARY_BYTES (32u << 10)
+
 typedef struct exec_options {
     bool on_host[OP_COUNT]; /* rows that are to run on the host */
     bool forbid_host, allow_unset, keep_all;
@@ -15,7 +19,7 @@ typedef struct exec_options {
     bool cached, full_barrier, no_barrier;                /* how segments are recorded */
     bool profiled, timed;
     bool force_upload;
-    bool check_plan, check_index, check_packed;
+    bool check_plan, check_index, check_packed, canary;
     unsigned dump;             /* bits of rlxvk_dump */
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */

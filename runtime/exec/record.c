@@ -7,7 +7,15 @@
 
 /* ---- Descriptor sets ---- */
 
-/* Whole vectors, as kernels may read such: slots are no smaller. */
+/* Whole vectors, as kernels may read such: slots are no smaller. All that a descriptor can reach
+ * where canaries are looked after. */
+static uint64_t bound_bytes(const rlxvk_executable *e, const operand *o)
+{
+    const exec_options *options = &e->program->options;
+    return options->canary ? e->device->choice.profile.max_binding_bytes
+                           : round_up(MAX(o->size, 4), 16);
+}
+
 static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescriptorSet *out)
 {
     buffer_range ranges[KERNEL_MAX_BINDINGS];
@@ -15,8 +23,8 @@ static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescript
         const operand *o = &d->operands[i];
         const location *l = &e->locations[o->value];
         uint64_t first = l->offset + o->first, behind = location_block(l)->size - first;
-        ranges[i] = (buffer_range){location_block(l)->buffer, first,
-                                   MIN(round_up(MAX(o->size, 4), 16), behind)};
+        ranges[i] =
+            (buffer_range){location_block(l)->buffer, first, MIN(bound_bytes(e, o), behind)};
     }
     return vk_descriptor_set_write(e->device, e->descriptors, ranges, d->operand_count, out);
 }

@@ -90,6 +90,7 @@ static plan_options layout_of(const program *p, const bool *shared, const bool *
                           .max_binding_bytes = profile->max_binding_bytes,
                           .alignment = profile->slot_alignment,
                           .bump = !p->options.reuse_memory,
+                          .guard_bytes = p->options.canary ? CANARY_BYTES : 0,
                           .keep_all = p->options.keep_all,
                           .full_barrier = p->options.full_barrier,
                           .no_barrier = p->options.no_barrier,

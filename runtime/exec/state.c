@@ -196,9 +196,9 @@ void state_destroy(rlxvk_executable *e)
     destroy_objects(e);
     free_leaves(e);
     free_memory(e);
-    void *tables[] = {e->locations, e->params, e->inputs,  e->outputs,  e->tickets,
-                      e->given,     e->batch,  e->sets,    e->segments, e->rests,
-                      e->stops,     e->stamps, e->prepared};
+    void *tables[] = {e->locations, e->params, e->inputs,   e->outputs,  e->tickets,
+                      e->given,     e->batch,  e->sets,     e->segments, e->rests,
+                      e->stops,     e->stamps, e->prepared, e->canaries};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     program_release(e->program);

@@ -79,6 +79,13 @@ typedef struct host_step {
     float *words;
 } host_step;
 
+/* Nobody's bytes, and the value that they are behind; NODE_NONE: the first of a block (canary.h).
+ */
+typedef struct canary {
+    uint32_t value;
+    location at;
+} canary;
+
 /* Of an executable whose graph has symbols (family.h). */
 typedef struct family family;
 
@@ -131,7 +138,9 @@ struct rlxvk_executable {
     uint64_t preparations;
     int64_t extent_actual, extent_upper; /* active extent; upper 0: none */
     memory_pool *group_counts; /* per dispatch, read by those that are scaled; NULL: none is */
-    bool diagnosed;            /* runs are looked at afterwards: diagnose_run */
+    canary *canaries;          /* by place; NULL: not looked after */
+    uint32_t canary_count, canary_fills;
+    bool diagnosed; /* runs are looked at afterwards: diagnose_run */
     bool lost;
 };
 

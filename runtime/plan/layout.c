@@ -21,7 +21,8 @@ typedef struct layout {
 
 static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
 {
-    uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes);
+    uint64_t guards = MIN(2 * l->options->guard_bytes, l->block_bytes);
+    uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes - guards);
     char who[NODE_LABEL + SHAPE_TEXT] = "a temporary", label[NODE_LABEL], shape[SHAPE_TEXT];
     text t = {.buffer = who, .size = sizeof who};
     if (bytes <= limit)
@@ -136,17 +137,18 @@ static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
     return RLXVK_OK;
 }
 
+/* `at`: of the guard before it, if there are guards. */
 static rlxvk_status settle(layout *l, uint32_t value, uint64_t at)
 {
     slot *v = &l->p->slots[value];
     v->block = (uint32_t)(at / l->block_bytes);
-    v->offset = at % l->block_bytes;
-    return cover(l, v->class, at + v->size);
+    v->offset = at % l->block_bytes + l->options->guard_bytes;
+    return cover(l, v->class, at + v->size + 2 * l->options->guard_bytes);
 }
 
 static rlxvk_status place_pinned(layout *l)
 {
-    uint64_t next[CLASS_COUNT] = {0};
+    uint64_t next[CLASS_COUNT] = {0}, guards = 2 * l->options->guard_bytes;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t v = 0; v < l->p->value_count && status == RLXVK_OK; v++) {
         slot *at = &l->p->slots[v];
@@ -158,9 +160,9 @@ static rlxvk_status place_pinned(layout *l)
             at->block = SLOT_SHARED + v;
             continue;
         }
-        next[at->class] = place_fit(next[at->class], at->size, l->block_bytes);
+        next[at->class] = place_fit(next[at->class], at->size + guards, l->block_bytes);
         TRY(settle(l, v, next[at->class]));
-        next[at->class] += at->size;
+        next[at->class] += at->size + guards;
         l->p->class_bytes[at->class] = next[at->class];
     }
 error:

@@ -62,8 +62,9 @@ typedef struct plan_loop {
 
 typedef struct plan_options {
     uint64_t max_block_bytes, max_binding_bytes, alignment;
-    bool bump;     /* no reuse */
-    bool keep_all; /* every value pinned */
+    uint64_t guard_bytes; /* before and behind each slot, aligned: nobody's; only with `bump` */
+    bool bump;            /* no reuse */
+    bool keep_all;        /* every value pinned */
     bool full_barrier, no_barrier;
     bool reuse_in_level; /* level order: a slot's memory may be taken in the level that frees it */
     const bool *shared;  /* per node: memory comes from elsewhere, no slot is made; may be NULL */

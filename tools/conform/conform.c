@@ -161,6 +161,8 @@ static void append_command(const job *j, text *line)
         text_append(line, " --gradients");
     if (o->tuned)
         text_append(line, " --tuned");
+    if (o->canary)
+        text_append(line, " --canary");
     if (j->setup.precision)
         text_append(line, " --precision %s", rlxvk_precision_name(j->setup.precision));
     if (j->setup.variant)
@@ -258,6 +260,8 @@ static rlxvk_status open_device(void *user)
         return RLXVK_OK;
     TRY(option_device(j->options->device, &found, &options));
     TRY(rlxvk_context_create(&options, &j->setup.context));
+    if (j->options->canary)
+        j->setup.context->switches.check |= CHECK_CANARY;
     rlxvk_context_device(j->setup.context, &found);
     j->common->device = found;
 error:

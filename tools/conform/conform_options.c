@@ -36,6 +36,8 @@ const char conform_help[] =
     "                 differences of the host reference; passed over: cases too large for\n"
     "                 that, and those that are no smooth function of their leaves\n"
     "  --force-host   run every op's host function through the executable\n"
+    "  --canary       fail a case whose kernels write outside their operands, as "
+    "RLXVK_CHECK=canary\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
     "  --list         print the cases instead of running them\n\n"
@@ -55,6 +57,7 @@ static const struct option long_options[] = {
     {"tuned", no_argument, NULL, 't'},
     {"force-host", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, 'J'},
+    {"canary", no_argument, NULL, 'C'},
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
     {"phase", required_argument, NULL, 'P'},
@@ -73,7 +76,7 @@ static bool set_option(conform_options *o, int letter)
                                      ['v'] = &o->variant};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant, ['t'] = &o->tuned,
-        ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients};
+        ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients,    ['C'] = &o->canary};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])

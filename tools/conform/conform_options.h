@@ -11,7 +11,7 @@ typedef struct conform_options {
     const char *device, *ops, *golden, *html, *variant;
     rlxvk_precision precision;
     uint64_t number, seed, jobs, sparse, phase, pipelines;
-    bool one_case, json, force_host, each_variant, gradients, tuned, list, help;
+    bool one_case, json, force_host, each_variant, gradients, tuned, canary, list, help;
 } conform_options;
 
 extern const char conform_help[];

@@ -403,6 +403,7 @@ static void switch_errors(void **state)
     longer[sizeof(longer) - 1] = 0;
     refused("RLXVK_DUMP", "graph,plam", RLXVK_E_ATTR);
     assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
+    assert_int_equal(read_with("RLXVK_CHECK", "canary,plan").check, CHECK_CANARY | CHECK_PLAN);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
     refused("RLXVK_PRECISION", "half", RLXVK_E_ATTR);
     refused("RLXVK_PRECISION", "f16,split", RLXVK_E_ATTR);
