@@ -31,6 +31,8 @@ static const word check_words[] = {{"plan", CHECK_PLAN},
                                    {"packed", CHECK_PACKED},
                                    {"canary", CHECK_CANARY}};
 static const word plan_words[] = {{"bump", 1}};
+static const word order_words[] = {{"reversed", INVOCATIONS_REVERSED},
+                                   {"permuted", INVOCATIONS_PERMUTED}};
 
 static bool is_off(const char *value)
 {
@@ -150,6 +152,26 @@ static rlxvk_status read_number(const char *value, const char *name, void *out, 
     return RLXVK_OK;
 }
 
+/* A word, and behind "permuted:" a seed. */
+static rlxvk_status read_invocations(const char *value, const char *name, void *out, size_t size)
+{
+    invocation_choice choice = {.seed = 1};
+    static const char with_seed[] = "permuted:";
+    size_t length = sizeof with_seed - 1;
+    int64_t seed = 0;
+    rlxvk_status status;
+    if (!value || !text_ascii_equal(value, with_seed, length)) {
+        TRY(parse_word(value, name, order_words, ARRAY_COUNT(order_words), &choice.order));
+    } else {
+        TRY(value[length] ? read_number(value + length, name, &seed, size)
+                          : status_fail(RLXVK_E_ATTR, "%s: no seed behind '%s'", name, value));
+        choice = (invocation_choice){INVOCATIONS_PERMUTED, (uint32_t)seed};
+    }
+    *(invocation_choice *)out = choice;
+error:
+    return status;
+}
+
 static rlxvk_status read_string(const char *value, const char *name, void *out, size_t size)
 {
     if (!value)
@@ -198,6 +220,10 @@ static const struct switch_row {
      read_truth, MEMBER(no_tuning)},
     {"RLXVK_NO_SPECIALIZATION", "leave specialization constants to the driver", read_truth,
      MEMBER(no_specialization)},
+    {"RLXVK_INVOCATIONS",
+     "reversed, permuted or permuted:SEED: order of invocations in kernels without subgroups; what "
+     "it changes lacks a barrier",
+     read_invocations, MEMBER(invocations)},
     {"RLXVK_FORCE_HOST", "run ops on the host: all, or row names", read_string, MEMBER(force_host)},
     {"RLXVK_FORCE_INPUT_UPLOAD", "upload every input in every run", read_truth,
      MEMBER(force_input_upload)},

@@ -7,12 +7,20 @@
 
 enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4, CHECK_CANARY = 8 };
 
+enum invocation_order { INVOCATIONS_IN_ORDER, INVOCATIONS_REVERSED, INVOCATIONS_PERMUTED };
+
+typedef struct invocation_choice {
+    unsigned order; /* enum invocation_order */
+    uint32_t seed;  /* of a permutation */
+} invocation_choice;
+
 typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
     bool no_fusion, no_regions, no_packed_attn, no_tuning, nan_trace, dump_nodes;
     bool dispatch_only, no_specialization;
     unsigned dump;  /* bits of rlxvk_dump */
     unsigned check; /* bits of enum check_kind */
+    invocation_choice invocations;
     rlxvk_precision precision;
     uint64_t prepared_bytes;
     uint64_t dump_nodes_limit; /* 40 */

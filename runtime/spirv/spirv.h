@@ -32,4 +32,10 @@ uint32_t *spirv_merge_blocks(const uint32_t *words, uint32_t count, uint32_t *ou
 /* contract.c: the module with fused multiply-adds for sums of products that are not `precise`. */
 uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_count);
 
+/* permute.c: the module with its invocations, and its workgroups, in another order. A copy where
+ * they must keep theirs, or are not told apart: *out_permuted is false. */
+typedef enum spirv_order { SPIRV_IN_ORDER, SPIRV_REVERSED, SPIRV_PERMUTED } spirv_order;
+uint32_t *spirv_permute(const uint32_t *words, uint32_t count, spirv_order order, uint32_t seed,
+                        bool *out_permuted, uint32_t *out_count);
+
 #endif

@@ -217,6 +217,7 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
         return status_fail_memory("device");
     d->log = (log_sink){options->log, options->log_user};
     d->no_specialization = environment->no_specialization;
+    d->invocations = environment->invocations;
     rlxvk_status status = device_fill(d, options, environment);
     if (status != RLXVK_OK) {
         device_close(d);

@@ -18,6 +18,7 @@ typedef struct pipeline_entry {
     pipeline_request key; /* constants above constant_count are 0 */
     VkPipeline pipeline;
     VkResult result;
+    bool permuted; /* its invocations are in another order */
 } pipeline_entry;
 
 struct pipeline_store {
@@ -116,8 +117,23 @@ static uint32_t *transform(transformation *by, uint32_t *words, uint32_t *count)
 
 enum { COOPERATIVE_MATRIX = 6022 }; /* CooperativeMatrixKHR, newer than some headers */
 
+/* The order that RLXVK_INVOCATIONS asks for. Frees the words. */
+static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, uint32_t *count)
+{
+    static const spirv_order orders[] = {[INVOCATIONS_IN_ORDER] = SPIRV_IN_ORDER,
+                                         [INVOCATIONS_REVERSED] = SPIRV_REVERSED,
+                                         [INVOCATIONS_PERMUTED] = SPIRV_PERMUTED};
+    spirv_order order = orders[d->invocations.order];
+    if (!words || order == SPIRV_IN_ORDER)
+        return words;
+    uint32_t *out = spirv_permute(words, *count, order, d->invocations.seed, out_permuted, count);
+    memory_free(words);
+    return out;
+}
+
 /* An embedded kernel's words for these constants. */
-static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
+static uint32_t *words_of(const device *d, const pipeline_request *key, bool *out_permuted,
+                          uint32_t *out_count)
 {
     const VkPhysicalDeviceFloatControlsProperties *offered = &d->snapshot.float_controls;
     spirv_float_controls controls = {
@@ -137,15 +153,17 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t
         return special;
     special = transform(spirv_inline, special, out_count);
     special = transform(spirv_merge_blocks, special, out_count);
-    return transform(spirv_contract, special, out_count);
+    special = transform(spirv_contract, special, out_count);
+    return permute(d, special, out_permuted, out_count);
 }
 
-static VkResult module_create(device *d, const pipeline_request *key, VkShaderModule *out)
+static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *out)
 {
+    const pipeline_request *key = &entry->key;
     const kernel_info *kernel = kernel_find(key->kernel);
     bool embedded = key->kernel < KERNEL_COUNT; /* kernels of custom ops go as they came */
     uint32_t count = kernel->word_count;
-    uint32_t *words = embedded ? words_of(d, key, &count) : NULL;
+    uint32_t *words = embedded ? words_of(d, key, &entry->permuted, &count) : NULL;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = count * sizeof(uint32_t),
@@ -195,7 +213,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
 static void entry_create(device *d, pipeline_entry *entry)
 {
     VkShaderModule module = VK_NULL_HANDLE;
-    entry->result = module_create(d, &entry->key, &module);
+    entry->result = module_create(d, entry, &module);
     if (entry->result == VK_SUCCESS)
         entry->result = pipeline_create(d, &entry->key, module, &entry->pipeline);
     if (entry->result != VK_SUCCESS)
@@ -333,6 +351,16 @@ size_t pipeline_count_asked(device *d)
 {
     pthread_mutex_lock(&d->pipelines->lock);
     size_t count = d->pipelines->asked;
+    pthread_mutex_unlock(&d->pipelines->lock);
+    return count;
+}
+
+size_t pipeline_count_permuted(device *d)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&d->pipelines->lock);
+    for (size_t i = 0; i < d->pipelines->entries.count; i++)
+        count += d->pipelines->entries.items[i].permuted;
     pthread_mutex_unlock(&d->pipelines->lock);
     return count;
 }

@@ -88,9 +88,10 @@ typedef struct device {
     device_snapshot snapshot;
     device_choice choice;
     log_sink log;
-    bool no_specialization;       /* drivers get whole kernels */
-    bool lost;                    /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
-    uint32_t validation_messages; /* warnings and errors of the validation layer so far */
+    bool no_specialization;        /* drivers get whole kernels */
+    invocation_choice invocations; /* their order in specialized kernels */
+    bool lost;                     /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
+    uint32_t validation_messages;  /* warnings and errors of the validation layer so far */
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
     VkPipelineLayout
         pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
@@ -171,6 +172,8 @@ rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_
 /* How many the device has by now, and how many it was asked for. */
 size_t pipeline_count_made(device *d);
 size_t pipeline_count_asked(device *d);
+/* Of those made, those whose invocations are in another order than the kernel has them. */
+size_t pipeline_count_permuted(device *d);
 
 /* ---- Commands ---- */
 

@@ -24,8 +24,10 @@ typedef struct variant_totals {
 /* What the processes that run the cases write. */
 typedef struct in_common {
     rlxvk_device_info device;
-    _Atomic uint32_t messages; /* of the validation layer */
-    conform_result results[];  /* of each case */
+    _Atomic uint32_t messages;            /* of the validation layer */
+    _Atomic uint64_t pipelines, permuted; /* made, and those of another order of invocations */
+    _Atomic bool permutes;                /* such an order was asked for */
+    conform_result results[];             /* of each case */
 } in_common;
 
 typedef struct job {
@@ -271,8 +273,13 @@ error:
 static void close_device(void *user)
 {
     job *j = user;
-    if (j->setup.context)
-        j->common->messages += j->setup.context->device->validation_messages;
+    if (j->setup.context) {
+        device *d = j->setup.context->device;
+        j->common->messages += d->validation_messages;
+        j->common->pipelines += pipeline_count_made(d);
+        j->common->permuted += pipeline_count_permuted(d);
+        j->common->permutes |= d->invocations.order != INVOCATIONS_IN_ORDER;
+    }
     rlxvk_context_destroy(j->setup.context);
     j->setup.context = NULL;
 }
@@ -507,6 +514,11 @@ static rlxvk_status conform(job *j)
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
     close_device(j);
+    if (j->common->permutes)
+        fprintf(
+            o->json ? stderr : stdout,
+            "invocations in another order in %llu of %llu pipelines; the others use subgroups\n",
+            (unsigned long long)j->common->permuted, (unsigned long long)j->common->pipelines);
     if (j->common->messages)
         status = status_fail(RLXVK_E_VULKAN, "the validation layer had %u messages",
                              j->common->messages);

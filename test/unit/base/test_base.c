@@ -260,6 +260,7 @@ static const char *const names[] = {
     "RLXVK_DISPATCH_ONLY",
     "RLXVK_DUMP_NODES_LIMIT",
     "RLXVK_PREPARED_BYTES",
+    "RLXVK_INVOCATIONS",
 };
 
 static int clear_switches(void **state)
@@ -295,7 +296,7 @@ static void switch_defaults(void **state)
     memset(&s, 0xff, sizeof(s));
     assert_int_equal(switches_read(&s), RLXVK_OK);
     assert_false(s.no_cache || s.validation || s.bump_plan || s.dispatch_only || s.dump_nodes);
-    assert_int_equal(s.dump | s.check | s.precision, 0);
+    assert_int_equal(s.dump | s.check | s.precision | s.invocations.order, 0);
     assert_int_equal(s.dump_nodes_limit, expected.dump_nodes_limit);
     assert_true(s.dump_nodes_flat == -1);
     assert_true(!*s.device && !*s.force_host && !*s.trace);
@@ -405,6 +406,18 @@ static void switch_errors(void **state)
     assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
     assert_int_equal(read_with("RLXVK_CHECK", "canary,plan").check, CHECK_CANARY | CHECK_PLAN);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
+    assert_int_equal(read_with("RLXVK_INVOCATIONS", "off").invocations.order, INVOCATIONS_IN_ORDER);
+    assert_int_equal(read_with("RLXVK_INVOCATIONS", "Reversed").invocations.order,
+                     INVOCATIONS_REVERSED);
+    invocation_choice drawn = read_with("RLXVK_INVOCATIONS", "permuted:77").invocations;
+    assert_int_equal(drawn.order, INVOCATIONS_PERMUTED);
+    assert_int_equal(drawn.seed, 77);
+    assert_int_equal(read_with("RLXVK_INVOCATIONS", "permuted").invocations.order,
+                     INVOCATIONS_PERMUTED);
+    static const char *const bad[] = {
+        "sorted", "permuted:", "permuted:x", "permuted:-1", "reversed:1", "reversed,permuted", "1"};
+    for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
+        refused("RLXVK_INVOCATIONS", bad[i], RLXVK_E_ATTR);
     refused("RLXVK_PRECISION", "half", RLXVK_E_ATTR);
     refused("RLXVK_PRECISION", "f16,split", RLXVK_E_ATTR);
     refused("RLXVK_PLAN", "best", RLXVK_E_ATTR);
