@@ -153,23 +153,29 @@ static rlxvk_status read_number(const char *value, const char *name, void *out, 
 }
 
 /* A word, and behind "permuted:" a seed. */
-static rlxvk_status read_invocations(const char *value, const char *name, void *out, size_t size)
+rlxvk_status switches_parse_invocations(const char *value, const char *what, invocation_choice *out)
 {
-    invocation_choice choice = {.seed = 1};
     static const char with_seed[] = "permuted:";
+    invocation_choice choice = {.seed = 1};
     size_t length = sizeof with_seed - 1;
     int64_t seed = 0;
     rlxvk_status status;
     if (!value || !text_ascii_equal(value, with_seed, length)) {
-        TRY(parse_word(value, name, order_words, ARRAY_COUNT(order_words), &choice.order));
+        TRY(parse_word(value, what, order_words, ARRAY_COUNT(order_words), &choice.order));
     } else {
-        TRY(value[length] ? read_number(value + length, name, &seed, size)
-                          : status_fail(RLXVK_E_ATTR, "%s: no seed behind '%s'", name, value));
+        TRY(value[length] ? read_number(value + length, what, &seed, sizeof seed)
+                          : status_fail(RLXVK_E_ATTR, "%s: no seed behind '%s'", what, value));
         choice = (invocation_choice){INVOCATIONS_PERMUTED, (uint32_t)seed};
     }
-    *(invocation_choice *)out = choice;
+    *out = choice;
 error:
     return status;
+}
+
+static rlxvk_status read_invocations(const char *value, const char *name, void *out, size_t size)
+{
+    (void)size;
+    return switches_parse_invocations(value, name, out);
 }
 
 static rlxvk_status read_string(const char *value, const char *name, void *out, size_t size)

@@ -33,6 +33,9 @@ rlxvk_status switches_read(switches *out);
 /* A line to `log` for each RLXVK_ variable of the environment that is no switch, with the switch it
  * may stand for. Names beginning with RLXVK_TEST_ are the tests' own. */
 void switches_warn_unknown(const log_sink *log);
+/* What RLXVK_INVOCATIONS, or `what` stands for it, may be; E_ATTR names `what`. */
+rlxvk_status switches_parse_invocations(const char *value, const char *what,
+                                        invocation_choice *out);
 /* Switch `index` and what it does, or NULL behind the last. */
 const char *switches_name(size_t index);
 const char *switches_effect(size_t index);

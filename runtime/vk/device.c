@@ -218,7 +218,12 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
     d->log = (log_sink){options->log, options->log_user};
     d->no_specialization = environment->no_specialization;
     d->invocations = environment->invocations;
-    rlxvk_status status = device_fill(d, options, environment);
+    rlxvk_status status = RLXVK_OK;
+    if (d->no_specialization && d->invocations.order != INVOCATIONS_IN_ORDER)
+        status = status_fail(RLXVK_E_ATTR, "RLXVK_INVOCATIONS: the order of invocations changes in "
+                                           "specialized kernels; unset RLXVK_NO_SPECIALIZATION");
+    if (status == RLXVK_OK)
+        status = device_fill(d, options, environment);
     if (status != RLXVK_OK) {
         device_close(d);
         return status;

@@ -165,6 +165,8 @@ static void append_command(const job *j, text *line)
         text_append(line, " --tuned");
     if (o->canary)
         text_append(line, " --canary");
+    if (o->invocations)
+        text_append(line, " --invocations %s", o->invocations);
     if (j->setup.precision)
         text_append(line, " --precision %s", rlxvk_precision_name(j->setup.precision));
     if (j->setup.variant)
@@ -264,6 +266,8 @@ static rlxvk_status open_device(void *user)
     TRY(rlxvk_context_create(&options, &j->setup.context));
     if (j->options->canary)
         j->setup.context->switches.check |= CHECK_CANARY;
+    if (j->options->invocations)
+        j->setup.context->device->invocations = j->options->order;
     rlxvk_context_device(j->setup.context, &found);
     j->common->device = found;
 error:

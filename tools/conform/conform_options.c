@@ -38,6 +38,9 @@ const char conform_help[] =
     "  --force-host   run every op's host function through the executable\n"
     "  --canary       fail a case whose kernels write outside their operands, as "
     "RLXVK_CHECK=canary\n"
+    "  --invocations O\n"
+    "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
+    "                 kernels lack a barrier and are right by the order of invocations\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
     "  --list         print the cases instead of running them\n\n"
@@ -58,6 +61,7 @@ static const struct option long_options[] = {
     {"force-host", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, 'J'},
     {"canary", no_argument, NULL, 'C'},
+    {"invocations", required_argument, NULL, 'I'},
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
     {"phase", required_argument, NULL, 'P'},
@@ -69,11 +73,9 @@ static const struct option long_options[] = {
 
 static bool set_option(conform_options *o, int letter)
 {
-    const char **const words[128] = {['d'] = &o->device,
-                                     ['o'] = &o->ops,
-                                     ['g'] = &o->golden,
-                                     ['H'] = &o->html,
-                                     ['v'] = &o->variant};
+    const char **const words[128] = {
+        ['d'] = &o->device, ['o'] = &o->ops,     ['g'] = &o->golden,
+        ['H'] = &o->html,   ['v'] = &o->variant, ['I'] = &o->invocations};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients,    ['C'] = &o->canary};
@@ -134,7 +136,10 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
             return false;
     if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
         return false;
-    if (o->phase >= MAX(o->sparse, 1))
+    if (o->invocations &&
+        switches_parse_invocations(o->invocations, "--invocations", &o->order) != RLXVK_OK)
+        report_error("%s", rlxvk_last_error());
+    else if (o->phase >= MAX(o->sparse, 1))
         report_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
                      (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
     else if (o->one_case && (!o->ops || strchr(o->ops, ',')))

@@ -2,14 +2,15 @@
 #ifndef RLXVK_CONFORM_OPTIONS_H
 #define RLXVK_CONFORM_OPTIONS_H
 
-#include <rlxvk.h>
+#include "base/switches.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct conform_options {
-    const char *device, *ops, *golden, *html, *variant;
+    const char *device, *ops, *golden, *html, *variant, *invocations;
     rlxvk_precision precision;
+    invocation_choice order; /* of `invocations`, where it is given */
     uint64_t number, seed, jobs, sparse, phase, pipelines;
     bool one_case, json, force_host, each_variant, gradients, tuned, canary, list, help;
 } conform_options;
