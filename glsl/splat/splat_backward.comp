@@ -27,6 +27,12 @@ shared float terms[AT_ONCE * SPLAT_SUMS * PITCH];
 
 vec4 slope[SPLAT_PIXELS], behind[SPLAT_PIXELS]; /* of the loss; the colour behind, and its alpha */
 
+/* A NaN stays. */
+float clipped(float v)
+{
+    return is_nan(v) ? v : min(max(v, -args.clip), args.clip);
+}
+
 void find_slopes()
 {
     vec3 color = background();
@@ -38,10 +44,10 @@ void find_slopes()
             uint at = args.loss_offset + 4u * pixel[q];
             for (uint c = 0u; c < 3u; c++)
                 if (sum[c] > 0.0)
-                    slope[q][c] = min(max(loss[at + c], -args.clip), args.clip) * args.gamma *
-                                  power(sum[c], args.gamma - 1.0);
+                    slope[q][c] =
+                        clipped(loss[at + c]) * args.gamma * power(sum[c], args.gamma - 1.0);
             if (args.alpha != 0u)
-                slope[q].w = min(max(loss[at + 3u], -args.clip), args.clip);
+                slope[q].w = clipped(loss[at + 3u]);
         }
         left_over[q] = faint[q] == NO_ENTRY ? left_over[q] : 0.0;
     }

@@ -32,10 +32,10 @@ void main()
     vec3 slopes[SPLAT_COEFFICIENTS];
     find_harmonics(v, values);
     find_harmonic_slopes(v, slopes);
-    bool from_colors = has_base_color(i);
+    bool from_colors = has_base_color(i), seen = slope != vec3(0.0);
     for (uint c = 0u; c < max(args.coefficients, 1u); c++) {
         vec3 d = vec3(0.0);
-        if (c < min(args.bands, args.coefficients) && !(c == 0u && from_colors)) {
+        if (seen && c < min(args.bands, args.coefficients) && !(c == 0u && from_colors)) {
             by_direction += slopes[c] * dot(slope, given_coefficient(i, c));
             d = values[c] * slope;
         }
@@ -45,7 +45,7 @@ void main()
     vec3 base = base_color(i);
     for (uint k = 0u; k < 3u; k++)
         y[color_at + k] = from_colors && base[k] >= 0.0 && base[k] <= 1.0 ? slope[k] : 0.0;
-    if (distance_to > VECTOR_FLOOR && slope != vec3(0.0))
+    if (distance_to > VECTOR_FLOOR && seen)
         for (uint k = 0u; k < 3u; k++)
             y[args.y_offset + 3u * i + k] +=
                 (by_direction[k] - v[k] * dot(by_direction, v)) / distance_to;

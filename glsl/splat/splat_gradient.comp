@@ -1,9 +1,10 @@
 #version 450
 /*
- * The gradients of a splat by the sums of its entries, in their order: with s standard deviations,
- * G the rotation and P the sum of f c c^T, d_scale = diag P, d_position = G (sum of f c) / s, and
- * dG = -G diag(s) P diag(1 / s) for the quaternion. The colour's slope waits where that of `colors`
- * goes.
+ * The gradients of a splat by the sums of its entries, in their order, with s standard deviations
+ * and P the sum of f c c^T in own axes: d_scale = diag P, d_position = (the ray's matrix)^T (sum of
+ * f c), and a turn by a small vector about own axes i, j, k changes the loss by
+ * P_ij (s_i / s_j - s_j / s_i) about k. The sums come in the axes of view_axes.glsl. The colour's
+ * slope waits where that of `colors` goes.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -24,22 +25,23 @@ layout(set = 0, binding = 5) restrict writeonly buffer target { float y[]; };
 
 #include "splat/layout.glsl"
 #include "splat/flag.glsl"
+#include "splat/view_axes.glsl"
 
 float prepared_float(uint at)
 {
     return uintBitsToFloat(prepared[at]);
 }
 
-/* By the unit quaternion, from that by the matrix; d[j][i]: row i, column j. */
-vec4 by_quaternion(vec4 n, mat3 d)
+/* By the unit quaternion n, from that by a turn about own axes: 2 n (0, turn). */
+vec4 by_quaternion(vec4 n, vec3 turn)
 {
-    float w = n.x, x = n.y, y = n.z, z = n.w;
-    vec3 skew = vec3(d[1][2] - d[2][1], d[2][0] - d[0][2], d[0][1] - d[1][0]);
-    vec3 both = vec3(d[1][2] + d[2][1], d[2][0] + d[0][2], d[0][1] + d[1][0]);
-    return 2.0 * vec4(dot(vec3(x, y, z), skew),
-                      y * both.z + z * both.y - 2.0 * x * (d[1][1] + d[2][2]) + w * skew.x,
-                      x * both.z + z * both.x - 2.0 * y * (d[0][0] + d[2][2]) + w * skew.y,
-                      x * both.y + y * both.x - 2.0 * z * (d[0][0] + d[1][1]) + w * skew.z);
+    return 2.0 * vec4(-dot(n.yzw, turn), n.x * turn + cross(n.yzw, turn));
+}
+
+/* s_i / s_j - s_j / s_i of inverse deviations. */
+float lever(float i, float j)
+{
+    return j / i - i / j;
 }
 
 void main()
@@ -64,24 +66,28 @@ void main()
     }
     for (uint c = 0u; c < 3u; c++)
         inverse[c] = 3.0 * prepared_float(inverse_at() + 3u * i + c);
-    mat3 g = rotation_of(n);
+    vec3 place = vec3(prepared_float(local_at() + 3u * i), prepared_float(local_at() + 3u * i + 1u),
+                      prepared_float(local_at() + 3u * i + 2u));
+    mat3 scaled = rotation_of(n);
+    for (uint c = 0u; c < 3u; c++)
+        scaled[c] *= inverse[c];
+    view_axes v = view_axes_of(3.0 * place, scaled);
     mat3 p = mat3(total[4], total[5], total[6], total[5], total[7], total[8], total[6], total[8],
                   total[9]);
+    p = v.own * p * transpose(v.own);
+    vec3 diagonal = in_order(vec3(p[0][0], p[1][1], p[2][2]), v.turns);
+    vec3 beside = in_order(vec3(p[1][2], p[2][0], p[0][1]), v.turns);
     bool seen = end > first;
-    vec3 position = g * (vec3(total[1], total[2], total[3]) * inverse);
-    mat3 scaled = mat3(g[0] / inverse.x, g[1] / inverse.y, g[2] / inverse.z);
-    mat3 by_matrix = mat3(0.0);
-    for (uint j = 0u; j < 3u; j++)
-        by_matrix[j] = -(scaled * p[j]) * inverse[j];
-    vec4 by_unit = by_quaternion(n, by_matrix);
+    vec3 position = v.world * vec3(total[1], total[2], total[3]);
+    vec3 turning = beside * vec3(lever(inverse.y, inverse.z), lever(inverse.z, inverse.x),
+                                 lever(inverse.x, inverse.y));
     float size = square_root(dot(q, q)), given = opacities[args.opacities_offset + i];
-    vec4 turn = size > LENGTH_FLOOR ? (by_unit - n * dot(by_unit, n)) / size
-                                    : by_unit / LENGTH_FLOOR;
+    vec4 turn = by_quaternion(n, turning) / max(size, LENGTH_FLOOR);
     uint at = args.y_offset, splats_given = args.count;
     for (uint c = 0u; c < 3u; c++) {
         bool fixed_scale = inverse[c] >= 3.0 * AT_FLOOR;
         y[at + 3u * i + c] = seen ? position[c] : 0.0;
-        y[at + 3u * splats_given + 3u * i + c] = seen && !fixed_scale ? p[c][c] : 0.0;
+        y[at + 3u * splats_given + 3u * i + c] = seen && !fixed_scale ? diagonal[c] : 0.0;
         y[at + 11u * splats_given + 3u * i + c] = seen ? total[10u + c] : 0.0;
     }
     for (uint c = 0u; c < 4u; c++)

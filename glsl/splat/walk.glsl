@@ -1,20 +1,24 @@
 /*
  * Compositing the pixels of a tile, front to back; `args` and prepared[] are declared before. A
  * thread has SPLAT_PIXELS pixels; the entries of the list come through shared memory. Along the ray
- * d through a pixel a splat is, in its own axes and standard deviations, nearest at c = e + t w,
- * e the camera, w the ray, t = -(e . w) / (w . w); alpha = o exp(-c . c / 2).
+ * through a pixel a splat is nearest at c (view_axes.glsl); alpha = o exp(-c . c / 2).
  */
 #extension GL_EXT_control_flow_attributes : require
+#include "splat/view_axes.glsl"
 
 #define EACH_PIXEL(q) [[unroll]] for (uint q = 0u; q < SPLAT_PIXELS; q++)
 #define TILE_PIXELS   (SPLAT_THREADS * SPLAT_PIXELS)
 #define BATCHES       4096u
 #define NO_ENTRY      0xffffffffu
 #define RAY_FLOOR     1e-20
-/* From where on a transmittance is no longer found by dividing what is left of it */
-#define FAINT 1e-6
+/* From where on a transmittance is no longer found by dividing what is left of it: quotients of
+ * what is near 0, or has become 0, say nothing. */
+#define FAINT        1e-30
+#define LARGEST      3e38
+#define HALF_IN_BITS 0.721347520 /* 1 / (2 ln 2) */
 
-shared vec4 staged[4 * SPLAT_BATCH]; /* e, o; rows of the ray's matrix, each with a colour */
+/* o, -r^2 / (2 ln 2), r; rows of the ray's matrix, each with a colour */
+shared vec4 staged[4 * SPLAT_BATCH];
 shared uint living;
 
 struct entry_range {
@@ -45,28 +49,41 @@ void stage(uint slot, uint entry)
         return;
     }
     uint turn = rotation_at() + 4u * splat, color = args.prepared_offset + 4u * splat;
-    mat3 g = rotation_of(vec4(prepared_float(turn), prepared_vector(turn + 1u)));
+    mat3 scaled = rotation_of(vec4(prepared_float(turn), prepared_vector(turn + 1u)));
     vec3 inverse = 3.0 * prepared_vector(inverse_at() + 3u * splat);
-    staged[4u * slot] = vec4(3.0 * prepared_vector(local_at() + 3u * splat),
-                             prepared_float(color + 3u));
     for (uint k = 0u; k < 3u; k++)
-        staged[4u * slot + 1u + k] = vec4(inverse[k] * g[k], prepared_float(color + k));
+        scaled[k] *= inverse[k];
+    view_axes v = view_axes_of(3.0 * prepared_vector(local_at() + 3u * splat), scaled);
+    float fall = -min(HALF_IN_BITS * v.distance * v.distance, LARGEST);
+    float opacity = v.distance > 0.0 ? prepared_float(color + 3u) : 0.0;
+    staged[4u * slot] = vec4(opacity, fall, v.distance, 0.0);
+    for (uint k = 0u; k < 3u; k++)
+        staged[4u * slot + 1u + k] = vec4(v.world[k], prepared_float(color + k));
 }
 
-/* Whether it counts, and with what. */
+float along_ray(vec3 row, vec3 d)
+{
+    precise float w = fma(row.x, d.x, fma(row.y, d.y, row.z * d.z));
+    return w;
+}
+
+/* Whether it counts, and with what. `precise`: going back must find the alpha of going forward, so
+ * that dividing by 1 - alpha undoes multiplying by it. */
 bool meets(uint slot, vec3 d, out float alpha, out vec3 c)
 {
     vec4 head = staged[4u * slot];
-    vec3 e = head.xyz;
-    vec3 w = vec3(dot(staged[4u * slot + 1u].xyz, d), dot(staged[4u * slot + 2u].xyz, d),
-                  dot(staged[4u * slot + 3u].xyz, d));
-    float ww = dot(w, w), ew = dot(e, w);
+    vec3 w = vec3(along_ray(staged[4u * slot + 1u].xyz, d),
+                  along_ray(staged[4u * slot + 2u].xyz, d),
+                  along_ray(staged[4u * slot + 3u].xyz, d));
+    precise float aside = fma(w.y, w.y, w.z * w.z), ww = fma(w.x, w.x, aside);
     alpha = 0.0;
     c = vec3(0.0);
-    if (head.w == 0.0 || ww <= RAY_FLOOR || ew >= 0.0)
+    if (head.x == 0.0 || ww <= RAY_FLOOR || w.x >= 0.0)
         return false;
-    c = e - (ew / ww) * w;
-    alpha = head.w * exp2(-0.721347520 * dot(c, c));
+    precise float inverse = 1.0 / ww, seen = head.x * exp2(head.y * (aside * inverse));
+    alpha = seen;
+    float along = head.z * inverse;
+    c = along * vec3(aside, -w.x * w.y, -w.x * w.z);
     return alpha >= args.alpha_cutoff;
 }
 

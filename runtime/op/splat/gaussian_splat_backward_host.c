@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOTHING_LEFT 1e-29 /* kernels count what is left of less as 0 */
+
 /* A gradient, and what it may be off by. */
 typedef struct slope {
     double v, off;
 } slope;
 
 typedef struct splat_slopes {
-    slope opacity, scale[3], position[3], matrix[3][3], color[3];
+    slope opacity, scale[3], position[3], color[3];
+    double matrix[3][3], turn_off[3]; /* by the rotation; what that about each own axis is off by */
 } splat_slopes;
 
 typedef struct backward {
@@ -30,6 +33,13 @@ typedef struct pixel_hit {
     splat_hit hit;
 } pixel_hit;
 
+/* What the forward pass leaves of a pixel: the colours added up, the transmittance, and what these
+ * may be off by. */
+typedef struct pixel_sum {
+    double sum[3], sum_off[3], left, off;
+    bool doubtful; /* rounding may turn a decision */
+} pixel_sum;
+
 static void add(slope *s, double term, double magnitude, double doubt)
 {
     s->v += term;
@@ -40,45 +50,68 @@ static void add(slope *s, double term, double magnitude, double doubt)
 
 /* Its hits in their order. Behind where a pixel ends, and where a hit is in doubt, hits go on, as
  * such that only add to the errors: counts is false. */
-static size_t find_hits(backward *b, uint64_t pixel, double sum[3], double *left, bool *doubtful)
+static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_sum *p)
 {
     const splat_reference *r = &b->r;
     const rlxvk_gaussian_splat_options *o = r->options;
     uint32_t first, end, steps = 0;
-    double off = 0;
     bool open = true;
     size_t count = 0;
-    *left = 1;
-    memset(sum, 0, 3 * sizeof *sum);
+    *p = (pixel_sum){.left = 1};
     gaussian_splat_entries(r, pixel, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         const splat_shape *s = &r->splats[r->list[i]];
-        splat_hit hit = gaussian_splat_meet(r, s, r->rays + 3 * pixel);
+        splat_hit hit = gaussian_splat_meet(r, s, ray);
         if (!hit.counts && !hit.doubtful)
             continue;
-        *doubtful |= open && hit.doubtful;
+        p->doubtful |= open && hit.doubtful;
         hit.counts = hit.counts && open;
-        b->hits[count++] = (pixel_hit){r->list[i], *left, off, hit};
+        b->hits[count++] = (pixel_hit){r->list[i], p->left, p->off, hit};
         if (!hit.counts)
             continue;
-        for (int k = 0; k < 3; k++)
-            sum[k] += *left * hit.alpha * s->color[k];
-        off = off * (1 - hit.alpha) + *left * hit.error + 2 * SPLAT_UNIT * *left;
-        *left *= 1 - hit.alpha;
-        *doubtful |= fabs(*left - o->transmittance_threshold) <= 2 * off;
-        open = *left >= o->transmittance_threshold && ++steps != o->max_splat_steps;
+        for (int k = 0; k < 3; k++) {
+            double color = fabs(s->color[k]);
+            p->sum[k] += p->left * hit.alpha * s->color[k];
+            p->sum_off[k] += p->off * hit.alpha * color + p->left * hit.error * color +
+                             p->left * hit.alpha * (s->color_error[k] + 8 * SPLAT_UNIT * color);
+        }
+        p->off = p->off * (1 - hit.alpha) + p->left * hit.error + 2 * SPLAT_UNIT * p->left;
+        p->left *= 1 - hit.alpha;
+        p->doubtful |= fabs(p->left - o->transmittance_threshold) <= 2 * p->off;
+        open = p->left >= o->transmittance_threshold && ++steps != o->max_splat_steps;
     }
     return count;
 }
 
-static void add_hit(backward *b, const pixel_hit *h, const double g[4], double f, double magnitude,
-                    double doubt, const double ray[3])
+/* A term of f c_i c_j. */
+static double product_off(const splat_hit *h, int i, int j, double doubt)
 {
+    return doubt * h->size[i] * h->size[j] + h->size[i] * h->off[j] + h->size[j] * h->off[i] +
+           h->off[i] * h->off[j];
+}
+
+/* By what turns the splat about own axis k: f c_i c_j (s_i / s_j - s_j / s_i). */
+static double turn_off(const splat_shape *s, const splat_hit *h, int k, double doubt)
+{
+    int i = (k + 1) % 3, j = (k + 2) % 3;
+    double wide = s->inverse[j] / s->inverse[i];
+    return (wide + 1 / wide) * product_off(h, i, j, doubt);
+}
+
+/* By the channels and by ln alpha, with the sizes that `doubt` is in units of. */
+typedef struct hit_slopes {
+    const double *g, *sizes;
+    double f, magnitude, doubt;
+} hit_slopes;
+
+static void add_hit(backward *b, const pixel_hit *h, const hit_slopes *by, const double ray[3])
+{
+    double f = h->hit.counts ? by->f : 0, magnitude = by->magnitude, doubt = by->doubt;
     const splat_shape *s = &b->r.splats[h->splat];
     splat_slopes *to = &b->all[h->splat];
     const float *p = b->call->inputs[SPLAT_POSITIONS].words + 3 * (size_t)h->splat;
     const float *eye = b->call->inputs[SPLAT_VIEW].words;
-    double rows[3][3], he[3], w[3], e[3], hw[3], t, counts = h->hit.counts;
+    double rows[3][3], he[3], w[3], e[3], hw[3], t, share = h->before * h->hit.alpha;
     const double *c = h->hit.c;
     gaussian_splat_rotation(s->unit, rows);
     for (int k = 0; k < 3; k++) {
@@ -88,56 +121,81 @@ static void add_hit(backward *b, const pixel_hit *h, const double g[4], double f
     }
     t = -splat_dot(e, w) / splat_dot(w, w);
     for (int k = 0; k < 3; k++) {
-        double inverse = 3 * s->inverse[k];
+        double inverse = 3 * s->inverse[k], size = doubt * h->hit.size[k] + h->hit.off[k];
         he[k] = -f * c[k] * inverse;
         hw[k] = t * he[k];
-        add(&to->scale[k], counts * f * c[k] * c[k], magnitude * (c[k] * c[k] + 1e-3), doubt);
-        add(&to->color[k], counts * g[k] * h->before * h->hit.alpha,
-            fabs(g[k]) * h->before * h->hit.alpha, doubt);
+        add(&to->scale[k], f * c[k] * c[k], magnitude, product_off(&h->hit, k, k, doubt));
+        add(&to->color[k], h->hit.counts ? by->g[k] * share : 0, by->sizes[k] * share, doubt);
+        to->turn_off[k] += magnitude * turn_off(s, &h->hit, k, doubt);
         for (int i = 0; i < 3; i++) {
-            double spread = 0;
-            add(&to->position[i], -counts * rows[i][k] * he[k],
-                magnitude * inverse * (fabs(c[k]) + 1e-3), doubt);
-            for (int j = 0; j < 3; j++)
-                spread += fabs(rows[i][j] * c[j]) / (3 * s->inverse[j]);
-            add(&to->matrix[i][k], counts * (((double)eye[i] - p[i]) * he[k] + ray[i] * hw[k]),
-                magnitude * inverse * (fabs(c[k]) + 1e-3) * (spread + 1e-6), doubt);
+            add(&to->position[i], -rows[i][k] * he[k],
+                magnitude * inverse * (fabs(rows[i][k]) + 16 * SPLAT_UNIT), size);
+            to->matrix[i][k] += ((double)eye[i] - p[i]) * he[k] + ray[i] * hw[k];
         }
     }
     double opacity = s->opacity;
-    add(&to->opacity, counts * f / opacity, magnitude / opacity, doubt);
+    add(&to->opacity, f / opacity, magnitude / opacity, doubt);
+}
+
+/* A channel of the loss, between the bounds; a NaN stays. */
+static double clipped(double loss, double clip)
+{
+    return loss < -clip ? -clip : loss > clip ? clip : loss;
+}
+
+/* The loss's slope by each channel before gamma; what it is off by. */
+static void find_slopes(const backward *b, uint64_t pixel, const pixel_sum *p, double g[4],
+                        double off[4])
+{
+    const rlxvk_gaussian_splat_options *o = b->r.options;
+    const float *loss = b->call->inputs[SPLAT_LOSS].words + 4 * pixel;
+    double clip = fmax(o->loss_grad_clip, 1e-8), gamma = o->output_gamma;
+    g[3] = o->alpha_gradient ? clipped(loss[3], clip) : 0;
+    off[3] = 0;
+    for (int k = 0; k < 3; k++) {
+        double behind = b->r.background[k], v = p->sum[k] + p->left * behind;
+        double unsure = p->sum_off[k] + p->off * fabs(behind) +
+                        4 * SPLAT_UNIT * (fabs(p->sum[k]) + p->left * fabs(behind));
+        double given = clipped(loss[k], clip) * gamma;
+        double low = v > unsure ? pow(v - unsure, gamma - 1) : gamma < 1 ? INFINITY : 0;
+        double high = pow(fmax(v + unsure, 0), gamma - 1), at = v > 0 ? pow(v, gamma - 1) : 0;
+        g[k] = v > 0 ? given * at : 0;
+        off[k] = 0;
+        if (v + unsure > 0 && given != 0)
+            off[k] = fabs(given) * fmax(fabs(high - at), fabs(low - at));
+    }
+}
+
+/* Of a hit that `later` others follow, in units of its terms' size. */
+static double doubt_of(const pixel_hit *h, size_t later, bool doubtful)
+{
+    if (doubtful || h->before < NOTHING_LEFT)
+        return 1;
+    return 1e-5 + 4 * SPLAT_UNIT * (double)later + 16 * h->hit.error / h->hit.alpha +
+           16 * h->off / h->before;
 }
 
 static void add_pixel(backward *b, uint64_t pixel)
 {
     const splat_reference *r = &b->r;
-    const rlxvk_gaussian_splat_options *o = r->options;
-    const float *loss = b->call->inputs[SPLAT_LOSS].words + 4 * pixel;
-    double clip = fmax(o->loss_grad_clip, 1e-8), sum[3], left, g[4] = {0}, behind[4];
-    double gamma = o->output_gamma;
-    bool doubtful = false;
-    size_t count = find_hits(b, pixel, sum, &left, &doubtful);
-    memcpy(behind, r->background, sizeof r->background);
-    behind[3] = 0;
-    for (int k = 0; k < 3; k++) {
-        double v = sum[k] + left * r->background[k];
-        if (v > 0)
-            g[k] = fmin(fmax(loss[k], -clip), clip) * gamma * pow(v, gamma - 1);
-    }
-    if (o->alpha_gradient)
-        g[3] = fmin(fmax(loss[3], -clip), clip);
-    while (count--) {
-        const pixel_hit *h = &b->hits[count];
+    double g[4], off[4], behind[4] = {r->background[0], r->background[1], r->background[2], 0};
+    double ray[3];
+    pixel_sum sum;
+    gaussian_splat_ray(r, pixel, ray);
+    size_t all = find_hits(b, pixel, ray, &sum);
+    find_slopes(b, pixel, &sum, g, off);
+    for (size_t i = all; i-- > 0;) {
+        const pixel_hit *h = &b->hits[i];
         const splat_shape *s = &r->splats[h->splat];
         double color[4] = {s->color[0], s->color[1], s->color[2], 1}, slope = 0, size = 0;
-        double doubt = 1e-5 + 16 * h->hit.error / h->hit.alpha + 16 * h->off / h->before;
+        double share = h->before * h->hit.alpha, doubt = doubt_of(h, all - i, sum.doubtful);
+        double sizes[4];
         for (int k = 0; k < 4; k++) {
             slope += g[k] * (color[k] - behind[k]);
-            size += fabs(g[k]) * (fabs(color[k]) + fabs(behind[k]));
+            sizes[k] = fabs(g[k]) + off[k] / doubt;
+            size += sizes[k] * (fabs(color[k]) + fabs(behind[k]) + 1e-30);
         }
-        slope *= h->before * h->hit.alpha;
-        size *= h->before * h->hit.alpha;
-        add_hit(b, h, g, slope, size, doubtful ? 1 : doubt, r->rays + 3 * pixel);
+        add_hit(b, h, &(hit_slopes){g, sizes, share * slope, share * size, doubt}, ray);
         for (int k = 0; k < 4 && h->hit.counts; k++)
             behind[k] += h->hit.alpha * (color[k] - behind[k]);
     }
@@ -154,26 +212,27 @@ static void put_quaternion(const backward *b, uint64_t i, uint64_t at)
                                 {{0, y, z}, {y, -2 * x, -w}, {z, w, -2 * x}},
                                 {{-2 * y, x, w}, {x, 0, z}, {-w, z, -2 * y}},
                                 {{-2 * z, -w, x}, {w, -2 * z, y}, {x, y, 0}}};
-    slope n[4] = {{0, 0}};
-    double size = 0;
+    /* d n by a turn about own axes, doubled */
+    const double turns[4][3] = {{x, y, z}, {w, z, y}, {z, w, x}, {y, x, w}};
+    double n[4] = {0}, off = 0;
+    const double *turn_off = b->all[i].turn_off;
     for (int q = 0; q < 4; q++) {
-        for (int k = 0; k < 9; k++) {
-            const slope *m = &b->all[i].matrix[k / 3][k % 3];
-            n[q].v += 2 * by[q][k / 3][k % 3] * m->v;
-            n[q].off += 2 * fabs(by[q][k / 3][k % 3]) * m->off;
-        }
-        along += n[q].v * s->unit[q];
-        size += n[q].off * fabs(s->unit[q]);
+        for (int k = 0; k < 9; k++)
+            n[q] += 2 * by[q][k / 3][k % 3] * b->all[i].matrix[k / 3][k % 3];
+        along += n[q] * s->unit[q];
         length += (double)given[q] * given[q];
     }
     length = sqrt(length);
+    for (int k = 0; k < 3; k++)
+        off += turn_off[k];
     bool unit = length > 1e-8;
     for (uint64_t q = 0; q < 4; q++) {
-        double v = n[q].v - (unit ? s->unit[q] * along : 0);
-        double off = n[q].off + (unit ? fabs(s->unit[q]) * size : 0);
+        double v = n[q] - (unit ? s->unit[q] * along : 0), bound = 16 * SPLAT_UNIT * off;
+        for (int k = 0; k < 3; k++)
+            bound += 2 * fabs(turns[q][k]) * turn_off[k];
         b->call->out[at + q] = v / fmax(length, 1e-8);
         if (b->call->bound)
-            b->call->bound[at + q] = off / fmax(length, 1e-8);
+            b->call->bound[at + q] = bound / fmax(length, 1e-8);
     }
 }
 
@@ -182,6 +241,19 @@ static void put(const backward *b, uint64_t at, bool flows, slope s)
     b->call->out[at] = flows ? s.v : 0;
     if (b->call->bound)
         b->call->bound[at] = flows ? s.off : 0;
+}
+
+/* Of a splat that is not seen. */
+static void put_nothing(backward *b, uint64_t i)
+{
+    const splat_sizes *sizes = &b->r.sizes;
+    const uint64_t n = sizes->count, words[] = {3, 3, 4, 1, 3, 3 * MAX(sizes->coefficients, 1)};
+    uint64_t at = 0;
+    for (size_t part = 0; part < ARRAY_COUNT(words); part++) {
+        for (uint64_t k = 0; k < words[part]; k++)
+            put(b, at + words[part] * i + k, false, (slope){0, 0});
+        at += words[part] * n;
+    }
 }
 
 static void put_splat(backward *b, uint64_t i)
@@ -238,18 +310,27 @@ static void put_splat(backward *b, uint64_t i)
     put(b, 10 * n + i, opacity >= 0 && opacity <= 1, s->opacity);
 }
 
+/* Entries of the fullest tile. */
+static uint64_t most_entries(const splat_reference *r)
+{
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < r->sizes.tiles_wide * r->sizes.tiles_high; i++)
+        most = MAX(most, r->ranges[2 * i + 1] - r->ranges[2 * i]);
+    return most;
+}
+
 rlxvk_status gaussian_splat_render_backward_host(const host_call *c)
 {
     backward b = {.call = c};
     rlxvk_status status;
     TRY(gaussian_splat_reference_create(&b.r, c));
     b.all = memory_zeroed((size_t)b.r.sizes.count + 1, sizeof *b.all);
-    b.hits = memory_zeroed((size_t)b.r.options->max_list_entries + 1, sizeof *b.hits);
+    b.hits = memory_zeroed((size_t)most_entries(&b.r) + 1, sizeof *b.hits);
     TRY(b.all && b.hits ? RLXVK_OK : status_fail_memory("gaussian splats"));
     for (uint64_t i = 0; i < (uint64_t)b.r.options->width * b.r.options->height; i++)
         add_pixel(&b, i);
     for (uint64_t i = 0; i < b.r.sizes.count; i++)
-        put_splat(&b, i);
+        (b.r.splats[i].valid ? put_splat : put_nothing)(&b, i);
     put(&b, shape_numel(&c->node->shape) - 1, true, (slope){gaussian_splat_flag(&b.r), 0});
 error:
     gaussian_splat_reference_free(&b.r);

@@ -51,11 +51,15 @@ rlxvk_status gaussian_splat_prepare_host(const host_call *c)
     for (uint64_t i = 0; i < at->count; i++)
         put_splat(c, &r, i);
     for (uint64_t i = 0; i < o->max_list_entries; i++)
-        put(c, at->list + i, bits_as_float(r.list[i]), 0);
+        put(c, at->list + i, i < r.listed ? bits_as_float(r.list[i]) : 0, 0);
     for (uint64_t i = 0; i < 2 * at->tiles_wide * at->tiles_high; i++)
         put(c, at->ranges + i, bits_as_float(r.ranges[i]), 0);
-    for (uint64_t i = 0; i < 3ull * o->width * o->height; i++)
-        put(c, at->rays + i, r.rays[i], 16 * SPLAT_UNIT);
+    for (uint64_t i = 0; i < (uint64_t)o->width * o->height; i++) {
+        double ray[3];
+        gaussian_splat_ray(&r, i, ray);
+        for (uint64_t k = 0; k < 3; k++)
+            put(c, at->rays + 3 * i + k, ray[k], 16 * SPLAT_UNIT);
+    }
     const uint32_t whole[] = {o->width, o->height, o->tile_size, (uint32_t)at->tiles_wide};
     for (uint64_t i = 0; i < ARRAY_COUNT(whole); i++)
         put(c, at->parameters + i, bits_as_float(whole[i]), 0);
@@ -83,12 +87,14 @@ static pixel_sum composite(const splat_reference *r, uint64_t pixel)
     const rlxvk_gaussian_splat_options *o = r->options;
     pixel_sum p = {.left = 1};
     uint32_t first, end, hits = 0;
+    double ray[3];
+    gaussian_splat_ray(r, pixel, ray);
     gaussian_splat_entries(r, pixel, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         if (r->list[i] >= r->sizes.count)
             continue;
         const splat_shape *s = &r->splats[r->list[i]];
-        splat_hit hit = gaussian_splat_meet(r, s, r->rays + 3 * pixel);
+        splat_hit hit = gaussian_splat_meet(r, s, ray);
         if (hit.doubtful)
             p.doubt += 2 * p.left * (o->max_splat_steps ? 1 : o->alpha_cutoff) * r->brightest;
         if (!hit.counts)

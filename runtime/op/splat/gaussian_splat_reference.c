@@ -313,11 +313,13 @@ static int compare_entries(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-static uint64_t list_entries(splat_reference *r, const placed_splat *order, size_t count,
-                             tile_entry *entries)
+typedef VECTOR(tile_entry) tile_entries;
+
+/* Memory for the entries that there are: max_list_entries is only what they may be. */
+static rlxvk_status list_entries(splat_reference *r, const placed_splat *order, size_t count,
+                                 tile_entries *entries)
 {
     const rlxvk_gaussian_splat_options *o = r->options;
-    uint64_t kept = 0;
     for (size_t i = 0; i < count; i++)
         for (uint64_t tile = 0; tile < r->sizes.tiles_wide * r->sizes.tiles_high; tile++) {
             uint64_t x = tile % r->sizes.tiles_wide, y = tile / r->sizes.tiles_wide;
@@ -325,12 +327,12 @@ static uint64_t list_entries(splat_reference *r, const placed_splat *order, size
             double high[2] = {low[0] + o->tile_size, low[1] + o->tile_size};
             if (!meets_tile(&r->splats[order[i].index], low, high))
                 continue;
-            if (kept < o->max_list_entries)
-                entries[kept] = (tile_entry){(uint32_t)tile, (uint32_t)kept, order[i].index};
-            kept += kept < o->max_list_entries;
+            tile_entry entry = {(uint32_t)tile, (uint32_t)entries->count, order[i].index};
+            if (entries->count < o->max_list_entries && !VECTOR_PUSH(entries, entry))
+                return status_fail_memory("gaussian splats");
             r->generated++;
         }
-    return kept;
+    return RLXVK_OK;
 }
 
 double gaussian_splat_flag(const splat_reference *r)
@@ -342,40 +344,42 @@ double gaussian_splat_flag(const splat_reference *r)
 static rlxvk_status find_list(splat_reference *r)
 {
     placed_splat *order = memory_zeroed((size_t)r->sizes.count + 1, sizeof *order);
-    tile_entry *entries = memory_zeroed((size_t)r->options->max_list_entries + 1, sizeof *entries);
-    rlxvk_status status = order && entries ? RLXVK_OK : status_fail_memory("gaussian splats");
+    tile_entries entries = {0};
+    rlxvk_status status = order ? RLXVK_OK : status_fail_memory("gaussian splats");
     size_t count = 0;
     for (uint32_t i = 0; status == RLXVK_OK && i < r->sizes.count; i++)
         if (r->splats[i].valid)
             order[count++] = (placed_splat){r->splats[i].distance, i};
-    if (status == RLXVK_OK) {
+    TRY(status);
+    if (count)
         qsort(order, count, sizeof *order, compare_placed);
-        uint64_t kept = list_entries(r, order, count, entries);
-        qsort(entries, (size_t)kept, sizeof *entries, compare_entries);
-        for (uint64_t i = 0; i < kept; i++) {
-            uint32_t *range = r->ranges + 2 * entries[i].tile;
-            r->list[i] = entries[i].splat;
-            range[0] = range[1] ? range[0] : (uint32_t)i;
-            range[1] = (uint32_t)i + 1;
-        }
+    TRY(list_entries(r, order, count, &entries));
+    if (entries.count)
+        qsort(entries.items, entries.count, sizeof *entries.items, compare_entries);
+    r->listed = entries.count;
+    r->list = r->memory[1] = memory_zeroed(entries.count + 1, sizeof *r->list);
+    TRY(r->list ? RLXVK_OK : status_fail_memory("gaussian splats"));
+    for (uint32_t i = 0; i < r->listed; i++) {
+        uint32_t *range = r->ranges + 2 * (size_t)entries.items[i].tile;
+        r->list[i] = entries.items[i].splat;
+        range[0] = range[1] ? range[0] : i;
+        range[1] = i + 1;
     }
+error:
     memory_free(order);
-    memory_free(entries);
+    VECTOR_FREE(&entries);
     return status;
 }
 
 /* ---- The whole ---- */
 
+/* All but the list. */
 static rlxvk_status allocate(splat_reference *r)
 {
-    const rlxvk_gaussian_splat_options *o = r->options;
+    size_t tiles = (size_t)(r->sizes.tiles_wide * r->sizes.tiles_high);
     r->splats = r->memory[0] = memory_zeroed((size_t)r->sizes.count + 1, sizeof *r->splats);
-    r->rays = r->memory[1] = memory_zeroed((size_t)o->width * o->height, 3 * sizeof *r->rays);
-    r->list = r->memory[2] = memory_zeroed(o->max_list_entries, sizeof *r->list);
-    r->ranges = r->memory[3] =
-        memory_zeroed((size_t)(r->sizes.tiles_wide * r->sizes.tiles_high), 2 * sizeof *r->ranges);
-    return r->splats && r->rays && r->list && r->ranges ? RLXVK_OK
-                                                        : status_fail_memory("gaussian splats");
+    r->ranges = r->memory[2] = memory_zeroed(tiles, 2 * sizeof *r->ranges);
+    return r->splats && r->ranges ? RLXVK_OK : status_fail_memory("gaussian splats");
 }
 
 static void find_brightest(splat_reference *r)
@@ -392,26 +396,18 @@ rlxvk_status gaussian_splat_reference_create(splat_reference *r, const host_call
     const splat_attributes *a = c->node->attributes;
     const float *meta = c->inputs[SPLAT_VIEW].words;
     uint64_t count = shape_numel(&c->inputs[SPLAT_POSITIONS].node->shape) / 3;
-    splat_camera camera = find_camera(&a->options, meta);
     rlxvk_status status;
     *r = (splat_reference){.options = &a->options,
-                           .sizes = gaussian_splat_sizes(&a->options, count)};
+                           .sizes = gaussian_splat_sizes(&a->options, count),
+                           .camera = find_camera(&a->options, meta)};
     if (count)
         r->sizes.coefficients = shape_numel(&c->inputs[SPLAT_SH].node->shape) / (3 * count);
     TRY(allocate(r));
     widen(meta + 12, 3, r->background);
     for (size_t i = 0; i < count; i++) {
-        find_color(&r->splats[i], c, &camera, i, (size_t)r->sizes.coefficients);
-        find_shape(&r->splats[i], c, &a->options, &camera, i);
+        find_color(&r->splats[i], c, &r->camera, i, (size_t)r->sizes.coefficients);
+        find_shape(&r->splats[i], c, &a->options, &r->camera, i);
     }
-    for (uint32_t y = 0; y < a->options.height; y++)
-        for (uint32_t x = 0; x < a->options.width; x++) {
-            double sx = (x + 0.5 - 0.5 * a->options.width) / camera.focal, ray[3];
-            double sy = (y + 0.5 - 0.5 * a->options.height) / camera.focal;
-            for (int k = 0; k < 3; k++)
-                ray[k] = camera.axes[0][k] * sx + camera.axes[1][k] * sy + camera.axes[2][k];
-            normalize(ray, r->rays + 3 * ((size_t)y * a->options.width + x));
-        }
     find_brightest(r);
     TRY(find_list(r));
 error:
@@ -435,9 +431,12 @@ rlxvk_status gaussian_splat_reference_read(splat_reference *r, const host_call *
         widen(words + s->inverse + 3 * i, 3, splat->inverse);
         widen(words + s->rotation + 4 * i, 4, splat->unit);
     }
-    widen(words + s->rays, 3 * (size_t)a->options.width * a->options.height, r->rays);
+    r->listed = a->options.max_list_entries;
+    r->list = r->memory[1] = memory_zeroed((size_t)r->listed, sizeof *r->list);
+    TRY(r->list ? RLXVK_OK : status_fail_memory("gaussian splats"));
+    r->rays = words + s->rays;
     widen(words + s->parameters + 6, 3, r->background);
-    memcpy(r->list, words + s->list, (size_t)a->options.max_list_entries * sizeof *r->list);
+    memcpy(r->list, words + s->list, (size_t)r->listed * sizeof *r->list);
     memcpy(r->ranges, words + s->ranges,
            (size_t)(2 * s->tiles_wide * s->tiles_high) * sizeof *r->ranges);
     find_brightest(r);
@@ -451,6 +450,21 @@ void gaussian_splat_reference_free(splat_reference *r)
         memory_free(r->memory[i]);
 }
 
+void gaussian_splat_ray(const splat_reference *r, uint64_t pixel, double out[3])
+{
+    const rlxvk_gaussian_splat_options *o = r->options;
+    const splat_camera *c = &r->camera;
+    if (r->rays) {
+        widen(r->rays + 3 * pixel, 3, out);
+        return;
+    }
+    double sx = ((double)(pixel % o->width) + 0.5 - 0.5 * o->width) / c->focal;
+    double sy = ((double)(pixel / o->width) + 0.5 - 0.5 * o->height) / c->focal, ray[3];
+    for (int k = 0; k < 3; k++)
+        ray[k] = c->axes[0][k] * sx + c->axes[1][k] * sy + c->axes[2][k];
+    normalize(ray, out);
+}
+
 void gaussian_splat_entries(const splat_reference *r, uint64_t pixel, uint32_t *first,
                             uint32_t *end)
 {
@@ -458,18 +472,55 @@ void gaussian_splat_entries(const splat_reference *r, uint64_t pixel, uint32_t *
     uint64_t x = pixel % o->width / o->tile_size, y = pixel / o->width / o->tile_size;
     const uint32_t *range = r->ranges + 2 * (y * r->sizes.tiles_wide + x);
     *first = range[0];
-    *end = MIN(range[1], o->max_list_entries);
+    *end = (uint32_t)MIN(range[1], r->listed);
 }
 
+/* What rounding may do to c: the ray is off by some of the camera's distance, which moves c at
+ * right angles to w, and turned, which moves it along w. Axes count by how thin they are. */
+static void find_errors(splat_hit *hit, const double e[3], const double w[3],
+                        const double inverse[3])
+{
+    const double unit = 16 * SPLAT_UNIT;
+    double ww = splat_dot(w, w), ee = splat_dot(e, e), cc = splat_dot(hit->c, hit->c);
+    double distance = 0, turned = 0, moved = 0, error = 0;
+    for (int k = 0; k < 3; k++) {
+        double slope = hit->c[k] * inverse[k];
+        distance += e[k] / inverse[k] * (e[k] / inverse[k]);
+        turned += slope * slope;
+    }
+    distance = sqrt(distance);
+    turned = sqrt(turned);
+    for (int k = 0; k < 3; k++) {
+        double spread = 0, rest = 0, scaled = 0;
+        for (int j = 0; j < 3; j++) {
+            double along = w[k] * w[j] / ww;
+            double aside = along;
+            if (j == k)
+                aside = (w[(k + 1) % 3] * w[(k + 1) % 3] + w[(k + 2) % 3] * w[(k + 2) % 3]) / ww;
+            spread += aside * inverse[j] * (aside * inverse[j]);
+            scaled += fabs(aside * hit->c[j]);
+            rest += j == k ? 0 : e[j] * e[j];
+        }
+        spread = distance * sqrt(spread);
+        hit->off[k] = unit * (spread + scaled + 2 * fabs(w[k]) / ww * turned);
+        hit->size[k] = sqrt(cc * rest / ee) + cc * fabs(e[k]) / ee;
+        moved += spread * spread;
+    }
+    error = SPLAT_UNIT * (32 + 8 * cc) + unit * distance * turned + unit * unit * moved / 2;
+    hit->error = hit->alpha * error;
+}
+
+/* c is the difference e - t w, less what that leaves of w in it. */
 splat_hit gaussian_splat_meet(const splat_reference *r, const splat_shape *s, const double ray[3])
 {
-    double rows[3][3], e[3], w[3], t, ww, cutoff = r->options->alpha_cutoff;
+    double rows[3][3], e[3], w[3], inverse[3], t, ww, cutoff = r->options->alpha_cutoff;
     splat_hit hit = {.counts = false};
     gaussian_splat_rotation(s->unit, rows);
     turn_back(rows, ray, w);
     for (int k = 0; k < 3; k++) {
+        inverse[k] = 3 * s->inverse[k];
         e[k] = 3 * s->local[k];
-        w[k] *= 3 * s->inverse[k];
+        w[k] *= inverse[k];
     }
     ww = splat_dot(w, w);
     t = -splat_dot(e, w) / ww;
@@ -477,10 +528,11 @@ splat_hit gaussian_splat_meet(const splat_reference *r, const splat_shape *s, co
         return hit;
     for (int k = 0; k < 3; k++)
         hit.c[k] = e[k] + t * w[k];
-    double cc = splat_dot(hit.c, hit.c);
-    hit.alpha = s->opacity * exp(-0.5 * cc);
-    hit.error =
-        hit.alpha * SPLAT_UNIT * (32 + 8 * cc + 16 * sqrt(splat_dot(e, e)) * (sqrt(cc) + 1e-3));
+    t = splat_dot(hit.c, w) / ww;
+    for (int k = 0; k < 3; k++)
+        hit.c[k] -= t * w[k];
+    hit.alpha = s->opacity * exp(-0.5 * splat_dot(hit.c, hit.c));
+    find_errors(&hit, e, w, inverse);
     hit.counts = hit.alpha >= cutoff;
     hit.doubtful = fabs(hit.alpha - cutoff) <= hit.error + 2 * SPLAT_UNIT * cutoff;
     return hit;

@@ -26,10 +26,12 @@ typedef struct splat_reference {
     const rlxvk_gaussian_splat_options *options;
     splat_sizes sizes;
     splat_shape *splats;
-    double *rays, background[3], brightest;
+    splat_camera camera;
+    const float *rays; /* of what prepare gave; NULL: by the camera */
+    double background[3], brightest;
     uint32_t *list, *ranges;
-    uint64_t generated;
-    void *memory[4];
+    uint64_t listed, generated; /* entries of the list; as many as there would be with room */
+    void *memory[3];
 } splat_reference;
 
 /* From a scene, or from what prepare gave; free either. */
@@ -37,13 +39,16 @@ rlxvk_status gaussian_splat_reference_create(splat_reference *r, const host_call
 rlxvk_status gaussian_splat_reference_read(splat_reference *r, const host_call *c);
 void gaussian_splat_reference_free(splat_reference *r);
 
-/* How the ray of a pixel meets a splat. `error` of alpha. */
+/* How the ray of a pixel meets a splat. `error` of alpha. c, in own axes, is known to within off;
+ * `size` is at least |c|, of an axis that is thin as small as c is there. */
 typedef struct splat_hit {
-    double c[3], alpha, error;
+    double c[3], off[3], size[3], alpha, error;
     bool counts, doubtful; /* doubtful: rounding may decide it otherwise */
 } splat_hit;
 splat_hit gaussian_splat_meet(const splat_reference *r, const splat_shape *s, const double ray[3]);
 
+/* The unit ray through a pixel. */
+void gaussian_splat_ray(const splat_reference *r, uint64_t pixel, double out[3]);
 /* Entries of the tile that a pixel lies in. */
 void gaussian_splat_entries(const splat_reference *r, uint64_t pixel, uint32_t *first,
                             uint32_t *end);

@@ -191,6 +191,53 @@ static void generate_borders(case_list *list)
                    "in=prepared:f32:116:unit;meta:f32:23");
 }
 
+/* Random splats with operands of these fills. */
+static void add_filled(case_list *list, const char *row, const char *options, int count,
+                       const char *positions, const char *scales, const char *opacities,
+                       const char *loss)
+{
+    bool back = strcmp(row, rows[3]) == 0;
+    case_add(list,
+             "%s %s in=positions:f32:%dx3:%s;scales:f32:%dx3:%s;rotations:f32:%dx4:unit;"
+             "opacities:f32:%d:%s;colors:f32:%dx3:range:0.05:0.95;sh:f32:%dx4x3:range:-0.3:0.3%s%s",
+             row, options, count, positions, count, scales, count, count, opacities, count, count,
+             back ? ";loss:f32:24x32x4:" : "", back ? loss : "");
+}
+
+/* Transmittances far below what a pixel shows, alphas of 1, opacities close to the cutoff, splats
+ * that are up to 10,000 times as wide as thick, and what is not a number. */
+static void generate_extremes(case_list *list, const char *row)
+{
+    const char *const wide = "range:-3:-1", *const place = "range:-0.3:0.3";
+    bool back = strcmp(row, rows[3]) == 0;
+    add_filled(list, row, "threshold=0", 20, "unit", wide, "range:0.9:1", "unit");
+    add_filled(list, row, "threshold=0", 300, "unit", wide, "range:0.9:1", "unit");
+    add_filled(list, row, "threshold=0 alpha=1", 60, place, "range:-1:0", "range:0.99:1", "unit");
+    add_filled(list, row, "threshold=0 alpha=1", 40, place, "range:0:2", "one", "unit");
+    add_filled(list, row, "threshold=0 cutoff=1e-9 gamma=1 axis=0", 200, place, wide,
+               "range:0.5:0.9999", "unit");
+    add_filled(list, row, "cutoff=0.1 axis=0 gamma=1", 60, "unit", wide, "range:0.1:0.11", "unit");
+    add_filled(list, row, "cutoff=0.1 axis=0 alpha=1", 60, "unit", wide, "range:0.09999:0.10001",
+               "unit");
+    add_filled(list, row, "cutoff=1e-6 axis=0 gamma=1", 60, "unit", "range:-7:-1", "range:0.1:0.9",
+               "unit");
+    add_filled(list, row, "cutoff=1e-6 axis=0 alpha=1", 60, "unit", "range:-10:-1", "range:0.1:0.9",
+               "unit");
+    add_filled(list, row, "cutoff=1e-3 axis=0", 12, place, "range:-20:-1", "range:0.1:0.9", "unit");
+    if (!back)
+        return;
+    add_filled(list, row, "", 20, "special", wide, "range:0.1:0.9", "unit");
+    add_filled(list, row, "", 20, "unit", "special", "range:0.1:0.9", "unit");
+    add_filled(list, row, "", 20, "unit", wide, "special", "unit");
+    add_filled(list, row, "alpha=1", 20, "range:-0.5:0.5", wide, "range:0.1:0.9", "special");
+    add_filled(list, row, "gamma=0.5", 20, "unit", wide, "range:0.1:0.9", "unit");
+    case_add(list,
+             "%s in=positions:f32:9x3:unit;scales:f32:9x3:%s;rotations:f32:9x4:special;"
+             "opacities:f32:9:range:0.1:0.9;colors:f32:9x3:special;sh:f32:9x4x3:special;"
+             "loss:f32:24x32x4:unit",
+             row, wide);
+}
+
 static void generate(case_list *list)
 {
     for (size_t r = 0; rows[r]; r++)
@@ -200,6 +247,8 @@ static void generate(case_list *list)
     add_scene(list, rows[3], "band=0", 20, 16, "range:-3:-1");
     add_scene(list, rows[3], "band=1 alpha=1", 20, 16, "range:-3:-1");
     add_scene(list, rows[3], "alpha=1 clip=inf", 20, 9, "range:-3:-1");
+    for (size_t r = 0; rows[r]; r++)
+        generate_extremes(list, rows[r]);
 }
 
 const case_family splat_cases = {rows, build, generate};
