@@ -3,19 +3,21 @@
  * of memory and nothing else, so a size of 0 still yields a block of its own.
  */
 #include "base/base.h"
+#include "base/memory_sizes.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic uint64_t allocations;
+static _Atomic uint64_t allocations, requested;
 static _Atomic int64_t live;
 static _Atomic uint64_t countdown; /* to the allocation that fails; 0 is disarmed */
 
 /* Counts one allocation; true when a test wants this one to fail. */
-static bool allocation_fails(void)
+static bool allocation_fails(uint64_t bytes)
 {
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&requested, bytes, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&countdown, memory_order_relaxed);
     while (left != 0)
         if (atomic_compare_exchange_weak_explicit(&countdown, &left, left - 1, memory_order_relaxed,
@@ -32,6 +34,11 @@ void memory_fail_at(uint64_t nth)
 uint64_t memory_allocation_count(void)
 {
     return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+uint64_t memory_requested_bytes(void)
+{
+    return atomic_load_explicit(&requested, memory_order_relaxed);
 }
 
 int64_t memory_live_count(void)
@@ -55,7 +62,7 @@ void memory_keep(const void *pointer)
 
 void *memory_allocate(size_t size)
 {
-    return allocation_fails() ? NULL : made(malloc(MAX(size, 1)));
+    return allocation_fails(size) ? NULL : made(malloc(MAX(size, 1)));
 }
 
 void *memory_zeroed(size_t count, size_t size)
@@ -63,14 +70,14 @@ void *memory_zeroed(size_t count, size_t size)
     uint64_t bytes;
     if (!size_multiply(count, size, &bytes) || bytes > SIZE_MAX)
         return NULL;
-    return allocation_fails() ? NULL : made(calloc(1, (size_t)MAX(bytes, 1)));
+    return allocation_fails(bytes) ? NULL : made(calloc(1, (size_t)MAX(bytes, 1)));
 }
 
 void *memory_resize(void *pointer, size_t size)
 {
     if (!pointer)
         return memory_allocate(size);
-    return allocation_fails() ? NULL : realloc(pointer, MAX(size, 1));
+    return allocation_fails(size) ? NULL : realloc(pointer, MAX(size, 1));
 }
 
 void memory_free(void *pointer)

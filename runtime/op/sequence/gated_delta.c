@@ -105,42 +105,36 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* One token of one head; m is [n, n]. */
-static void walk_token(const host_call *call, uint64_t token, uint64_t size, double *m)
+/* All tokens of one column of a head of a batch row; m is the column. */
+static void walk_column(const host_call *call, uint64_t index, double *m)
 {
+    const int64_t *dims = call->inputs[0].node->shape.dims;
     const host_tensor *in = call->inputs;
-    const float *q = in[0].words + token * size, *k = in[1].words + token * size;
-    const float *v = in[2].words + token * size;
-    double decay = exp(in[3].words[token]), beta = in[4].words[token];
-    for (uint64_t j = 0; j < size; j++) {
-        double found = 0, sum = 0;
+    uint64_t steps = (uint64_t)dims[1], heads = (uint64_t)dims[2], size = (uint64_t)dims[3];
+    uint64_t pair = index / size, j = index % size;
+    for (uint64_t t = 0; t < steps; t++) {
+        uint64_t token = (pair / heads * steps + t) * heads + pair % heads;
+        const float *q = in[0].words + token * size, *k = in[1].words + token * size;
+        double decay = exp(in[3].words[token]), beta = in[4].words[token], found = 0, sum = 0;
         for (uint64_t i = 0; i < size; i++) {
-            m[i * size + j] *= decay;
-            found += m[i * size + j] * k[i];
+            m[i] *= decay;
+            found += m[i] * k[i];
         }
-        double change = (v[j] - found) * beta;
+        double change = (in[2].words[token * size + j] - found) * beta;
         for (uint64_t i = 0; i < size; i++) {
-            m[i * size + j] += k[i] * change;
-            sum += m[i * size + j] * q[i];
+            m[i] += k[i] * change;
+            sum += m[i] * q[i];
         }
         call->out[token * size + j] = sum / sqrt((double)size);
     }
 }
 
-/* All tokens of one head of one batch row. */
-static void walk_head(const host_call *call, uint64_t pair, double *m)
-{
-    const int64_t *dims = call->inputs[0].node->shape.dims;
-    uint64_t steps = (uint64_t)dims[1], heads = (uint64_t)dims[2], size = (uint64_t)dims[3];
-    for (uint64_t t = 0; t < steps; t++)
-        walk_token(call, (pair / heads * steps + t) * heads + pair % heads, size, m);
-}
-
 static rlxvk_status gated_delta_host(const host_call *call)
 {
     const int64_t *dims = call->inputs[0].node->shape.dims;
-    return sequence_host_states(call, (uint64_t)(dims[0] * dims[2]), (uint64_t)(dims[3] * dims[3]),
-                                walk_head);
+    uint64_t size = (uint64_t)dims[3];
+    return sequence_host_states(call, (uint64_t)(dims[0] * dims[2]) * size, size, MAX(size, 1),
+                                walk_column);
 }
 
 static rlxvk_status gated_delta_vjp(gradient_call *c)

@@ -20,7 +20,7 @@ typedef struct reference {
     uint64_t steps, heads, size;
     double *out, *error, *size_of;         /* size_of: magnitudes of terms */
     uint64_t first[SEQUENCE_OPERANDS + 1]; /* results */
-    double *states, *errors;               /* of a head, before every step and at the end */
+    double *states, *errors;               /* of a column, before every step and at the end */
     double *gradient, *decayed;            /* of a column */
     double gradient_error;
     bool moderate; /* of the head so far */
@@ -65,7 +65,7 @@ static step begin_step(reference *r, uint64_t token, uint64_t j, const double *m
               .decay = exp(g),
               .beta = r->in[4].words[token]};
     for (uint64_t i = 0; i < n; i++) {
-        double decayed = s.decay * m[i * n + j];
+        double decayed = s.decay * m[i];
         r->decayed[i] = decayed;
         length += decayed * decayed;
         squares += (double)s.k[i] * s.k[i];
@@ -90,15 +90,13 @@ static void walk_forward(reference *r, uint64_t token, uint64_t j)
 {
     uint64_t n = r->size;
     for (uint64_t t = 0; t < r->steps; t++, token += r->heads) {
-        const double *m = r->states + t * n * n;
-        double *next = r->states + (t + 1) * n * n;
-        step s = begin_step(r, token, j, m, r->errors[t * n + j]);
+        double *next = r->states + (t + 1) * n;
+        step s = begin_step(r, token, j, r->states + t * n, r->errors[t]);
         for (uint64_t i = 0; i < n; i++)
-            next[i * n + j] = r->decayed[i] + s.k[i] * s.d;
-        r->errors[(t + 1) * n + j] =
-            s.spread * s.length_error +
-            s.key_length * (fabs(s.beta) * s.found_error + 4 * UNIT * fabs(s.d)) +
-            2 * UNIT * s.length + TINY;
+            next[i] = r->decayed[i] + s.k[i] * s.d;
+        r->errors[t + 1] = s.spread * s.length_error +
+                           s.key_length * (fabs(s.beta) * s.found_error + 4 * UNIT * fabs(s.d)) +
+                           2 * UNIT * s.length + TINY;
     }
 }
 
@@ -157,17 +155,16 @@ static void walk_column(reference *r, uint64_t pair, uint64_t j)
     uint64_t n = r->size;
     uint64_t token = pair / r->heads * r->steps * r->heads + pair % r->heads;
     r->gradient_error = 0;
-    r->errors[j] = 0;
+    r->errors[0] = 0;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = (pair * n + i) * n + j;
-        r->states[i * n + j] = r->before ? r->before[at] : 0;
+        r->states[i] = r->before ? r->before[at] : 0;
         r->gradient[i] = r->final ? r->final[at] : 0;
     }
     walk_forward(r, token, j);
     for (uint64_t t = r->steps; t-- > 0;) {
-        step s =
-            begin_step(r, token + t * r->heads, j, r->states + t * n * n, r->errors[t * n + j]);
-        step_back(r, &s, r->errors[(t + 1) * n + j]);
+        step s = begin_step(r, token + t * r->heads, j, r->states + t * n, r->errors[t]);
+        step_back(r, &s, r->errors[t + 1]);
     }
     for (uint64_t i = 0; i < n && r->before; i++)
         add_term(r, r->first[5] + (pair * n + i) * n + j, r->gradient[i], r->gradient_error, 0);
@@ -211,8 +208,8 @@ rlxvk_status gated_delta_backward_host(const host_call *call)
     rlxvk_status status = RLXVK_OK;
     r.error = memory_zeroed(count + 1, sizeof *r.error);
     r.size_of = memory_zeroed(count + 1, sizeof *r.size_of);
-    r.states = memory_zeroed((r.steps + 1) * n * n, sizeof *r.states);
-    r.errors = memory_zeroed((r.steps + 1) * n, sizeof *r.errors);
+    r.states = memory_zeroed((r.steps + 1) * n, sizeof *r.states);
+    r.errors = memory_zeroed(r.steps + 1, sizeof *r.errors);
     r.gradient = memory_zeroed(n, sizeof *r.gradient);
     r.decayed = memory_zeroed(n, sizeof *r.decayed);
     if (!r.error || !r.size_of || !r.states || !r.errors || !r.gradient || !r.decayed)

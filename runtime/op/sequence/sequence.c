@@ -134,9 +134,9 @@ uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
     return lanes;
 }
 
-rlxvk_status sequence_host_states(const host_call *call, uint64_t count, uint64_t size,
-                                  void (*walk)(const host_call *call, uint64_t index,
-                                               double *state))
+rlxvk_status
+sequence_host_states(const host_call *call, uint64_t count, uint64_t size, uint64_t columns,
+                     void (*walk)(const host_call *call, uint64_t index, double *state))
 {
     const carry_attributes *a = call->node->attributes;
     uint64_t result = shape_numel(&call->inputs[0].node->shape);
@@ -144,11 +144,12 @@ rlxvk_status sequence_host_states(const host_call *call, uint64_t count, uint64_
     if (!state)
         return status_fail_memory("state on the host");
     for (uint64_t index = 0; index < count; index++) {
+        uint64_t first = index / columns * columns * size + index % columns;
         for (uint64_t i = 0; i < size; i++)
-            state[i] = a->carry ? call->inputs[STATE_OPERAND].words[index * size + i] : 0;
+            state[i] = a->carry ? call->inputs[STATE_OPERAND].words[first + i * columns] : 0;
         walk(call, index, state);
         for (uint64_t i = 0; a->carry && i < size; i++)
-            call->out[result + index * size + i] = state[i];
+            call->out[result + first + i * columns] = state[i];
     }
     sequence_bound(call, 0, result);
     if (a->carry)

@@ -174,7 +174,7 @@ static void walk_channel(const host_call *call, uint64_t row, double *state)
 static rlxvk_status state_scan_host(const host_call *call)
 {
     scan_geometry s = host_geometry(call);
-    return sequence_host_states(call, s.batch * s.heads * s.width, s.size, walk_channel);
+    return sequence_host_states(call, s.batch * s.heads * s.width, s.size, 1, walk_channel);
 }
 
 static rlxvk_status state_scan_vjp(gradient_call *c)

@@ -1,0 +1,147 @@
+/*
+ * Host functions take memory by what their operands and results take, never by what an attribute
+ * allows: of each op some of the conformance cases, and calls whose attributes are as large as they
+ * may be, are run on the host with every byte counted.
+ */
+#include "base/memory_sizes.h"
+#include "conform/conform.h"
+#include "op/op.h"
+#include "op/random/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+enum {
+    TIMES = 40,       /* the largest ratio of a host function: its own structs for each splat */
+    TRANSFORMS = 200, /* of those that ask anew for each of their transforms */
+    FREE = 1 << 20,   /* bytes that any may take: tables, machines */
+    WORDS = 1 << 18,  /* of operands and results: larger cases are passed over */
+    CASES = 60        /* of each op */
+};
+
+static uint64_t words_of(const rlxvk_graph *g, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    uint64_t words = op_host_length(g, n);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        words += op_host_length(g, graph_node(g, n->inputs[i]));
+    return words;
+}
+
+/* Runs each node; fails where one asks for too much. */
+static void run_nodes(const char *line, rlxvk_graph *g, evaluation *v)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const char *name = op_table[graph_node(g, id)->op].name;
+        bool transforms = strstr(name, "fft") || strcmp(name, "welch") == 0;
+        uint64_t times = transforms ? TRANSFORMS : TIMES;
+        uint64_t allowed = FREE * (1 + (uint64_t)graph_node(g, id)->input_count) +
+                           times * sizeof(float) * words_of(g, id);
+        uint64_t before = memory_requested_bytes();
+        if (evaluation_node(v, id) != RLXVK_OK)
+            fail_msg("%s: %s", line, rlxvk_last_error());
+        uint64_t asked = memory_requested_bytes() - before;
+        if (asked > allowed)
+            fail_msg("%s: %s asks for %llu bytes, operands and results have %llu words", line, name,
+                     (unsigned long long)asked, (unsigned long long)words_of(g, id));
+    }
+}
+
+static bool is_small(const rlxvk_graph *g)
+{
+    uint64_t words = 0;
+    for (uint32_t id = 0; id < g->nodes.count && words <= WORDS; id++)
+        words += words_of(g, id);
+    return words <= WORDS;
+}
+
+/* Whether the case was run. */
+static bool run_line(const char *line)
+{
+    case_spec spec;
+    rlxvk_graph *g = NULL;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], result;
+    const conform_case given = {.line = line};
+    void *contents[CASE_MAX_INPUTS] = {NULL};
+    evaluation v = {0};
+    assert_int_equal(case_parse(line, &spec), RLXVK_OK);
+    if (case_word(&spec, "expect", NULL))
+        return false;
+    assert_int_equal(conform_build(&spec, &g, leaves, &result), RLXVK_OK);
+    bool runs = rlxvk_graph_status(g) == RLXVK_OK && is_small(g) &&
+                graph_find(g, OP_input, RNG_STATE_NAME) == NODE_NONE;
+    if (runs) {
+        assert_int_equal(conform_fill(&spec, &given, 1, contents), RLXVK_OK);
+        assert_int_equal(evaluation_create(g, &v), RLXVK_OK);
+        for (size_t i = 0; i < spec.input_count; i++)
+            assert_int_equal(evaluation_set(&v, leaves[i].id - 1, contents[i]), RLXVK_OK);
+        run_nodes(line, g, &v);
+        evaluation_destroy(&v);
+    }
+    for (size_t i = 0; i < CASE_MAX_INPUTS; i++)
+        memory_free(contents[i]);
+    rlxvk_graph_destroy(g);
+    return runs;
+}
+
+static void cases_take_what_their_operands_take(void **state)
+{
+    case_list list;
+    size_t ops = 0, taken = 0, cases = 0;
+    char op[48] = "";
+    (void)state;
+    assert_int_equal(case_list_generate(&list), RLXVK_OK);
+    /* The last cases of an op are the larger and the odd ones. */
+    for (size_t i = list.lines.count; i-- > 0;) {
+        const char *line = list.lines.items[i];
+        size_t length = strcspn(line, " ");
+        if (strncmp(op, line, length) != 0 || op[length]) {
+            ops += cases > 0;
+            cases = 0;
+            snprintf(op, sizeof op, "%.*s", (int)length, line);
+        }
+        if (cases < CASES && run_line(line)) {
+            cases++;
+            taken++;
+        }
+    }
+    case_list_destroy(&list);
+    assert_true(ops > 250 && taken > 2000);
+}
+
+static void large_attributes_take_nothing(void **state)
+{
+    static const char scene[] = "in=positions:f32:2x3:unit;scales:f32:2x3:range:-2:-1;"
+                                "rotations:f32:2x4:unit;opacities:f32:2:range:0.1:0.9;"
+                                "colors:f32:2x3:range:0:1;sh:f32:2x1x3:unit";
+    static const char *const heads[] = {"gaussian_splat_render entries=134217728",
+                                        "gaussian_splat_render tile=1 entries=134217728",
+                                        "gaussian_splat_render_backward entries=134217728"};
+    static const char *const deltas[] = {
+        "gated_delta_net in=q:f32:1x2x1x1030:unit;k:f32:1x2x1x1030:range:-0.08:0.08;"
+        "v:f32:1x2x1x1030;g:f32:1x2x1:range:-1:0;beta:f32:1x2x1:range:0:1",
+        "gated_delta_net_backward in=q:f32:1x10x1x256:unit;k:f32:1x10x1x256:range:-0.08:0.08;"
+        "v:f32:1x10x1x256:unit;g:f32:1x10x1:range:-1:0;beta:f32:1x10x1:range:0:1;"
+        "dy:f32:1x10x1x256:unit"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(heads); i++) {
+        char line[CASE_TEXT];
+        snprintf(line, sizeof line, "%s %s%s", heads[i], scene,
+                 i == 2 ? ";loss:f32:24x32x4:unit" : "");
+        assert_true(run_line(line));
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(deltas); i++)
+        assert_true(run_line(deltas[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cases_take_what_their_operands_take),
+        cmocka_unit_test(large_attributes_take_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
