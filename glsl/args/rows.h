@@ -106,6 +106,8 @@ struct cumsum_args {
 #define NORM_IS_RMS       32u
 
 #define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
+/* Words that norm_partial leaves for a chunk, and norm_statistics for a row. */
+#define NORM_PART_WORDS 4
 
 /* norm; norm_partial and norm_finish take what they need of it. */
 struct norm_args {
@@ -128,7 +130,7 @@ struct norm_args {
 #define NORM_BACKWARD_BOTH  24 /* gamma and beta, [2, n] */
 
 /* Words that norm_backward leaves for a chunk, and norm_backward_join for a row. */
-#define NORM_CHUNK_SUMS 5
+#define NORM_CHUNK_SUMS 6
 
 /* norm_backward, norm_backward_finish. */
 struct norm_backward_args {

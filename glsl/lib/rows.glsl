@@ -142,6 +142,43 @@ uint row_first_chunk(uint o)
     }
 #endif
 
+/* Whether threads meet at a barrier to join the lanes of a row. */
+bool row_has_barriers()
+{
+#ifdef ROW_SUBGROUPS
+    return args.rows.lanes > gl_SubgroupSize;
+#else
+    return args.rows.lanes > 1u;
+#endif
+}
+
+void row_barrier()
+{
+    if (row_has_barriers())
+        barrier();
+}
+
+/*
+ * Whether to take a row again, which the lanes of a row agree on. Where trees have barriers all
+ * rows of the workgroup go along if one does.
+ */
+#ifdef ROW_VOTES
+shared uint row_votes[ROW_THREADS / 2];
+
+bool row_vote(bool again, row_work w)
+{
+    if (!row_has_barriers() || row_slots() == 1u)
+        return again;
+    uint first = group_index() * row_slots(), any = 0u;
+    if (w.lane == 0u)
+        row_votes[w.o - first] = again ? 1u : 0u;
+    barrier();
+    for (uint i = 0u; i < row_slots(); i++)
+        any |= row_votes[i];
+    return any != 0u;
+}
+#endif
+
 float row_add(float a, float b)
 {
     return a + b;

@@ -12,6 +12,7 @@
 layout(constant_id = 1) const bool BOTH = false;
 layout(push_constant) uniform block { norm_backward_channels_args args; };
 #include "lib/rows.glsl"
+#include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
 layout(set = 0, binding = 1) restrict readonly buffer groups_known { float known[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float sums[]; };
@@ -27,8 +28,12 @@ void main()
         uint piece = i / args.chunks * args.channels + channel;
         uint at = NORM_CHUNK_SUMS * (piece * args.chunks + i % args.chunks);
         uint group = NORM_CHUNK_SUMS * (piece / args.group_channels);
-        float apart = (parts[at] - known[group]) + (parts[at + 1u] - known[group + 1u]);
-        float weights = parts[at + 3u], products = parts[at + 4u] + apart * weights;
+        float factor = known[group + 5u];
+        vec4 part = norm_part(0.0, parts[at], parts[at + 1u], 0.0, parts[at + 5u], factor);
+        float weights = parts[at + 3u], products = parts[at + 4u];
+        if (parts[at + 5u] != factor)
+            products *= norm_ratio(parts[at + 5u], factor);
+        products += ((part.y - known[group]) + (part.z - known[group + 1u])) * weights;
         add_compensated(high.x, low.x, products * known[group + 2u]);
         if (BOTH)
             add_compensated(high.y, low.y, weights);

@@ -30,11 +30,13 @@ void main()
     uint row = row_of_chunk(w.o);
     uint from = NORM_CHUNK_SUMS * row;
     float mean = known[from], rest = known[from + 1u], scale = known[from + 2u];
-    float shift = known[from + 3u], pull = known[from + 4u];
+    float shift = known[from + 3u], pull = known[from + 4u], factor = known[from + 5u];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         uvec4 r = w.first + row_quad(w, k);
+        if (factor != 1.0)
+            v[k] = norm_scaled(v[k], factor);
         vec4 normal = ((v[k] - mean) - rest) * scale;
-        vec4 result = ((u[k] - shift) - normal * pull) * scale;
+        vec4 result = ((u[k] - shift) - normal * pull) * (scale * factor);
         write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, w.end), result);
     }
 }

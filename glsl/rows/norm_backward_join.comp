@@ -2,7 +2,7 @@
 /*
  * What the gradients of the elements of long rows need, from the sums of their chunks
  * (norm_backward), NORM_CHUNK_SUMS words a row: mean, as a sum of two, s = 1 / sqrt(var + eps),
- * mean(w) and mean(w xhat).
+ * mean(w), mean(w xhat) and the factor of the first three.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,6 +10,7 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_backward_join_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
@@ -38,25 +39,46 @@ norm_sums join_sums(norm_sums a, norm_sums b)
 
 ROW_TREE(norm_sums, join_lanes, scratch, join_sums)
 
-void main()
+norm_sums sums_of_lane(row_work w, float factor)
 {
-    row_work w = row_whole();
     norm_sums all = norm_sums(vec4(0.0), 0.0, 0.0);
     for (uint c = w.lane; c < w.end; c += args.rows.lanes) {
         uint at = NORM_CHUNK_SUMS * (w.start + c * args.rows.inner);
         uint first = c % args.chunks * args.chunk_length;
         float elements = float(min(args.chunk_length, args.piece_length - first));
-        vec4 moments = vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
-        all = join_sums(all, norm_sums(moments, parts[at + 3u], parts[at + 4u]));
+        float own = parts[at + 5u], products = parts[at + 4u];
+        vec4 moments =
+            norm_part(elements, parts[at], parts[at + 1u], parts[at + 2u], own, factor);
+        if (own != factor)
+            products *= norm_ratio(own, factor);
+        all = join_sums(all, norm_sums(moments, parts[at + 3u], products));
     }
-    all = join_lanes(all, w.lane);
+    return all;
+}
+
+void main()
+{
+    row_work w = row_whole();
+    float factor = 1.0;
+    norm_sums all = join_lanes(sums_of_lane(w, 1.0), w.lane);
+    if (w.live)
+        factor = norm_factor(all.moments.w / all.moments.x + args.eps, all.moments.y);
+    if (row_vote(factor != 1.0, w)) {
+        norm_sums before = all;
+        row_barrier();
+        all = join_lanes(sums_of_lane(w, factor), w.lane);
+        if (factor == 1.0)
+            all = before;
+    }
     if (w.live && w.lane == 0u) {
         uint to = NORM_CHUNK_SUMS * w.o;
-        float n = all.moments.x, scale = norm_scale(all.moments.w / n, args.eps);
+        float n = all.moments.x;
+        float scale = norm_scale(all.moments.w / n, norm_eps(args.eps, factor));
         known[to] = all.moments.y;
         known[to + 1u] = all.moments.z;
         known[to + 2u] = scale;
         known[to + 3u] = all.weights / n;
         known[to + 4u] = all.products / n * scale;
+        known[to + 5u] = factor;
     }
 }

@@ -5,12 +5,14 @@
  * before any writes.
  *
  * SUMS (constant 4): of chunks of longer rows, in their stead, NORM_CHUNK_SUMS words each: mean, as
- * a sum of two, and the sums of d d, of w (0: rms) and of w d, d from the chunk's own mean.
+ * a sum of two, the sums of d d, of w (0: rms) and of w d, d from the chunk's own mean, and their
+ * factor.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_backward_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_backward.glsl"
 layout(constant_id = 4) const bool SUMS = false;
@@ -38,7 +40,7 @@ void main()
 {
     row_work w = SUMS ? row_part() : row_formed(row_whole(), args.x_offset);
     float count = float(SUMS ? w.end - w.first : args.rows.extent);
-    float pivot = 0.0, sum = 0.0, offset = 0.0;
+    float pivot = 0.0, offset = 0.0, factor = 1.0;
     vec4 v[HELD], u[HELD];
     vec3 sums = vec3(0.0); /* of d d, w, w d */
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
@@ -47,21 +49,28 @@ void main()
         v[k] = read_x(args.x_offset + at, live, 0.0);
         u[k] = weighted(w.o, at, r, live);
     }
-    if (!IS_RMS) {
+    if (!IS_RMS)
         pivot = first_element(v[0].x, w);
+#include "rows/norm_backward_sums.glsl"
+    if (w.live)
+        factor = norm_factor(sums.x / count + args.eps, pivot);
+    if (row_vote(factor != 1.0, w)) {
+        float offset_before = offset;
+        vec3 sums_before = sums;
+        row_barrier();
+        pivot = norm_scaled(pivot, factor);
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-            sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
+            uvec4 r = w.first + row_quad(w, k);
+            bvec4 live = row_live(r, w.end);
+            v[k] = read_x(args.x_offset + w.start + r * args.rows.inner, live, 0.0);
+            v[k] = norm_scaled(v[k], factor);
         }
-        offset = sum_of_lanes(sum, w.lane) / count;
+#include "rows/norm_backward_sums.glsl"
+        if (factor == 1.0) { /* it only went along: not one bit is another */
+            offset = offset_before;
+            sums = sums_before;
+        }
     }
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-        if (!IS_RMS)
-            v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
-        sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
-    }
-    sums = sums_of_lanes(sums, w.lane);
     if (SUMS) {
         uint to = args.dx_offset + NORM_CHUNK_SUMS * w.o;
         if (w.live && w.lane == 0u) {
@@ -70,14 +79,15 @@ void main()
             dx[to + 2u] = sums.x;
             dx[to + 3u] = IS_RMS ? 0.0 : sums.y;
             dx[to + 4u] = sums.z;
+            dx[to + 5u] = factor;
         }
         return;
     }
-    float scale = norm_scale(sums.x / count, args.eps);
+    float scale = norm_scale(sums.x / count, norm_eps(args.eps, factor));
     float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = row_quad(w, k);
-        vec4 result = ((u[k] - mean) - v[k] * scale * pull) * scale;
+        vec4 result = ((u[k] - mean) - v[k] * scale * pull) * (scale * factor);
         write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, w.end), result);
     }
 }

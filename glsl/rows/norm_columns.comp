@@ -17,13 +17,24 @@ layout(set = 0, binding = 1) readonly restrict buffer scales { float gamma[]; };
 layout(set = 0, binding = 2) readonly restrict buffer shifts { float beta[]; };
 layout(set = 0, binding = 3) writeonly buffer target { vec4 y4[]; };
 
+#include "rows/norm_factor.glsl"
+
 #define THREADS 256
 #define PARTS   4u
 
 shared vec4 scratch[THREADS];
+shared uint unusual; /* whether a row may need a factor */
 
-/* The sum over the lanes of a column: a few of them add up all others' first. */
-vec4 sum_of_lanes(vec4 v)
+/* Whether the mean square + eps of a row may be out of range, of which `part` has a fourth. */
+bool is_unusual(vec4 part, float count)
+{
+    vec4 least = part / count + args.eps;
+    return !all(greaterThanEqual(least, vec4(NORM_UNGROW))) || !all(lessThan(part, vec4(1e37)));
+}
+
+/* The sum over the lanes of a column: a few of them add up all others' first. `count`: elements of
+ * a row, of whose squares it is the sum; 0: it is not. */
+vec4 sum_of_lanes(vec4 v, float count)
 {
     uint t = gl_LocalInvocationID.x, apart = args.rows.lane_stride, few = PARTS * apart;
     barrier();
@@ -33,6 +44,8 @@ vec4 sum_of_lanes(vec4 v)
         for (uint i = t + few; i < gl_WorkGroupSize.x; i += few)
             v += scratch[i];
         scratch[t] = v;
+        if (count > 0.0 && is_unusual(v, count))
+            atomicOr(unusual, 1u);
     }
     barrier();
     v = vec4(0.0);
@@ -41,16 +54,18 @@ vec4 sum_of_lanes(vec4 v)
     return v;
 }
 
-vec4 norm_scale(vec4 mean_square)
+vec4 factors_of(vec4 squares, float count, vec4 pivot)
 {
-    vec4 scale;
-    for (uint i = 0u; i < 4u; i++) {
-        float v = max(mean_square[i], 0.0) + args.eps;
-        scale[i] = is_nan(mean_square[i])  ? NAN_VALUE
-                   : v == 0.0 || is_inf(v) ? 0.0
-                                           : inversesqrt(v);
-    }
-    return scale;
+    vec4 factor;
+    for (uint i = 0u; i < 4u; i++)
+        factor[i] = norm_factor(squares[i] / count + args.eps, pivot[i]);
+    return factor;
+}
+
+vec4 scaled(vec4 v, vec4 factor)
+{
+    return vec4(norm_scaled(v.x, factor.x), norm_scaled(v.y, factor.y), norm_scaled(v.z, factor.z),
+                norm_scaled(v.w, factor.w));
 }
 
 void main()
@@ -61,35 +76,40 @@ void main()
     uint end = o < args.rows.outputs ? args.rows.extent : 0u;
     uint from = (args.x_offset >> 2) + start, to = (args.y_offset >> 2) + start;
     float count = float(args.rows.extent);
-    vec4 v[HELD], pivot = vec4(0.0), sum = vec4(0.0), squares = vec4(0.0);
+    vec4 v[HELD], pivot = vec4(0.0), offset = vec4(0.0), squares, factor = vec4(1.0);
+    if (t == 0u)
+        unusual = 0u;
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uint r = lane + k * args.rows.lanes;
         v[k] = vec4(0.0);
         if (r < end)
             v[k] = x4[from + r * args.rows.inner];
     }
-    if ((FLAGS & NORM_IS_RMS) == 0u) {
+    if ((FLAGS & NORM_IS_RMS) == 0u && end > 0u)
+        pivot = x4[from];
+#include "rows/norm_columns_sums.glsl"
+    if (unusual != 0u) {
+        vec4 offset_before = offset, squares_before = squares;
         if (end > 0u)
-            pivot = x4[from];
-        [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            if (lane + k * args.rows.lanes < end) {
-                v[k] -= pivot;
-                sum += v[k];
-            }
-        }
-        vec4 offset = sum_of_lanes(sum) / count;
+            factor = factors_of(squares, count, pivot);
+        pivot = scaled(pivot, factor);
         [[unroll]] for (uint k = 0u; k < HELD; k++)
-            if (lane + k * args.rows.lanes < end)
-                v[k] -= offset;
+            v[k] = scaled(v[k], factor);
+#include "rows/norm_columns_sums.glsl"
+        offset = mix(offset, offset_before, equal(factor, vec4(1.0)));
+        squares = mix(squares, squares_before, equal(factor, vec4(1.0)));
     }
-    [[unroll]] for (uint k = 0u; k < HELD; k++)
-        squares += v[k] * v[k];
-    vec4 scale = norm_scale(sum_of_lanes(squares) / count);
+    vec4 scale;
+    for (uint i = 0u; i < 4u; i++)
+        scale[i] = norm_scale(squares[i] / count, norm_eps(args.eps, factor[i]));
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uint r = lane + k * args.rows.lanes;
         if (r >= end)
             continue;
-        vec4 result = v[k] * scale;
+        vec4 result = v[k];
+        if ((FLAGS & NORM_IS_RMS) == 0u)
+            result = (v[k] - pivot) - offset;
+        result *= scale;
         if ((FLAGS & NORM_HAS_GAMMA) != 0u)
             result *= gamma[args.gamma_offset + r];
         if ((FLAGS & NORM_HAS_BETA) != 0u)

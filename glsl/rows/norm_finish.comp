@@ -9,6 +9,7 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm.glsl"
 #include "rows/norm_result.glsl"
@@ -22,15 +23,15 @@ vec4 deviation_from(vec4 v, vec4 moments)
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-vec4 statistics_of_row(row_work w)
+vec4 statistics_of_row(row_work w, float factor)
 {
     uint row = row_first_chunk(w.o);
     vec4 all = vec4(0.0);
     for (uint c = w.lane; c < args.rows.chunks; c += args.rows.lanes) {
-        uint at = 3u * (row + c * args.rows.inner);
+        uint at = NORM_PART_WORDS * (row + c * args.rows.inner);
         uint elements = min(args.rows.chunk_length, args.rows.extent - c * args.rows.chunk_length);
-        all = join_moments(all, vec4(float(elements), statistics[at], statistics[at + 1u],
-                                     statistics[at + 2u]));
+        all = join_moments(all, norm_part(float(elements), statistics[at], statistics[at + 1u],
+                                          statistics[at + 2u], statistics[at + 3u], factor));
     }
     return all;
 }
@@ -38,14 +39,25 @@ vec4 statistics_of_row(row_work w)
 void main()
 {
     row_work w = row_part();
-    vec4 all = w.live ? statistics_of_row(w) : vec4(0.0);
+    float count = float(args.rows.extent), factor = 1.0;
+    vec4 all = w.live ? statistics_of_row(w, 1.0) : vec4(0.0);
     all = join_lanes(all, w.lane);
-    float scale = norm_scale(all.w / float(args.rows.extent), args.eps);
+    if (w.live)
+        factor = norm_factor(all.w / count + args.eps, all.y);
+    if (row_vote(factor != 1.0, w)) {
+        vec4 before = all;
+        row_barrier();
+        all = join_lanes(w.live ? statistics_of_row(w, factor) : vec4(0.0), w.lane);
+        all = factor == 1.0 ? before : all;
+    }
+    float scale = norm_scale(all.w / count, norm_eps(args.eps, factor));
     for (uint k = 0u; w.first + 4u * k * args.rows.lanes < w.end; k++) {
         uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
         bvec4 inside = row_live(r, w.end);
-        vec4 deviation = deviation_from(with_bias(residual_sum(at, inside), r, inside), all);
+        vec4 v = with_bias(residual_sum(at, inside), r, inside);
+        if (factor != 1.0)
+            v = norm_scaled(v, factor);
         store_normalized(w.o / args.rows.inner / args.rows.chunks, at, r, inside,
-                         deviation * scale);
+                         deviation_from(v, all) * scale);
     }
 }

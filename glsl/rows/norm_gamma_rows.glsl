@@ -12,6 +12,7 @@ layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
 layout(constant_id = 3) const uint QUADS = 1;
 layout(constant_id = 4) const bool AHEAD = false;
 layout(push_constant) uniform block { norm_gamma_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
 #include "rows/norm_moments.glsl"
@@ -80,27 +81,27 @@ void main()
     }
     for (uint i = 1u; i <= args.each; i++) {
         row_work after = row_of_set(set, i);
-        float next_pivot = pivot_of(after), offset = 0.0, sum = 0.0, squares = 0.0;
+        float next_pivot = pivot_of(after), squares = 0.0, factor = 1.0;
         [[unroll]] for (uint k = 0u; k < QUADS; k++)
             u[k] = dy_of(w, k);
         if (AHEAD) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++)
                 next[k] = x_of(after, k);
         }
-        if (!IS_RMS) {
-            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
-                sum += sum_of_quad(v[k]);
-            }
-            offset = sum_of_lanes(sum, w.lane) / count;
+#include "rows/norm_gamma_sums.glsl"
+        if (w.end > 0u)
+            factor = norm_factor(squares / count + args.eps, pivot);
+        if (row_vote(factor != 1.0, set)) {
+            float squares_before = squares;
+            row_barrier();
+            pivot = norm_scaled(pivot, factor);
+            [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                v[k] = norm_scaled(x_of(w, k), factor);
+#include "rows/norm_gamma_sums.glsl"
+            if (factor == 1.0)
+                squares = squares_before;
         }
-        [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-            if (!IS_RMS)
-                v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), w.end));
-            squares += dot(v[k], v[k]);
-        }
-        squares = squares_of_lanes(squares, w.lane);
-        float scale = norm_scale(squares / count, args.eps);
+        float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
         if (IS_RMS) /* the scratch is free again, as it is behind another tree */
             barrier();
         [[unroll]] for (uint k = 0u; k < QUADS; k++) {

@@ -1,7 +1,8 @@
 /*
- * Inside main(): v, what a lane holds of its row (of one chunk of it), as deviations from the mean,
- * and `squares`, their sum over the row. Before: the row_work `w`, and
- * `count`, how many elements it has. In main and not in functions, so that v stays in registers.
+ * Inside main(): v, what a lane holds of its row (of one chunk of it), times `factor`; the mean of
+ * that, pivot + offset; `squares`, the sum of squared deviations from it over the row. The factor
+ * is 1 but for rows whose squares do not fit f32. Before: the row_work `w`, and `count`, how many
+ * elements it has. In main and not in functions, so that v stays in registers.
  *
  * A kept sum comes without a bias. It may overwrite x: it is stored once every lane has read the
  * pivot, which takes a barrier, or no reading but of a lane's own.
@@ -35,24 +36,39 @@
     }
     if (!IS_RMS && !LONG)
         pivot = first_element(v[0].x, w);
-    if (!IS_RMS) {
-        float sum = rest.x * rest.y;
+#include "rows/norm_offset.glsl"
+    if ((FLAGS & NORM_KEEPS_SUM) != 0u) {
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-            vec4 d = mix(vec4(0.0), v[k] - pivot, live);
-            sum += (d.x + d.y) + (d.z + d.w);
+            uvec4 r = w.first + row_quad(w, k);
+            write_sums(args.sum_offset + w.start + r * args.rows.inner, row_live(r, w.end), v[k]);
         }
-        offset = sum_of_lanes(sum, w.lane) / count;
-        float apart = rest.y - offset;
-        rest.z += rest.x * apart * apart;
     }
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        uvec4 r = w.first + row_quad(w, k);
-        bvec4 live = row_live(r, w.end);
-        if ((FLAGS & NORM_KEEPS_SUM) != 0u)
-            write_sums(args.sum_offset + w.start + r * args.rows.inner, live, v[k]);
-        if (!IS_RMS)
-            v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
-        squares += dot(v[k], v[k]);
+#include "rows/norm_squares.glsl"
+    float factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;
+    if (row_vote(factor != 1.0, w)) {
+        float offset_before = offset, squares_before = squares;
+        row_barrier();
+        pivot = norm_scaled(pivot, factor);
+        rest = vec3(0.0);
+#ifdef NORM_HOLDS
+        if (LONG) {
+            for (uint k = QUADS; row_goes_on(w, k); k++) {
+                uvec4 r = row_rest(w, k);
+                bvec4 live = rest_live(r, w.end);
+                vec4 beyond = norm_scaled(normed_quad(w, r, live), factor);
+                if (IS_RMS)
+                    rest.z += dot(beyond, beyond);
+                else if (live.x)
+                    join_quad(rest, beyond - pivot);
+            }
+        }
+#endif
+        [[unroll]] for (uint k = 0u; k < HELD; k++)
+            v[k] = norm_scaled(v[k], factor);
+#include "rows/norm_offset.glsl"
+#include "rows/norm_squares.glsl"
+        if (factor == 1.0) { /* it only went along: not one bit is another */
+            offset = offset_before;
+            squares = squares_before;
+        }
     }
-    squares = squares_of_lanes(squares + rest.z, w.lane);

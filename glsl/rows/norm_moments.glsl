@@ -1,4 +1,6 @@
 /* What a row's statistics are made of. Before: lib/rows.glsl. */
+#include "rows/norm_factor.glsl"
+
 /*
  * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
  * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with
@@ -17,14 +19,13 @@ vec4 join_moments(vec4 a, vec4 b)
     return vec4(n, mean, rest, a.w + b.w + apart * apart * (a.x * weight));
 }
 
-/*
- * 1 / sqrt(mean square + eps), and 0 where that is infinite: the row is then all zeros. NaN is
- * looked for first: a driver may turn the clamp into a maximum that drops it.
- */
-float norm_scale(float mean_square, float eps)
+/* The moments, for a factor, of `elements` whose mean (in two parts), squares and own factor are
+ * given. */
+vec4 norm_part(float elements, float mean, float rest, float squares, float own, float factor)
 {
-    if (is_nan(mean_square))
-        return NAN_VALUE;
-    float v = max(mean_square, 0.0) + eps;
-    return v == 0.0 || is_inf(v) ? 0.0 : inversesqrt(v);
+    if (own == factor)
+        return vec4(elements, mean, rest, squares);
+    float ratio = norm_ratio(own, factor);
+    return vec4(elements, norm_scaled(mean, ratio), norm_scaled(rest, ratio),
+                norm_scaled(squares, ratio) * ratio);
 }

@@ -1,12 +1,13 @@
 /*
- * Mean, as a sum of two, and sum of squared deviations of the chunks of rows too long for
- * norm.comp, three words a chunk; a chunk fits the registers of its lanes. Stores the sums on the
+ * Mean, as a sum of two, sum of squared deviations and factor of the chunks of rows too long for
+ * norm.comp, NORM_PART_WORDS a chunk; a chunk fits the registers of its lanes. Stores the sums on the
  * way where they are wanted.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm.glsl"
 QUAD_OUTPUT(3, sums)
@@ -19,8 +20,10 @@ void main()
     float count = float(w.end - w.first);
 #include "rows/norm_held.glsl"
     if (w.live && w.lane == 0u) {
-        statistics[3u * w.o] = pivot;
-        statistics[3u * w.o + 1u] = offset;
-        statistics[3u * w.o + 2u] = squares;
+        uint to = NORM_PART_WORDS * w.o;
+        statistics[to] = pivot;
+        statistics[to + 1u] = offset;
+        statistics[to + 2u] = squares;
+        statistics[to + 3u] = factor;
     }
 }

@@ -11,6 +11,7 @@
 
 layout(push_constant) uniform block { norm_products_args args; };
 #include "lib/rows.glsl"
+#include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) restrict readonly buffer upstream { float dy[]; };
 layout(set = 0, binding = 2) restrict readonly buffer known { float statistics[]; };
@@ -29,9 +30,12 @@ void main()
         vec4 products = vec4(0.0);
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
             uint i = r + k * args.rows.lanes, at = w.start + i * args.rows.inner;
-            uint s = 3u * (first + i * args.step);
+            uint s = NORM_PART_WORDS * (first + i * args.step);
             if (i < w.end) {
-                float deviation = (x[args.x_offset + at] - statistics[s]) - statistics[s + 1u];
+                float v = x[args.x_offset + at], factor = statistics[s + 3u];
+                if (factor != 1.0)
+                    v = norm_scaled(v, factor);
+                float deviation = (v - statistics[s]) - statistics[s + 1u];
                 products[k] = dy[args.dy_offset + at] * (deviation * statistics[s + 2u]);
             }
         }

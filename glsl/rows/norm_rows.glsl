@@ -8,6 +8,7 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #define NORM_HOLDS
 #include "rows/norm.glsl"
@@ -17,6 +18,11 @@ SPAN_LOAD(x)
 SPAN_STORE(y)
 #include "rows/norm_lanes.glsl"
 
+vec4 deviation_of(vec4 v, float pivot, float offset)
+{
+    return IS_RMS ? v : (v - pivot) - offset;
+}
+
 void main()
 {
     row_work w = row_formed(row_whole(), args.x_offset);
@@ -24,16 +30,19 @@ void main()
     if (SPAN)
         span_load();
 #include "rows/norm_held.glsl"
-    float scale = norm_scale(squares / count, args.eps);
+    float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = row_quad(w, k);
-        store_normalized(w.o, w.start + r * args.rows.inner, r, row_live(r, w.end), v[k] * scale);
+        store_normalized(w.o, w.start + r * args.rows.inner, r, row_live(r, w.end),
+                         deviation_of(v[k], pivot, offset) * scale);
     }
     if (LONG) {
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);
                 v[k] = normed_quad(w, r, rest_live(r, w.end));
+                if (factor != 1.0)
+                    v[k] = norm_scaled(v[k], factor);
             }
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);

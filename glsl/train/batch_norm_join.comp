@@ -10,6 +10,7 @@
 
 layout(constant_id = 1) const bool RUNNING = false;
 layout(push_constant) uniform block { batch_norm_join_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
@@ -19,22 +20,22 @@ layout(set = 0, binding = 3) buffer variances { float running_variance[]; };
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-/* Chunk i of a channel. */
-vec4 moments_of(uint channel, uint i)
+/* Chunk i of a channel, for a factor. */
+vec4 moments_of(uint channel, uint i, float factor)
 {
     uint before = i / args.inner, within = i % args.inner;
-    uint at = 3u * ((before * args.rows.outputs + channel) * args.inner + within);
+    uint at = NORM_PART_WORDS * ((before * args.rows.outputs + channel) * args.inner + within);
     uint first = (args.across != 0u ? before : within) * args.chunk_length;
     float elements = float(min(args.chunk_length, args.row_length - first));
-    return vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
+    return norm_part(elements, parts[at], parts[at + 1u], parts[at + 2u], parts[at + 3u], factor);
 }
 
-vec4 moments_of_lane(row_work w)
+vec4 moments_of_lane(row_work w, float factor)
 {
     vec4 all = vec4(0.0);
     float low = 0.0;
     for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
-        vec4 part = moments_of(w.o, i);
+        vec4 part = moments_of(w.o, i, factor);
         if (all.x == 0.0) {
             all = part;
             continue;
@@ -54,22 +55,46 @@ float averaged(float before, float now)
     return fma(args.momentum, now, (1.0 - args.momentum) * before);
 }
 
+/* The scale of elements that have no factor; NaN where it is no normal number. */
+float scale_for_elements(float scale, float factor)
+{
+    float v = scale * factor;
+    return scale == 0.0 ? 0.0 : v < 1.17549435e-38 || is_inf(v) ? NAN_VALUE : v;
+}
+
 void main()
 {
     row_work w = row_whole();
-    vec4 all = join_lanes(moments_of_lane(w), w.lane);
+    float factor = 1.0;
+    vec4 all = join_lanes(moments_of_lane(w, 1.0), w.lane);
+    if (w.live)
+        factor = norm_factor(all.w / args.count + args.eps, all.y);
+    if (row_vote(factor != 1.0, w)) {
+        vec4 before = all;
+        row_barrier();
+        all = join_lanes(moments_of_lane(w, factor), w.lane);
+        all = factor == 1.0 ? before : all;
+    }
     if (!w.live || w.lane != 0u)
         return;
     precise float mean = all.y + all.z;
     precise float part = mean - all.y;
     precise float rest = (all.y - (mean - part)) + (all.z - part);
     uint to = args.statistics_offset + w.o;
+    float back = norm_ratio(factor, 1.0), squares = all.w;
+    float scale = norm_scale(squares / args.count, norm_eps(args.eps, factor));
+    if (factor != 1.0) {
+        scale = scale_for_elements(scale, factor);
+        mean *= back;
+        rest *= back;
+        squares *= back * back;
+    }
     statistics[to] = mean;
     statistics[to + args.rows.outputs] = rest;
-    statistics[to + 2u * args.rows.outputs] = norm_scale(all.w / args.count, args.eps);
+    statistics[to + 2u * args.rows.outputs] = scale;
     if (RUNNING) {
         uint m = args.mean_offset + w.o, v = args.variance_offset + w.o;
         running_mean[m] = averaged(running_mean[m], mean);
-        running_variance[v] = averaged(running_variance[v], all.w / (args.count - 1.0));
+        running_variance[v] = averaged(running_variance[v], squares / (args.count - 1.0));
     }
 }

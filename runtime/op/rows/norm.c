@@ -298,7 +298,7 @@ static rlxvk_status lower_chunks(lowering *l, norm_work w)
     row_chunks chunks = {(uint32_t)divide_up(w.view.length, length), length};
     operand statistics;
     rlxvk_status status;
-    TRY(lower_temporary(l, 12 * w.view.outer * chunks.count * w.view.inner, &statistics));
+    TRY(lower_temporary(l, 4 * NORM_PART_WORDS * w.view.outer * chunks.count * w.view.inner, &statistics));
     TRY(emit_partial(l, &w, chunks, statistics));
     if (w.flags & NORM_KEEPS_SUM) {
         w.x = w.residual = w.sum;

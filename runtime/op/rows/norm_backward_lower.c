@@ -94,9 +94,9 @@ static rlxvk_status emit_statistics(lowering *l, const norm_backward_work *w, op
     uint64_t count = view.outer * view.inner;
     operand parts;
     rlxvk_status status;
-    TRY(lower_temporary(l, 12 * count * chunks.count, &parts));
+    TRY(lower_temporary(l, 4 * NORM_PART_WORDS * count * chunks.count, &parts));
     TRY(emit_partial(l, w, &tile, parts));
-    TRY(lower_temporary(l, 12 * count, out));
+    TRY(lower_temporary(l, 4 * NORM_PART_WORDS * count, out));
     tile = row_tile_plain(l, view, 4, 4 * ROW_MOST_QUADS);
     struct norm_statistics_args args = {.rows = row_arguments(view, &tile, row_unbroken(view)),
                                         .chunk_length = (u32)chunks.length,
