@@ -12,6 +12,7 @@
 #define REDUCE_MIN       3
 #define REDUCE_PROD      4
 #define REDUCE_MAGNITUDE 5 /* the largest |x|, NaN left out; no op of its own */
+#define REDUCE_PART      6 /* the sum of a part of a mean, see reduce_rows.glsl; no op of its own */
 
 #define ARGREDUCE_MAX 0
 #define ARGREDUCE_MIN 1
@@ -38,6 +39,8 @@ struct reduce_args {
     STRUCT(row_args) rows;
     u32 x_offset, y_offset;
     f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
+    f32 shrink;  /* REDUCE_MEAN, REDUCE_PART: a power of two, at most 1 / (2 elements) */
+    u32 x_spare, y_spare; /* words from an element to its spare sum; 0: x has none */
 };
 
 struct argreduce_args {

@@ -43,29 +43,60 @@ uvec2 cells(uint axis, uint o)
     return uvec2(first, max(first, end)) - padding;
 }
 
+/* The cells of a window, [x, y) of layers, rows and columns of plane `plane` of x. */
+struct window {
+    uint plane;
+    uvec2 layers, rows, columns;
+};
+
+/* Of cells times a power of two, if that is not 1. */
+float fold(window w, float factor)
+{
+    float value = identity();
+    for (uint l = w.layers.x; l < w.layers.y; l++)
+        for (uint r = w.rows.x; r < w.rows.y; r++) {
+            uint at = ((w.plane * args.extents[0] + l) * args.extents[1] + r) * args.extents[2];
+            for (uint c = w.columns.x; c < w.columns.y; c++) {
+                float v = x[args.x_offset + at + c];
+                if (factor != 1.0)
+                    v *= factor;
+                value = combine(value, v);
+            }
+        }
+    return value;
+}
+
+uint length_of(uvec2 cells)
+{
+    return cells.y - cells.x;
+}
+
+/* The mean from the sum; where that overflowed, from cells that are small enough. */
+float mean_of(window w, float sum)
+{
+    float count =
+        float(length_of(w.layers)) * float(length_of(w.rows)) * float(length_of(w.columns));
+    float divisor = args.divisor > 0.0 ? args.divisor : count;
+    if (!(divisor > 0.0))
+        return NAN_VALUE;
+    if (!is_nan(sum) && !is_inf(sum))
+        return sum / divisor;
+    float shrink = uintBitsToFloat(252u - (floatBitsToUint(divisor) >> 23) << 23);
+    return fold(w, shrink) / (divisor * shrink); /* a power of two below 1 / divisor */
+}
+
 void main()
 {
     uint i = global_index();
     if (i >= args.numel)
         return;
+    window w;
     uint rest = i / args.results[2];
-    uvec2 columns = cells(2u, i - rest * args.results[2]);
+    w.columns = cells(2u, i - rest * args.results[2]);
     uint plane = rest / args.results[1];
-    uvec2 rows = cells(1u, rest - plane * args.results[1]);
-    rest = plane / args.results[0];
-    uvec2 layers = cells(0u, plane - rest * args.results[0]);
-    float value = identity();
-    for (uint l = layers.x; l < layers.y; l++)
-        for (uint r = rows.x; r < rows.y; r++) {
-            uint at = ((rest * args.extents[0] + l) * args.extents[1] + r) * args.extents[2];
-            for (uint c = columns.x; c < columns.y; c++)
-                value = combine(value, x[args.x_offset + at + c]);
-        }
-    if (CODE == REDUCE_MEAN) {
-        float count = float(layers.y - layers.x) * float(rows.y - rows.x) *
-                      float(columns.y - columns.x);
-        float divisor = args.divisor > 0.0 ? args.divisor : count;
-        value = divisor > 0.0 ? value / divisor : NAN_VALUE;
-    }
-    y[args.y_offset + i] = value;
+    w.rows = cells(1u, rest - plane * args.results[1]);
+    w.plane = plane / args.results[0];
+    w.layers = cells(0u, plane - w.plane * args.results[0]);
+    float value = fold(w, 1.0);
+    y[args.y_offset + i] = CODE == REDUCE_MEAN ? mean_of(w, value) : value;
 }

@@ -37,3 +37,22 @@ vec4 combine(vec4 a, vec4 b)
 {
     return vec4(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
 }
+
+/*
+ * A mean whose sum overflows is made of elements times `shrink`: their sum cannot. Where a part of
+ * it (REDUCE_PART) is summed first, and overflows, that sum is written beside it, as its spare.
+ */
+const bool ADDS = CODE == REDUCE_SUM || CODE == REDUCE_MEAN || CODE == REDUCE_PART;
+const bool IS_MEAN = CODE == REDUCE_MEAN || CODE == REDUCE_PART;
+
+bool is_finite(float v)
+{
+    return !is_nan(v) && !is_inf(v);
+}
+
+float mean_of(float sum, float spare)
+{
+    if (!(args.divisor > 0.0))
+        return NAN_VALUE;
+    return is_finite(sum) ? sum / args.divisor : spare / (args.divisor * args.shrink);
+}

@@ -11,6 +11,7 @@
 layout(constant_id = 1) const uint CODE = REDUCE_SUM;
 layout(constant_id = 2) const bool VECTORS = false;
 layout(push_constant) uniform block { reduce_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
@@ -18,7 +19,6 @@ layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
 
 const uint FLIGHT = 8u; /* quads on their way at once */
 #include "rows/reduce.glsl"
-const bool ADDS = CODE == REDUCE_SUM || CODE == REDUCE_MEAN;
 
 ROW_TREE(float, join_lanes, scratch, combine)
 
@@ -73,6 +73,19 @@ float fold_quads(uint base, uint r, uint end)
     return ADDS ? compensated_value(high, low) : high;
 }
 
+/* Elements r, r + lanes, ... times `shrink`. */
+float fold_shrunk(uint base, uint r, uint end)
+{
+    float high = 0.0, low = 0.0;
+    for (; r < end; r += args.rows.lanes) {
+        uint at = base + r * args.rows.inner;
+        float v = x[at];
+        bool spare = args.x_spare != 0u && !is_finite(v);
+        add_compensated(high, low, spare ? x[at + args.x_spare] : v * args.shrink);
+    }
+    return compensated_value(high, low);
+}
+
 void main()
 {
     row_work w = row_part();
@@ -83,8 +96,16 @@ void main()
     else
         value = fold(base, w.first + w.lane, w.end);
     value = join_lanes(value, w.lane);
+    float spare = 0.0;
+    if (IS_MEAN && row_vote(!is_finite(value), w)) {
+        row_barrier();
+        spare = join_lanes(fold_shrunk(base, w.first + w.lane, w.end), w.lane);
+    }
+    if (!w.live || w.lane != 0u)
+        return;
     if (CODE == REDUCE_MEAN)
-        value = args.divisor > 0.0 ? value / args.divisor : NAN_VALUE;
-    if (w.live && w.lane == 0u)
-        y[args.y_offset + w.o] = value;
+        value = mean_of(value, spare);
+    y[args.y_offset + w.o] = value;
+    if (CODE == REDUCE_PART && !is_finite(value))
+        y[args.y_offset + args.y_spare + w.o] = spare;
 }

@@ -151,12 +151,33 @@ static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
  */
 #define FEWEST_IN_COLUMN 128
 
-/* One reduced run, with everything inside it reduced already. */
+/* One reduced run, with everything inside it reduced already. Spare sums: reduce.glsl. */
 typedef struct pass {
     axis_view view;
     uint32_t code;
-    float divisor; /* of the last pass of a mean */
+    float divisor;             /* of the last pass of a mean */
+    float shrink;              /* of each pass of a mean */
+    uint32_t x_spare, y_spare; /* words to the spare sums, 0: there are none */
 } pass;
+
+/* The power of two by which a sum of so many is made no larger than half the largest of them. */
+static float shrink_for(double count)
+{
+    int exponent = 0;
+    frexp(fmax(count, 1), &exponent);
+    return (float)ldexp(1, -exponent - 1);
+}
+
+static bool is_mean(uint32_t code)
+{
+    return code == REDUCE_MEAN || code == REDUCE_PART;
+}
+
+/* Room for `count` sums of a code, and for the spare ones of a mean. */
+static rlxvk_status make_sums(lowering *l, uint32_t code, uint64_t count, operand *out)
+{
+    return lower_temporary(l, (is_mean(code) ? 8 : 4) * count, out);
+}
 
 /* Rows of which workgroups have quads side by side. */
 static rlxvk_status emit_columns(lowering *l, const pass *p, row_tile tile, operand x, operand y)
@@ -165,7 +186,10 @@ static rlxvk_status emit_columns(lowering *l, const pass *p, row_tile tile, oper
     struct reduce_args args = {.rows = row_arguments(quads, &tile, row_unbroken(quads)),
                                .x_offset = x.offset,
                                .y_offset = y.offset,
-                               .divisor = p->divisor};
+                               .divisor = p->divisor,
+                               .shrink = p->shrink,
+                               .x_spare = p->x_spare,
+                               .y_spare = p->y_spare};
     dispatch d = row_dispatch(l, KERNEL_REDUCE_COLUMNS, &tile, &args.rows);
     x.access = ACCESS_READ;
     SET_CONSTANTS(&d, {REDUCE_COLUMNS_CODE, p->code},
@@ -179,7 +203,10 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
     struct reduce_args args = {.rows = row_arguments(p->view, &tile, chunks),
                                .x_offset = x.offset,
                                .y_offset = y.offset,
-                               .divisor = p->divisor};
+                               .divisor = p->divisor,
+                               .shrink = p->shrink,
+                               .x_spare = p->x_spare,
+                               .y_spare = p->y_spare};
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     x.access = ACCESS_READ;
     SET_CONSTANTS(&d, {REDUCE_ROWS_CODE, p->code}, {REDUCE_ROWS_VECTORS, tile.form->form});
@@ -203,7 +230,7 @@ static row_tile choose_whole(lowering *l, axis_view v, operand x, operand y)
 rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
                            operand y)
 {
-    return emit_pass(l, &(pass){rows, code, 0}, choose_tile(l, rows, &x), chunks, x, y);
+    return emit_pass(l, &(pass){rows, code}, choose_tile(l, rows, &x), chunks, x, y);
 }
 
 static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
@@ -215,8 +242,13 @@ static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
         chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
     if (chunks.count > 1) {
         operand sums;
-        TRY(lower_temporary(l, 4 * p.view.outer * chunks.count * p.view.inner, &sums));
-        TRY(reduce_chunks(l, p.view, chunks, p.code == REDUCE_MEAN ? REDUCE_SUM : p.code, x, sums));
+        pass part = p;
+        uint64_t count = p.view.outer * chunks.count * p.view.inner;
+        TRY(make_sums(l, p.code, count, &sums));
+        part.code = is_mean(p.code) ? REDUCE_PART : p.code;
+        part.y_spare = (uint32_t)count;
+        TRY(emit_pass(l, &part, choose_tile(l, p.view, &x), chunks, x, sums));
+        p.x_spare = is_mean(p.code) ? (uint32_t)count : 0;
         p.view.length = chunks.count;
         tile = choose_whole(l, p.view, sums, y);
         x = sums;
@@ -230,7 +262,7 @@ error:
 rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divisor, operand x,
                          operand y)
 {
-    return lower_pass(l, (pass){rows, code, divisor}, x, y);
+    return lower_pass(l, (pass){rows, code, divisor, shrink_for(divisor)}, x, y);
 }
 
 /* The innermost reduced run of more than one element: [*first, *last) of the axes. False when there
@@ -256,23 +288,27 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
     uint64_t parts = part_count(n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
     size_t begin = l->dispatches.count, passes = 0;
+    uint32_t spare = 0;
     rlxvk_status status = RLXVK_OK;
     x.offset *= (uint32_t)parts;
     y.offset *= (uint32_t)parts;
     if (count == 0)
-        return lower_pass(l, (pass){{shape_numel(&n->shape) * parts, 0, 1}, code, 0}, x, y);
+        return lower_pass(l, (pass){{shape_numel(&n->shape) * parts, 0, 1}, code}, x, y);
     while (innermost_run(&s, set, &first, &last)) {
         pass p = {{shape_product(&s, 0, first), shape_product(&s, first, last),
                    shape_product(&s, last, s.rank) * parts},
-                  code == REDUCE_MEAN ? REDUCE_SUM : code,
-                  0};
+                  code == REDUCE_MEAN ? REDUCE_PART : code,
+                  0,
+                  shrink_for((double)count),
+                  spare};
         for (uint32_t i = first; i < last; i++)
             s.dims[i] = 1;
         operand to = y;
         if (shape_numel(&s) == shape_numel(&n->shape))
             p.code = code, p.divisor = (float)count;
         else
-            TRY(lower_temporary(l, 4 * shape_numel(&s) * parts, &to));
+            TRY(make_sums(l, code, shape_numel(&s) * parts, &to));
+        p.y_spare = spare = (uint32_t)(shape_numel(&s) * parts);
         TRY(lower_pass(l, p, x, to));
         x = to;
         passes++;
