@@ -31,6 +31,11 @@ layout(set = 0, binding = 2) readonly buffer gamma_vectors { vec4 gamma4[]; };
 layout(set = 0, binding = 4) readonly buffer residuals { float residual[]; };
 #include "lib/projection.glsl"
 
+vec4 projected_x(uint element)
+{
+    return read_a4(args.a_offset + element, 4);
+}
+
 const uint LANES = gl_WorkGroupSize.x;
 const uint LANES_N = TRANSPOSE_B != 0 ? 1 : 32;             /* lanes along N */
 const uint LANE_COLUMNS = TRANSPOSE_B != 0 ? REG_N : 4;     /* columns of a lane */

@@ -22,6 +22,11 @@ layout(set = 0, binding = 4) readonly restrict buffer residuals { float residual
 #include "lib/projection.glsl"
 #include "lib/teams.glsl"
 
+vec4 projected_x(uint element)
+{
+    return x4[whole.product.a_offset + element >> 2];
+}
+
 vec4 held[VECTORS][2];
 uvec4 words[COLUMNS][VECTORS];
 

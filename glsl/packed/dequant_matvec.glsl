@@ -37,6 +37,11 @@ layout(set = 0, binding = 3) readonly restrict buffer gamma_vectors { vec4 gamma
 layout(set = 0, binding = 4) readonly restrict buffer residuals { float residual[]; };
 #include "lib/projection.glsl"
 
+vec4 projected_x(uint element)
+{
+    return load_x(args.x_offset + element);
+}
+
 const uint SUMS = COLUMNS * ROWS, OUTPUTS = GATED ? SUMS / 2 : SUMS;
 /* Several rows of x in shared memory. Then the members of two teams alternate: pairs of neighbours
  * read the same x, which halves what reading it costs the memory's banks. */

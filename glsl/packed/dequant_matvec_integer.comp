@@ -43,6 +43,11 @@ layout(set = 0, binding = 4) readonly restrict buffer residuals { float residual
 #include "lib/projection.glsl"
 #include "lib/teams.glsl"
 
+vec4 projected_x(uint element)
+{
+    return load_x(args.x_offset + element);
+}
+
 #define RUNS     4          /* of a span */
 #define PACKED   0          /* PackedVectorFormat4x8Bit */
 #define SUM_ZERO 0x4b400000 /* the bits of 1.5 * 2^23 */

@@ -8,6 +8,7 @@
 #include "lib/common.glsl"
 #include "args/movement.h"
 #include "args/rows.h"
+#include "lib/math.glsl"
 
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(push_constant) uniform block { batch_norm_args args; };
@@ -20,12 +21,19 @@ layout(set = 0, binding = 5) writeonly buffer target { float y[]; };
 
 float normalized(float v, uint c)
 {
-    float spread = variance[args.variance_offset + c] + args.eps;
+    float spread = variance[args.variance_offset + c] + args.eps, m = mean[args.mean_offset + c];
     if (is_nan(spread) || spread < 0.0)
         return NAN_VALUE;
-    if (spread == 0.0)
-        return 0.0;
-    return (v - mean[args.mean_offset + c]) * (is_inf(spread) ? 0.0 : inversesqrt(spread));
+    float scale = is_inf(spread) ? 0.0 : inversesqrt(spread), deviation = v - m;
+    if (spread < 1.17549435e-38) { /* no normal number */
+        spread = args.eps == 0.0 ? variance[args.variance_offset + c] : spread;
+        if (magnitude_bits(spread) == 0u)
+            return 0.0;
+        scale = reciprocal_root(spread);
+    }
+    if (is_inf(deviation) && !is_inf(v) && !is_inf(m))
+        return (0.25 * v - 0.25 * m) * scale * 4.0;
+    return deviation * scale;
 }
 
 void main()

@@ -55,6 +55,8 @@ static bool takes_norm(const pass *p, const node *product)
     if (norm->op != OP_rms_norm || !a->has_gamma || a->has_beta ||
         fuse_operand(p, norm, 1)->dtype != RLXVK_F32 || a->axis + 1 != (int32_t)norm->shape.rank)
         return false;
+    if (!projection_takes_epsilon(a->eps))
+        return rewrite_miss(p, "the eps of norm %%%u is too small for a product before it", id);
     for (uint32_t reader = id + 1; reader < p->count && uses; reader++)
         for (uint32_t i = 0; i < p->nodes[reader].input_count && uses; i++)
             if (p->nodes[reader].inputs[i] == id) {

@@ -166,10 +166,19 @@ bool projection_fits(const projection_shape *s, const device_profile *profile)
                      : matmul_projects(&product, profile);
 }
 
+bool projection_takes_epsilon(float epsilon)
+{
+    return epsilon >= 0x1p-99f;
+}
+
 bool projection_is_native(const node *n, const rlxvk_shape *x, const device_profile *profile)
 {
+    const projection_attributes *a = n->attributes;
     projection_shape s = shape_of(n, x);
-    return shape_numel(&n->shape) == 0 || projection_fits(&s, profile);
+    if (shape_numel(&n->shape) == 0)
+        return true;
+    return projection_fits(&s, profile) &&
+           (!(a->parts & PROJECTION_NORM) || projection_takes_epsilon(a->epsilon));
 }
 
 static rlxvk_status lower_packed(lowering *l, uint32_t id, const projection_parts *parts)
@@ -216,7 +225,7 @@ static void load_row(const host_call *c, uint64_t row, double *x)
     for (uint64_t p = 0; p < k; p++)
         squares += (double)source[p] * source[p];
     double mean = squares / (double)MAX(k, 1) + (double)a->epsilon;
-    double root = mean == 0 || isinf((float)mean) ? 0 : 1 / sqrt(mean);
+    double root = mean == 0 ? 0 : 1 / sqrt(mean);
     for (uint64_t p = 0; p < k; p++)
         x[p] = a->parts & PROJECTION_NORM ? source[p] * root * c->inputs[2].words[p] : source[p];
 }

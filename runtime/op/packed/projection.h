@@ -18,6 +18,9 @@ typedef struct projection_shape {
     uint32_t format; /* of packed w */
 } projection_shape;
 
+/* Whether kernels have a norm of this epsilon before their product. With a smaller one x may be so
+ * small that the product, which comes first there, loses its digits to denormals. */
+bool projection_takes_epsilon(float epsilon);
 /* Whether a device has kernels that do all of it at once. A node of which it has none is rewritten
  * to simpler ones. */
 bool projection_fits(const projection_shape *shape, const device_profile *profile);
