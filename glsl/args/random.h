@@ -12,7 +12,8 @@
 #define RNG_BACKEND_ZERO   2
 
 /*
- * y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the
+ * y = base + fraction * scale (below `limit`), or base + scale * z. wide: fraction * scale counts
+ * twice, since the whole range is beyond f32. key_*: the op's key times the
  * golden ratio, mod 2^64. engine_key, op_engine: key and op seed as MINSTD takes them. polar_*: how
  * many chunks of candidates there are, and how many a workgroup's invocation has of each. pairs: of
  * quads, an invocation's.
@@ -22,6 +23,7 @@ struct rng_args {
     u32 key_low, key_high, use_op_seed, op_seed;
     u32 engine_key, op_engine, polar_chunks, polar_rounds, pairs;
     f32 base, scale, limit, below_limit;
+    u32 wide;
 };
 
 struct sample_args {

@@ -33,6 +33,8 @@ float uniform_value(float fraction)
 {
     precise float product = fraction * args.scale;
     precise float v = args.base + product;
+    if (args.wide != 0u)
+        v += product;
     return v >= args.limit && args.scale > 0.0 ? args.below_limit : v;
 }
 

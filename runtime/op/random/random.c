@@ -141,12 +141,18 @@ error:
     return status;
 }
 
+/* Whether f32 does not hold how long the range is. */
+static bool is_wide(const rng_attributes *a)
+{
+    return !isfinite(a->other - a->base);
+}
+
 static rlxvk_status rng_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rng_attributes *a = n->attributes;
     uint64_t numel = shape_numel(&n->shape), key = a->stream.key * GOLDEN_RATIO;
-    bool uniform = node_code(n) == RNG_UNIFORM;
+    bool uniform = node_code(n) == RNG_UNIFORM, wide = uniform && is_wide(a);
     uint32_t threads = l->profile->workgroup_size;
     operand state = lower_input(l, id, 0), y = lower_write(l, id), counts = state;
     struct rng_args args = {.numel = (u32)numel,
@@ -159,7 +165,10 @@ static rlxvk_status rng_lower(lowering *l, uint32_t id)
                             .engine_key = (u32)a->stream.key,
                             .op_engine = engine_word(a->stream.op_seed),
                             .base = a->base,
-                            .scale = uniform ? a->other - a->base : a->other,
+                            .scale = !uniform ? a->other
+                                     : wide   ? a->other / 2 - a->base / 2
+                                              : a->other - a->base,
+                            .wide = wide,
                             .limit = a->other,
                             .below_limit = nextafterf(a->other, -INFINITY)};
     dispatch d = {.kernel = KERNEL_RNG};
@@ -198,11 +207,23 @@ static float unit(uint32_t word)
     return ldexpf((float)(word >> 8), -24);
 }
 
+/* The roundings are part of what a number is; of a wide range they are bounded. */
 static double host_uniform(const rng_attributes *a, float u)
 {
+    double low = a->base, high = a->other;
+    if (is_wide(a))
+        return fmin(low + u * (high - low), nextafterf(a->other, -INFINITY));
     float width = a->other - a->base;
     float product = u * width, v = a->base + product;
     return v >= a->other && a->other > a->base ? nextafterf(a->other, -INFINITY) : v;
+}
+
+static void host_store_uniform(const host_call *c, uint64_t i, float u)
+{
+    const rng_attributes *a = c->node->attributes;
+    c->out[i] = host_uniform(a, u);
+    if (c->bound && is_wide(a))
+        c->bound[i] = 0x1p-23 * (fabs((double)a->base) + fabs((double)a->other));
 }
 
 static double host_normal(uint32_t word_1, uint32_t word_2)
@@ -224,7 +245,7 @@ static void philox_host(const host_call *c, const rng_source *s)
     uint64_t mixed = random_mixed(s, seed, a->stream.key);
     for (uint64_t i = 0; i < numel; i++) {
         if (node_code(c->node) == RNG_UNIFORM) {
-            c->out[i] = host_uniform(a, unit(stream_word(s, mixed, i)));
+            host_store_uniform(c, i, unit(stream_word(s, mixed, i)));
             continue;
         }
         double z = host_normal(stream_word(s, mixed, 2 * i), stream_word(s, mixed, 2 * i + 1));
@@ -265,7 +286,7 @@ static void minstd_host(const host_call *c, const rng_source *s)
         x = 1;
     for (uint64_t i = 0; i < numel; i++) {
         if (node_code(c->node) == RNG_UNIFORM) {
-            c->out[i] = host_uniform(a, minstd_next(&x));
+            host_store_uniform(c, i, minstd_next(&x));
             continue;
         }
         if (i % 2 == 0)
