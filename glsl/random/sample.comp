@@ -3,11 +3,11 @@
  * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
  * takes a row, of which the best may have been found part by part (sample_best).
  *
- * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a
- * prefix of it. Where the first LISTED tokens decide, which a histogram tells, they are listed and
- * sorted. Else a prefix is described by the smallest kept key and the largest index kept among
- * equals of that key; both are found by bisection, with counts and masses summed over the row in a
- * fixed order. The logits are only read.
+ * Every token has a place in one order (scaled logit descending, index ascending); the largest
+ * scaled logit is 0. Filters keep a prefix of it. Where the first LISTED tokens decide, which a
+ * histogram tells, they are listed and sorted. Else a prefix is described by the smallest kept key
+ * and the largest index kept among equals of that key; both are found by bisection, with counts and
+ * masses summed over the row in a fixed order. The logits are only read.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -37,8 +37,24 @@ shared uint bin_counts[BINS];
 shared uint listed; /* tokens: (key, index) in pair_scratch */
 
 uint row_start;
-bool only_infinite; /* the row has +Inf: those stay, all equal */
+float top; /* the row's largest logit; +Inf: those stay, all equal */
 #include "random/sample_order.glsl"
+
+#define MOST uintBitsToFloat(0x7f7fffffu)
+
+/* How far the logit is below the largest, over the temperature; -Inf for what can never be chosen,
+ * and nothing else. The difference comes first: it alone counts, and logits over a small
+ * temperature may be beyond f32. */
+float scaled(float z)
+{
+    if (is_inf(top))
+        return is_inf(z) && z > 0.0 ? 0.0 : -INFINITY;
+    if (is_nan(z) || is_inf(z))
+        return -INFINITY;
+    precise float below = max(z - top, -MOST);
+    precise float s = below * args.inverse_temperature;
+    return s == 0.0 ? 0.0 : max(s, -MOST);
+}
 
 /* `work` with i and z, for each token i below `end` that is this invocation's, and its logit. */
 #define EACH_TOKEN(end, work)                                                                      \
@@ -95,14 +111,14 @@ uint count_kept(uvec2 prefix)
     return count_of_row(count);
 }
 
-float mass_kept(uvec2 prefix, uvec2 within, float largest)
+float mass_kept(uvec2 prefix, uvec2 within)
 {
     float mass = 0.0;
     EACH_TOKEN(args.vocabulary, {
         float s = scaled(z);
         uint key = key_of(s);
         if (is_kept(key, i, prefix) && is_kept(key, i, within))
-            mass += exponential(s - largest);
+            mass += exponential(s);
     })
     return total_of_row(mass);
 }
@@ -110,9 +126,9 @@ float mass_kept(uvec2 prefix, uvec2 within, float largest)
 /* ---- Listed ---- */
 
 /* Of a scaled logit; BINS beyond the range. A larger logit has no higher bin. */
-uint bin_of(float s, float largest)
+uint bin_of(float s)
 {
-    return uint(min((largest - s) * (float(BINS) / RANGE), float(BINS)));
+    return uint(min(-s * (float(BINS) / RANGE), float(BINS)));
 }
 
 /* mass_scratch[i] becomes the sum up to i, for i < LISTED. */
@@ -129,14 +145,14 @@ void add_up()
 }
 
 /* How many bins, from the first on, have LISTED tokens at most. */
-uint bins_to_list(float largest)
+uint bins_to_list()
 {
     uint me = gl_LocalInvocationID.x, count = 0u;
     for (uint bin = me; bin < BINS; bin += gl_WorkGroupSize.x)
         bin_counts[bin] = 0u;
     barrier();
     EACH_TOKEN(args.vocabulary, {
-        uint bin = bin_of(scaled(z), largest);
+        uint bin = bin_of(scaled(z));
         if (bin < BINS)
             atomicAdd(bin_counts[bin], 1u);
     })
@@ -150,15 +166,15 @@ uint bins_to_list(float largest)
     return count_of_row(count);
 }
 
-void list_tokens(float largest)
+void list_tokens()
 {
-    uint me = gl_LocalInvocationID.x, bins = bins_to_list(largest);
+    uint me = gl_LocalInvocationID.x, bins = bins_to_list();
     if (me == 0u)
         listed = 0u;
     barrier();
     EACH_TOKEN(args.vocabulary, {
         float s = scaled(z);
-        if (bin_of(s, largest) < bins)
+        if (bin_of(s) < bins)
             pair_scratch[atomicAdd(listed, 1u)] = uvec2(key_of(s), i);
     })
     barrier();
@@ -186,16 +202,16 @@ void sort_listed()
 }
 
 /* mass_scratch[i] = the mass of listed tokens up to i, of the first `kept`. */
-void sum_listed(uint kept, float largest)
+void sum_listed(uint kept)
 {
     for (uint e = gl_LocalInvocationID.x; e < LISTED; e += gl_WorkGroupSize.x)
-        mass_scratch[e] = e < kept ? exponential(value_of(pair_scratch[e].x) - largest) : 0.0;
+        mass_scratch[e] = e < kept ? exponential(value_of(pair_scratch[e].x)) : 0.0;
     add_up();
 }
 
 /* How many listed tokens are kept; 0: the list does not tell. It does where it has all that top_k
  * leaves, or top_p of the whole row's mass. */
-uint listed_kept(float largest)
+uint listed_kept()
 {
     bool all = args.top_k >= args.vocabulary;
     if (!all && args.top_k > listed)
@@ -204,8 +220,8 @@ uint listed_kept(float largest)
     if (args.top_p >= 1.0)
         return kept;
     const uvec2 any = uvec2(LOWEST_KEY, ~0u);
-    float total = all ? mass_kept(any, any, largest) : 0.0;
-    sum_listed(kept, largest);
+    float total = all ? mass_kept(any, any) : 0.0;
+    sum_listed(kept);
     float mass = mass_scratch[LISTED - 1u], wanted = args.top_p * (all ? total : mass);
     for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x)
         count += mass_scratch[e] < wanted ? 1u : 0u;
@@ -248,19 +264,19 @@ uvec2 keep_count(uint wanted, uint highest)
 }
 
 /* The shortest prefix within `kept` whose mass reaches top_p of its total. */
-uvec2 keep_mass(uvec2 kept, uint highest, float largest)
+uvec2 keep_mass(uvec2 kept, uint highest)
 {
-    float wanted = args.top_p * mass_kept(kept, kept, largest);
+    float wanted = args.top_p * mass_kept(kept, kept);
     uint low = kept.x, high = highest;
     while (low < high) {
         uint middle = high - (high - low) / 2u;
-        if (mass_kept(uvec2(middle, ~0u), kept, largest) >= wanted)
+        if (mass_kept(uvec2(middle, ~0u), kept) >= wanted)
             low = middle;
         else
             high = middle - 1u;
     }
-    float above = low < highest ? mass_kept(uvec2(low + 1u, ~0u), kept, largest) : 0.0;
-    float equal = max(ceil((wanted - above) / exponential(value_of(low) - largest)), 1.0);
+    float above = low < highest ? mass_kept(uvec2(low + 1u, ~0u), kept) : 0.0;
+    float equal = max(ceil((wanted - above) / exponential(value_of(low))), 1.0);
     uvec2 result = uvec2(low, index_of_equal(low, uint(min(equal, float(args.vocabulary)))));
     return low == kept.x && result.y > kept.y ? kept : result;
 }
@@ -318,19 +334,19 @@ uint draw(uvec2 kept, uint row)
     return best_of_row(best).y;
 }
 
-uint choose(uvec2 best, uint row)
+uint choose(uint row)
 {
-    float largest = value_of(best.x);
+    const uint highest = 0x80000000u; /* its key */
     if (args.top_k < args.vocabulary || args.top_p < 1.0) {
-        list_tokens(largest);
+        list_tokens();
         sort_listed();
-        uint count = listed_kept(largest);
+        uint count = listed_kept();
         if (count > 0u)
             return draw_listed(count, row);
     }
-    uvec2 kept = keep_count(args.top_k, best.x);
+    uvec2 kept = keep_count(args.top_k, highest);
     if (args.top_p < 1.0)
-        kept = keep_mass(kept, best.x, largest);
+        kept = keep_mass(kept, highest);
     return draw(kept, row);
 }
 
@@ -341,21 +357,18 @@ void main()
         return;
     row_start = args.x_offset + row * args.vocabulary;
     uvec2 best = uvec2(0u, ~0u);
-    only_infinite = false;
     if (PARTS > 0u) {
         for (uint i = gl_LocalInvocationID.x; i < PARTS; i += gl_WorkGroupSize.x)
             best = better(best, bests[row * PARTS + i]);
     } else {
-        EACH_TOKEN(args.vocabulary, best = better(best, uvec2(key_of(scaled(z)), i)))
+        EACH_TOKEN(args.vocabulary, best = better(best, uvec2(key_of(ranked(z)), i)))
     }
     best = best_of_row(best);
-    if (best.x == key_of(INFINITY)) {
-        only_infinite = true;
-        best.x = key_of(0.0);
-    }
     uint chosen = best.x < LOWEST_KEY ? 0u : best.y;
-    if (!GREEDY && best.x >= LOWEST_KEY)
-        chosen = choose(best, row);
+    if (!GREEDY && best.x >= LOWEST_KEY) {
+        top = value_of(best.x);
+        chosen = choose(row);
+    }
     if (gl_LocalInvocationID.x == 0u)
         y[args.y_offset + row] = float(chosen);
 }

@@ -12,7 +12,6 @@ layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer part_bests { uvec2 bests[]; };
 
 shared uvec2 pair_scratch[gl_WorkGroupSize.x];
-const bool only_infinite = false;
 #include "random/sample_order.glsl"
 
 void main()
@@ -25,7 +24,7 @@ void main()
     uvec2 best = uvec2(0u, ~0u);
     for (uint i = part * length + gl_LocalInvocationID.x; i < end; i += gl_WorkGroupSize.x) {
         float z = x[args.x_offset + row * args.vocabulary + i];
-        best = better(best, uvec2(key_of(scaled(z)), i));
+        best = better(best, uvec2(key_of(ranked(z)), i));
     }
     best = best_of_row(best);
     if (gl_LocalInvocationID.x == 0u)

@@ -1,22 +1,12 @@
 /*
- * The order of tokens that sample and sample_best share: scaled logit descending, index ascending.
- * The includer declares args, `only_infinite` and pair_scratch, pairs of shared memory, one for
- * each invocation.
+ * The order of tokens that sample and sample_best share: logit descending, index ascending. The
+ * includer declares args and pair_scratch, pairs of shared memory, one for each invocation.
  */
 
-#define MOST uintBitsToFloat(0x7f7fffffu)
-
-/* The scaled logit; -Inf for what can never be chosen. */
-float scaled(float z)
+/* The logit; -Inf for what can never be chosen. */
+float ranked(float z)
 {
-    if (is_nan(z))
-        return -INFINITY;
-    if (only_infinite)
-        return is_inf(z) && z > 0.0 ? 0.0 : -INFINITY;
-    if (is_inf(z))
-        return z;
-    z = min(z * args.inverse_temperature, MOST); /* none that is not there becomes infinite */
-    return z == 0.0 ? 0.0 : z;
+    return is_nan(z) ? -INFINITY : z == 0.0 ? 0.0 : z;
 }
 
 /* Unsigned order of floats. */

@@ -158,18 +158,20 @@ static int by_rank(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* The row's tokens that can be chosen at all, scaled; returns how many. */
+/* The row's tokens that can be chosen at all; returns how many. Their order goes by differences as
+ * f32 has them. */
 static size_t list_tokens(const float *z, uint64_t vocabulary, float inverse, token *tokens)
 {
     size_t count = 0;
-    bool infinite = false;
+    float top = -INFINITY;
     for (uint64_t i = 0; i < vocabulary; i++)
-        infinite = infinite || z[i] == INFINITY;
-    for (uint64_t i = 0; i < vocabulary; i++)
-        if (infinite ? z[i] == INFINITY : z[i] > -INFINITY)
-            tokens[count++] =
-                (token){.scaled = infinite ? 0 : (double)fminf(z[i] * inverse, FLT_MAX),
-                        .index = (uint32_t)i};
+        top = fmaxf(top, z[i]);
+    for (uint64_t i = 0; i < vocabulary; i++) {
+        if (isinf(top) ? z[i] != INFINITY : !(z[i] > -INFINITY))
+            continue;
+        float below = isinf(top) ? 0 : fmaxf(z[i] - top, -FLT_MAX);
+        tokens[count++] = (token){.scaled = fmaxf(below * inverse, -FLT_MAX), .index = (uint32_t)i};
+    }
     qsort(tokens, count, sizeof *tokens, by_rank);
     return count;
 }
