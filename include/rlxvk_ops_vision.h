@@ -101,7 +101,9 @@ rlxvk_tensor rlxvk_global_pool_max(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_global_pool_mean(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p);
 
-/* (sum |x|^p)^(1/p) over windows: made of pool_sum, with its options and errors. */
+/* (sum |x|^p)^(1/p) over windows: made of pool_sum, with its options and errors, of x over the
+ * largest magnitude of its plane, so that no power overflows. Limit: cells below 2^(-220 / p) of
+ * that magnitude, and 2^-220 of it for p below 1, may count as 0. */
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
                            const rlxvk_pool_options *options);
 

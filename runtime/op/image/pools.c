@@ -7,6 +7,7 @@
 #include <rlxvk_train.h>
 
 #include <float.h>
+#include <math.h>
 
 #define SPATIAL       3
 #define MOST_GATHERED (1 << 28)
@@ -41,6 +42,27 @@ static bool is_power(rlxvk_graph *g, const char *row, float p)
            composite_fail(g, row, RLXVK_E_ATTR, "p is %g; must be finite and above 0", (double)p);
 }
 
+/* A power of two: the largest magnitude of a plane whose powers are summed. Sums of 2^27 cells fit,
+ * and what is small beside it still counts. */
+static float largest_of_sums(float p)
+{
+    return ldexpf(1, (int)fminf(100, 100 / p));
+}
+
+/* The largest magnitude of each plane, or 1 where that is 0, infinite or NaN: what scales x for its
+ * powers. The result does not depend on it, and so no gradient flows through it. */
+static rlxvk_tensor plane_scale(rlxvk_graph *g, rlxvk_tensor x)
+{
+    static const int32_t axes[SPATIAL] = {2, 3, 4};
+    rlxvk_tensor size = rlxvk_abs(g, rlxvk_stop_gradient(g, x));
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    rlxvk_tensor most = rlxvk_reduce_max(g, size, axes, rlxvk_tensor_shape(g, x).rank - 2, true);
+    rlxvk_tensor good = rlxvk_mul(g, rlxvk_lt(g, most, rlxvk_scalar(g, INFINITY)),
+                                  rlxvk_gt(g, most, rlxvk_scalar(g, 0)));
+    return rlxvk_where(g, good, most, rlxvk_scalar(g, 1));
+}
+
 /* |x|^p, and the root of a sum of those. */
 static rlxvk_tensor power(rlxvk_graph *g, rlxvk_tensor x, float p)
 {
@@ -57,15 +79,33 @@ static rlxvk_tensor root(rlxvk_graph *g, rlxvk_tensor sum, float p)
     return p == 1 ? sum : rlxvk_pow(g, sum, rlxvk_scalar(g, (float)(1.0 / p)));
 }
 
+/* (sum |x|^p)^(1/p) over windows, or over all of an image. */
+static rlxvk_tensor root_of_powers(rlxvk_graph *g, rlxvk_tensor x, float p,
+                                   const rlxvk_pool_options *options, bool windows)
+{
+    static const int32_t axes[SPATIAL] = {2, 3, 4};
+    float most = largest_of_sums(p);
+    rlxvk_tensor scale = plane_scale(g, x), sum;
+    rlxvk_tensor part = rlxvk_mul(g, rlxvk_div(g, x, scale), rlxvk_scalar(g, most));
+    part = power(g, part, p);
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    if (windows)
+        sum = rlxvk_pool_sum(g, part, options);
+    else
+        sum = rlxvk_reduce_sum(g, part, axes, rlxvk_tensor_shape(g, x).rank - 2, true);
+    return rlxvk_mul(g, rlxvk_mul(g, root(g, sum, p), rlxvk_scalar(g, 1 / most)), scale);
+}
+
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
                            const rlxvk_pool_options *options)
 {
     static const char row[] = "pool_lp";
-    if (!composite_begin(g, row, &x, 1) || !is_power(g, row, p))
+    rlxvk_shape shape;
+    if (!begin(g, row, x, false, &shape) || !is_power(g, row, p))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    rlxvk_tensor sum = rlxvk_pool_sum(g, power(g, x, p), options);
-    return composite_end(g, row, start, root(g, sum, p));
+    return composite_end(g, row, start, root_of_powers(g, x, p, options, true));
 }
 
 /* ---- All of an image ---- */
@@ -106,8 +146,7 @@ rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p)
     if (!begin(g, row, x, false, &shape) || !is_power(g, row, p))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    rlxvk_tensor sum = reduced(g, power(g, x, p), rlxvk_reduce_sum);
-    return composite_end(g, row, start, root(g, sum, p));
+    return composite_end(g, row, start, root_of_powers(g, x, p, NULL, false));
 }
 
 /* ---- As many windows as asked for ---- */
