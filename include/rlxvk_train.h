@@ -443,7 +443,9 @@ typedef struct rlxvk_lion_options {
 
 /* m' = b1 m + (1 - b1) g, v' = b2 v + (1 - b2) g^2, p' = p (1 - lr decay) - lr (m' / (1 - b1^step))
  * / (sqrt(v' / (1 - b2^step)) + eps) (Loshchilov and Hutter 2019). Loss scaling is not needed:
- * gradients are f32. */
+ * gradients are f32. Limits: v' must fit f32, as it does for |g| up to 1.8e19 / sqrt(1 - b2);
+ * beyond, it stays +Inf, and with it p' p (1 - lr decay). What v' gets from |g| below 1.1e-19 /
+ * sqrt(1 - b2) may count as 0, so that without eps the quotient may be infinite or NaN. */
 rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
                          rlxvk_tensor first, rlxvk_tensor second,
                          const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
@@ -461,7 +463,8 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average);
 
 /* min(1, most / (norm + 1e-6)), norm the square root of the sum of all squares of all gradients: as
- * gradient_scale it holds the whole gradient to `most`. A scalar. E_ATTR: most not above 0. */
+ * gradient_scale it holds the whole gradient to `most`. A scalar. Squares neither over- nor
+ * underflow; limit: from a norm of 8e37 most on it may be 0. E_ATTR: most not above 0. */
 rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
                                  float most);
 

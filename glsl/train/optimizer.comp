@@ -27,7 +27,7 @@ layout(set = 0, binding = 4) readonly buffer schedules { float schedule[]; };
 layout(set = 0, binding = 5) readonly buffer scales { float scale[]; };
 
 struct rates {
-    float rate, correction1, correction2, scale;
+    float rate, correction1, correction2, scale; /* of correction2 the root, which v's fits over */
 };
 
 struct element {
@@ -44,6 +44,8 @@ rates load_rates()
             r.correction2 = schedule[args.schedule_offset + 2u];
         }
     }
+    if (CODE == OPTIMIZER_ADAMW)
+        r.correction2 = square_root(r.correction2);
     if (SCALED)
         r.scale = scale[args.scale_offset];
     return r;
@@ -65,7 +67,7 @@ element stepped(rates r, element e, float gradient)
     } else {
         e.m = fma(args.beta1, e.m, args.rest1 * gradient);
         e.v = fma(args.beta2, e.v, args.rest2 * gradient * gradient);
-        float spread = square_root(divide(e.v, r.correction2)) + args.eps;
+        float spread = divide(square_root(e.v), r.correction2) + args.eps;
         float change = divide(divide(e.m, r.correction1), spread);
         e.p = fma(-r.rate, fma(args.decay, e.p, change), e.p);
     }

@@ -122,11 +122,26 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                  out_average);
 }
 
+/* The norms of all gradients, one after the other; RLXVK_NONE after an error. */
+static rlxvk_tensor join_norms(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
+                               rlxvk_tensor *norms)
+{
+    static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++) {
+        graph_fail(g, graph_take(g, gradients[i], "gradient_clip", "gradient", (uint32_t)i));
+        if (g->status != RLXVK_OK)
+            return RLXVK_NONE;
+        rlxvk_shape shape = rlxvk_tensor_shape(g, gradients[i]);
+        norms[i] = rlxvk_l2_norm(g, gradients[i], axes, shape.rank, false);
+        norms[i] = rlxvk_reshape(g, norms[i], RLXVK_SHAPE(1));
+    }
+    return g->status == RLXVK_OK ? rlxvk_concat(g, norms, count, 0) : RLXVK_NONE;
+}
+
 rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
                                  float most)
 {
-    static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-    rlxvk_tensor total = RLXVK_NONE;
+    static const int32_t axis = 0;
     if (!graph_ready(g, "gradient_clip") ||
         graph_fail(g, status_require_items(gradients, count, "gradient_clip", "gradients")) !=
             RLXVK_OK)
@@ -136,15 +151,17 @@ rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, 
                                   (double)most));
         return RLXVK_NONE;
     }
-    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++) {
-        rlxvk_tensor square = rlxvk_mul(g, gradients[i], gradients[i]);
-        rlxvk_shape shape = rlxvk_tensor_shape(g, square);
-        rlxvk_tensor sum = rlxvk_reduce_sum(g, square, axes, shape.rank, false);
-        total = total.id ? rlxvk_add(g, total, sum) : sum;
-    }
-    if (!total.id)
+    if (count == 0)
         return gradient_scalar(g, 1);
-    rlxvk_tensor norm = rlxvk_add(g, rlxvk_sqrt(g, total), gradient_scalar(g, 1e-6));
+    rlxvk_tensor *norms = memory_zeroed(count, sizeof *norms);
+    if (!norms) {
+        graph_fail(g, status_fail_memory("gradient_clip"));
+        return RLXVK_NONE;
+    }
+    rlxvk_tensor all = join_norms(g, gradients, count, norms);
+    memory_free(norms);
+    rlxvk_tensor norm = rlxvk_l2_norm(g, all, &axis, 1, false);
+    norm = rlxvk_add(g, norm, gradient_scalar(g, 1e-6));
     return rlxvk_min(g, rlxvk_div(g, gradient_scalar(g, most), norm), gradient_scalar(g, 1));
 }
 
