@@ -88,7 +88,7 @@ rlxvk_tensor rlxvk_min(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_pow(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* a * b + c, broadcast together, one or two roundings: error at most 2^-22 (|a b| + |c|);
- * denormals may count as 0. */
+ * denormals may count as 0. Limit: where a b is beyond f32 it is infinite, whatever c is. */
 rlxvk_tensor rlxvk_fma(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c);
 
 /* IEEE comparison: 1.0 or 0.0, dtype BOOL. With a NaN all are false but ne. C64: eq and ne alone
@@ -703,12 +703,13 @@ typedef struct rlxvk_rng_stream {
                     * replaces seed + key */
 } rlxvk_rng_stream;
 
-/* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact. `stream` may be
- * NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. E_ATTR unless low <=
+/* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact; where high - low
+ * is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. E_ATTR unless low <=
  * high and both are finite. */
 rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
                                const rlxvk_rng_stream *stream);
-/* mean + scale * z with z standard normal (Box-Muller). Error at most 2e-6 scale + 1e-6 |y|. E_ATTR
+/* mean + scale * z with z standard normal (Box-Muller). Error at most 2e-6 scale + 1e-6 |y|, where
+ * |scale z|, with |z| up to 14, is within f32. E_ATTR
  * unless scale >= 0 and both are finite. */
 rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
                               const rlxvk_rng_stream *stream);
@@ -727,8 +728,8 @@ typedef struct rlxvk_sample_options {
 } rlxvk_sample_options;
 
 /* One index a row: logits [.., V] -> [..] ([1] for rank 1). NaN counts as -Inf; with any +Inf only
- * those stay; no finite logit gives 0. top_k, then top_p over what is left, then a draw by
- * Gumbel-max. E_SHAPE: V = 0; E_INDEX_RANGE: V > 2^24; E_ATTR: a temperature negative or not
+ * those stay; no finite logit gives 0. Of a logit counts how far it is below the row's largest,
+ * over the temperature. top_k, then top_p over what is left, then a draw by Gumbel-max. E_SHAPE: V = 0; E_INDEX_RANGE: V > 2^24; E_ATTR: a temperature negative or not
  * finite, top_p above 1. */
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options);
 

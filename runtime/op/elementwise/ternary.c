@@ -1,7 +1,7 @@
 /*
- * fma: a * b + c, within 2 * 2^-23 (|a b| + |c|); where: condition != 0 ? x : y, the chosen word
- * bit for bit (NaN counts as true; the other operand has no influence). Three operands broadcast
- * together. where takes complex x and y.
+ * fma: a * b + c, within 2 * 2^-23 (|a b| + |c|), a b being rounded to f32 first; where: condition
+ * != 0 ? x : y, the chosen word bit for bit (NaN counts as true; the other operand has no
+ * influence). Three operands broadcast together. where takes complex x and y.
  */
 #include "op/bucket.h"
 #include "op/gradient.h"
@@ -38,7 +38,8 @@ static rlxvk_status fma_host(const host_call *call)
         double v[3];
         for (uint32_t o = 0; o < 3; o++)
             v[o] = call->inputs[o].words[elementwise_host_index(call, o, i)];
-        call->out[i] = v[0] * v[1] + v[2];
+        call->out[i] =
+            (fabs(v[0] * v[1]) >= 0x1.ffffffp127 ? v[0] * v[1] * INFINITY : v[0] * v[1]) + v[2];
         if (!call->bound)
             continue;
         double size = fabs(v[0] * v[1]) + fabs(v[2]);
