@@ -1,12 +1,14 @@
 /*
  * What the attention kernels share: which keys a query may see, how a product becomes a score, and
- * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP,
+ * where partial results lie. Include after `args`, MASK, SOFTCAP,
  * `mask` and its strides MASK_QUERY and MASK_KEY are declared.
  *
  * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
  * quads], then, behind all of them, (m, l); o counts only where l is not 0.
  */
 #include "args/attention.h"
+
+const bool NATURAL = MASK == ATTENTION_BIAS;
 #include "attention/attention_softmax.glsl"
 
 const bool MASKED = MASK == ATTENTION_CUSTOM || MASK == ATTENTION_BIAS;
@@ -51,13 +53,14 @@ float safe_tanh(float x)
 /* What q is multiplied by, and the score of a product of it. */
 float score_factor()
 {
-    return SOFTCAP ? args.scale / args.softcap : args.scale * LOG2_E;
+    return SOFTCAP ? args.scale / args.softcap : NATURAL ? args.scale : args.scale * LOG2_E;
 }
 float capped_score(float product)
 {
     if (!SOFTCAP || is_nan(product))
         return product;
-    return args.softcap * LOG2_E * safe_tanh(product);
+    float cap = NATURAL ? args.softcap : args.softcap * LOG2_E;
+    return cap * safe_tanh(product);
 }
 
 #ifndef CHUNK_KEYS

@@ -172,43 +172,57 @@ bool keeps_any()
     return any_kept;
 }
 
+/* Of a row: its log-sum-exp, in two parts where there is a bias (attention_delta.comp), and delta.
+ */
+struct row_statistics {
+    float lse, rest, delta;
+};
+
+row_statistics statistics_of(uint row)
+{
+    uint rows = args.batch * args.heads * args.queries, at = args.lse_offset + row_at + row;
+    return row_statistics(NATURAL ? stats[at] : stats[at] * LOG2_E,
+                          NATURAL ? stats[at + 2u * rows] : 0.0, stats[at + rows]);
+}
+
 /* s: p; g: ds for a bias, else dz. A NaN among the scores makes p NaN, whatever exp2 makes of it.
  */
-void weigh(uint r, uint c, bool edge, float lse, float delta)
+void weigh(uint r, uint c, bool edge, row_statistics row)
 {
     float product = s[r][c] * score_factor(), term = 0.0, slope = 1.0;
     float z = product;
     if (SOFTCAP) {
         float t = is_nan(product) ? product : safe_tanh(product);
-        z = args.softcap * LOG2_E * t;
+        z = (NATURAL ? args.softcap : args.softcap * LOG2_E) * t;
         slope = 1.0 - t * t;
     }
     if (edge)
         term = pair_term(row_of(r), other_of(c));
     if (MASK == ATTENTION_BIAS)
-        z += term * LOG2_E;
+        z += term;
     bool out_of_it = is_dropped(term) || is_dropped(z);
-    float d = z - lse, p = is_nan(d) ? NAN_VALUE : exp2(d), ds = p * (g[r][c] - delta);
+    float d = z - row.lse;
+    if (NATURAL)
+        d -= row.rest;
+    float p = is_nan(d) ? NAN_VALUE : weight_below(d), ds = p * (g[r][c] - row.delta);
     s[r][c] = out_of_it ? 0.0 : p;
     g[r][c] = out_of_it ? 0.0 : OF_BIAS ? ds : ds * slope;
 }
 
 void find_weights(bool edge)
 {
-    uint rows = args.batch * args.heads * args.queries, at = args.lse_offset + row_at;
     if (OF_KEYS) {
         [[unroll]] for (uint c = 0; c < 4u; c++)
         {
-            uint row = at + min(other_first + other_of(c), args.queries - 1u);
-            float lse = stats[row] * LOG2_E, delta = stats[row + rows];
-            [[unroll]] for (uint r = 0; r < ROWS; r++) weigh(r, c, edge, lse, delta);
+            row_statistics row =
+                statistics_of(min(other_first + other_of(c), args.queries - 1u));
+            [[unroll]] for (uint r = 0; r < ROWS; r++) weigh(r, c, edge, row);
         }
     } else {
         [[unroll]] for (uint r = 0; r < ROWS; r++)
         {
-            uint row = at + min(own_first + row_of(r), args.queries - 1u);
-            float lse = stats[row] * LOG2_E, delta = stats[row + rows];
-            [[unroll]] for (uint c = 0; c < 4u; c++) weigh(r, c, edge, lse, delta);
+            row_statistics row = statistics_of(min(own_first + row_of(r), args.queries - 1u));
+            [[unroll]] for (uint c = 0; c < 4u; c++) weigh(r, c, edge, row);
         }
     }
 }

@@ -243,7 +243,7 @@ void finish_scores(uint base)
         else
             term = i == NO_ROW ? NEGATIVE_INFINITY
                                : mask_term(0u, i, first_key + base + e / ROWS);
-        scores[base * ROWS + e] = is_dropped(term) ? term : score + term * LOG2_E;
+        scores[base * ROWS + e] = is_dropped(term) ? term : score + term;
     }
 }
 

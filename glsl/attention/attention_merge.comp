@@ -12,6 +12,7 @@
 
 layout(constant_id = 1) const uint LANES = 16;
 layout(constant_id = 2) const uint GROUPS = 8; /* a power of two: the local size / LANES */
+layout(constant_id = 3) const bool NATURAL = false; /* units of maxima: attention_softmax.glsl */
 layout(push_constant) uniform block { attention_merge_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float statistics[]; };
 layout(set = 0, binding = 0) readonly restrict buffer source_quads { vec4 partial[]; };

@@ -13,7 +13,7 @@
  * registers while one is multiplied. What loads from shared memory deliver limits the kernel: 8 x 8
  * a step beats 8 x 4, however many invocations are under way.
  *
- * Scores are kept in units of log2: q is scaled by scale * log2(e). Tiles outside the band, or
+ * Scores are kept in units of log2, but with a bias: q is scaled by scale * log2(e). Tiles outside the band, or
  * dropped whole by the mask, are never read; only tiles that some row sees in part (and all under
  * a mask tensor) look at single keys. There a dropped key must not count even where its v is NaN or
  * Inf: once such a v is seen a guarded loop takes over.
@@ -278,7 +278,7 @@ void apply_mask(uint first_key)
                 float term = mask_term(mask_base, i, first_key + key_of(n, c));
                 float z = s[r * KEY_QUADS + n][c];
                 if (MASK == ATTENTION_BIAS)
-                    z += term * LOG2_E;
+                    z += term;
                 s[r * KEY_QUADS + n][c] = is_dropped(term) ? NEGATIVE_INFINITY : z;
             }
     }
@@ -306,7 +306,7 @@ void reduce_maxima()
             maximum = max(maximum, largest(values[lane * (COLUMN_THREADS / 4u) + x]));
         row_maxima[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] = maximum;
         row_scales[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] =
-            exp2(past - (is_dropped(maximum) ? 0.0 : maximum));
+            weight_below(past - (is_dropped(maximum) ? 0.0 : maximum));
     }
     barrier();
 }
@@ -321,8 +321,8 @@ void update_rows()
         float base = is_dropped(m) ? 0.0 : m, total = 0.0;
         vec4 p = vec4(0.0);
         [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
-            vec4 z = s[r * KEY_QUADS + n], w = exp2(z - base);
-            total += (z.x + z.y) + (z.z + z.w);
+            vec4 z = s[r * KEY_QUADS + n], d = z - base, w = weights_below(d);
+            total += (d.x + d.y) + (d.z + d.w);
             w = mix(w, vec4(0.0), equal(floatBitsToUint(z), uvec4(0xff800000u)));
             p += w;
             s[r * KEY_QUADS + n] = w;

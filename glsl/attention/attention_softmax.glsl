@@ -1,7 +1,8 @@
 /*
  * A softmax that needs no finite stand-in for -Inf: a dropped key has the score -Inf and weighs
  * exactly 0; a NaN score weighs NaN. A row without keys ends with l = 0. Scores and maxima are in
- * units of log2.
+ * units of log2, or, NATURAL, as they are: a bias may be the lowest number, which times log2(e) f32
+ * does not hold. Include after NATURAL is declared.
  */
 
 #define NEGATIVE_INFINITY uintBitsToFloat(0xff800000u)
@@ -19,11 +20,21 @@ float larger(float a, float b)
     return b > a ? b : a;
 }
 
-/* 2^(score - maximum); 0 for a dropped key or an empty past. Some drivers' exp2 loses a NaN. */
+/* The weight of a score so much below the maximum. */
+float weight_below(float d)
+{
+    return exp2(NATURAL ? d * LOG2_E : d);
+}
+vec4 weights_below(vec4 d)
+{
+    return exp2(NATURAL ? d * LOG2_E : d);
+}
+
+/* 0 for a dropped key or an empty past. Some drivers' exp2 loses a NaN. */
 float weight_of(float score, float maximum)
 {
     float d = score - maximum;
-    return is_dropped(score) ? 0.0 : is_nan(d) ? NAN_VALUE : exp2(d);
+    return is_dropped(score) ? 0.0 : is_nan(d) ? NAN_VALUE : weight_below(d);
 }
 
 /* o / l, 0 for a row without keys; and its log-sum-exp. */
@@ -35,5 +46,5 @@ float log_sum(float m, float l)
 {
     if (floatBitsToUint(l) == 0u)
         return NEGATIVE_INFINITY;
-    return is_nan(l) ? NAN_VALUE : m * LN_2 + log(l);
+    return is_nan(l) ? NAN_VALUE : (NATURAL ? m : m * LN_2) + log(l);
 }

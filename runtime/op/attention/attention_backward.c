@@ -192,14 +192,20 @@ static bool has_whole_quads(const struct attention_backward_args *a)
     return all % 4 == 0;
 }
 
-/* The log-sum-exp of every row, and behind all of them the deltas. */
+static bool has_bias(const job *j)
+{
+    return j->attributes->options.mask == RLXVK_MASK_BIAS;
+}
+
+/* The log-sum-exp of every row, behind all of them the deltas, and with a bias room for the rests
+ * of the first. */
 static rlxvk_status emit_rows(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
     uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
     operand *stats = &j->operands[5];
     rlxvk_status status;
-    TRY(lower_temporary(l, sizeof(float) * 2 * rows, stats));
+    TRY(lower_temporary(l, sizeof(float) * (has_bias(j) ? 3 : 2) * rows, stats));
     const operand operands[] = {j->operands[1], lower_input(l, j->id, 4), *stats};
     stats->access = ACCESS_READ;
     uint32_t lanes = 1, threads = l->profile->workgroup_size;
@@ -226,6 +232,24 @@ static rlxvk_status emit_rows(lowering *l, job *j)
     TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
 error:
     return status;
+}
+
+/* What the log-sum-exps lose where they are large. */
+static rlxvk_status emit_rests(lowering *l, job *j)
+{
+    const attention_geometry *a = &j->a;
+    uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
+    uint32_t lanes = 1, threads = l->profile->workgroup_size;
+    operand operands[] = {j->operands[0], j->operands[2], j->operands[4], j->operands[5]};
+    dispatch d = {.kernel = KERNEL_ATTENTION_REST, .node = j->id};
+    while (2 * lanes <= MIN(threads, 32))
+        lanes *= 2;
+    operands[3].access = ACCESS_READ | ACCESS_WRITE;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, threads / lanes * lanes},
+                  {ATTENTION_REST_SOFTCAP, j->attributes->options.softcap > 0},
+                  {ATTENTION_REST_LANES, lanes}, {ATTENTION_REST_ROWS, threads / lanes});
+    lower_groups(l, &d, groups_for(rows, threads / lanes));
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
 /* How many workgroups a pass has, and how many steps one of them at most. */
@@ -362,6 +386,8 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     if (a->with_forward)
         TRY(emit_rows(l, &j));
     set_arguments(&j);
+    if (a->with_forward && has_bias(&j))
+        TRY(emit_rests(l, &j));
     if (j.plan.key_parts && j.results && j.keys) {
         TRY(emit_all(l, &j));
     } else {

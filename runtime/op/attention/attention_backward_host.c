@@ -2,6 +2,8 @@
  * The reference of attention_backward: each row of weights in double precision, its gradients
  * handed out key by key.
  *
+ * A score with its bias is a number of f32: so large biases are followed, too.
+ *
  * The bound follows f32 through the same steps (u = 2^-24; a sum of n products is off by u (8 + 4
  * sqrt n) of the sum of their sizes): a score by its product; the log-sum-exp by what attention
  * promises; so a weight by the sum of both, and by what exp2 may be; delta by the weights it is a
@@ -18,6 +20,7 @@
 typedef struct pair {
     bool allowed;
     double score, score_error, slope, slope_error;
+    double size;        /* of the score without its bias */
     double dp, dp_size; /* dy . v, and the sum of |terms| */
     double p, p_error;  /* relative */
 } pair;
@@ -34,7 +37,7 @@ typedef struct reference {
 typedef struct row {
     int64_t b, h, i;
     int64_t q, k; /* words before the row; before row 0 of its kv head */
-    double lse, delta, delta_error;
+    double maximum, log_total, delta, delta_error;
     bool moderate;
 } row;
 
@@ -66,6 +69,16 @@ static bool is_allowed(const reference *r, const row *at, int64_t j)
 
 /* ---- One row ---- */
 
+/* The sum is rounded to f32; where either end of what the score may be gives the same, that is it.
+ */
+static void add_bias(pair *x, double bias)
+{
+    double low = (float)(x->score - x->score_error + bias);
+    double high = (float)(x->score + x->score_error + bias);
+    x->score = (float)(x->score + bias);
+    x->score_error = fmax(fabs(high - x->score), fabs(x->score - low));
+}
+
 static void find_score(const reference *r, const row *at, int64_t j, pair *x)
 {
     const float *q = r->q + at->q, *k = r->k + at->k + j * r->a.kv.seq;
@@ -79,6 +92,7 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
         x->dp_size += fabs((double)dy[d] * v[d]);
     }
     x->score = scale * sum;
+    x->size = isnan(x->score) ? INFINITY : fabs(scale) * size;
     x->score_error = sum_error((double)r->a.width) * fabs(scale) * size;
     if (cap > 0) { /* its tanh is good to 1e-6 */
         double t = tanh(x->score / cap);
@@ -87,9 +101,9 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
         x->score = cap * t;
         x->score_error += 1e-6 * cap;
     }
-    if (r->o->mask == RLXVK_MASK_BIAS)
-        x->score += r->mask[mask_place(r, at, j)];
     x->score_error += 4 * UNIT * fabs(x->score);
+    if (r->o->mask == RLXVK_MASK_BIAS)
+        add_bias(x, r->mask[mask_place(r, at, j)]);
 }
 
 /* The scores and their log-sum-exp; -INFINITY where no key is left. */
@@ -103,12 +117,13 @@ static void find_scores(reference *r, row *at)
         find_score(r, at, j, &r->pairs[j]);
         maximum = fmax(maximum, r->pairs[j].score);
         at->moderate =
-            at->moderate && fabs(r->pairs[j].score) < MODERATE && r->pairs[j].dp_size < MODERATE;
+            at->moderate && r->pairs[j].size < MODERATE && r->pairs[j].dp_size < MODERATE;
     }
     for (int64_t j = 0; j < r->a.keys; j++)
         if (r->pairs[j].allowed && r->pairs[j].score != -INFINITY)
             total += exp(r->pairs[j].score - maximum);
-    at->lse = total == 0 ? -INFINITY : maximum + log(total);
+    at->maximum = total == 0 ? -INFINITY : maximum;
+    at->log_total = log(total);
 }
 
 static void find_weights(reference *r, row *at)
@@ -116,17 +131,20 @@ static void find_weights(reference *r, row *at)
     double most = 0, mean_size = 0;
     for (int64_t j = 0; j < r->a.keys; j++)
         most = fmax(most, r->pairs[j].score_error);
-    double lse_error = 1e-6 + 4e-6 * fabs(at->lse) + most;
+    double lse = at->maximum + at->log_total; /* with a bias in two parts where it is large */
+    bool apart = r->o->mask == RLXVK_MASK_BIAS && fabs(lse) >= 1024;
+    double lse_size = apart ? fabs(at->log_total) : fabs(lse);
+    double lse_error = 1e-6 + 4e-6 * lse_size + most;
     at->delta = r->dlse ? -(double)r->dlse[(at->b * r->a.heads + at->h) * r->a.queries + at->i] : 0;
     at->delta_error = 4 * UNIT * fabs(at->delta);
     for (int64_t j = 0; j < r->a.keys; j++) {
         pair *x = &r->pairs[j];
         if (!x->allowed || x->score == -INFINITY)
             continue;
-        double d = x->score - at->lse;
+        double d = x->score - at->maximum - at->log_total;
         x->p = exp(d);
         x->p_error =
-            expm1(x->score_error + lse_error + 4 * UNIT * fabs(at->lse) + (6 + 6 * fabs(d)) * UNIT);
+            expm1(x->score_error + lse_error + 4 * UNIT * lse_size + (6 + 6 * fabs(d)) * UNIT);
         at->delta += x->p * x->dp;
         at->delta_error += 2 * x->p_error * x->p * x->dp_size;
         mean_size += x->p * x->dp_size;
@@ -175,7 +193,7 @@ static void run_row(reference *r, int64_t b, int64_t h, int64_t i)
     at.q = b * a->q.batch + h * a->q.head + i * a->q.seq;
     at.k = b * a->kv.batch + h * a->kv_heads / a->heads * a->kv.head;
     find_scores(r, &at);
-    if (at.lse == -INFINITY)
+    if (at.maximum == -INFINITY)
         return;
     find_weights(r, &at);
     for (int64_t j = 0; j < a->keys; j++)

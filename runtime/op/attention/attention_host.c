@@ -72,7 +72,8 @@ static double score(const attention_reference *r, row *at, int64_t j)
                                                     fabs(scale) * magnitude);
     if (cap > 0)
         z = cap * tanh(z / cap);
-    return r->o->mask == RLXVK_MASK_BIAS ? z + mask_value(r, at, j) : z;
+    /* f32 has the sum, which may be far from all that its score says. */
+    return r->o->mask == RLXVK_MASK_BIAS ? (float)(z + mask_value(r, at, j)) : z;
 }
 
 /* Fills the scores; returns their maximum, which NaNs do not take part in. */

@@ -194,7 +194,8 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
     dispatch d = {.kernel = KERNEL_ATTENTION_MERGE, .node = id};
     operands[0].access = ACCESS_READ;
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_MERGE_LANES, lanes},
-                  {ATTENTION_MERGE_GROUPS, threads / lanes});
+                  {ATTENTION_MERGE_GROUPS, threads / lanes},
+                  {ATTENTION_MERGE_NATURAL, j->mask == ATTENTION_BIAS});
     lower_groups(l, &d, arguments.rows);
     d.run = run_of(j, 1);
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
