@@ -19,8 +19,9 @@ typedef enum rlxvk_metric {
 /* The k nearest points [n, d] of every query [m, d], the nearest first: their distances [m, k] and,
  * by *out_indices unless it is NULL, their indices, I32 [m, k]. Ties go to the smaller index, NaN
  * comes after +Inf. The order is that of exact distances but where two differ by less than 2^-40 of
- * their terms (as many columns times), or squares over- or underflow; a distance is off by at most
- * 2^-20 of itself, that of COSINE by 2^-22. Nothing of size m x n is stored. Gradients of the
+ * their terms (as many columns times); squares neither over- nor underflow. A distance is off by at
+ * most 2^-20 of itself, that of COSINE by 2^-22; beyond f32 it is infinite, below 1.2e-38 it may
+ * count as 0. Nothing of size m x n is stored. Gradients of the
  * distances reach both operands; at distance 0 that of L2 is 0. E_SHAPE: ranks other than 2,
  * d of both not the same or 0, n above 2^24; E_ATTR: k below 1 or above n, no such metric;
  * E_UNSUPPORTED: k above 64. */
@@ -29,7 +30,7 @@ rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points
 
 /* Distances of every row of x [n, d] to every other: [n, n], the diagonal 0 for L2 and COSINE.
  * From products: L2 is sqrt(max(0, |x|^2 + |y|^2 - 2 x . y)), its square off by at most
- * u (8 + 2 sqrt d) (|x|^2 + |y|^2), COSINE by 1e-6 + 2 u sqrt d, u = 2^-23. Gradient: 0 where
+ * u (8 + 2 sqrt d) (|x|^2 + |y|^2), COSINE by 1e-6 + 2 u sqrt d, u = 2^-23; but of DOT, squares neither over- nor underflow. Gradient: 0 where
  * L2 is 0. E_SHAPE: no matrix, sizes that are symbols; E_TOO_LARGE: n above 46340; E_ATTR: metric.
  */
 rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metric metric);

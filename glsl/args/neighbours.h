@@ -12,6 +12,10 @@
 #define KNN_OF_ROWS 3 /* distances are given, one row for each result's */
 
 #define KNN_LEAST_NORM 1e-12
+
+/* Keys of squares: exponents are by so much more than they are; that of infinity. */
+#define KNN_SQUARE_BIAS     253
+#define KNN_SQUARE_INFINITY 0xfe800000u
 #define KNN_SPARE                                                                                  \
     16 /* candidates of a row beyond its neighbours: what rounding may take for one                \
         */

@@ -47,7 +47,7 @@ uint rough_key(float product, float square)
         rough = (query_square + square) - 2.0 * product;
     if (METRIC == KNN_COSINE)
         rough = rough * query_scale / max(sqrt(square), KNN_LEAST_NORM);
-    if (is_nan(rough) || is_inf(rough) || is_inf(square))
+    if (is_nan(rough) || is_inf(rough) || is_inf(square) || is_inf(query_square))
         atomicOr(unsure, 1u);
     return ordered_key(floatBitsToUint(rough));
 }

@@ -251,13 +251,11 @@ static rlxvk_status knn_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* 1 / max(|x|, 1e-12) over the last axis, kept as 1. */
-static rlxvk_tensor inverse_norm(rlxvk_graph *g, rlxvk_tensor x)
+/* max(|x|, 1e-12) over the last axis, kept as 1. */
+static rlxvk_tensor least_norm(rlxvk_graph *g, rlxvk_tensor x)
 {
     int32_t last = -1;
-    rlxvk_tensor square = rlxvk_reduce_sum(g, rlxvk_mul(g, x, x), &last, 1, true);
-    rlxvk_tensor norm = rlxvk_max(g, rlxvk_sqrt(g, square), gradient_scalar(g, KNN_LEAST_NORM));
-    return rlxvk_div(g, gradient_scalar(g, 1), norm);
+    return rlxvk_max(g, rlxvk_l2_norm(g, x, &last, 1, true), gradient_scalar(g, KNN_LEAST_NORM));
 }
 
 /* The gradients of each distance to its query and its point, both [m, k, d]. */
@@ -280,11 +278,11 @@ static pair_gradients differentiate(rlxvk_graph *g, int32_t metric, rlxvk_tensor
         r.query = rlxvk_mul(g, minus, p);
         r.point = rlxvk_mul(g, minus, q);
     } else {
-        rlxvk_tensor iq = inverse_norm(g, q), ip = inverse_norm(g, p);
+        rlxvk_tensor q_norm = least_norm(g, q), p_norm = least_norm(g, p);
         rlxvk_tensor c = rlxvk_sub(g, one, distance);
-        rlxvk_tensor nq = rlxvk_mul(g, q, iq), np = rlxvk_mul(g, p, ip);
-        r.query = rlxvk_mul(g, rlxvk_mul(g, dy, iq), rlxvk_sub(g, rlxvk_mul(g, c, nq), np));
-        r.point = rlxvk_mul(g, rlxvk_mul(g, dy, ip), rlxvk_sub(g, rlxvk_mul(g, c, np), nq));
+        rlxvk_tensor nq = rlxvk_div(g, q, q_norm), np = rlxvk_div(g, p, p_norm);
+        r.query = rlxvk_mul(g, rlxvk_div(g, dy, q_norm), rlxvk_sub(g, rlxvk_mul(g, c, nq), np));
+        r.point = rlxvk_mul(g, rlxvk_div(g, dy, p_norm), rlxvk_sub(g, rlxvk_mul(g, c, np), nq));
     }
     return r;
 }

@@ -11,5 +11,7 @@ rlxvk_status knn_emit(lowering *l, uint32_t id, uint32_t metric);
 /* Words of products of queries and points that are held at a time. Process-wide; tests make it
  * small. */
 extern uint64_t knn_product_words;
+/* Gives rows for which the filter was not enough distances of -1: tests count them. */
+extern bool knn_marks_unfiltered;
 
 #endif

@@ -13,6 +13,7 @@
 #include "op/neighbours/knn.h"
 
 uint64_t knn_product_words = 1u << 25;
+bool knn_marks_unfiltered;
 
 #define FEWEST_PRODUCTS (1u << 24) /* of single numbers, from which on a filter pays */
 #define MOST_COLUMNS    (1u << 18) /* error_of_rough() of knn.comp holds */
@@ -85,7 +86,8 @@ static rlxvk_status emit_rows(const knn_work *w, uint64_t first, uint64_t count)
                             .kept = w->kept};
     lists.access = ACCESS_READ;
     SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(w->l->profile->workgroup_size, KNN_BUFFER / 2)},
-                  {KNN_METRIC, w->metric}, {KNN_FILTERED, w->kept > 0});
+                  {KNN_METRIC, w->metric}, {KNN_FILTERED, w->kept > 0},
+                  {KNN_MARKED, w->kept > 0 && knn_marks_unfiltered});
     lower_groups(w->l, &d, count);
     return lower_emit(w->l, &d, &args, sizeof args, (operand[]){w->queries, w->given, lists, w->y},
                       4);

@@ -1,6 +1,7 @@
 /*
  * pairwise_distance: distances of every row of a matrix to every other, of one matrix product and
- * the rows' norms. The diagonal is 0 by place: cancellation would leave something there.
+ * the rows' norms, of rows that are scaled so that no square is out of range. The diagonal is 0 by
+ * place: cancellation would leave something there.
  */
 #include "op/compose/composite.h"
 #include "op/gradient.h"
@@ -31,10 +32,62 @@ static rlxvk_tensor safe_root(rlxvk_graph *g, rlxvk_tensor square)
     return rlxvk_where(g, none, zero, root);
 }
 
+/* A power of two for each row, [n, 1], by which its squares neither over- nor underflow. */
+static rlxvk_tensor row_scales(rlxvk_graph *g, rlxvk_tensor x)
+{
+    int32_t last = -1;
+    rlxvk_tensor size = rlxvk_abs(g, rlxvk_stop_gradient(g, x));
+    rlxvk_tensor most = rlxvk_reduce_max(g, size, &last, 1, true);
+    rlxvk_tensor large = rlxvk_gt(g, most, gradient_scalar(g, 0x1p50));
+    rlxvk_tensor small = rlxvk_lt(g, most, gradient_scalar(g, 0x1p-30));
+    rlxvk_tensor up = rlxvk_where(g, small, gradient_scalar(g, 0x1p76), gradient_scalar(g, 1));
+    return rlxvk_where(g, large, gradient_scalar(g, 0x1p-76), up);
+}
+
 static rlxvk_tensor sum_rows(rlxvk_graph *g, rlxvk_tensor x)
 {
     int32_t last = -1;
     return rlxvk_reduce_sum(g, x, &last, 1, true);
+}
+
+static const int32_t turn[] = {1, 0};
+
+/* Of rows times powers of two s, which of each pair are brought to the smaller one, t. */
+static rlxvk_tensor l2_distances(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor off)
+{
+    rlxvk_tensor s = row_scales(g, x), y = rlxvk_mul(g, x, s);
+    rlxvk_tensor square = sum_rows(g, rlxvk_mul(g, y, y));
+    rlxvk_tensor product = rlxvk_matmul(g, y, rlxvk_transpose(g, y, turn, 2));
+    rlxvk_tensor t = rlxvk_min(g, s, rlxvk_transpose(g, s, turn, 2));
+    rlxvk_tensor own = rlxvk_div(g, t, s);
+    rlxvk_tensor other = rlxvk_div(g, t, rlxvk_transpose(g, s, turn, 2));
+    rlxvk_tensor a = rlxvk_mul(g, rlxvk_mul(g, square, own), own);
+    rlxvk_tensor b = rlxvk_mul(g, rlxvk_mul(g, rlxvk_transpose(g, square, turn, 2), other), other);
+    product = rlxvk_mul(g, rlxvk_mul(g, product, own), other);
+    y = rlxvk_sub(g, rlxvk_add(g, a, b), rlxvk_mul(g, gradient_scalar(g, 2), product));
+    return rlxvk_div(g, safe_root(g, rlxvk_where(g, off, y, gradient_scalar(g, 0))), t);
+}
+
+static rlxvk_tensor cosine_distances(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor off)
+{
+    int32_t last = -1;
+    rlxvk_tensor zero = gradient_scalar(g, 0), one = gradient_scalar(g, 1);
+    rlxvk_tensor norm = rlxvk_l2_norm(g, x, &last, 1, true);
+    rlxvk_tensor y = rlxvk_div(g, x, rlxvk_max(g, norm, gradient_scalar(g, 1e-12)));
+    y = rlxvk_matmul(g, y, rlxvk_transpose(g, y, turn, 2));
+    y = rlxvk_max(g, rlxvk_min(g, y, one), gradient_scalar(g, -1));
+    y = rlxvk_max(g, rlxvk_sub(g, one, y), zero);
+    return rlxvk_where(g, off, y, zero);
+}
+
+static rlxvk_tensor distances(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_metric metric)
+{
+    if (metric == RLXVK_METRIC_DOT)
+        return rlxvk_neg(g, rlxvk_matmul(g, x, rlxvk_transpose(g, x, turn, 2)));
+    rlxvk_tensor off = off_diagonal(g, n);
+    if (metric == RLXVK_METRIC_COSINE)
+        return cosine_distances(g, x, off);
+    return l2_distances(g, x, off);
 }
 
 rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metric metric)
@@ -54,21 +107,6 @@ rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metri
                        (long long)s.dims[0], MOST_ROWS);
     if (g->status != RLXVK_OK)
         return composite_end(g, row, start, RLXVK_NONE);
-    const int32_t turn[] = {1, 0};
-    rlxvk_tensor zero = gradient_scalar(g, 0), one = gradient_scalar(g, 1), y = x;
-    rlxvk_tensor square = sum_rows(g, rlxvk_mul(g, x, x));
-    if (metric == RLXVK_METRIC_COSINE)
-        y = rlxvk_div(g, x, rlxvk_max(g, safe_root(g, square), gradient_scalar(g, 1e-12)));
-    y = rlxvk_matmul(g, y, rlxvk_transpose(g, y, turn, 2));
-    if (metric == RLXVK_METRIC_DOT)
-        return composite_end(g, row, start, rlxvk_neg(g, y));
-    rlxvk_tensor off = off_diagonal(g, s.dims[0]);
-    if (metric == RLXVK_METRIC_COSINE) {
-        y = rlxvk_max(g, rlxvk_min(g, y, one), gradient_scalar(g, -1));
-        y = rlxvk_max(g, rlxvk_sub(g, one, y), zero);
-        return composite_end(g, row, start, rlxvk_where(g, off, y, zero));
-    }
-    rlxvk_tensor norms = rlxvk_add(g, square, rlxvk_transpose(g, square, turn, 2));
-    y = rlxvk_sub(g, norms, rlxvk_mul(g, gradient_scalar(g, 2), y));
-    return composite_end(g, row, start, safe_root(g, rlxvk_where(g, off, y, zero)));
+    rlxvk_tensor y = distances(g, x, s.dims[0], metric);
+    return composite_end(g, row, start, y);
 }
