@@ -83,9 +83,30 @@ operand lower_update(const lowering *l, uint32_t node_id)
     return view_of(l, node_id, ACCESS_READ | ACCESS_WRITE);
 }
 
+/* A part of a slot, or one at strides, has its elements elsewhere than the result. */
+static bool is_whole(const value *v)
+{
+    return v->offset == 0 && !v->in_concat && !v->strided;
+}
+
+/* Of an operand that the node writes in place itself the lowering may make two bindings. */
+static uint8_t overlap_of(const lowering *l, const node *n, uint32_t index)
+{
+    const op_family *family = node_row(n)->family;
+    uint32_t first = family->in_place ? family->in_place(l->graph, n) : 0;
+    if (index < 32 && node_writes(n) >> index & 1)
+        return OVERLAP_ANY;
+    return index < 32 && first >> index & 1 && is_whole(&l->values->items[n->inputs[index]])
+               ? OVERLAP_FIRST
+               : OVERLAP_NONE;
+}
+
 operand lower_input(const lowering *l, uint32_t id, uint32_t index)
 {
-    return lower_read(l, graph_node(l->graph, id)->inputs[index]);
+    const node *n = graph_node(l->graph, id);
+    operand o = lower_read(l, n->inputs[index]);
+    o.overlap = overlap_of(l, n, index);
+    return o;
 }
 
 /* At least one word, as no binding may be empty. Its id goes on from the nodes', which the plan

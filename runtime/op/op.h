@@ -43,6 +43,15 @@ enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
 enum operand_access { ACCESS_READ = 1, ACCESS_WRITE = 2 };
 
+/* An operand that the graph gives: what of its bytes the same dispatch may write. */
+enum operand_overlap {
+    OVERLAP_ANY,   /* not given, but the lowering's own: it knows which of its bindings meet */
+    OVERLAP_NONE,  /* nothing of it */
+    OVERLAP_FIRST, /* each element, from its place on in the result, once it has been read: the
+                    * family's in_place */
+    OVERLAP_APART  /* elements in between its own */
+};
+
 /* One binding of a dispatch: a range of the slot of a value. Hazards are judged by these same
  * bytes. */
 typedef struct operand {
@@ -51,6 +60,7 @@ typedef struct operand {
     uint64_t first, size; /* bytes of the slot that are bound; `first` is aligned for descriptors */
     uint8_t access;
     uint8_t storage; /* enum storage: words, pairs, raw bytes, packed halves */
+    uint8_t overlap; /* enum operand_overlap */
 } operand;
 
 typedef struct dispatch {
@@ -109,7 +119,8 @@ void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RA
 /* Where the parts of a node's columns end (column_ends); the number of columns where it is whole.
  */
 void lower_ends(const lowering *l, uint32_t node_id, uint32_t out[2]);
-/* Operand `index` of node `id`, for reading. */
+/* Operand `index` of node `id`, for reading; what may be written over it, as the family's in_place
+ * says. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
 /* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set
  * READ yourself. */

@@ -26,6 +26,34 @@ static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_
     return false;
 }
 
+/* What two operands of one dispatch may do on common bytes, of which `a` writes: the lowering knows
+ * of the bindings that it chose itself, and the family of what the graph gives it. */
+static bool may_overlap(const plan *p, const operand *a, const operand *b)
+{
+    const slot *x = &p->slots[a->value], *y = &p->slots[b->value];
+    if (b->overlap == OVERLAP_FIRST)
+        return x->offset == y->offset && a->first == b->first && a->offset == b->offset &&
+               a->size == b->size;
+    return a->value == b->value && b->overlap != OVERLAP_NONE;
+}
+
+/* Nothing orders the invocations of a dispatch: it writes no byte that it reads through another
+ * operand, unless each element is read before it is written. */
+static rlxvk_status check_alone(const schedule *s, const plan *p, uint32_t index)
+{
+    const step *at = &s->steps.items[index];
+    operand a, b;
+    for (uint32_t m = 0; schedule_step_operand(s, at, m, &a) && !at->host; m++)
+        for (uint32_t n = 0; (a.access & ACCESS_WRITE) && schedule_step_operand(s, at, n, &b); n++)
+            if (n != m && ranges_meet(p, &a, &b) && !may_overlap(p, &a, &b))
+                return status_fail(
+                    RLXVK_E_RANGE,
+                    "plan: step %u (node %u) writes value %u over value %u, which it "
+                    "has as another operand",
+                    index, at->node, a.value, b.value);
+    return RLXVK_OK;
+}
+
 /* The steps in the order of execution, with two rounds of every loop: what a round leaves to the
  * next is the same from then on. */
 typedef VECTOR(uint32_t) step_order;
@@ -260,6 +288,8 @@ rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless
     number_epochs(s, p, &order, epochs);
     TRY(check_barriers(s, p, &order, epochs, needed));
     TRY(check_contents(s, p, &order, contents));
+    for (uint32_t i = 0; i < s->steps.count; i++)
+        TRY(check_alone(s, p, i));
     TRY(check_prepared(s, p));
     if (out_needless)
         *out_needless = count_needless(p, &order, epochs, needed, needed + steps + 2);

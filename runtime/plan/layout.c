@@ -174,7 +174,8 @@ error:
  *
  * Two values of a group have one address and may not both hold something: the first is read for the
  * last time by the very step that first writes the second. That this step may do so is the family's
- * word (op_family.in_place): it reads no element after it has overwritten it.
+ * word (op_family.in_place), which its operands carry (OVERLAP_FIRST): no element is read after it
+ * was overwritten.
  */
 
 static uint32_t find_group(layout *l, uint32_t value)
@@ -184,30 +185,27 @@ static uint32_t find_group(layout *l, uint32_t value)
     return value;
 }
 
-static bool is_whole(const schedule *s, uint32_t id)
+/* Whether the result may take the slot of `value` in this dispatch: all that the dispatch has of
+ * it, as operands of the node or of the other of its pair, must be read first. */
+static bool operands_agree(const layout *l, const step *at, uint32_t value)
 {
-    const value *v = &s->values.items[id];
-    return v->offset == 0 && !v->in_concat && !v->strided;
-}
-
-/* Every operand that shares the dying slot must be one the family may overwrite, read whole. */
-static bool others_agree(const layout *l, const node *n, uint32_t mask, uint32_t root)
-{
-    for (uint32_t i = 0; i < n->input_count; i++)
-        if (l->s->values.items[n->inputs[i]].root == root &&
-            (i >= 32 || !(mask >> i & 1) || !is_whole(l->s, n->inputs[i])))
-            return false;
-    return true;
+    operand o;
+    bool agree = true;
+    for (uint32_t i = 0; schedule_step_operand(l->s, at, i, &o); i++)
+        agree =
+            agree && (o.value != value || (o.access == ACCESS_READ && o.overlap == OVERLAP_FIRST));
+    return agree;
 }
 
 /* A node of several dispatches takes the slot only if one of them is both the last reader and the
  * first writer: otherwise one life ends before or after the other begins. */
-static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
+static void try_in_place(layout *l, const step *at, uint32_t from)
 {
-    uint32_t from = l->s->values.items[operand_id].root, to = l->s->values.items[id].root;
+    uint32_t to = at->node;
     slot *a = &l->p->slots[from], *b = &l->p->slots[to];
-    if (to != id || from == to || !is_whole(l->s, operand_id) || a->class != CLASS_SCRATCH ||
-        b->class != CLASS_SCRATCH || a->size != b->size || a->last != b->first)
+    if (l->s->values.items[to].root != to || from == to || a->class != CLASS_SCRATCH ||
+        b->class != CLASS_SCRATCH || a->size != b->size || a->last != b->first ||
+        !operands_agree(l, at, from))
         return;
     uint32_t group = find_group(l, to); /* itself until an operand has given it a slot */
     if (group == to)                    /* one operand at most gives its slot */
@@ -216,14 +214,12 @@ static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
 
 static void group_in_place(layout *l)
 {
+    operand o;
     for (uint32_t i = 0; i < l->s->steps.count; i++) {
         const step *at = &l->s->steps.items[i];
-        const node *n = graph_node(l->s->graph, at->node);
-        const op_family *family = node_row(n)->family;
-        uint32_t mask = family->in_place && !at->host ? family->in_place(l->s->graph, n) : 0;
-        for (uint32_t k = 0; k < n->input_count && k < 32; k++)
-            if ((mask >> k & 1) && others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
-                try_in_place(l, at->node, n->inputs[k]);
+        for (uint32_t k = 0; !at->host && schedule_step_operand(l->s, at, k, &o); k++)
+            if (o.overlap == OVERLAP_FIRST)
+                try_in_place(l, at, o.value);
     }
 }
 

@@ -121,6 +121,8 @@ static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32
                              .source = {1},
                              .target = {1}};
         lower_narrow(l, &target, start, run);
+        if (source.value == target.value) /* what lies in the result is another part of it */
+            source.overlap = OVERLAP_APART;
         if (run && !in_place(l, id, n->inputs[i], start))
             TRY(layout_emit_copy(l, &copy, source, in_words(target)));
         start += run;
