@@ -107,6 +107,12 @@ rlxvk_tensor fuzz_leaf(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
     return t;
 }
 
+static rlxvk_tensor take(fuzz_maker *m, rlxvk_tensor t)
+{
+    m->taken[m->takes++ % FUZZ_TAKEN] = t;
+    return t;
+}
+
 /* Recent results more often than old ones. */
 rlxvk_tensor fuzz_any(fuzz_maker *m)
 {
@@ -114,16 +120,20 @@ rlxvk_tensor fuzz_any(fuzz_maker *m)
     if (byte >= 254)
         return byte == 255 ? RLXVK_NONE : (rlxvk_tensor){.id = UINT32_MAX};
     if (m->count == 0)
-        return fuzz_leaf(m, RLXVK_F32, fuzz_shape(m, byte % 5));
-    return m->pool[m->count - 1 - byte / 2 % (byte & 1 ? m->count : (m->count + 3) / 4)];
+        return take(m, fuzz_leaf(m, RLXVK_F32, fuzz_shape(m, byte % 5)));
+    if (byte % 4 == 3 && m->takes)
+        return m->taken[byte / 4 % MIN(m->takes, FUZZ_TAKEN)];
+    return take(m, m->pool[m->count - 1 - byte / 2 % (byte & 1 ? m->count : (m->count + 3) / 4)]);
 }
 
-/* An earlier tensor with these properties, looked for from a place that the byte chooses. */
+/* A tensor with these properties: one of the last operands, or any, looked for from a place that
+ * the byte chooses. */
 static rlxvk_tensor find(fuzz_maker *m, uint32_t from, rlxvk_dtype dtype, uint32_t rank,
                          const rlxvk_shape *shape)
 {
-    for (uint32_t i = 0; i < m->count; i++) {
-        rlxvk_tensor t = m->pool[(from + i) % m->count];
+    uint32_t taken = MIN(m->takes, FUZZ_TAKEN);
+    for (uint32_t i = 0; i < taken + m->count; i++) {
+        rlxvk_tensor t = i < taken ? m->taken[(from + i) % taken] : m->pool[(from + i) % m->count];
         rlxvk_shape s = rlxvk_tensor_shape(m->g, t);
         if (rlxvk_tensor_dtype(m->g, t) == dtype && s.rank == rank &&
             (!shape || shape_equal(&s, shape)))
@@ -138,8 +148,8 @@ static rlxvk_tensor fitting(fuzz_maker *m, rlxvk_dtype dtype, uint32_t rank,
     uint32_t byte = fuzz_byte(m->in);
     if (byte >= 252)
         return fuzz_any(m);
-    rlxvk_tensor found = byte & 1 ? find(m, byte / 2, dtype, rank, shape) : RLXVK_NONE;
-    return found.id ? found : fuzz_leaf(m, dtype, shape ? *shape : fuzz_shape(m, rank));
+    rlxvk_tensor found = byte & 3 ? find(m, byte / 4, dtype, rank, shape) : RLXVK_NONE;
+    return take(m, found.id ? found : fuzz_leaf(m, dtype, shape ? *shape : fuzz_shape(m, rank)));
 }
 
 rlxvk_tensor fuzz_fit(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
@@ -228,7 +238,7 @@ static rlxvk_tensor call(fuzz_maker *m, const fuzz_builder *b)
 
 static rlxvk_tensor kept(fuzz_maker *m, rlxvk_tensor t)
 {
-    if (fuzz_byte(m->in) >= 208)
+    if (fuzz_byte(m->in) >= 144)
         fuzz_keep(m, t);
     return t;
 }
@@ -258,15 +268,23 @@ static rlxvk_tensor pattern_matmul(fuzz_maker *m)
     return fuzz_bool(m->in) ? activation(m, y) : y;
 }
 
+/* Of a sum of vectors, a summand may be the row of factors, too. */
 static rlxvk_tensor pattern_norm(fuzz_maker *m)
 {
-    rlxvk_tensor x = fuzz_any(m), r = fuzz_fit(m, RLXVK_F32, rlxvk_tensor_shape(m->g, x));
-    rlxvk_tensor gamma = fuzz_maybe(m, RLXVK_SHAPE(last_dim(m, x)));
+    rlxvk_tensor x = fuzz_any(m);
+    if (fuzz_bool(m->in))
+        x = activation(m, rlxvk_tensor_shape(m->g, x).rank == 1
+                              ? x
+                              : fuzz_fit(m, RLXVK_F32, RLXVK_SHAPE(last_dim(m, x))));
+    rlxvk_tensor r = fuzz_fit(m, RLXVK_F32, rlxvk_tensor_shape(m->g, x));
+    bool shares = rlxvk_tensor_shape(m->g, x).rank == 1 && fuzz_bool(m->in);
+    rlxvk_tensor gamma = shares ? x : fuzz_maybe(m, RLXVK_SHAPE(last_dim(m, x)));
+    rlxvk_tensor beta = fuzz_maybe(m, RLXVK_SHAPE(last_dim(m, x)));
     rlxvk_tensor sum = kept(m, rlxvk_add(m->g, x, r));
     if (fuzz_bool(m->in))
         sum = kept(m, rlxvk_add(m->g, sum, fuzz_fit(m, RLXVK_F32, RLXVK_SHAPE(last_dim(m, x)))));
-    return fuzz_bool(m->in) ? rlxvk_layer_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f)
-                            : rlxvk_rms_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f);
+    return fuzz_bool(m->in) ? rlxvk_layer_norm(m->g, sum, gamma, beta, -1, 0.1f)
+                            : rlxvk_rms_norm(m->g, sum, gamma, beta, -1, 0.1f);
 }
 
 static rlxvk_tensor pattern_swiglu(fuzz_maker *m)

@@ -11,13 +11,14 @@
 
 #include <rlxvk_ops.h>
 
-enum { FUZZ_POOL = 64 };
+enum { FUZZ_POOL = 64, FUZZ_TAKEN = 8 };
 
 typedef struct fuzz_maker {
     rlxvk_graph *g;
     fuzz_input *in;
-    rlxvk_tensor pool[FUZZ_POOL]; /* what calls can take: leaves and results so far */
-    uint32_t count, leaves;
+    rlxvk_tensor pool[FUZZ_POOL];   /* what calls can take: leaves and results so far */
+    rlxvk_tensor taken[FUZZ_TAKEN]; /* the last operands: later calls often take them again */
+    uint32_t count, leaves, takes;
     uint32_t depth; /* of bodies: no body inside a body */
 } fuzz_maker;
 
@@ -67,7 +68,7 @@ float fuzz_real(fuzz_maker *m);
 rlxvk_shape fuzz_shape(fuzz_maker *m, uint32_t rank);
 /* An input, param or constant. */
 rlxvk_tensor fuzz_leaf(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape);
-/* Anything there is; seldom none, or no tensor of the graph. */
+/* Anything there is, one of the last operands often; seldom none, or no tensor of the graph. */
 rlxvk_tensor fuzz_any(fuzz_maker *m);
 /* One of this dtype and shape, or of this rank: there already, or a leaf; seldom another. */
 rlxvk_tensor fuzz_fit(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape);

@@ -1,16 +1,20 @@
 /* See random_graph.h. Every rule picks operands from the pool of tensors made so far and adds its
- * result to it. */
+ * result to it. Often these are tensors that the rules just before took, or several operands of a
+ * node are one: what dies, where, and who else reads it then is what plans go wrong over. */
 #include "support/random_graph.h"
 
+#include <rlxvk_ops_domain.h>
+#include <rlxvk_train.h>
 #include <stdio.h>
 
-enum { POOL = 512 };
+enum { POOL = 512, TAKEN = 4 };
 
 typedef struct maker {
     rlxvk_graph *g;
     random_source *r;
     rlxvk_tensor pool[POOL];
-    uint32_t count, leaves;
+    rlxvk_tensor taken[TAKEN]; /* the last operands */
+    uint32_t count, leaves, takes;
     bool exact;
 } maker;
 
@@ -46,9 +50,21 @@ static rlxvk_tensor leaf(maker *m, rlxvk_shape shape)
                                  : rlxvk_param(m->g, name, RLXVK_F32, shape);
 }
 
+static rlxvk_tensor take(maker *m, rlxvk_tensor t)
+{
+    m->taken[m->takes++ % TAKEN] = t;
+    return t;
+}
+
+/* One of the last operands a third of the time, and one of the last results another. */
 static rlxvk_tensor any(maker *m)
 {
-    return m->pool[random_below(m->r, m->count)];
+    uint32_t kind = random_below(m->r, 3), recent = m->count < TAKEN ? m->count : TAKEN;
+    if (kind == 0 && m->takes)
+        return m->taken[random_below(m->r, m->takes < TAKEN ? m->takes : TAKEN)];
+    if (kind == 1)
+        return take(m, m->pool[m->count - 1 - random_below(m->r, recent)]);
+    return take(m, m->pool[random_below(m->r, m->count)]);
 }
 
 static rlxvk_shape shape_of(const maker *m, rlxvk_tensor t)
@@ -61,13 +77,26 @@ static int32_t axis_of(maker *m, rlxvk_shape s)
     return s.rank ? (int32_t)random_below(m->r, s.rank) : 0;
 }
 
+/* Vectors often: they are what norms and products take beside their rows. */
 static rlxvk_shape random_shape(maker *m)
 {
     static const int64_t dims[] = {1, 2, 3, 4, 7, 16, 33, 64};
-    rlxvk_shape s = {.rank = 1 + random_below(m->r, 4)};
+    rlxvk_shape s = {.rank = random_below(m->r, 4) ? 1 + random_below(m->r, 4) : 1};
     for (uint32_t i = 0; i < s.rank; i++)
         s.dims[i] = dims[random_below(m->r, s.rank > 2 ? 5 : 8)];
     return s;
+}
+
+/* `n` elements along one axis: mostly among the last operands or anywhere, else a leaf. */
+static rlxvk_tensor vector(maker *m, int64_t n)
+{
+    for (int tries = 0; tries < 12; tries++) {
+        rlxvk_tensor t = any(m);
+        rlxvk_shape s = shape_of(m, t);
+        if (s.rank == 1 && s.dims[0] == n)
+            return t;
+    }
+    return leaf(m, RLXVK_SHAPE(n));
 }
 
 /* Keeps integers small: min(max(x, -8), 8). */
@@ -107,7 +136,7 @@ static rlxvk_tensor rule_unary(maker *m)
 static rlxvk_tensor partner(maker *m, rlxvk_tensor x)
 {
     rlxvk_shape s = shape_of(m, x);
-    if (random_below(m->r, 6) == 0)
+    if (random_below(m->r, 4) == 0)
         return x;
     for (int tries = 0; tries < 8; tries++) {
         rlxvk_tensor y = any(m);
@@ -143,10 +172,10 @@ static rlxvk_tensor rule_binary(maker *m)
 
 static rlxvk_tensor rule_where(maker *m)
 {
-    rlxvk_tensor x = any(m), y = partner(m, x);
+    rlxvk_tensor x = any(m), y = partner(m, x), z = random_below(m->r, 2) ? x : y;
     if (!m->exact)
-        return rlxvk_fma(m->g, rlxvk_tanh(m->g, x), y, y);
-    return rlxvk_where(m->g, rlxvk_lt(m->g, x, y), x, y);
+        return bounded(m, rlxvk_fma(m->g, rlxvk_tanh(m->g, x), y, z));
+    return rlxvk_where(m->g, rlxvk_lt(m->g, x, y), z, random_below(m->r, 2) ? x : y);
 }
 
 static rlxvk_tensor rule_matmul(maker *m)
@@ -159,7 +188,9 @@ static rlxvk_tensor rule_matmul(maker *m)
     rlxvk_tensor w = leaf(m, RLXVK_SHAPE(s.dims[s.rank - 1], n));
     rlxvk_tensor y = rlxvk_matmul(m->g, x, w);
     if (random_below(m->r, 2))
-        y = rlxvk_add(m->g, y, leaf(m, RLXVK_SHAPE(n)));
+        y = rlxvk_add(m->g, y, vector(m, n));
+    if (random_below(m->r, 3) == 0)
+        y = rlxvk_add(m->g, y, partner(m, y));
     if (random_below(m->r, 2))
         y = rlxvk_relu(m->g, y);
     return bounded(m, y);
@@ -189,13 +220,16 @@ static rlxvk_tensor rule_norm(maker *m)
     rlxvk_shape s = shape_of(m, x);
     if (m->exact || s.rank == 0)
         return bounded(m, rlxvk_cumsum(m->g, x, axis_of(m, s), random_below(m->r, 2)));
-    rlxvk_tensor sum = random_below(m->r, 2) ? rlxvk_add(m->g, x, partner(m, x)) : x;
+    rlxvk_tensor y = partner(m, x), sum = random_below(m->r, 4) ? rlxvk_add(m->g, x, y) : x;
     s = shape_of(m, sum);
-    rlxvk_tensor gamma = leaf(m, RLXVK_SHAPE(s.dims[s.rank - 1]));
+    int64_t n = s.dims[s.rank - 1];
+    bool shared = s.rank == 1 && shape_of(m, x).dims[0] == n && random_below(m->r, 2);
+    rlxvk_tensor gamma = random_below(m->r, 3) == 0 ? RLXVK_NONE : shared ? x : vector(m, n);
+    rlxvk_tensor beta = random_below(m->r, 2) ? vector(m, n) : RLXVK_NONE;
     if (random_below(m->r, 2) && m->count < POOL)
         m->pool[m->count++] = sum;
-    return random_below(m->r, 2) ? rlxvk_layer_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f)
-                                 : rlxvk_rms_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f);
+    return random_below(m->r, 2) ? rlxvk_layer_norm(m->g, sum, gamma, beta, -1, 0.1f)
+                                 : rlxvk_rms_norm(m->g, sum, gamma, beta, -1, 0.1f);
 }
 
 static rlxvk_tensor rule_transpose(maker *m)
@@ -289,4 +323,105 @@ void random_graph(rlxvk_graph *g, random_source *r, uint32_t ops, bool exact)
     rlxvk_graph_output(g, maximum_of_some(&m));
     for (uint32_t i = 0; i < 1 + random_below(r, 3); i++)
         rlxvk_graph_output(g, any(&m));
+}
+
+/* ---- Graphs whose nodes share their operands ---- */
+
+/* x, where it is one, or another vector of a row's length: the largest elements of some rows. */
+static rlxvk_tensor row_vector(maker *m, rlxvk_tensor x)
+{
+    rlxvk_tensor t = random_below(m->r, 2) ? x : any(m);
+    return shape_of(m, t).rank == 1 ? t : rlxvk_reduce_max(m->g, t, &(int32_t){0}, 1, false);
+}
+
+static rlxvk_tensor shared_unary(maker *m, rlxvk_tensor x)
+{
+    static rlxvk_tensor (*const of[])(rlxvk_graph *, rlxvk_tensor) = {rlxvk_neg, rlxvk_sigmoid,
+                                                                      rlxvk_tanh, rlxvk_silu};
+    uint32_t which = random_below(m->r, 6);
+    return which < 4 ? of[which](m->g, x) : rlxvk_softmax(m->g, x, -1);
+}
+
+static rlxvk_tensor shared_binary(maker *m, rlxvk_tensor x)
+{
+    rlxvk_tensor y = any(m), z = random_below(m->r, 2) ? x : y;
+    if (random_below(m->r, 2))
+        return rlxvk_tanh(m->g, rlxvk_fma(m->g, x, y, z));
+    return random_below(m->r, 2) ? rlxvk_max(m->g, x, y) : rlxvk_tanh(m->g, rlxvk_mul(m->g, x, y));
+}
+
+static rlxvk_tensor shared_norm(maker *m, rlxvk_tensor x)
+{
+    rlxvk_tensor y = random_below(m->r, 3) ? any(m) : x, sum = rlxvk_add(m->g, x, y);
+    rlxvk_tensor gamma = row_vector(m, x);
+    rlxvk_tensor beta = random_below(m->r, 2) ? row_vector(m, y) : RLXVK_NONE;
+    if (random_below(m->r, 4) == 0)
+        return rlxvk_fused_residual_ln(m->g, x, y, beta, gamma, beta, 0.1f);
+    if (random_below(m->r, 4))
+        m->pool[m->count++] = sum;
+    return random_below(m->r, 2) ? rlxvk_layer_norm(m->g, sum, gamma, beta, -1, 0.1f)
+                                 : rlxvk_rms_norm(m->g, sum, gamma, beta, -1, 0.1f);
+}
+
+static rlxvk_tensor shared_statistics(maker *m, rlxvk_tensor x)
+{
+    rlxvk_tensor v = row_vector(m, x), w = row_vector(m, x);
+    return rlxvk_batch_norm_inference(m->g, x, v, w, v, rlxvk_abs(m->g, w), 0.5f, -1);
+}
+
+static rlxvk_tensor shared_product(maker *m, rlxvk_tensor x)
+{
+    rlxvk_shape s = shape_of(m, x);
+    int64_t n = s.dims[s.rank - 1];
+    rlxvk_tensor w = leaf(m, RLXVK_SHAPE(n, n)), y = x;
+    if (s.rank == 1)
+        return rlxvk_tanh(m->g, rlxvk_sub(m->g, rlxvk_softmax(m->g, x, -1), any(m)));
+    y = rlxvk_add(m->g, rlxvk_matmul(m->g, x, w), row_vector(m, x));
+    return rlxvk_tanh(m->g, random_below(m->r, 2) ? rlxvk_add(m->g, y, x) : y);
+}
+
+static rlxvk_tensor shared_attention(maker *m, rlxvk_tensor x)
+{
+    rlxvk_attention_options o = {.num_heads = 2,
+                                 .num_kv_heads = 2,
+                                 .mask = RLXVK_MASK_CAUSAL,
+                                 .layout = RLXVK_LAYOUT_PACKED};
+    rlxvk_tensor y = any(m);
+    return shape_of(m, x).rank == 1
+               ? shared_norm(m, x)
+               : rlxvk_attention(m->g, x, random_below(m->r, 2) ? x : y, x, RLXVK_NONE, &o);
+}
+
+/* By x's leaf. */
+static void shared_gradient(maker *m, rlxvk_tensor x)
+{
+    int32_t axes[] = {0, 1};
+    rlxvk_tensor y = m->pool[m->count - 1], gradient;
+    rlxvk_tensor loss =
+        rlxvk_reduce_sum(m->g, rlxvk_mul(m->g, y, y), axes, shape_of(m, y).rank, false);
+    rlxvk_grad(m->g, loss, RLXVK_NONE, &x, 1, &gradient);
+    rlxvk_graph_output(m->g, gradient);
+}
+
+void random_shared_graph(rlxvk_graph *g, random_source *r, uint32_t ops)
+{
+    static rlxvk_tensor (*const rules[])(maker *,
+                                         rlxvk_tensor) = {shared_unary,   shared_unary,
+                                                          shared_binary,  shared_norm,
+                                                          shared_norm,    shared_statistics,
+                                                          shared_product, shared_attention};
+    maker m = {.g = g, .r = r};
+    int64_t n = (int64_t[]){6, 64, 100}[random_below(r, 3)];
+    rlxvk_tensor x =
+        rlxvk_input(g, "x", RLXVK_F32, random_below(r, 2) ? RLXVK_SHAPE(n) : RLXVK_SHAPE(4, n));
+    m.pool[m.count++] = x;
+    for (uint32_t i = 0; i < 2 + ops && m.count < POOL - 4; i++) {
+        uint32_t rule = i < 2 ? 0 : random_below(r, sizeof rules / sizeof *rules);
+        rlxvk_tensor y = rules[rule](&m, any(&m));
+        m.pool[m.count++] = y;
+    }
+    if (random_below(r, 2))
+        shared_gradient(&m, x);
+    rlxvk_graph_output(g, m.pool[m.count - 1]);
+    rlxvk_graph_output(g, maximum_of_some(&m));
 }

@@ -19,6 +19,11 @@ float random_real(random_source *r); /* uniform in [-1, 1) */
 /* Appends leaves and about `ops` op nodes and marks outputs. */
 void random_graph(rlxvk_graph *g, random_source *r, uint32_t ops, bool exact);
 
+/* The same, smooth, of tensors of one shape and vectors of its rows' length, so that most nodes
+ * share operands with each other, and one node has a tensor several times; half of them with a
+ * gradient. */
+void random_shared_graph(rlxvk_graph *g, random_source *r, uint32_t ops);
+
 /* Content for a leaf of `count` elements. */
 void random_fill(random_source *r, bool exact, float *values, uint64_t count);
 

@@ -260,13 +260,61 @@ static void test_replays_are_identical(void **state)
     close_context(c);
 }
 
+/* Nodes that share their operands: what one of them takes in place others may still read. Against
+ * the host, and bit for bit against a plan that reuses no memory, with and without fusion. */
+static void check_shared(rlxvk_context *c, uint64_t seed)
+{
+    static const char *const names[] = {"in place", "no reuse"};
+    random_source r = {seed};
+    rlxvk_graph *g = NULL;
+    size_t count, n;
+    expect_ok(rlxvk_graph_create(&g));
+    random_shared_graph(g, &r, 4 + random_below(&r, 10));
+    expect_ok(rlxvk_graph_status(g));
+    float *reference = evaluate_seeded(g, seed, false, &count), *got[2];
+    for (int fused = 0; fused < 2; fused++) {
+        for (int k = 0; k < 2; k++) {
+            rlxvk_compile_options o = {.reuse_memory = k ? RLXVK_OFF : RLXVK_DEFAULT,
+                                       .fusion = fused ? RLXVK_DEFAULT : RLXVK_OFF};
+            rlxvk_executable *e = NULL;
+            expect_ok(rlxvk_compile(c, g, &o, &e));
+            got[k] = run_seeded(e, g, seed, false, &n);
+            assert_int_equal(n, count);
+            rlxvk_executable_destroy(e);
+            for (size_t i = 0; i < count; i++)
+                if (!(fabsf(got[k][i] - reference[i]) <= 2e-3f * (1 + fabsf(reference[i])))) {
+                    print_error("seed %llu, %s: element %zu is %g, wanted %g\n",
+                                (unsigned long long)seed, names[k], i, (double)got[k][i],
+                                (double)reference[i]);
+                    assert_true(false);
+                }
+        }
+        compare_bits(got[0], got[1], count, seed, "in place and no reuse");
+        free(got[0]);
+        free(got[1]);
+    }
+    free(reference);
+    rlxvk_graph_destroy(g);
+}
+
+static void test_shared_operands(void **state)
+{
+    rlxvk_context *c = open_context(NULL);
+    (void)state;
+    exec_scratch_fill = 0x7fc00001u;
+    for (uint64_t seed = 501; seed <= 580; seed++)
+        check_shared(c, seed);
+    exec_scratch_fill = 0;
+    close_context(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_graphs),          cmocka_unit_test(test_smooth_graphs),
         cmocka_unit_test(test_small_limits),          cmocka_unit_test(test_many_blocks),
         cmocka_unit_test(test_host_fallback),         cmocka_unit_test(test_guard_bands),
-        cmocka_unit_test(test_replays_are_identical),
+        cmocka_unit_test(test_replays_are_identical), cmocka_unit_test(test_shared_operands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

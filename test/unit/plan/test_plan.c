@@ -458,6 +458,85 @@ static void test_loops(void **state)
     release(&p);
 }
 
+/* ---- What one dispatch reads and writes ---- */
+
+typedef struct pair_case {
+    const char *name;
+    rlxvk_tensor (*norm)(rlxvk_graph *g, rlxvk_tensor sum, rlxvk_tensor gamma, rlxvk_tensor beta,
+                         int32_t axis, float eps);
+    int gamma, beta; /* 0: none, 1, 2: the first or the second summand, 3: another */
+    int free;        /* which summand the sum may be written over */
+} pair_case;
+
+static void plan_source(planned *p, bool bump)
+{
+    schedule_options how = {.profile = &profile, .forbid_host = true, .strided = true};
+    plan_options layout = {.max_block_bytes = 1u << 30,
+                           .max_binding_bytes = 1u << 30,
+                           .alignment = 256,
+                           .bump = bump};
+    assert_int_equal(rlxvk_graph_status(p->source), RLXVK_OK);
+    assert_int_equal(graph_clone(p->source, &p->graph), RLXVK_OK);
+    assert_int_equal(rewrite_graph(p->graph, &(rewrite_options){.fusion = true}), RLXVK_OK);
+    assert_int_equal(rewrite_find_norm_pairs(p->graph, &p->pairs), RLXVK_OK);
+    how.pairs = p->pairs.items;
+    how.pair_count = p->pairs.count;
+    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+}
+
+static void plan_pair(const pair_case *c, planned *p)
+{
+    *p = (planned){0};
+    assert_int_equal(rlxvk_graph_create(&p->source), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p->source, "x", RLXVK_F32, RLXVK_SHAPE(64));
+    rlxvk_tensor of[] = {RLXVK_NONE, rlxvk_softmax(p->source, x, -1),
+                         rlxvk_cumsum(p->source, x, -1, false), x};
+    rlxvk_tensor sum = rlxvk_add(p->source, of[1], of[2]);
+    rlxvk_graph_output(p->source, c->norm(p->source, sum, of[c->gamma], of[c->beta], -1, 0.1f));
+    rlxvk_graph_output(p->source, rlxvk_sort(p->source, sum, 0, false));
+    plan_source(p, false);
+    assert_int_equal(p->pairs.count, 1);
+    assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
+}
+
+/* A pair stores the sum over a summand that it reads as nothing else, and over no other; the proof
+ * finds a sum that lies over gamma or beta. */
+static void test_pairs_in_place(void **state)
+{
+    static const pair_case cases[] = {
+        {"no gamma", rlxvk_layer_norm, 0, 0, 1}, {"another", rlxvk_rms_norm, 3, 3, 1},
+        {"gamma 1", rlxvk_layer_norm, 1, 0, 2},  {"gamma 2", rlxvk_layer_norm, 2, 0, 1},
+        {"beta 1", rlxvk_rms_norm, 0, 1, 2},     {"beta 2", rlxvk_rms_norm, 3, 2, 1},
+        {"both 1", rlxvk_layer_norm, 1, 1, 2},   {"both 2", rlxvk_rms_norm, 2, 2, 1},
+        {"1 and 2", rlxvk_layer_norm, 1, 2, 0},  {"2 and 1", rlxvk_rms_norm, 2, 1, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        planned p;
+        plan_pair(&cases[i], &p);
+        const node *sum = graph_node(p.graph, p.pairs.items[0].first);
+        slot *at = &p.plan.slots[p.pairs.items[0].first];
+        for (int k = 1; k <= 2; k++) {
+            const slot *summand = &p.plan.slots[sum->inputs[k - 1]];
+            bool over = at->block == summand->block && at->offset == summand->offset;
+            if (over != (k == cases[i].free))
+                print_error("%s: summand %d\n", cases[i].name, k);
+            assert_int_equal(over, k == cases[i].free);
+        }
+        slot kept = *at;
+        for (int k = 1; k <= 2; k++) {
+            bool read = cases[i].gamma == k || cases[i].beta == k;
+            at->offset = p.plan.slots[sum->inputs[k - 1]].offset;
+            assert_int_equal(plan_check(&p.schedule, &p.plan, NULL),
+                             read ? RLXVK_E_RANGE : RLXVK_OK);
+            assert_true(!read || strstr(rlxvk_last_error(), "as another operand"));
+            *at = kept;
+        }
+        release(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_unwritten_is_found),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_prepared_steps),
+        cmocka_unit_test(test_pairs_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
