@@ -121,15 +121,17 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
 /*
  * A graph compiled for inputs of up to `upper` rows (bucket_axes) takes fewer without another
  * compile: from now on only the first `actual` of them matter. Inputs, outputs and feeds keep their
- * full lengths. Along an axis of `upper` rows, or r times as many, the first actual, or r times as
- * many, are those of a full run, bit for bit; what the others hold, in and out, means nothing, nor
- * does what rlxvk_attention_step appends to caches for them. What a run costs goes with `actual`
+ * full lengths. Each output that depends on them has its rows along one axis, of `upper` of them or
+ * r times as many: the first actual, or r times as many, are those of a full run, bit for bit. What
+ * the others hold, in and out, means nothing, nor does what rlxvk_attention_step appends to caches
+ * for them. What a run costs goes with `actual`
  * where the rows are the leading axis (axes of size 1 aside): of dispatches whose workgroups do not
  * go row by row, all are done.
  *
  * That is sound only where no row that matters depends on one that does not: not where a node adds
- * up over rows, say. The compiler proves it op by op, or the extent changes nothing and every run
- * is a full one; rlxvk_extent_supported says which, and what stood in its way.
+ * up over rows, say, nor where a reshape leaves an output's rows along no one axis. The compiler
+ * proves it op by op, or the extent changes nothing and every run is a full one;
+ * rlxvk_extent_supported says which, and what stood in its way.
  *
  * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
  * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where

@@ -8,7 +8,7 @@ uint64_t bucket_refuse(bucket_call *c, const char *why)
 }
 
 /* At most one fits: the unit is more than 1. */
-static int32_t find_axis(const rlxvk_shape *s, uint64_t span, uint64_t unit)
+int32_t bucket_axis_of(const rlxvk_shape *s, uint64_t span, uint64_t unit)
 {
     for (uint32_t axis = 0; span && axis < s->rank; axis++)
         if (shape_product(s, axis, s->rank) == span && (uint64_t)s->dims[axis] % unit == 0)
@@ -18,7 +18,7 @@ static int32_t find_axis(const rlxvk_shape *s, uint64_t span, uint64_t unit)
 
 int32_t bucket_axis(const bucket_call *c, uint32_t i)
 {
-    return find_axis(input_shape(c->graph, c->node, i), bucket_span(c, i), c->unit);
+    return bucket_axis_of(input_shape(c->graph, c->node, i), bucket_span(c, i), c->unit);
 }
 
 uint64_t bucket_along(bucket_call *c, int64_t axis)

@@ -35,6 +35,9 @@ static inline uint64_t bucket_span(const bucket_call *c, uint32_t i)
 {
     return c->spans[c->node->inputs[i]];
 }
+/* The axis along which the rows of a tensor of this shape and span lie; -1: it is fixed, or along
+ * no one of them, as where a view spread them over several. */
+int32_t bucket_axis_of(const rlxvk_shape *s, uint64_t span, uint64_t unit);
 /* The axis of operand i along which its rows lie; -1: it is fixed, or along no one of them. */
 int32_t bucket_axis(const bucket_call *c, uint32_t i);
 /* The span of the result where its rows lie along this axis; BUCKET_NONE where it has none such. */

@@ -65,6 +65,18 @@ static void note_nodes(const schedule *s, rlxvk_precision precision, const bool 
     }
 }
 
+/* Whoever reads an output counts rows along an axis; inside the graph spans suffice. */
+static void note_outputs(const schedule *s, extent *e)
+{
+    const rlxvk_graph *g = s->graph;
+    for (size_t i = 0; i < g->outputs.count && !*e->why && e->unit > 1; i++) {
+        uint32_t id = g->outputs.items[i];
+        if (e->spans[id] != BUCKET_FIXED &&
+            bucket_axis_of(&graph_node(g, id)->shape, e->spans[id], e->unit) < 0)
+            refuse(e, g, id, "it is an output, and its rows do not lie along one axis");
+    }
+}
+
 /* ---- Dispatches ---- */
 
 /* Where the first rows of the result are its first elements, and its workgroups make them first. */
@@ -92,6 +104,7 @@ rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t c
         on_host[s->steps.items[i].node] |= s->steps.items[i].host;
     note_inputs(s, axes, count, &e);
     note_nodes(s, precision, on_host, &e);
+    note_outputs(s, &e);
     note_dispatches(s, &e);
 error:
     memory_free(on_host);

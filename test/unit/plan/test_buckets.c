@@ -82,6 +82,11 @@ OF_X(halved_back,
                    rlxvk_reshape(g, rlxvk_silu(g, rlxvk_reshape(g, x, RLXVK_SHAPE(4, 12))),
                                  RLXVK_SHAPE(ROWS, 6)),
                    1))
+OF_X(turned_rows, rlxvk_reshape(g, x, RLXVK_SHAPE(6, ROWS)))
+OF_X(turned_and_back, rlxvk_reshape(g, rlxvk_silu(g, turned_rows(g, x)), RLXVK_SHAPE(ROWS, 6)))
+OF_X(joined_batches, rlxvk_reshape(g, x, RLXVK_SHAPE(2 * ROWS, 3)))
+OF_X(joined_columns, rlxvk_reshape(g, x, RLXVK_SHAPE(2, ROWS * 3)))
+OF_X(halved, rlxvk_reshape(g, x, RLXVK_SHAPE(ROWS / 2, 12)))
 OF_X(transposed, rlxvk_transpose(g, x, AXES(1, 0)))
 OF_X(transposed_after, rlxvk_transpose(g, x, AXES(0, 2, 1)))
 OF_X(expanded, rlxvk_expand(g, x, RLXVK_SHAPE(3, ROWS, 6)))
@@ -252,6 +257,11 @@ static const struct row {
     {"random numbers", MATRIX, 0, drawn, BUCKET_FIXED, NULL},
     {"causal attention", MATRIX, 0, causal, ROWS * 6, NULL},
     {"sliding attention", RLXVK_SHAPE(2, ROWS, 6), 1, sliding, ROWS * 6, NULL},
+    {"rows spread by a reshape", MATRIX, 0, turned_rows, 0, "an output, and its rows do not lie"},
+    {"spread and back", MATRIX, 0, turned_and_back, ROWS * 6, NULL},
+    {"batches joined", RLXVK_SHAPE(2, ROWS, 3), 1, joined_batches, 0, "do not lie along one axis"},
+    {"columns joined", RLXVK_SHAPE(2, ROWS, 3), 1, joined_columns, ROWS * 3, NULL},
+    {"half as many rows", MATRIX, 0, halved, 0, "an output, and its rows do not lie"},
     {"attention to all", MATRIX, 0, unmasked, 0, "attention (node 1): its mask lets queries see"},
     {"masked attention", MATRIX, 0, masked, 0, "its mask lets queries see"},
     {"attention to fixed keys", MATRIX, 0, to_fixed, ROWS * 6, NULL},
