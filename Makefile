@@ -49,7 +49,7 @@ OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo test mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # What is missing is installed first and only then looked for: the goals are another make's.
@@ -84,6 +84,9 @@ fuzz: fuzzers ## run each fuzz target for RLXVK_TEST_FUZZ_SECONDS (60); CC=clang
 	@BUILD=$(BUILD) test/fuzz.sh
 
 fuzzers: $(FUZZERS)
+
+mutants: all units $(BUILD)/test/mutant_cases ## plant faults in kernels and in C, and see whether the tests find them (MUTANTS="--count 40 --only glsl/rows")
+	@$(PYTHON) test/mutants.py $(MUTANTS)
 
 conform: all ## kernel conformance on the device at hand
 	$(PROGRAM) conform
@@ -217,6 +220,11 @@ $(BUILD)/test/$(notdir $1): $(BUILD)/$1.o $(TESTED)
 endef
 $(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
+# What runs the conformance cases that concern a mutant.
+$(BUILD)/test/mutant_cases: $(BUILD)/test/mutants/cases.o $(filter-out $(BUILD)/tools/cli/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
 
@@ -262,6 +270,6 @@ $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
--include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)
+-include $(BUILD)/test/mutants/cases.d $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)
 
 endif

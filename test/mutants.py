@@ -1,0 +1,451 @@
+#!/usr/bin/env python3
+"""Mutation testing: plants one fault at a time in a kernel or in C, builds, and runs the tests that concern it.
+
+Mutants are drawn from a seed, stratified over all folders of kernels, the layers of the runtime and the host references. A mutant
+that does not compile, or whose optimized SPIR-V or object code is the same, is replaced by another one. Each of the others is
+judged by rounds of tests, from those that find most to those that find what the first do not:
+
+  kernel     its conformance cases; with another seed; with canaries; with invocations reversed and permuted; gradients
+  host       conformance cases of its ops, golden vectors of its ops, and their gradients
+  layer      the unit tests of its folder, conformance cases of every op, random graphs
+
+Survivors are printed with their change. test/mutants/argued.txt lists survivors that change no behaviour, each with its reason;
+they do not count. Exit 0 if at least 97 % of the others are killed.
+"""
+import argparse, collections, glob, hashlib, json, os, random, re, shutil, subprocess, sys, tempfile, threading, time
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))
+ARGUED = os.path.join(ROOT, 'test/mutants/argued.txt')
+LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'exec', 'vk']
+WANTED = 0.97
+
+# ---- Sites: (name, pattern, replacement). One match on one line of code is one site. ----
+
+OPERATORS = [
+    ('relation', r'(?<=[\w)\]]) (<|<=|>|>=) (?=[\w(\-])', {'<': '<=', '<=': '<', '>': '>=', '>=': '>'}),
+    ('equality', r'(?<=[\w)\]]) (==|!=) (?=[\w(\-!])', {'==': '!=', '!=': '=='}),
+    ('arithmetic', r'(?<=[\w)\]]) (\+|-|\*|/|%) (?=[\w(])', {'+': '-', '-': '+', '*': '+', '/': '*', '%': '/'}),
+    ('logic', r' (&&|\|\|) ', {'&&': '||', '||': '&&'}),
+    ('number', r'(?<![\w.\[])(\d+)(?=u?\b)(?!\.\d|\w*:)', None),
+    ('real', r'(?<![\w.])(\d+\.\d+)(?![\w.])', None),
+    ('extreme', r'\b(min|max|MIN|MAX|fmin|fmax)(?=\()', {'min': 'max', 'max': 'min', 'MIN': 'MAX', 'MAX': 'MIN', 'fmin': 'fmax', 'fmax': 'fmin'}),
+    ('truth', r'\b(true|false)\b', {'true': 'false', 'false': 'true'}),
+    ('negation', r'\bif \((?=[\w!(])', 'if (!'),
+    ('update', r' (\+=|-=) ', {'+=': '-=', '-=': '+='}),
+]
+WHOLE = [
+    ('barrier', re.compile(r'^\s*(barrier|memoryBarrierShared|groupMemoryBarrier|memoryBarrierBuffer)\(\);\s*$')),
+    ('statement', re.compile(r'^\s*[\w.\[\]>\-+* ]+ (=|\+=|-=|\*=|\|=|&=) .*;\s*$')),
+    ('call', re.compile(r'^\s*[a-z_]+\(.*\);\s*$')),
+]
+DECLARATION = re.compile(r'^\s*(const|static|uint|int|float|double|bool|vec[234]|uvec[234]|ivec[234]|uint\w*_t|int\w*_t|size_t|char|struct|rlxvk_\w+|\w+ \*?\w+ =)\b')
+
+
+def code_of(text):
+    """The text with comments blanked, line by line."""
+    blank = lambda m: re.sub(r'[^\n]', ' ', m.group(0))
+    return re.sub(r'/\*.*?\*/|//[^\n]*', blank, text, flags=re.S).split('\n')
+
+
+def changed(operator, found):
+    kind, _, table = operator
+    if kind == 'negation':
+        return 'if (!('
+    if kind == 'number':
+        return str(int(found) + 1)
+    if kind == 'real':
+        return '1.5' if float(found) == 0 else str(float(found) * 2)
+    return table[found]
+
+
+def closing(line, at):
+    depth = 0
+    for i in range(at, len(line)):
+        depth += line[i] == '('
+        depth -= line[i] == ')'
+        if depth == 0:
+            return i
+    return -1
+
+
+def sites(path):
+    """All (kind, line number, new line) of a file."""
+    with open(path) as f:
+        text = f.read()
+    original, code, out, head = text.split('\n'), code_of(text), [], True
+    for n, line in enumerate(code):
+        head = head and '{' not in line
+        if line.lstrip().startswith('#') or 'layout(' in line or not line.strip() or '"' in line or head:
+            continue
+        if path.endswith('.c') and not line.startswith((' ', '\t')):
+            continue
+        for kind, pattern in WHOLE:
+            if pattern.match(line) and not (kind == 'statement' and DECLARATION.match(line)) and not line.strip().startswith('return'):
+                out.append((kind, n, ''))
+        if re.match(r'^\s*if \(.*\) return;\s*$', line):
+            out.append(('guard', n, ''))
+        for operator in OPERATORS:
+            for m in re.finditer(operator[1], line):
+                found, (a, b) = m.group(m.lastindex or 0), m.span(m.lastindex or 0)
+                new = changed(operator, found)
+                if operator[0] == 'negation':
+                    end = closing(line, b - 1)
+                    if end < 0:
+                        continue
+                    new = original[n][:a] + 'if (!' + original[n][b - 1:end + 1] + ')' + original[n][end + 1:]
+                else:
+                    new = original[n][:a] + new + original[n][b:]
+                out.append((operator[0], n, new))
+    return out
+
+
+# ---- What concerns a file ----
+
+class Concerns:
+    """Cases and unit tests by file, from the cases' kernels, the compiler's lists of includes and the op table."""
+
+    def __init__(self):
+        environment = dict(os.environ)
+        listed = subprocess.run(['build/test/mutant_cases', 'map'], capture_output=True, text=True, cwd=ROOT, env=environment, check=True)
+        self.by_kernel, self.by_op = collections.defaultdict(list), collections.defaultdict(list)
+        for line in listed.stdout.splitlines():
+            op, number, *kernels = line.split()
+            self.by_op[op].append((op, number))
+            for kernel in kernels:
+                self.by_kernel[kernel].append((op, number))
+        newer = {line.split()[0] for line in open(os.path.join(ROOT, 'spv/MANIFEST')) if line.strip()}
+        self.kernels_of = collections.defaultdict(set)
+        for kernel_file in glob.glob(os.path.join(ROOT, 'glsl/*/*.comp')):
+            kernel = os.path.basename(kernel_file)[:-5]
+            if kernel in newer or kernel not in self.by_kernel:
+                continue
+            for name in self.includes(kernel):
+                self.kernels_of[name].add(kernel)
+        self.ops_of = self.families()
+
+    def includes(self, kernel):
+        path = os.path.join(ROOT, 'build/spv/%s.d' % kernel)
+        return re.findall(r'glsl/\S+\.(?:comp|glsl)', open(path).read()) if os.path.exists(path) else []
+
+    def families(self):
+        text = open(os.path.join(ROOT, 'runtime/op/op.def')).read()
+        of_family = collections.defaultdict(list)
+        for row, family in re.findall(r'^OP\((\w+), (\w+),', text, re.M):
+            of_family[family].append(row)
+        activations = open(os.path.join(ROOT, 'glsl/args/activation.def')).read()
+        of_family['unary'] += re.findall(r'ACTIVATION\(\d+, \w+, (\w+)', activations)
+        ops, of_folder = {}, collections.defaultdict(set)
+        for path in glob.glob(os.path.join(ROOT, 'runtime/op/*/*.c')):
+            found = re.findall(r'^const op_family (\w+)_family', open(path).read(), re.M)
+            name = os.path.relpath(path, ROOT)
+            ops[name] = {row for family in found for row in of_family[family]}
+            of_folder[os.path.dirname(name)] |= ops[name]
+        for name in ops:
+            stem = os.path.basename(name)[:-2]
+            same = [n for n in ops if ops[n] and os.path.dirname(n) == os.path.dirname(name) and stem.startswith(os.path.basename(n)[:-2])]
+            ops[name] = ops[name] or (set().union(*(ops[n] for n in same)) if same else of_folder[os.path.dirname(name)])
+        return ops
+
+    def cases(self, path, generator):
+        """Cases that concern a file, mixed: neighbours share constants and find the same."""
+        if path.startswith('glsl/'):
+            kernels = sorted(self.kernels_of[path])
+            generator.shuffle(kernels)
+            lots = [list(self.by_kernel[k]) for k in kernels[:8]]
+        elif path in self.ops_of:
+            lots = [list(self.by_op[op]) for op in sorted(self.ops_of[path]) if self.by_op[op]]
+        else:
+            lots = [list(cases) for _, cases in sorted(self.by_op.items())]
+        for lot in lots:
+            generator.shuffle(lot)
+        generator.shuffle(lots)
+        mixed = []
+        for i in range(max([len(lot) for lot in lots] + [0])):
+            mixed += [lot[i] for lot in lots if i < len(lot)]
+        return mixed[:2000]
+
+    def ops(self, path):
+        return sorted(self.ops_of.get(path, []))
+
+
+def groups(concerns):
+    """Files by stratum: a folder of kernels, a layer, or the host references of a folder of families."""
+    out = collections.defaultdict(list)
+    for name in sorted(concerns.kernels_of):
+        if concerns.kernels_of[name]:
+            out['kernel ' + name.split('/')[1]].append(name)
+    for layer in LAYERS:
+        out['layer ' + layer] += sorted(os.path.relpath(p, ROOT) for p in glob.glob(os.path.join(ROOT, 'runtime/%s/*.c' % layer)))
+    for name in sorted(concerns.ops_of):
+        if concerns.ops(name) and re.search(r'_host\(', open(os.path.join(ROOT, name)).read()):
+            out['host ' + name.split('/')[2]].append(name)
+    return out
+
+
+def host_lines(path):
+    """The lines of host functions: from a name that says host or reference, to the function's end."""
+    inside, out = False, set()
+    for n, line in enumerate(open(path).read().split('\n')):
+        if re.match(r'^[a-z].*\w*(host|reference)\w*\(', line) and not line.rstrip().endswith(';'):
+            inside = True
+        if inside:
+            out.add(n)
+        if line.startswith('}'):
+            inside = False
+    return out
+
+
+# ---- Judging ----
+
+class Worker:
+    """A copy of the tree, in which one mutant at a time is built and run."""
+
+    def __init__(self, index, options, concerns):
+        self.options, self.concerns = options, concerns
+        self.tree = os.path.join(options.work, 'tree%d' % index)
+        shutil.rmtree(self.tree, ignore_errors=True)
+        shutil.copytree(ROOT, self.tree, symlinks=True, ignore=shutil.ignore_patterns('.git', 'asan', 'tsan', 'fuzz', '*.log'))
+        self.environment = dict(os.environ, RLXVK_NO_TUNING='1', XDG_CACHE_HOME=os.path.join(options.work, 'cache%d' % index))
+
+    def command(self, words, seconds, text='', **environment):
+        """Exit status, or None if time ran out."""
+        try:
+            done = subprocess.run(words, cwd=self.tree, input=text, timeout=seconds, text=True, errors='replace', stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, env=dict(self.environment, **environment))
+            self.said = done.stdout
+            return done.returncode
+        except subprocess.TimeoutExpired as expired:
+            self.said = 'no end within %d s' % seconds
+            return None
+
+    def make(self, *goals):
+        return self.command(['make', '-s', *goals], 300) == 0
+
+    def digest(self, path):
+        if path.startswith('glsl/'):
+            names = ['build/spv/%s.spv' % k for k in sorted(self.concerns.kernels_of[path])]
+        else:
+            names = ['build/%s.o' % path[:-2]]
+        h = hashlib.sha256()
+        for name in names:
+            with open(os.path.join(self.tree, name), 'rb') as f:
+                h.update(f.read())
+        return h.digest()
+
+    def objects(self, path):
+        return ['build/spv/%s.spv' % k for k in self.concerns.kernels_of[path]] if path.startswith('glsl/') else ['build/%s.o' % path[:-2]]
+
+    def judge(self, mutant):
+        path, kind, line, new = mutant['path'], mutant['kind'], mutant['line'], mutant['new']
+        place = os.path.join(self.tree, path)
+        kept = open(place).read()
+        before = self.digest(path)
+        lines = kept.split('\n')
+        mutant['old'] = lines[line]
+        lines[line] = new
+        try:
+            with open(place, 'w') as f:
+                f.write('\n'.join(lines))
+            if not self.make(*self.objects(path)):
+                return 'no code'
+            if self.digest(path) == before:
+                return 'same code'
+            if not self.make('build/test/mutant_cases'):
+                return 'no code'
+            return self.rounds(mutant)
+        finally:
+            with open(place, 'w') as f:
+                f.write(kept)
+
+    def run_cases(self, cases, seconds, seed, mode='run', *more, **environment):
+        text = ''.join('%s %s\n' % c for c in cases)
+        return self.command(['build/test/mutant_cases', mode, str(seconds), str(seed), *more], seconds * 10 + 60, text, **environment)
+
+    def rounds(self, mutant):
+        path = mutant['path']
+        generator = random.Random('%s %d %s' % (path, mutant['line'], mutant['new']))
+        cases = self.concerns.cases(path, generator)
+        short, long = self.options.seconds, self.options.seconds * 4
+        checks = [('cases', lambda: self.run_cases(cases, short, 1)),
+                  ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
+        if path.startswith('glsl/'):
+            checks += [('canaries', lambda: self.run_cases(cases, short, 3, RLXVK_CHECK='canary')),
+                       ('reversed', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='reversed')),
+                       ('permuted', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='permuted:7'))]
+        if mutant['group'].startswith(('host', 'kernel')):
+            ops = ','.join(self.concerns.ops(path) or sorted({c[0] for c in cases}))
+            checks += [('golden', lambda: self.golden(ops)),
+                       ('gradients', lambda: self.run_cases(cases, short, 1, 'gradients'))]
+        if mutant['group'].startswith('layer'):
+            checks += [('host functions', lambda: self.run_cases(cases, short, 1, 'run', 'host'))]
+        checks += [('unit %s' % t, lambda t=t: self.unit(t)) for t in self.tests(path)]
+        checks += [('more cases', lambda: self.run_cases(cases, long * (4 if mutant['group'].startswith('layer') else 1), 4))]
+        for name, check in checks:
+            code = check()
+            if code not in (0, 2):
+                mutant['said'] = (self.said or '').strip().split('\n')[-1][:200]
+                return name
+        return None
+
+    def golden(self, ops):
+        known = {line.split()[0] for line in open(os.path.join(ROOT, 'test/golden/cases.txt'))} if not hasattr(self, 'known') else self.known
+        self.known = known
+        if not self.make('build/test/rlxvk'):
+            return 1
+        code = self.command(['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '1'], 120)
+        return 0 if code and 'no case matches' in (self.said or '') else code
+
+    def tests(self, path):
+        parts = path.split('/')
+        folder = parts[1] if parts[0] == 'glsl' or len(parts) == 3 else parts[2]
+        found = sorted(os.path.basename(t)[:-2] for t in glob.glob(os.path.join(ROOT, 'test/unit/%s/test_*.c' % folder)))
+        slow = {'test_large', 'test_generate', 'test_sequences', 'test_models'}
+        return [t for t in found if t not in slow]
+
+    def unit(self, test):
+        return 1 if not self.make('build/test/' + test) else self.command(['build/test/' + test], 240)
+
+
+# ---- All of them ----
+
+def identity(mutant):
+    return '%s | %s | %s' % (mutant['path'], mutant['old'].strip(), mutant['new'].strip())
+
+
+def argued():
+    if not os.path.exists(ARGUED):
+        return {}
+    lines = [line.rstrip('\n') for line in open(ARGUED) if line.strip() and not line.startswith('#')]
+    return {' | '.join(p.strip() for p in line.split(' | ')[:3]): line.split(' | ')[3] for line in lines}
+
+
+class Run:
+    def __init__(self, options):
+        self.options, self.lock = options, threading.Lock()
+        self.generator = random.Random(options.seed)
+        self.concerns = Concerns()
+        self.groups = {g: files for g, files in groups(self.concerns).items() if files and self.wanted(g, files)}
+        self.quota, self.results, self.seen, self.skipped = {}, [], set(), collections.Counter()
+        self.argued = argued()
+        self.share()
+
+    def wanted(self, group, files):
+        only = self.options.only
+        if not only:
+            return True
+        files[:] = [f for f in files if f.startswith(only)] if '/' in only else files
+        return bool(files) and ('/' in only or group.startswith(only))
+
+    def share(self):
+        """Kernels take 70 % of the mutants, layers 15 %, host references 15 %; groups of a kind by the square root of their files."""
+        parts = {'kernel': 0.7, 'layer': 0.15, 'host': 0.15}
+        weights = {g: len(files) ** 0.5 for g, files in self.groups.items()}
+        present = sum(parts[k] for k in parts if any(g.startswith(k) for g in weights))
+        for g in weights:
+            kind = g.split()[0]
+            total = sum(w for h, w in weights.items() if h.startswith(kind))
+            self.quota[g] = max(1, round(self.options.count * parts[kind] / present * weights[g] / total))
+
+    def draw(self, group):
+        for _ in range(1000):
+            path = self.generator.choice(self.groups[group])
+            full = os.path.join(ROOT, path)
+            found = sites(full)
+            if group.startswith('host'):
+                lines = host_lines(full)
+                found = [s for s in found if s[1] in lines]
+            by_kind = collections.defaultdict(list)
+            for s in found:
+                if (path, s[1], s[2]) not in self.seen:
+                    by_kind[s[0]].append(s)
+            if by_kind:
+                kind, line, new = self.generator.choice(by_kind[self.generator.choice(sorted(by_kind))])
+                self.seen.add((path, line, new))
+                return {'group': group, 'path': path, 'kind': kind, 'line': line, 'new': new}
+        return None
+
+    def next(self):
+        """The next mutant of the group that is furthest behind its quota."""
+        with self.lock:
+            behind = [g for g in self.groups if self.quota[g] > 0]
+            if not behind:
+                return None
+            group = max(behind, key=lambda g: self.quota[g])
+            self.quota[group] -= 1
+            mutant = self.draw(group)
+            return mutant or self.next_unlocked()
+
+    def next_unlocked(self):
+        return None
+
+    def work(self, index):
+        worker = Worker(index, self.options, self.concerns)
+        while True:
+            mutant = self.next()
+            if mutant is None:
+                return
+            begin = time.time()
+            by = worker.judge(mutant)
+            with self.lock:
+                if by in ('no code', 'same code'):
+                    self.skipped[by] += 1
+                    self.quota[mutant['group']] += 1
+                    continue
+                mutant['by'], mutant['seconds'] = by, time.time() - begin
+                mutant['argued'] = self.argued.get(identity(mutant)) if by is None else None
+                self.results.append(mutant)
+                self.tell(mutant)
+
+    def tell(self, m):
+        verdict = 'killed by ' + m['by'] if m['by'] else 'argued' if m['argued'] else 'SURVIVED'
+        print('%4d %-18s %5.1f s  %s:%d %s: %s' % (len(self.results), m['group'], m['seconds'], m['path'], m['line'] + 1, m['kind'], verdict))
+        if not m['by']:
+            print('       - %s\n       + %s' % (m['old'].strip(), m['new'].strip()))
+        sys.stdout.flush()
+        if self.options.json:
+            with open(self.options.json, 'w') as f:
+                json.dump(self.results, f, indent=1)
+
+    def summary(self):
+        rows = collections.defaultdict(collections.Counter)
+        for m in self.results:
+            rows[m['group']]['killed' if m['by'] else 'argued' if m['argued'] else 'survived'] += 1
+        print('\n%-22s %7s %9s %7s' % ('group', 'killed', 'survived', 'argued'))
+        total = collections.Counter()
+        for g in sorted(rows):
+            print('%-22s %7d %9d %7d' % (g, rows[g]['killed'], rows[g]['survived'], rows[g]['argued']))
+            total += rows[g]
+        judged = total['killed'] + total['survived']
+        print('%-22s %7d %9d %7d' % ('all', total['killed'], total['survived'], total['argued']))
+        print('\nfound by: ' + ', '.join('%s %d' % x for x in collections.Counter(m['by'].split()[0] for m in self.results if m['by']).most_common()))
+        print('not counted: %d that do not compile, %d of the same code' % (self.skipped['no code'], self.skipped['same code']))
+        print('%d of %d mutants that change behaviour killed (%.1f %%)' % (total['killed'], judged, 100 * total['killed'] / max(judged, 1)))
+        return total['killed'] >= WANTED * judged and judged > 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--count', type=int, default=400, help='mutants to judge (400)')
+    parser.add_argument('--seed', type=int, default=1, help='of the choice (1)')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='mutants at a time (one a processor)')
+    parser.add_argument('--seconds', type=float, default=4, help='of each round of cases (4)')
+    parser.add_argument('--only', help='groups of this name ("kernel rows", "host", "layer plan"), or files below this path')
+    parser.add_argument('--json', help='write every mutant and its verdict to this file')
+    parser.add_argument('--work', help='folder for the copies of the tree (a new one)')
+    options = parser.parse_args()
+    given = options.work
+    options.work = given or tempfile.mkdtemp(prefix='rlxvk-mutants-')
+    os.makedirs(options.work, exist_ok=True)
+    run = Run(options)
+    threads = [threading.Thread(target=run.work, args=(i,)) for i in range(options.jobs)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if not given:
+        shutil.rmtree(options.work)
+    sys.exit(0 if run.summary() else 1)
+
+
+if __name__ == '__main__':
+    main()
