@@ -197,6 +197,14 @@ def host_lines(path):
 
 # ---- Judging ----
 
+def unneeded(folder, names):
+    """What a worker's copy of the tree does without: programs are linked again there."""
+    place = os.path.relpath(folder, ROOT)
+    inside = {'.': {'.git', '.gl', '.base'}, 'build': {'asan', 'tsan', 'fuzz', 'examples', 'bin'}}.get(place, set())
+    return [n for n in names if n in inside or (place == 'build/test' and os.access(os.path.join(folder, n), os.X_OK) and
+                                                os.path.isfile(os.path.join(folder, n)))]
+
+
 class Worker:
     """A copy of the tree, in which one mutant at a time is built and run."""
 
@@ -204,7 +212,7 @@ class Worker:
         self.options, self.concerns = options, concerns
         self.tree = os.path.join(options.work, 'tree%d' % index)
         shutil.rmtree(self.tree, ignore_errors=True)
-        shutil.copytree(ROOT, self.tree, symlinks=True, ignore=shutil.ignore_patterns('.git', 'asan', 'tsan', 'fuzz', '*.log'))
+        shutil.copytree(ROOT, self.tree, symlinks=True, ignore=unneeded)
         self.environment = dict(os.environ, RLXVK_NO_TUNING='1', XDG_CACHE_HOME=os.path.join(options.work, 'cache%d' % index))
 
     def command(self, words, seconds, text='', **environment):
@@ -327,6 +335,7 @@ class Run:
         self.groups = {g: files for g, files in groups(self.concerns).items() if files and self.wanted(g, files)}
         self.quota, self.results, self.seen, self.skipped = {}, [], set(), collections.Counter()
         self.argued = argued()
+        self.end = time.time() + 60 * options.minutes
         self.share()
 
     def wanted(self, group, files):
@@ -368,7 +377,7 @@ class Run:
         """The next mutant of the group that is furthest behind its quota."""
         with self.lock:
             behind = [g for g in self.groups if self.quota[g] > 0]
-            if not behind:
+            if not behind or time.time() > self.end:
                 return None
             group = max(behind, key=lambda g: self.quota[g])
             self.quota[group] -= 1
@@ -429,6 +438,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1, help='of the choice (1)')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='mutants at a time (one a processor)')
     parser.add_argument('--seconds', type=float, default=4, help='of each round of cases (4)')
+    parser.add_argument('--minutes', type=float, default=1e6, help='begin no mutant after that time')
     parser.add_argument('--only', help='groups of this name ("kernel rows", "host", "layer plan"), or files below this path')
     parser.add_argument('--json', help='write every mutant and its verdict to this file')
     parser.add_argument('--work', help='folder for the copies of the tree (a new one)')
