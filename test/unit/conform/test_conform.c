@@ -119,6 +119,76 @@ static void fills_stay_in_their_ranges(void **state)
         assert_true(words[k] == truncf(words[k]) && fabsf(words[k]) <= 0x1p31f);
 }
 
+/* Bit i: a value of kind i occurs. */
+static unsigned special_kinds(const float *words, uint64_t count, float smallest, float largest)
+{
+    unsigned kinds = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        float x = words[i], size = fabsf(x);
+        unsigned negative = signbit(x) ? 1 : 0;
+        if (isnan(x))
+            kinds |= 1;
+        else if (isinf(x))
+            kinds |= 2u << negative;
+        else if (x == 0)
+            kinds |= 8u << negative;
+        else if (size == largest)
+            kinds |= 32u << negative;
+        else if (size <= smallest)
+            kinds |= 128u << negative;
+    }
+    return kinds;
+}
+
+static unsigned count_bits(unsigned bits)
+{
+    unsigned count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
+}
+
+/* Every kind in every tensor that has room. Smaller ones hold as many as half of their elements,
+ * and every kind in turn. */
+static void special_values_are_in_every_tensor(void **state)
+{
+    enum { ALL = 511, ELEMENTS = 64 };
+    static const uint64_t counts[] = {10, 11, 12, 17, 64};
+    float words[ELEMENTS];
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++)
+        for (size_t i = 0; i < ARRAY_COUNT(counts); i++) {
+            assert_int_equal(fill_words("special", seed, counts[i], words), RLXVK_OK);
+            assert_int_equal(special_kinds(words, counts[i], FLT_MIN, FLT_MAX), ALL);
+        }
+    for (uint64_t count = 1; count < 10; count++) {
+        unsigned seen = 0;
+        for (uint64_t seed = 0; seed < 200; seed++) {
+            assert_int_equal(fill_words("special", seed, count, words), RLXVK_OK);
+            unsigned kinds = special_kinds(words, count, FLT_MIN, FLT_MAX);
+            assert_true(count_bits(kinds) + 1 >= divide_up(count, 2)); /* of three denormals */
+            seen |= kinds;
+        }
+        assert_int_equal(seen, ALL);
+    }
+}
+
+static void special_values_of_half_types_are_their_own(void **state)
+{
+    static const struct {
+        const char *line;
+        float smallest, largest;
+    } rows[] = {{"cast in=x:f16:40:special", 0x1p-24f, 65504},
+                {"cast in=x:bf16:40:special", 0x1p-126f, 0x1.fep127f}};
+    float words[40];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        case_spec s = parsed(rows[i].line);
+        assert_int_equal(case_fill(&s, 0, 1, 1, words), RLXVK_OK);
+        assert_int_equal(special_kinds(words, 40, rows[i].smallest, rows[i].largest), 511);
+    }
+}
+
 static void errors_are_in_units_of_the_bound(void **state)
 {
     const double beyond = 0x1p128;
@@ -260,6 +330,8 @@ int main(void)
         cmocka_unit_test(every_line_parses_and_fills),
         cmocka_unit_test(content_depends_on_seed_row_number_and_name_only),
         cmocka_unit_test(fills_stay_in_their_ranges),
+        cmocka_unit_test(special_values_are_in_every_tensor),
+        cmocka_unit_test(special_values_of_half_types_are_their_own),
         cmocka_unit_test(errors_are_in_units_of_the_bound),
         cmocka_unit_test(golden_names_become_rows),
     };

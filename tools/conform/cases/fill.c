@@ -6,6 +6,7 @@
 #include "graph/half.h"
 #include "op/packed/quant_format.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,11 +57,33 @@ static double fill_integers(source *s)
 {
     return (double)below(s, 17) - 8;
 }
+/* The kinds of special values. The largest numbers come last: `place_specials` puts one of each
+ * into a tensor, and no more are drawn, because sums of many have no value. */
+static const float specials[] = {NAN,       INFINITY, -INFINITY, 0.0f,    -0.0f,
+                                 0x1p-149f, -3e-42f,  1e-40f,    FLT_MAX, -FLT_MAX};
+
+enum { SPECIAL_KINDS = ARRAY_COUNT(specials), DRAWN_KINDS = SPECIAL_KINDS - 2 };
+
 static double fill_special(source *s)
 {
-    const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-40, -3e-42, 0x1p-149};
-    uint64_t choice = below(s, 6 * ARRAY_COUNT(values));
-    return choice < ARRAY_COUNT(values) ? values[choice] : fill_uniform(s);
+    uint64_t choice = below(s, 6 * DRAWN_KINDS);
+    return choice < DRAWN_KINDS ? (double)specials[choice] : fill_uniform(s);
+}
+/* Puts one value of each kind into the tensor. If it is too small for all kinds, half of its
+ * elements become values of different kinds, which the seed chooses. */
+static void place_specials(source *s, uint64_t count, float *words)
+{
+    uint8_t order[SPECIAL_KINDS];
+    uint64_t places = count >= SPECIAL_KINDS ? SPECIAL_KINDS : divide_up(count, 2);
+    for (uint64_t i = 0; i < SPECIAL_KINDS; i++) {
+        uint64_t k = below(s, i + 1);
+        order[i] = order[k];
+        order[k] = (uint8_t)i;
+    }
+    for (uint64_t i = 0; i < places; i++) {
+        uint64_t begin = i * count / places, end = (i + 1) * count / places;
+        words[begin + below(s, end - begin)] = specials[order[i]];
+    }
 }
 static double fill_large(source *s)
 {
@@ -170,6 +193,8 @@ rlxvk_status fill_words(const char *fill, uint64_t seed, uint64_t count, float *
         return unknown(fill);
     for (s.index = 0; s.index < count; s.index++)
         out[s.index] = (float)row->draw(&s);
+    if (row->draw == fill_special)
+        place_specials(&s, count, out);
     return RLXVK_OK;
 }
 
@@ -281,6 +306,16 @@ static void make_integral(rlxvk_dtype dtype, float *words, uint64_t count)
         }
 }
 
+/* Special values of half types: the type's own largest and smallest numbers instead of f32's. */
+static void make_half(rlxvk_dtype dtype, float *words, uint64_t count)
+{
+    float largest = dtype == RLXVK_F16 ? 65504 : 0x1.fep127f;
+    float smallest = dtype == RLXVK_F16 ? 0x1p-24f : 0x1p-133f;
+    for (uint64_t i = 0; i < count; i++)
+        if (isfinite(words[i]) && words[i] != 0)
+            words[i] = copysignf(fminf(fmaxf(fabsf(words[i]), smallest), largest), words[i]);
+}
+
 static uint64_t hash(uint64_t state, const char *name) /* FNV-1a */
 {
     for (; *name; name++)
@@ -297,5 +332,7 @@ rlxvk_status case_fill(const case_spec *s, size_t input, uint64_t seed, uint64_t
     rlxvk_status status = fill_words(leaf->fill, state, case_length(leaf), out);
     if (status == RLXVK_OK)
         make_integral(leaf->dtype, out, case_length(leaf));
+    if (status == RLXVK_OK && strcmp(leaf->fill, "special") == 0 && case_is_param(leaf))
+        make_half(leaf->dtype, out, case_length(leaf));
     return status;
 }
