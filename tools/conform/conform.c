@@ -18,7 +18,7 @@
 
 typedef struct variant_totals {
     uint64_t passed, failed;
-    size_t unused; /* variants that no case could use */
+    size_t unused; /* variants that the device cannot run */
 } variant_totals;
 
 /* What the processes that run the cases write. */
@@ -27,6 +27,8 @@ typedef struct in_common {
     _Atomic uint32_t messages;            /* of the validation layer */
     _Atomic uint64_t pipelines, permuted; /* made, and those of another order of invocations */
     _Atomic bool permutes;                /* such an order was asked for */
+    conform_use use;                      /* of --each-variant: of the variant in hand */
+    char lack[256];                       /* ... and what the device would need for it */
     conform_result results[];             /* of each case */
 } in_common;
 
@@ -81,7 +83,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
     uint64_t number = counted->cases++;
     const conform_options *o = j->options;
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
-        (!o->pipelines && !is_of_share(o, number)))
+        (!o->pipelines && !o->each_variant && !is_of_share(o, number)))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number})
                ? RLXVK_OK
@@ -122,8 +124,10 @@ static rlxvk_status choose_cases(job *j)
     rlxvk_status status = j->options->golden ? choose_golden(j) : choose_generated(j);
     if (status != RLXVK_OK)
         return status;
-    for (size_t i = 0; i < j->report.rows.count; i++)
+    for (size_t i = 0; i < j->report.rows.count; i++) {
+        j->report.rows.items[i].all_cases = j->report.rows.items[i].cases;
         j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
+    }
     if (j->cases.count == 0)
         return status_fail(RLXVK_E_INDEX, "no case matches these options");
     j->common_bytes = sizeof *j->common + j->cases.count * sizeof *j->common->results;
@@ -159,6 +163,8 @@ static void append_command(const job *j, text *line)
         text_append(line, " --golden '%s'", o->golden);
     if (o->force_host)
         text_append(line, " --force-host");
+    if (o->bounds)
+        text_append(line, " --bounds");
     if (o->gradients)
         text_append(line, " --gradients");
     if (o->tuned)
@@ -171,16 +177,21 @@ static void append_command(const job *j, text *line)
         text_append(line, " --precision %s", rlxvk_precision_name(j->setup.precision));
     if (j->setup.variant)
         text_append(line, " --variant '%s'", j->setup.variant);
-    text_append(line, " --seed %llu", (unsigned long long)o->seed);
+}
+
+static void append_seeds(const conform_setup *setup, text *line)
+{
+    for (size_t i = 0; i < setup->seed_count; i++)
+        text_append(line, "%s%llu", i ? "," : " --seed ", (unsigned long long)setup->seeds[i]);
 }
 
 /* A command line that runs this case alone, as it ran here. */
-static char *rerun_line(const job *j, const conform_case *c)
+static char *rerun_line(const job *j, const conform_case *c, uint64_t seed)
 {
     char buffer[1024] = "", row[40];
     text line = {buffer, sizeof buffer, 0};
     append_command(j, &line);
-    text_append(&line, " --op %s --case %llu", row_of(c, row), (unsigned long long)c->number);
+    text_append(&line, " --seed %llu --op %s --case %llu", (unsigned long long)seed, row_of(c, row), (unsigned long long)c->number);
     return memory_copy_string(buffer);
 }
 
@@ -189,6 +200,7 @@ static void describe_run(job *j)
     const conform_options *o = j->options;
     text line = {j->report.command, sizeof j->report.command, 0};
     append_command(j, &line);
+    append_seeds(&j->setup, &line);
     if (o->ops)
         text_append(&line, " --op %s", o->ops);
     if (o->one_case)
@@ -203,7 +215,7 @@ static void describe_run(job *j)
 
 static void print_failure(const job *j, const conform_case *c, const conform_result *result)
 {
-    char row[40], *rerun = rerun_line(j, c);
+    char row[40], *rerun = rerun_line(j, c, result->seed);
     print_progress(NULL);
     fprintf(j->options->json ? stderr : stdout, "FAILED %s case %llu: %s\n  %s\n  rerun: %s\n",
             row_of(c, row), (unsigned long long)c->number, c->line, result->message,
@@ -249,7 +261,7 @@ static void crash(void *user, size_t i, const char *how)
 {
     job *j = user;
     conform_result *result = &j->common->results[i];
-    *result = (conform_result){.verdict = VERDICT_FAILED};
+    *result = (conform_result){.verdict = VERDICT_FAILED, .seed = result->seed};
     snprintf(result->message, sizeof result->message, "the process that ran it %s", how);
     note_done(j, i);
 }
@@ -369,30 +381,108 @@ static rlxvk_status take_cases(job *j, const choice_family *family, const confor
     return RLXVK_OK;
 }
 
+/* Of the family's cases, those with dispatches of the variant, and of them every Nth (--sparse):
+ * counted in another process if others are to run them. */
+static void count_dispatches(void *user, size_t item)
+{
+    job *j = user;
+    (void)item;
+    for (size_t i = 0; i < j->cases.count; i++)
+        j->common->results[i].dispatches =
+            conform_count(&j->setup, &j->cases.items[i], NULL, &j->common->use);
+}
+
+static rlxvk_status count_uses(job *j)
+{
+    const conform_pool pool = {j,           1,           j->options->jobs,
+                               open_device, count_dispatches,  close_device,
+                               ignore_done, ignore_crash};
+    rlxvk_status status;
+    memset(&j->common->use, 0, sizeof j->common->use);
+    memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
+    TRY(conform_pool_run(&pool));
+error:
+    return status;
+}
+
+static void keep_reaching(job *j)
+{
+    size_t kept = 0, reaching = 0;
+    for (size_t i = 0; i < j->cases.count; i++)
+        if (j->common->results[i].dispatches && is_of_share(j->options, reaching++))
+            j->cases.items[kept++] = j->cases.items[i];
+    j->cases.count = kept;
+    memset(j->common->results, 0, kept * sizeof *j->common->results);
+}
+
+static void find_lack(void *user, size_t item)
+{
+    job *j = user;
+    text out = {j->common->lack, sizeof j->common->lack, 0};
+    (void)item;
+    j->common->lack[0] = 0;
+    (void)conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
+}
+
+/* A variant that no case dispatches: has the device no way to run it, or is a case missing? */
+static rlxvk_status report_unused(job *j, const char *name)
+{
+    const conform_pool pool = {j,           1,         j->options->jobs,
+                               open_device, find_lack, close_device,
+                               ignore_done, ignore_crash};
+    rlxvk_status status = conform_pool_run(&pool);
+    bool lacks = status == RLXVK_OK && j->common->lack[0];
+    j->variants.unused += lacks;
+    j->variants.failed += !lacks;
+    printf("%-36s %5d %10d  %s%s\n", name, 0, 0,
+           lacks ? "not possible here, for want of " : "FAILED: no case dispatches it",
+           j->common->lack);
+    return status;
+}
+
+static void report_variant(job *j, const char *name)
+{
+    const conform_use *use = &j->common->use;
+    variant_totals *totals = &j->variants;
+    uint64_t passed = 0, failed = 0;
+    for (size_t i = 0; i < j->cases.count; i++) {
+        const conform_result *result = &j->common->results[i];
+        bool good = result->verdict == VERDICT_PASSED && !result->passed_over;
+        passed += good;
+        failed += !good;
+    }
+    totals->passed += passed;
+    totals->failed += failed;
+    printf("%-36s %5llu %10llu %6llu %6llu %7.1f s ", name, (unsigned long long)use->cases,
+           (unsigned long long)use->dispatches, (unsigned long long)passed,
+           (unsigned long long)failed, j->report.seconds);
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        if (use->kernels[k])
+            printf(" %s:%llu", kernel_table[k].name, (unsigned long long)use->kernels[k]);
+    printf("\n");
+}
+
 static rlxvk_status run_variant(job *j, const choice_family *family, const char *row)
 {
-    variant_totals *totals = &j->variants;
     char choice[128], name[160];
-    uint64_t verdicts[VERDICT_COUNT] = {0}, passed_over = 0;
+    rlxvk_status status;
     snprintf(choice, sizeof choice, "%s=%s", family->name, row);
     snprintf(name, sizeof name, "%s%s%s", choice, j->setup.precision ? " in " : "",
              j->setup.precision ? rlxvk_precision_name(j->setup.precision) : "");
     j->setup.variant = choice;
-    rlxvk_status status = run_all(j);
-    for (size_t i = 0; i < j->cases.count; i++)
-        if (j->common->results[i].passed_over)
-            passed_over++;
-        else
-            verdicts[j->common->results[i].verdict]++;
-    totals->passed += verdicts[VERDICT_PASSED];
-    totals->failed += verdicts[VERDICT_FAILED];
-    totals->unused += passed_over == j->cases.count;
-    printf("%-36s %5llu passed %3llu failed %5llu passed over %5.1f s%s\n", name,
-           (unsigned long long)verdicts[VERDICT_PASSED],
-           (unsigned long long)verdicts[VERDICT_FAILED], (unsigned long long)passed_over,
-           j->report.seconds, passed_over == j->cases.count ? "  not possible here" : "");
+    j->setup.row = row;
+    TRY(count_uses(j));
+    if (j->common->use.dispatches == 0) {
+        TRY(report_unused(j, name));
+    } else {
+        keep_reaching(j);
+        if (j->cases.count)
+            TRY(run_all(j));
+        report_variant(j, name);
+    }
+error:
     fflush(stdout);
-    j->setup.variant = NULL;
+    j->setup.variant = j->setup.row = NULL;
     return status;
 }
 
@@ -413,19 +503,22 @@ static rlxvk_status run_variants(job *j)
     if (!all)
         return status_fail_memory("cases");
     memcpy(all, j->cases.items, count * sizeof *all);
-    j->setup.only_variant = true;
+    printf("%-36s %5s %10s %6s %6s %9s  %s\n", "variant", "cases", "dispatches", "passed", "failed",
+           "time", "kernels");
     for (size_t f = 0; f < CHOICE_COUNT; f++) {
         const choice_family *family = &choice_families[f];
-        TRY(take_cases(j, family, all, count));
-        for (size_t i = 0; j->cases.count && choice_row_name(family, i); i++)
+        for (size_t i = 0; choice_row_name(family, i); i++)
             for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
                 j->setup.precision = (rlxvk_precision)p;
-                if (runs_in(j, family, j->setup.precision))
+                if (!runs_in(j, family, j->setup.precision))
+                    continue;
+                TRY(take_cases(j, family, all, count));
+                if (j->cases.count)
                     TRY(run_variant(j, family, choice_row_name(family, i)));
             }
     }
     if (totals->unused)
-        printf("%zu variants are not possible on this device or in these cases\n", totals->unused);
+        printf("%zu variants are not possible on this device\n", totals->unused);
     printf("%llu passed, %llu failed\n", (unsigned long long)totals->passed,
            (unsigned long long)totals->failed);
 error:
@@ -441,7 +534,7 @@ static rlxvk_status add_failure(job *j, size_t i, const char *row)
     conform_failure failure = {memory_copy_string(row),
                                memory_copy_string(c->line),
                                memory_copy_string(j->common->results[i].message),
-                               rerun_line(j, c),
+                               rerun_line(j, c, j->common->results[i].seed),
                                c->number,
                                j->common->results[i].picture};
     if (failure.row && failure.line && failure.message && failure.rerun &&
@@ -452,6 +545,21 @@ static rlxvk_status add_failure(job *j, size_t i, const char *row)
     memory_free(failure.message);
     memory_free(failure.rerun);
     return status_fail_memory("report");
+}
+
+/* Adds up what the case compared. */
+static rlxvk_status add_elements(job *j, conform_row *row, uint64_t number,
+                                 const conform_result *result)
+{
+    row->elements += result->elements;
+    row->unjudged += result->unjudged;
+    row->bounded += result->bounded;
+    row->worst = MAX(row->worst, result->error);
+    if (result->unjudged && !VECTOR_PUSH(&j->report.unjudged,
+                                         (conform_unjudged){row->name, number, result->elements,
+                                                            result->unjudged}))
+        return status_fail_memory("report");
+    return RLXVK_OK;
 }
 
 static rlxvk_status collect(job *j)
@@ -465,7 +573,8 @@ static rlxvk_status collect(job *j)
             continue;
         row->cases++;
         row->verdicts[result->verdict]++;
-        row->worst = MAX(row->worst, result->error);
+        if (add_elements(j, row, j->cases.items[i].number, result) != RLXVK_OK)
+            return RLXVK_E_OUT_OF_HOST_MEMORY;
         if (result->verdict == VERDICT_FAILED && add_failure(j, i, row->name) != RLXVK_OK)
             return RLXVK_E_OUT_OF_HOST_MEMORY;
     }
@@ -485,6 +594,7 @@ static void job_destroy(job *j)
         memory_free(j->report.failures.items[i].rerun);
     }
     VECTOR_FREE(&j->report.failures);
+    VECTOR_FREE(&j->report.unjudged);
     VECTOR_FREE(&j->report.rows);
     VECTOR_FREE(&j->cases);
     memory_free(j->rows);
@@ -539,16 +649,19 @@ int command_conform(int argc, char **argv)
     if (o.help)
         return print_help(conform_help);
     job j = {.options = &o,
-             .setup = {.seed = o.seed,
+             .setup = {.seed_count = o.seed_count,
                        .force_host = o.force_host,
                        .precision = o.precision,
-                       .variant = o.variant},
-             .report = {.seed = o.seed}};
+                       .variant = o.variant,
+                       .bounds = o.bounds},
+             .report = {.bounds = o.bounds}};
+    memcpy(j.setup.seeds, o.seeds, sizeof o.seeds);
+    j.report.setup = &j.setup;
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         report_status(status);
     bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
-                j.variants.failed == 0;
+                conform_unjudged_ops(&j.report) == 0 && j.variants.failed == 0;
     job_destroy(&j);
     return good ? EXIT_OK : EXIT_FAILED;
 }

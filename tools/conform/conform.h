@@ -14,6 +14,7 @@
 #include "conform/cases/table.h"
 #include "conform/golden.h"
 #include "op/evaluation.h"
+#include "plan/schedule.h"
 #include "vk/vk.h"
 
 #include <stdio.h>
@@ -34,13 +35,17 @@ typedef struct conform_case {
     uint64_t number;           /* within its row */
 } conform_case;
 
+#define CONFORM_MOST_SEEDS 16
+
 typedef struct conform_setup {
     rlxvk_context *context;
-    uint64_t seed;
+    uint64_t seeds[CONFORM_MOST_SEEDS]; /* contents of the inputs: each case runs with each */
+    size_t seed_count;
     bool force_host;
     rlxvk_precision precision;
     const char *variant; /* NULL: chosen by shape and device */
-    bool only_variant;   /* pass over a case that makes no use of `variant` */
+    const char *row;     /* pass over a case without dispatches of this row; see conform_count */
+    bool bounds;         /* move results by parts of their bounds, too (conform_bounds.c) */
 } conform_setup;
 
 /* The errors of a case over its elements, in units of their bounds: of each part the worst. Bars of
@@ -60,12 +65,17 @@ typedef struct conform_result {
     verdict verdict;
     double error;            /* the worst of the case, in units of its bound */
     uint64_t elements;       /* compared */
-    bool passed_over;        /* not run: the table chose another variant */
+    uint64_t unjudged;       /* of them, those that an infinite bound lets be anything */
+    uint64_t bounded;        /* of them, those with a finite bound above 0 */
+    uint64_t seed;           /* the last that it ran with; of a failure, the one that failed */
+    uint64_t dispatches;     /* of conform_setup's row */
+    bool passed_over;        /* not run: it has no dispatch of that row */
     char message[1024];      /* why it did not pass */
     conform_picture picture; /* of a case that failed by its elements */
 } conform_result;
 
-/* Runs one case. A problem of the case or the library is a verdict, never a lost status. */
+/* Runs one case: compiled once, then filled, run and compared with each seed until one fails.
+ * A problem of the case or the library is a verdict, never a lost status. */
 void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out);
 
 /* The same for the gradients of what the case computes with respect to its leaves, run on the
@@ -95,6 +105,12 @@ uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
 /* See the top. */
 double conform_error(float got, double reference, double bound);
 
+/* A result that is off by this many bounds, upwards or downwards, as an f32 number. It is rounded
+ * away from the reference if it is to be wrong (more than one bound), and towards it if it is to be
+ * right. NaN if there is no such number, or none that differs from the reference by the rules at
+ * the top: below the smallest normal number, beyond the largest. */
+float conform_moved(double reference, double bound, double bounds);
+
 typedef struct conform_word {
     uint32_t node;
     uint64_t element;
@@ -119,13 +135,50 @@ typedef struct conform_pipelines {
 bool conform_take(conform_pipelines *p, const conform_setup *setup, const conform_case *c,
                   uint64_t every);
 
+/* ---- Variants ---- */
+
+/* Lowers the case, for the device or another profile, and hands its dispatches to `take`. */
+RLXVK_MUST_CHECK rlxvk_status conform_lower(const conform_setup *setup, const conform_case *c,
+                                            const device_profile *profile,
+                                            void (*take)(void *user, const schedule *s),
+                                            void *user);
+
+/* What cases dispatch. */
+typedef struct conform_use {
+    uint64_t cases, dispatches;
+    uint64_t kernels[KERNEL_COUNT]; /* dispatches of each */
+} conform_use;
+
+/* Dispatches of setup's row in the case: those that carry the row's name, by its address
+ * (choice_row_name). NULL: all dispatches. `profile` NULL: the device's. Adds them to `use`. 0 if
+ * the case cannot be lowered. */
+uint64_t conform_count(const conform_setup *setup, const conform_case *c,
+                       const device_profile *profile, conform_use *use);
+/* Why no case has a dispatch of the row: features that the device lacks, without which none has
+ * one. False if none has one on a device with all features, either. */
+bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t case_count,
+                   text *out);
+
 /* ---- Report ---- */
 
 typedef struct conform_row {
     const char *name;
     uint64_t cases, verdicts[VERDICT_COUNT];
+    uint64_t all_cases; /* that the op has, whether or not they ran */
+    uint64_t elements, unjudged, bounded; /* see conform_result */
     double worst;
 } conform_row;
+
+/* An op whose cases leave more than this share of their elements unjudged has failed. */
+#define CONFORM_MOST_UNJUDGED 0.02
+/* Whether the row has failed so. Only if all of its cases ran: a part may have a larger share. */
+bool conform_too_unjudged(const conform_row *row);
+
+/* A case that leaves elements unjudged. */
+typedef struct conform_unjudged {
+    const char *row; /* its row's */
+    uint64_t number, elements, unjudged;
+} conform_unjudged;
 
 typedef struct conform_failure {
     char *row, *line, *message, *rerun;
@@ -137,13 +190,18 @@ typedef struct conform_report {
     rlxvk_device_info device;
     char command[1024]; /* a line that runs the same again */
     time_t started;
-    uint64_t seed, without_op; /* golden cases that no op of this build takes */
+    const conform_setup *setup;
+    uint64_t without_op; /* golden cases that no op of this build takes */
     VECTOR(conform_row) rows;
     VECTOR(conform_failure) failures;
+    VECTOR(conform_unjudged) unjudged;
+    bool bounds; /* results were moved, too: the report says how much of their bounds ops use */
     double seconds;
 } conform_report;
 
 uint64_t conform_total(const conform_report *report, verdict v);
+/* Ops for which conform_too_unjudged is true. */
+uint64_t conform_unjudged_ops(const conform_report *report);
 void conform_write_text(const conform_report *report, FILE *file);
 void conform_write_json(const conform_report *report, FILE *file);
 /* In conform_html.c; E_FILE names the path. */

@@ -17,7 +17,8 @@ const char conform_help[] =
     "  --op NAME,...  only the cases of these ops\n"
     "  --case N       only case N of that op\n"
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
-    "  --seed S       contents of the inputs (default 1)\n"
+    "  --seed S,...   contents of the inputs (default 1); with several, each case is compiled once\n"
+    "                 and runs with each\n"
     "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
     "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
     "  --pipelines=N  leave out cases that would have more pipelines compiled, but every Nth of "
@@ -41,9 +42,15 @@ const char conform_help[] =
     "  --invocations O\n"
     "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
     "                 kernels lack a barrier and are right by the order of invocations\n"
+    "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
+    "                 bound pass; zeros for a whole result must fail; lists the errors that ops\n"
+    "                 reach, in units of their bounds\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
     "  --list         print the cases instead of running them\n\n"
+    "An element whose bound is infinite is unjudged. If all cases of an op ran and left more than "
+    "2 %\n"
+    "of their elements unjudged, the op has failed.\n\n"
     "Exit status 0 only if nothing failed.\n";
 
 static const struct option long_options[] = {
@@ -59,6 +66,7 @@ static const struct option long_options[] = {
     {"each-variant", no_argument, NULL, 'e'},
     {"tuned", no_argument, NULL, 't'},
     {"force-host", no_argument, NULL, 'f'},
+    {"bounds", no_argument, NULL, 'b'},
     {"json", no_argument, NULL, 'J'},
     {"canary", no_argument, NULL, 'C'},
     {"invocations", required_argument, NULL, 'I'},
@@ -71,6 +79,24 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* "1,7,3" */
+static bool parse_seeds(conform_options *o, const char *list)
+{
+    char number[24];
+    o->seed_count = 0;
+    for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        snprintf(number, sizeof number, "%.*s", (int)MIN(end - at, 23), at);
+        if (o->seed_count == ARRAY_COUNT(o->seeds)) {
+            report_error("--seed '%s': at most %zu seeds", list, ARRAY_COUNT(o->seeds));
+            return false;
+        }
+        if (!parse_number("seed", number, 0, UINT64_MAX, &o->seeds[o->seed_count++]))
+            return false;
+    }
+    return true;
+}
+
 static bool set_option(conform_options *o, int letter)
 {
     const char **const words[128] = {
@@ -78,7 +104,8 @@ static bool set_option(conform_options *o, int letter)
         ['H'] = &o->html,   ['v'] = &o->variant, ['I'] = &o->invocations};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant, ['t'] = &o->tuned,
-        ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients,    ['C'] = &o->canary};
+        ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients,    ['C'] = &o->canary,
+        ['b'] = &o->bounds};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
@@ -90,7 +117,7 @@ static bool set_option(conform_options *o, int letter)
     else if (letter == 'c')
         return o->one_case = parse_number("case", optarg, 0, UINT32_MAX, &o->number);
     else if (letter == 's')
-        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
+        return parse_seeds(o, optarg);
     else if (letter == 'S' && !optarg)
         o->sparse = SPARSE;
     else if (letter == 'S')
@@ -130,7 +157,9 @@ static bool check_ops(const char *list)
 
 bool conform_options_parse(conform_options *o, int argc, char **argv)
 {
-    *o = (conform_options){.seed = 1, .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
+    *o = (conform_options){.seeds = {1},
+                           .seed_count = 1,
+                           .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
     for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
         if (!set_option(o, letter))
             return false;
@@ -144,13 +173,14 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
                      (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
     else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
         report_error("--case needs one --op, whose case it is");
-    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host || o->gradients))
-        report_error(
-            "--each-variant goes with no --variant, --json, --html, --force-host or --gradients");
+    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host || o->gradients ||
+                                 o->bounds))
+        report_error("--each-variant goes with no --variant, --json, --html, --force-host, "
+                     "--gradients or --bounds");
     else if (o->pipelines && (o->golden || o->gradients || o->each_variant))
         report_error("--pipelines goes with no --golden, --gradients or --each-variant");
-    else if (o->gradients && (o->force_host || o->variant))
-        report_error("--gradients goes with no --force-host or --variant");
+    else if (o->gradients && (o->force_host || o->variant || o->bounds))
+        report_error("--gradients goes with no --force-host, --variant or --bounds");
     else
         return true;
     return false;

@@ -11,8 +11,9 @@ typedef struct conform_options {
     const char *device, *ops, *golden, *html, *variant, *invocations;
     rlxvk_precision precision;
     invocation_choice order; /* of `invocations`, where it is given */
-    uint64_t number, seed, jobs, sparse, phase, pipelines;
-    bool one_case, json, force_host, each_variant, gradients, tuned, canary, list, help;
+    uint64_t seeds[16], number, jobs, sparse, phase, pipelines;
+    size_t seed_count;
+    bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, list, help;
 } conform_options;
 
 extern const char conform_help[];

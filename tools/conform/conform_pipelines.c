@@ -7,7 +7,6 @@
  * else.
  */
 #include "conform/conform.h"
-#include "exec/stage.h"
 
 #include <string.h>
 
@@ -46,39 +45,21 @@ static bool take_schedule(conform_pipelines *p, const schedule *s, uint64_t ever
     return has_all || chosen;
 }
 
-static bool take_graph(conform_pipelines *p, const conform_setup *setup, const case_spec *spec,
-                       const rlxvk_graph *graph, uint64_t every)
+typedef struct taking {
+    conform_pipelines *pipelines;
+    uint64_t every;
+    bool take;
+} taking;
+
+static void take(void *user, const schedule *s)
 {
-    rlxvk_compile_options options = {0};
-    option_variants variants;
-    program *lowered = NULL;
-    bool take = true;
-    rlxvk_status status;
-    TRY(conform_compile_options(spec, setup, &variants, &options));
-    TRY(program_create(setup->context, &lowered));
-    TRY(options_resolve(setup->context, &options, &lowered->options));
-    TRY(stage_rewrite(lowered, graph, NULL));
-    TRY(stage_lower(lowered));
-    take = take_schedule(p, &lowered->schedule, every);
-error:
-    program_release(lowered);
-    return take || status != RLXVK_OK;
+    taking *t = user;
+    t->take = take_schedule(t->pipelines, s, t->every);
 }
 
 bool conform_take(conform_pipelines *p, const conform_setup *setup, const conform_case *c,
                   uint64_t every)
 {
-    case_spec spec;
-    rlxvk_graph *graph = NULL;
-    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
-    bool take = true;
-    rlxvk_status status = case_parse(c->line, &spec);
-    if (status == RLXVK_OK)
-        status = conform_build(&spec, &graph, leaves, &output);
-    if (status == RLXVK_OK) {
-        rlxvk_graph_output(graph, output);
-        take = rlxvk_graph_status(graph) != RLXVK_OK || take_graph(p, setup, &spec, graph, every);
-    }
-    rlxvk_graph_destroy(graph);
-    return take;
+    taking t = {p, every, true};
+    return conform_lower(setup, c, NULL, take, &t) != RLXVK_OK || t.take;
 }

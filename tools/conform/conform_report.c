@@ -21,7 +21,58 @@ static uint64_t total_cases(const conform_report *report)
     return total;
 }
 
+bool conform_too_unjudged(const conform_row *row)
+{
+    return row->cases == row->all_cases &&
+           (double)row->unjudged > CONFORM_MOST_UNJUDGED * (double)row->elements;
+}
+
+uint64_t conform_unjudged_ops(const conform_report *report)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < report->rows.count; i++)
+        total += conform_too_unjudged(&report->rows.items[i]);
+    return total;
+}
+
 /* ---- Text ---- */
+
+static double share(const conform_row *row)
+{
+    return 100.0 * (double)row->unjudged / (double)MAX(row->elements, 1);
+}
+
+/* Of each op that leaves elements unjudged: how many, and in which cases. */
+static void write_unjudged(const conform_report *report, FILE *file)
+{
+    size_t at = 0;
+    if (report->unjudged.count)
+        fprintf(file, "\nunjudged, because their bound is infinite: elements (case: elements)\n");
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const conform_row *row = &report->rows.items[i];
+        if (!row->unjudged)
+            continue;
+        fprintf(file, "%-24s %6.3f %% %10llu of %llu (", row->name, share(row),
+                (unsigned long long)row->unjudged, (unsigned long long)row->elements);
+        for (at = 0; at < report->unjudged.count; at++)
+            if (report->unjudged.items[at].row == row->name)
+                fprintf(file, " %llu:%llu", (unsigned long long)report->unjudged.items[at].number,
+                        (unsigned long long)report->unjudged.items[at].unjudged);
+        fprintf(file, " )%s\n", conform_too_unjudged(row) ? "  FAILED: more than 2 %" : "");
+    }
+}
+
+/* What --bounds asks for. An op that has bounds and is always exact reaches 0 of them. */
+static void write_slack(const conform_report *report, FILE *file)
+{
+    fprintf(file, "\nlargest error in units of its bound: op, elements with a bound, of all\n");
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const conform_row *row = &report->rows.items[i];
+        if (row->bounded)
+            fprintf(file, "%-24s %9.3g %10llu of %llu\n", row->name, row->worst,
+                    (unsigned long long)row->bounded, (unsigned long long)row->elements);
+    }
+}
 
 void conform_write_text(const conform_report *report, FILE *file)
 {
@@ -36,13 +87,20 @@ void conform_write_text(const conform_report *report, FILE *file)
                 (unsigned long long)row->verdicts[VERDICT_UNSUPPORTED],
                 (unsigned long long)row->verdicts[VERDICT_HOST_ONLY], row->worst);
     }
-    fprintf(file, "\n%s (%s), seed %llu: %llu cases of %zu ops in %.1f s\n", report->device.name,
-            report->device.driver, (unsigned long long)report->seed,
-            (unsigned long long)total_cases(report), report->rows.count, report->seconds);
+    write_unjudged(report, file);
+    if (report->bounds)
+        write_slack(report, file);
+    fprintf(file, "\n%s (%s), seed", report->device.name, report->device.driver);
+    for (size_t i = 0; i < report->setup->seed_count; i++)
+        fprintf(file, " %llu", (unsigned long long)report->setup->seeds[i]);
+    fprintf(file, ": %llu cases of %zu ops in %.1f s\n", (unsigned long long)total_cases(report), report->rows.count, report->seconds);
     fprintf(file, "worst: largest error of a case in units of its bound\n");
     if (report->without_op)
         fprintf(file, "%llu golden cases have no op in this build\n",
                 (unsigned long long)report->without_op);
+    if (conform_unjudged_ops(report))
+        fprintf(file, "%llu ops leave more than 2 %% of their elements unjudged: failed\n",
+                (unsigned long long)conform_unjudged_ops(report));
     if (conform_total(report, VERDICT_UNSUPPORTED))
         fprintf(file, "%llu unsupported\n",
                 (unsigned long long)conform_total(report, VERDICT_UNSUPPORTED));
@@ -84,6 +142,20 @@ static void write_json_failures(const conform_report *report, FILE *file)
     fprintf(file, "%s]\n", report->failures.count ? "\n  " : "");
 }
 
+static void write_json_unjudged(const conform_report *report, FILE *file)
+{
+    fprintf(file, "  \"unjudged\": [");
+    for (size_t i = 0; i < report->unjudged.count; i++) {
+        const conform_unjudged *u = &report->unjudged.items[i];
+        fprintf(file,
+                "%s\n    {\"op\": \"%s\", \"case\": %llu, \"elements\": %llu, "
+                "\"unjudged\": %llu}",
+                i ? "," : "", u->row, (unsigned long long)u->number,
+                (unsigned long long)u->elements, (unsigned long long)u->unjudged);
+    }
+    fprintf(file, "%s],\n", report->unjudged.count ? "\n  " : "");
+}
+
 void conform_write_json(const conform_report *report, FILE *file)
 {
     uint64_t totals[VERDICT_COUNT];
@@ -93,7 +165,11 @@ void conform_write_json(const conform_report *report, FILE *file)
     print_json_string(file, report->device.name);
     fprintf(file, ",\n  \"driver\": ");
     print_json_string(file, report->device.driver);
-    fprintf(file, ",\n  \"seed\": %llu,\n  ", (unsigned long long)report->seed);
+    fprintf(file, ",\n  \"seed\": %llu,\n  \"seeds\": [",
+            (unsigned long long)report->setup->seeds[0]);
+    for (size_t i = 0; i < report->setup->seed_count; i++)
+        fprintf(file, "%s%llu", i ? ", " : "", (unsigned long long)report->setup->seeds[i]);
+    fprintf(file, "],\n  ");
     write_counts(file, "cases", total_cases(report), totals);
     fprintf(file, ",\n  \"without_op\": %llu,\n  \"seconds\": %.3f,\n  \"ops\": [",
             (unsigned long long)report->without_op, report->seconds);
@@ -101,11 +177,16 @@ void conform_write_json(const conform_report *report, FILE *file)
         const conform_row *row = &report->rows.items[i];
         fprintf(file, "%s\n    {\"op\": \"%s\", ", i ? "," : "", row->name);
         write_counts(file, "cases", row->cases, row->verdicts);
-        fprintf(file, ", \"worst\": ");
+        fprintf(file,
+                ", \"elements\": %llu, \"unjudged\": %llu, \"too_unjudged\": %s, "
+                "\"bounded\": %llu, \"worst\": ",
+                (unsigned long long)row->elements, (unsigned long long)row->unjudged,
+                conform_too_unjudged(row) ? "true" : "false", (unsigned long long)row->bounded);
         print_json_number(file, row->worst);
         fputc('}', file);
     }
     fprintf(file, "%s],\n", report->rows.count ? "\n  " : "");
+    write_json_unjudged(report, file);
     write_json_failures(report, file);
     fprintf(file, "}\n");
 }

@@ -57,6 +57,24 @@ double conform_error(float got, double reference, double bound)
     return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
 }
 
+float conform_moved(double reference, double bound, double bounds)
+{
+    const double rounds_to_infinity = 0x1.ffffffp127;
+    double target = reference + bounds * bound, away = fabs(bounds) * bound;
+    bool wrong = fabs(bounds) > 1;
+    float moved = (float)target;
+    if (!isfinite(reference) || fabs(target) + bound >= rounds_to_infinity ||
+        fabs(reference) + bound >= rounds_to_infinity)
+        return NAN;
+    if (wrong && fabs(moved - reference) < away)
+        moved = nextafterf(moved, bounds > 0 ? INFINITY : -INFINITY);
+    if (!wrong && fabs(moved - reference) > away)
+        moved = nextafterf(moved, bounds > 0 ? -INFINITY : INFINITY);
+    if (flush(moved) == 0 && (flush(reference) == 0 || !wrong))
+        return NAN;
+    return isfinite(moved) && (wrong || fabs(moved - reference) <= away) ? moved : NAN;
+}
+
 static float got_element(const session *s, const void *got, uint64_t i)
 {
     if (!s->raw)
@@ -148,19 +166,69 @@ static void compare(session *s)
     conform_result *result = s->result;
     s->within = bound_within(s);
     for (uint64_t i = 0; i < s->count; i++) {
-        double error = element_error(s, i);
+        double error = element_error(s, i), bound = bound_of(s, i);
         wrong += error > 1;
+        result->unjudged += isinf(bound) != 0;
+        result->bounded += bound > 0 && !isinf(bound);
         if (error > result->error) {
             result->error = error;
             worst = i;
         }
     }
-    result->elements = s->count;
+    result->elements += s->count;
     if (wrong) {
         result->verdict = VERDICT_FAILED;
         describe_worst(s, worst, wrong);
         draw(s);
     }
+}
+
+/* ---- Do the bounds bind? ---- */
+
+/* Whether the comparison takes element i, moved by so many of its bounds. */
+static bool takes_moved(const session *s, uint64_t i, double bounds)
+{
+    double reference = wanted_element(s, i), bound = bound_of(s, i);
+    float moved = conform_moved(reference, bound, bounds);
+    bool right = fabs(bounds) <= 1;
+    return isnan(moved) ? right : conform_error(moved, reference, bound) <= 1;
+}
+
+/* Whether the comparison takes zeros for everything, though some element is to be another value. */
+static bool takes_zeros(const session *s)
+{
+    bool all_zero = true;
+    for (uint64_t i = 0; i < s->count; i++) {
+        double wanted = wanted_element(s, i);
+        if (conform_error(0, wanted, bound_of(s, i)) > 1)
+            return false;
+        all_zero = all_zero && (flush((float)wanted) == 0 || isinf(bound_of(s, i)));
+    }
+    return !all_zero;
+}
+
+static void fail_bounds(session *s, const char *what, uint64_t i)
+{
+    text out = {s->result->message, sizeof s->result->message, 0};
+    s->result->verdict = VERDICT_FAILED;
+    text_append(&out, "%s: element ", what);
+    describe_index(s, i, &out);
+    text_append(&out, ", expected %.12g, bound %.3g", wanted_element(s, i), bound_of(s, i));
+}
+
+/* A result 1.5 bounds off must be wrong and one half a bound off right, in every element that has
+ * a bound; and no case may be right if its result is zeros instead. */
+static void check_bounds(session *s)
+{
+    static const double moves[] = {1.5, -1.5, 0.5, -0.5};
+    for (uint64_t i = 0; i < s->count && s->result->verdict != VERDICT_FAILED; i++)
+        for (size_t k = 0; k < ARRAY_COUNT(moves) && bound_of(s, i) > 0; k++)
+            if (!isinf(bound_of(s, i)) && takes_moved(s, i, moves[k]) != (fabs(moves[k]) <= 1))
+                fail_bounds(s, fabs(moves[k]) > 1 ? "a result 1.5 bounds off passes"
+                                                  : "a result half a bound off fails",
+                            i);
+    if (s->result->verdict != VERDICT_FAILED && takes_zeros(s))
+        fail_bounds(s, "zeros pass for the whole result", 0);
 }
 
 /* ---- Steps ---- */
@@ -223,12 +291,12 @@ error:
     return status;
 }
 
-static bool uses_named_variant(const rlxvk_executable *e)
+static uint64_t count_dispatches(const rlxvk_executable *e, const char *row)
 {
+    uint64_t count = 0;
     for (size_t i = 0; i < e->program->schedule.dispatches.count; i++)
-        if (e->program->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
-            return true;
-    return false;
+        count += e->program->schedule.dispatches.items[i].variant == row;
+    return count;
 }
 
 static void pass_over(conform_result *result)
@@ -250,13 +318,22 @@ static rlxvk_status compile(session *s)
         return status;
     s->precision =
         s->executable->program->options.precision; /* RLXVK_PRECISION's, where the case has none */
-    if (s->setup->only_variant && !uses_named_variant(s->executable)) {
-        pass_over(s->result);
-        return RLXVK_OK;
+    if (s->setup->row) {
+        s->result->dispatches = count_dispatches(s->executable, s->setup->row);
+        if (!s->result->dispatches) {
+            pass_over(s->result);
+            return RLXVK_OK;
+        }
     }
     rlxvk_plan_report plan;
     rlxvk_executable_plan(s->executable, &plan);
     s->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
+    return RLXVK_OK;
+}
+
+static rlxvk_status set_params(session *s)
+{
+    rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < s->spec.input_count && status == RLXVK_OK; i++) {
         const case_input *leaf = &s->spec.inputs[i];
         if (case_is_raw(leaf))
@@ -308,11 +385,45 @@ static void check_repeatable(session *s)
         }
 }
 
+/* What only one seed's run needs. */
+static void clear_seed(session *s)
+{
+    for (size_t i = 0; i < CASE_MAX_INPUTS; i++) {
+        if (!s->given->golden)
+            memory_free(s->contents[i]);
+        s->contents[i] = NULL;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(s->got); i++) {
+        memory_free(s->got[i]);
+        s->got[i] = NULL;
+    }
+    if (s->reference.graph)
+        evaluation_destroy(&s->reference);
+    s->reference = (evaluation){0};
+}
+
+static rlxvk_status execute_seed(session *s)
+{
+    rlxvk_status status;
+    TRY(conform_fill(&s->spec, s->given, s->result->seed, s->contents));
+    TRY(set_params(s));
+    TRY(evaluate(s));
+    TRY(run_once(s, 0));
+    TRY(run_once(s, 1));
+    check_repeatable(s);
+    if (s->result->verdict != VERDICT_FAILED)
+        compare(s);
+    if (s->setup->bounds && s->result->verdict != VERDICT_FAILED)
+        check_bounds(s);
+error:
+    return status;
+}
+
 static rlxvk_status execute(session *s)
 {
     const char *expected = case_word(&s->spec, "expect", NULL);
     rlxvk_status status;
-    if (expected && s->setup->only_variant) {
+    if (expected && s->setup->row) {
         pass_over(s->result);
         return RLXVK_OK;
     }
@@ -322,31 +433,25 @@ static rlxvk_status execute(session *s)
         judge_refusal(s, expected); /* without contents, which may be gigabytes */
         return RLXVK_OK;
     }
-    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)
         TRY(status_fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
     TRY(compile(s));
     if (s->result->passed_over)
         return RLXVK_OK;
-    TRY(evaluate(s));
-    TRY(run_once(s, 0));
-    TRY(run_once(s, 1));
-    check_repeatable(s);
-    if (s->result->verdict != VERDICT_FAILED)
-        compare(s);
+    size_t seeds = s->given->golden ? 1 : s->setup->seed_count;
+    for (size_t i = 0; i < seeds && s->result->verdict != VERDICT_FAILED; i++) {
+        clear_seed(s);
+        s->result->seed = s->setup->seeds[i];
+        TRY(execute_seed(s));
+    }
 error:
     return status;
 }
 
 static void session_destroy(session *s)
 {
-    for (size_t i = 0; !s->given->golden && i < CASE_MAX_INPUTS; i++)
-        memory_free(s->contents[i]);
-    memory_free(s->got[0]);
-    memory_free(s->got[1]);
+    clear_seed(s);
     rlxvk_executable_destroy(s->executable);
-    if (s->reference.graph)
-        evaluation_destroy(&s->reference);
     rlxvk_graph_destroy(s->graph);
 }
 
@@ -354,7 +459,7 @@ void conform_run(const conform_setup *setup, const conform_case *c, conform_resu
 {
     session s = {.setup = setup, .given = c, .result = out};
     rlxvk_status status = RLXVK_OK;
-    *out = (conform_result){.verdict = VERDICT_FAILED};
+    *out = (conform_result){.verdict = VERDICT_FAILED, .seed = setup->seeds[0]};
     if (c->golden)
         s.spec = c->golden->spec;
     else

@@ -30,8 +30,10 @@ enum choice_condition {
     CHOICE_OWN = 32     /* the first of the family's own, which its `fit` reads */
 };
 
+/* The name is part of the row: its address tells the row from those of other tables with the same
+ * name, as a pointer to a literal would not. */
 typedef struct choice_row {
-    const char *name;
+    char name[24];
     uint8_t settings;   /* of enum choice_setting */
     uint8_t conditions; /* of enum choice_condition */
 } choice_row;

@@ -193,6 +193,13 @@ static void set_vector_constants(const lowering *l, const struct dequant_product
         SET_CONSTANTS(d, {DEQUANT_MATVEC_ROWS, c->rows}, {DEQUANT_MATVEC_LOOKUP, c->lookup});
 }
 
+const char *dequant_shown(const lowering *l, dequant_form form, const char *within)
+{
+    const char *name = dequant_name(form);
+    return variant_is_named(&l->variants, name) && !variant_is_named(&l->variants, within) ? name
+                                                                                          : within;
+}
+
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5], const projection_parts *parts)
 {
@@ -207,8 +214,10 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                               variant_named(&l->variants, CHOICE_dequant_vector));
     uint64_t groups = dequant_vector_groups(&c, &shape);
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
-        d->variant = c.row.name; /* else the plan is to show what was asked for */
+    bool asked = d->variant && (d->variant == l->choice.row ||
+                                variant_is_named(&l->variants, d->variant));
+    if (!asked || variant_is_named(&l->variants, c.variant))
+        d->variant = c.variant; /* else the plan is to show what was asked for */
     if (parts) {
         bound[3] = parts->gamma;
         bound[4] = parts->residual;
@@ -239,6 +248,8 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
                   {DEQUANT_MATMUL_LOOP, TILE_LOOP_ZIGZAG},
                   {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
+    if (variant_is_named(&l->variants, c->row.name))
+        d->variant = c->row.name;
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
     if (!args->experts) /* whose rows are sorted */
         d->run = (uint32_t)divide_up(args->n, c->columns);

@@ -195,7 +195,9 @@ dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
                                            const device_profile *profile, size_t forced)
 {
     const dequant_vector_class *c = choice_select(&dequant_vector_choice, shape, profile, forced);
-    return sized(*c, shape, profile);
+    dequant_vector_class fitted = sized(*c, shape, profile);
+    fitted.variant = c->row.name;
+    return fitted;
 }
 
 /* ---- dequant_tile ---- */

@@ -65,6 +65,7 @@ typedef struct dequant_vector_class {
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
     uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */
     team_division teams;    /* with integers */
+    const char *variant;    /* the table's own name of the row, which outlives a copy */
 } dequant_vector_class;
 
 /* The first row that suits, its sizes fitted to the shape; there always is one. */

@@ -1,0 +1,184 @@
+/*
+ * Which kernels a case dispatches, told by lowering alone: nothing is compiled and nothing runs. A
+ * dispatch counts for a variant only if it carries the address of that row's name, which no row of
+ * another table shares. The same on a profile with more features tells what a device lacks.
+ */
+#include "conform/conform.h"
+#include "exec/stage.h"
+
+#include <string.h>
+
+/* ---- Lowering ---- */
+
+/* As the device, but with this profile. Where matrices lie (matrix_layout.c) is not asked of a driver
+ * that may have none. */
+static void set_profile(device *d, const device *real, const device_profile *profile)
+{
+    *d = *real;
+    d->choice.profile = *profile;
+    d->matrix_layouts[0] = d->matrix_layouts[1] = 2; /* as lanes hold them */
+}
+
+static rlxvk_status lower_graph(const conform_setup *setup, const case_spec *spec,
+                                const device_profile *profile, const rlxvk_graph *graph,
+                                void (*take)(void *user, const schedule *s), void *user)
+{
+    rlxvk_compile_options options = {0};
+    option_variants variants;
+    program *lowered = NULL;
+    device other;
+    rlxvk_status status;
+    TRY(conform_compile_options(spec, setup, &variants, &options));
+    TRY(program_create(setup->context, &lowered));
+    TRY(options_resolve(setup->context, &options, &lowered->options));
+    if (profile) {
+        set_profile(&other, lowered->device, profile);
+        lowered->device = &other;
+    }
+    TRY(stage_rewrite(lowered, graph, NULL));
+    TRY(stage_lower(lowered));
+    take(user, &lowered->schedule);
+error:
+    if (lowered)
+        lowered->device = setup->context->device;
+    program_release(lowered);
+    return status;
+}
+
+rlxvk_status conform_lower(const conform_setup *setup, const conform_case *c,
+                           const device_profile *profile,
+                           void (*take)(void *user, const schedule *s), void *user)
+{
+    case_spec spec;
+    rlxvk_graph *graph = NULL;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
+    rlxvk_status status = RLXVK_OK;
+    if (c->golden)
+        spec = c->golden->spec;
+    else
+        TRY(case_parse(c->line, &spec));
+    TRY(conform_build(&spec, &graph, leaves, &output));
+    rlxvk_graph_output(graph, output);
+    TRY(rlxvk_graph_status(graph));
+    TRY(lower_graph(setup, &spec, profile, graph, take, user));
+error:
+    rlxvk_graph_destroy(graph);
+    return status;
+}
+
+/* ---- Counting ---- */
+
+typedef struct counter {
+    const char *row;
+    conform_use *use;
+    uint64_t dispatches;
+} counter;
+
+static void count(void *user, const schedule *s)
+{
+    counter *c = user;
+    for (size_t i = 0; i < s->dispatches.count; i++) {
+        const dispatch *d = &s->dispatches.items[i];
+        if (c->row && d->variant != c->row)
+            continue;
+        c->dispatches++;
+        if (d->kernel < KERNEL_COUNT)
+            c->use->kernels[d->kernel]++;
+    }
+}
+
+uint64_t conform_count(const conform_setup *setup, const conform_case *c,
+                       const device_profile *profile, conform_use *use)
+{
+    counter counted = {setup->row, use, 0};
+    if (conform_lower(setup, c, profile, count, &counted) != RLXVK_OK)
+        return 0;
+    use->cases += counted.dispatches != 0;
+    use->dispatches += counted.dispatches;
+    return counted.dispatches;
+}
+
+/* ---- What a device lacks ---- */
+
+static void give_units(device_profile *p)
+{
+    p->matrix_f16 = p->matrix_bf16 = (matrix_shape){16, 16, 16};
+}
+static void give_large_units(device_profile *p)
+{
+    p->matrix_f32 = (matrix_shape){16, 16, 8};
+}
+static void give_shuffles(device_profile *p)
+{
+    p->subgroup_shuffle = p->subgroup_ballot = true;
+    p->max_shuffle_invocations = MAX(p->max_shuffle_invocations, 1024);
+}
+static void give_subgroups(device_profile *p)
+{
+    p->subgroup_size = 32;
+}
+static void give_threads(device_profile *p)
+{
+    p->max_workgroup_invocations = MAX(p->max_workgroup_invocations, 1024);
+}
+static void give_shared(device_profile *p)
+{
+    p->shared_memory_bytes = MAX(p->shared_memory_bytes, 98304);
+}
+static void give_bytes(device_profile *p)
+{
+    p->byte_products = p->quick_byte_products = true;
+}
+static void give_rounding(device_profile *p)
+{
+    p->half_subnormals = p->half_rounding = true;
+}
+
+static const struct feature {
+    const char *name;
+    void (*give)(device_profile *p);
+} features[] = {
+    {"matrix units of f16 and bf16", give_units},
+    {"matrix units of f32", give_large_units},
+    {"shuffles in whole subgroups", give_shuffles},
+    {"subgroups of 32", give_subgroups},
+    {"workgroups of 1024", give_threads},
+    {"96 KiB of shared memory", give_shared},
+    {"products of packed bytes", give_bytes},
+    {"half floats that keep subnormals and round to nearest", give_rounding},
+};
+
+/* The device's profile with every feature but one; `without`: ARRAY_COUNT(features) for all. */
+static device_profile widened(const conform_setup *setup, size_t without)
+{
+    device_profile p = setup->context->device->choice.profile;
+    for (size_t i = 0; i < ARRAY_COUNT(features); i++)
+        if (i != without)
+            features[i].give(&p);
+    return p;
+}
+
+static bool reaches(const conform_setup *setup, const conform_case *cases, size_t case_count,
+                    size_t without)
+{
+    device_profile p = widened(setup, without);
+    conform_use use = {0};
+    for (size_t i = 0; i < case_count; i++)
+        if (conform_count(setup, &cases[i], &p, &use))
+            return true;
+    return false;
+}
+
+bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t case_count,
+                   text *out)
+{
+    size_t named = 0;
+    if (!reaches(setup, cases, case_count, ARRAY_COUNT(features)))
+        return false;
+    for (size_t i = 0; i < ARRAY_COUNT(features); i++)
+        if (!reaches(setup, cases, case_count, i))
+            text_append(out, "%s%s", named++ ? ", " : "", features[i].name);
+    if (!named)
+        text_append(out, "one of several features");
+    return true;
+}
