@@ -94,7 +94,7 @@ float square_root(float x)
     uint bits = floatBitsToUint(x);
     float v = x, scale = scale_for_root(v);
     float inverse = inversesqrt(v);
-    precise float root = v * inverse;
+    precise float root = min(v * inverse, 1.84467430e19); /* the largest with a square in range */
     precise float residual = fma(-root, root, v);
     root = fma(residual, 0.5 * inverse, root) * scale;
     root = bits > INFINITY_BITS ? NAN_VALUE : root;

@@ -18,7 +18,9 @@ rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *
                            .on_host = o->on_host,
                            .prepared_bytes = o->prepared_bytes,
                            .may_join = share_may_join,
-                           .sharer = sharer};
+                           .sharer = sharer,
+                           .names_matvec =
+                               variant_named(&o->variants, CHOICE_matvec) != VARIANT_NONE};
     rlxvk_status status;
     TRY(op_verify(graph));
     TRY(graph_clone(graph, &p->source));

@@ -16,7 +16,8 @@ uint32_t fuse_split_projection(pass *p, uint32_t id)
     uint32_t inputs[5];
     if (n.op != OP_projection || !options->profile ||
         (options->on_host && options->on_host[OP_projection]) ||
-        projection_is_native(&n, &fuse_operand(p, &n, 0)->shape, options->profile))
+        projection_is_native(&n, &fuse_operand(p, &n, 0)->shape, options->profile,
+                             options->names_matvec))
         return NODE_NONE;
     for (uint32_t i = 0; i < n.input_count; i++)
         inputs[i] = p->map[n.inputs[i]];
@@ -43,7 +44,7 @@ static bool is_product(const pass *p, const node *n)
     s.n = (uint64_t)n->shape.dims[n->shape.rank - 1];
     s.k = (uint64_t)x->shape.dims[x->shape.rank - 1];
     s.format = s.packed ? ((const dequant_attributes *)n->attributes)->format : QUANT_F32;
-    return projection_fits(&s, options->profile);
+    return projection_fits(&s, options->profile, options->names_matvec);
 }
 
 /* Whether the product's x is an rms norm with gamma alone, whose every reader is a product. */

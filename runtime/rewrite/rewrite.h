@@ -19,6 +19,7 @@ typedef struct rewrite_options {
      * NULL: any may. */
     bool (*may_join)(const void *sharer, const char *const *names, uint32_t count);
     const void *sharer;
+    bool names_matvec; /* the caller named a row of the kernel family matvec */
 } rewrite_options;
 
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,

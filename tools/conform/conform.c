@@ -42,7 +42,8 @@ typedef struct job {
     in_common *common;
     size_t common_bytes;
     conform_report report;
-    variant_totals variants; /* of --each-variant */
+    variant_totals variants;     /* of --each-variant */
+    const choice_family *family; /* ... in hand */
     size_t done;
 } job;
 
@@ -191,7 +192,8 @@ static char *rerun_line(const job *j, const conform_case *c, uint64_t seed)
     char buffer[1024] = "", row[40];
     text line = {buffer, sizeof buffer, 0};
     append_command(j, &line);
-    text_append(&line, " --seed %llu --op %s --case %llu", (unsigned long long)seed, row_of(c, row), (unsigned long long)c->number);
+    text_append(&line, " --seed %llu --op %s --case %llu", (unsigned long long)seed, row_of(c, row),
+                (unsigned long long)c->number);
     return memory_copy_string(buffer);
 }
 
@@ -381,22 +383,33 @@ static rlxvk_status take_cases(job *j, const choice_family *family, const confor
     return RLXVK_OK;
 }
 
-/* Of the family's cases, those with dispatches of the variant, and of them every Nth (--sparse):
- * counted in another process if others are to run them. */
+static size_t count_kernels(const conform_use *use)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        count += use->kernels[k] != 0;
+    return count;
+}
+
+/* Of the family's cases, those with dispatches of the variant: counted in another process if others
+ * are to run them. */
 static void count_dispatches(void *user, size_t item)
 {
     job *j = user;
     (void)item;
-    for (size_t i = 0; i < j->cases.count; i++)
-        j->common->results[i].dispatches =
-            conform_count(&j->setup, &j->cases.items[i], NULL, &j->common->use);
+    for (size_t i = 0; i < j->cases.count; i++) {
+        conform_result *result = &j->common->results[i];
+        size_t kernels = count_kernels(&j->common->use);
+        result->dispatches = conform_count(&j->setup, &j->cases.items[i], NULL, &j->common->use);
+        result->new_kernel = count_kernels(&j->common->use) > kernels;
+    }
 }
 
 static rlxvk_status count_uses(job *j)
 {
-    const conform_pool pool = {j,           1,           j->options->jobs,
-                               open_device, count_dispatches,  close_device,
-                               ignore_done, ignore_crash};
+    const conform_pool pool = {
+        j,           1,           j->options->jobs, open_device, count_dispatches, close_device,
+        ignore_done, ignore_crash};
     rlxvk_status status;
     memset(&j->common->use, 0, sizeof j->common->use);
     memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
@@ -405,36 +418,52 @@ error:
     return status;
 }
 
+/* Of the cases that have dispatches, every Nth (--sparse), and the first of each kernel. */
 static void keep_reaching(job *j)
 {
     size_t kept = 0, reaching = 0;
     for (size_t i = 0; i < j->cases.count; i++)
-        if (j->common->results[i].dispatches && is_of_share(j->options, reaching++))
+        if (j->common->results[i].dispatches &&
+            (is_of_share(j->options, reaching++) || j->common->results[i].new_kernel))
             j->cases.items[kept++] = j->cases.items[i];
     j->cases.count = kept;
     memset(j->common->results, 0, kept * sizeof *j->common->results);
+}
+
+/* The precisions to run a family in: its own, or the caller's. */
+static bool runs_in(const job *j, const choice_family *family, rlxvk_precision precision)
+{
+    if (family->precisions == 0 || j->options->precision)
+        return precision == j->options->precision;
+    return family->precisions >> precision & 1;
 }
 
 static void find_lack(void *user, size_t item)
 {
     job *j = user;
     text out = {j->common->lack, sizeof j->common->lack, 0};
+    bool found = false;
     (void)item;
     j->common->lack[0] = 0;
-    (void)conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
+    for (int own = 1; own >= 0; own--)
+        for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !found; p++) {
+            j->setup.precision = (rlxvk_precision)p;
+            found = runs_in(j, j->family, j->setup.precision) == own &&
+                    conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
+        }
 }
 
 /* A variant that no case dispatches: has the device no way to run it, or is a case missing? */
-static rlxvk_status report_unused(job *j, const char *name)
+static rlxvk_status report_unused(job *j)
 {
-    const conform_pool pool = {j,           1,         j->options->jobs,
-                               open_device, find_lack, close_device,
+    const conform_pool pool = {j,           1,           j->options->jobs,
+                               open_device, find_lack,   close_device,
                                ignore_done, ignore_crash};
     rlxvk_status status = conform_pool_run(&pool);
     bool lacks = status == RLXVK_OK && j->common->lack[0];
     j->variants.unused += lacks;
     j->variants.failed += !lacks;
-    printf("%-36s %5d %10d  %s%s\n", name, 0, 0,
+    printf("%-36s %5d %10d  %s%s\n", j->setup.variant, 0, 0,
            lacks ? "not possible here, for want of " : "FAILED: no case dispatches it",
            j->common->lack);
     return status;
@@ -462,36 +491,52 @@ static void report_variant(job *j, const char *name)
     printf("\n");
 }
 
-static rlxvk_status run_variant(job *j, const choice_family *family, const char *row)
+/* In one precision, with the cases in hand; no line if none has a dispatch of the variant. */
+static rlxvk_status run_in_precision(job *j, rlxvk_precision precision, uint64_t *dispatches)
 {
-    char choice[128], name[160];
+    char name[160];
     rlxvk_status status;
-    snprintf(choice, sizeof choice, "%s=%s", family->name, row);
-    snprintf(name, sizeof name, "%s%s%s", choice, j->setup.precision ? " in " : "",
-             j->setup.precision ? rlxvk_precision_name(j->setup.precision) : "");
-    j->setup.variant = choice;
-    j->setup.row = row;
+    j->setup.precision = precision;
+    snprintf(name, sizeof name, "%s%s%s", j->setup.variant, precision ? " in " : "",
+             precision ? rlxvk_precision_name(precision) : "");
     TRY(count_uses(j));
-    if (j->common->use.dispatches == 0) {
-        TRY(report_unused(j, name));
-    } else {
-        keep_reaching(j);
-        if (j->cases.count)
-            TRY(run_all(j));
-        report_variant(j, name);
-    }
-error:
+    *dispatches += j->common->use.dispatches;
+    if (j->common->use.dispatches == 0)
+        return RLXVK_OK;
+    keep_reaching(j);
+    if (j->cases.count)
+        TRY(run_all(j));
+    report_variant(j, name);
     fflush(stdout);
-    j->setup.variant = j->setup.row = NULL;
+error:
     return status;
 }
 
-/* The precisions to run a family in: its own, or the caller's. */
-static bool runs_in(const job *j, const choice_family *family, rlxvk_precision precision)
+/* In the family's precisions; if it is dispatched in none of them, in the others. */
+static rlxvk_status run_variant(job *j, const choice_family *family, const char *row,
+                                const conform_case *all, size_t count)
 {
-    if (family->precisions == 0 || j->options->precision)
-        return precision == j->options->precision;
-    return family->precisions >> precision & 1;
+    char choice[128];
+    uint64_t dispatches = 0;
+    rlxvk_status status = RLXVK_OK;
+    snprintf(choice, sizeof choice, "%s=%s", family->name, row);
+    j->setup.variant = choice;
+    j->setup.row = row;
+    j->family = family;
+    for (int own = 1; own >= 0 && dispatches == 0; own--)
+        for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
+            if (runs_in(j, family, (rlxvk_precision)p) != own || (!own && j->options->precision))
+                continue;
+            TRY(take_cases(j, family, all, count));
+            if (j->cases.count)
+                TRY(run_in_precision(j, (rlxvk_precision)p, &dispatches));
+        }
+    TRY(take_cases(j, family, all, count));
+    if (dispatches == 0 && j->cases.count)
+        TRY(report_unused(j));
+error:
+    j->setup.variant = j->setup.row = NULL;
+    return status;
 }
 
 static rlxvk_status run_variants(job *j)
@@ -508,14 +553,7 @@ static rlxvk_status run_variants(job *j)
     for (size_t f = 0; f < CHOICE_COUNT; f++) {
         const choice_family *family = &choice_families[f];
         for (size_t i = 0; choice_row_name(family, i); i++)
-            for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
-                j->setup.precision = (rlxvk_precision)p;
-                if (!runs_in(j, family, j->setup.precision))
-                    continue;
-                TRY(take_cases(j, family, all, count));
-                if (j->cases.count)
-                    TRY(run_variant(j, family, choice_row_name(family, i)));
-            }
+            TRY(run_variant(j, family, choice_row_name(family, i), all, count));
     }
     if (totals->unused)
         printf("%zu variants are not possible on this device\n", totals->unused);
@@ -554,10 +592,11 @@ static rlxvk_status add_elements(job *j, conform_row *row, uint64_t number,
     row->elements += result->elements;
     row->unjudged += result->unjudged;
     row->bounded += result->bounded;
+    row->take_zeros += result->takes_zeros;
     row->worst = MAX(row->worst, result->error);
-    if (result->unjudged && !VECTOR_PUSH(&j->report.unjudged,
-                                         (conform_unjudged){row->name, number, result->elements,
-                                                            result->unjudged}))
+    if (result->unjudged &&
+        !VECTOR_PUSH(&j->report.unjudged,
+                     (conform_unjudged){row->name, number, result->elements, result->unjudged}))
         return status_fail_memory("report");
     return RLXVK_OK;
 }
@@ -661,7 +700,8 @@ int command_conform(int argc, char **argv)
     if (status != RLXVK_OK)
         report_status(status);
     bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
-                conform_unjudged_ops(&j.report) == 0 && j.variants.failed == 0;
+                conform_unjudged_ops(&j.report) == 0 &&
+                conform_blind_ops(&j.report) == 0 && j.variants.failed == 0;
     job_destroy(&j);
     return good ? EXIT_OK : EXIT_FAILED;
 }

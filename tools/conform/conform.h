@@ -67,8 +67,10 @@ typedef struct conform_result {
     uint64_t elements;       /* compared */
     uint64_t unjudged;       /* of them, those that an infinite bound lets be anything */
     uint64_t bounded;        /* of them, those with a finite bound above 0 */
+    bool takes_zeros;        /* --bounds: with some seed, zeros pass for the whole result */
     uint64_t seed;           /* the last that it ran with; of a failure, the one that failed */
     uint64_t dispatches;     /* of conform_setup's row */
+    bool new_kernel;         /* ... with one of a kernel that no case before it has */
     bool passed_over;        /* not run: it has no dispatch of that row */
     char message[1024];      /* why it did not pass */
     conform_picture picture; /* of a case that failed by its elements */
@@ -147,6 +149,7 @@ RLXVK_MUST_CHECK rlxvk_status conform_lower(const conform_setup *setup, const co
 typedef struct conform_use {
     uint64_t cases, dispatches;
     uint64_t kernels[KERNEL_COUNT]; /* dispatches of each */
+    uint64_t all[KERNEL_COUNT];     /* of any row */
 } conform_use;
 
 /* Dispatches of setup's row in the case: those that carry the row's name, by its address
@@ -164,13 +167,16 @@ bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t
 typedef struct conform_row {
     const char *name;
     uint64_t cases, verdicts[VERDICT_COUNT];
-    uint64_t all_cases; /* that the op has, whether or not they ran */
+    uint64_t all_cases;                   /* that the op has, whether or not they ran */
     uint64_t elements, unjudged, bounded; /* see conform_result */
+    uint64_t take_zeros;                  /* cases */
     double worst;
 } conform_row;
 
 /* An op whose cases leave more than this share of their elements unjudged has failed. */
 #define CONFORM_MOST_UNJUDGED 0.02
+/* --bounds calls an op's bounds loose if no error reaches this share of them. */
+#define CONFORM_LEAST_USE 1e-3
 /* Whether the row has failed so. Only if all of its cases ran: a part may have a larger share. */
 bool conform_too_unjudged(const conform_row *row);
 
@@ -202,6 +208,8 @@ typedef struct conform_report {
 uint64_t conform_total(const conform_report *report, verdict v);
 /* Ops for which conform_too_unjudged is true. */
 uint64_t conform_unjudged_ops(const conform_report *report);
+/* What --bounds finds of whole ops, if all of their cases ran: ops whose every case takes zeros. */
+uint64_t conform_blind_ops(const conform_report *report);
 void conform_write_text(const conform_report *report, FILE *file);
 void conform_write_json(const conform_report *report, FILE *file);
 /* In conform_html.c; E_FILE names the path. */

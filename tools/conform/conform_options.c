@@ -17,7 +17,8 @@ const char conform_help[] =
     "  --op NAME,...  only the cases of these ops\n"
     "  --case N       only case N of that op\n"
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
-    "  --seed S,...   contents of the inputs (default 1); with several, each case is compiled once\n"
+    "  --seed S,...   contents of the inputs (default 1); with several, each case is compiled "
+    "once\n"
     "                 and runs with each\n"
     "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
     "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
@@ -43,8 +44,8 @@ const char conform_help[] =
     "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
     "                 kernels lack a barrier and are right by the order of invocations\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
-    "                 bound pass; zeros for a whole result must fail; lists the errors that ops\n"
-    "                 reach, in units of their bounds\n"
+    "                 bound pass; some case of each op must fail if its result is zeros; lists the\n"
+    "                 errors that ops reach, in units of their bounds\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
     "  --list         print the cases instead of running them\n\n"
@@ -173,8 +174,8 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
                      (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
     else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
         report_error("--case needs one --op, whose case it is");
-    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host || o->gradients ||
-                                 o->bounds))
+    else if (o->each_variant &&
+             (o->variant || o->json || o->html || o->force_host || o->gradients || o->bounds))
         report_error("--each-variant goes with no --variant, --json, --html, --force-host, "
                      "--gradients or --bounds");
     else if (o->pipelines && (o->golden || o->gradients || o->each_variant))

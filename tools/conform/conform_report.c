@@ -35,6 +35,19 @@ uint64_t conform_unjudged_ops(const conform_report *report)
     return total;
 }
 
+static bool is_blind(const conform_row *row)
+{
+    return row->cases == row->all_cases && row->take_zeros && row->take_zeros == row->cases;
+}
+
+uint64_t conform_blind_ops(const conform_report *report)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < report->rows.count; i++)
+        total += is_blind(&report->rows.items[i]);
+    return total;
+}
+
 /* ---- Text ---- */
 
 static double share(const conform_row *row)
@@ -62,15 +75,19 @@ static void write_unjudged(const conform_report *report, FILE *file)
     }
 }
 
-/* What --bounds asks for. An op that has bounds and is always exact reaches 0 of them. */
+/* What --bounds asks for. An op that has bounds and is always exact uses 0 of them. */
 static void write_slack(const conform_report *report, FILE *file)
 {
-    fprintf(file, "\nlargest error in units of its bound: op, elements with a bound, of all\n");
+    fprintf(file, "\nbounds: largest error in units of its bound; elements with a bound; cases in "
+                  "which zeros pass\n");
     for (size_t i = 0; i < report->rows.count; i++) {
         const conform_row *row = &report->rows.items[i];
         if (row->bounded)
-            fprintf(file, "%-24s %9.3g %10llu of %llu\n", row->name, row->worst,
-                    (unsigned long long)row->bounded, (unsigned long long)row->elements);
+            fprintf(file, "%-28s %9.3g %10llu of %llu %6llu of %llu%s%s\n", row->name, row->worst,
+                    (unsigned long long)row->bounded, (unsigned long long)row->elements,
+                    (unsigned long long)row->take_zeros, (unsigned long long)row->cases,
+                    row->worst < CONFORM_LEAST_USE ? "  loose" : "",
+                    is_blind(row) ? "  FAILED: all" : "");
     }
 }
 
@@ -93,7 +110,8 @@ void conform_write_text(const conform_report *report, FILE *file)
     fprintf(file, "\n%s (%s), seed", report->device.name, report->device.driver);
     for (size_t i = 0; i < report->setup->seed_count; i++)
         fprintf(file, " %llu", (unsigned long long)report->setup->seeds[i]);
-    fprintf(file, ": %llu cases of %zu ops in %.1f s\n", (unsigned long long)total_cases(report), report->rows.count, report->seconds);
+    fprintf(file, ": %llu cases of %zu ops in %.1f s\n", (unsigned long long)total_cases(report),
+            report->rows.count, report->seconds);
     fprintf(file, "worst: largest error of a case in units of its bound\n");
     if (report->without_op)
         fprintf(file, "%llu golden cases have no op in this build\n",

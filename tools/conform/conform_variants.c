@@ -10,8 +10,8 @@
 
 /* ---- Lowering ---- */
 
-/* As the device, but with this profile. Where matrices lie (matrix_layout.c) is not asked of a driver
- * that may have none. */
+/* As the device, but with this profile. Where matrices lie (matrix_layout.c) is not asked of a
+ * driver that may have none. */
 static void set_profile(device *d, const device *real, const device_profile *profile)
 {
     *d = *real;
@@ -79,6 +79,8 @@ static void count(void *user, const schedule *s)
     counter *c = user;
     for (size_t i = 0; i < s->dispatches.count; i++) {
         const dispatch *d = &s->dispatches.items[i];
+        if (d->kernel < KERNEL_COUNT)
+            c->use->all[d->kernel]++;
         if (c->row && d->variant != c->row)
             continue;
         c->dispatches++;
@@ -100,85 +102,105 @@ uint64_t conform_count(const conform_setup *setup, const conform_case *c,
 
 /* ---- What a device lacks ---- */
 
-static void give_units(device_profile *p)
+/* Matrix units come in several sizes, and rows suit some of them. */
+static const struct units {
+    matrix_shape half, single;
+    uint32_t subgroup;
+} units[] = {{{16, 16, 16}, {16, 16, 8}, 32}, {{8, 8, 8}, {8, 8, 8}, 8}};
+
+static void give_units(device_profile *p, const struct units *u)
 {
-    p->matrix_f16 = p->matrix_bf16 = (matrix_shape){16, 16, 16};
+    p->matrix_f16 = p->matrix_bf16 = u->half;
 }
-static void give_large_units(device_profile *p)
+static void give_single_units(device_profile *p, const struct units *u)
 {
-    p->matrix_f32 = (matrix_shape){16, 16, 8};
+    p->matrix_f32 = u->single;
 }
-static void give_shuffles(device_profile *p)
+static void give_shuffles(device_profile *p, const struct units *u)
 {
+    (void)u;
     p->subgroup_shuffle = p->subgroup_ballot = true;
     p->max_shuffle_invocations = MAX(p->max_shuffle_invocations, 1024);
 }
-static void give_subgroups(device_profile *p)
+static void give_subgroups(device_profile *p, const struct units *u)
 {
-    p->subgroup_size = 32;
+    p->subgroup_size = u->subgroup;
 }
-static void give_threads(device_profile *p)
+static void give_threads(device_profile *p, const struct units *u)
 {
+    (void)u;
     p->max_workgroup_invocations = MAX(p->max_workgroup_invocations, 1024);
 }
-static void give_shared(device_profile *p)
+static void give_shared(device_profile *p, const struct units *u)
 {
+    (void)u;
     p->shared_memory_bytes = MAX(p->shared_memory_bytes, 98304);
 }
-static void give_bytes(device_profile *p)
+static void give_bytes(device_profile *p, const struct units *u)
 {
+    (void)u;
     p->byte_products = p->quick_byte_products = true;
 }
-static void give_rounding(device_profile *p)
+static void give_rounding(device_profile *p, const struct units *u)
 {
+    (void)u;
     p->half_subnormals = p->half_rounding = true;
 }
 
 static const struct feature {
     const char *name;
-    void (*give)(device_profile *p);
+    void (*give)(device_profile *p, const struct units *u);
 } features[] = {
     {"matrix units of f16 and bf16", give_units},
-    {"matrix units of f32", give_large_units},
+    {"matrix units of f32", give_single_units},
     {"shuffles in whole subgroups", give_shuffles},
-    {"subgroups of 32", give_subgroups},
-    {"workgroups of 1024", give_threads},
-    {"96 KiB of shared memory", give_shared},
+    {"subgroups of another size", give_subgroups},
+    {"larger workgroups", give_threads},
+    {"more shared memory", give_shared},
     {"products of packed bytes", give_bytes},
     {"half floats that keep subnormals and round to nearest", give_rounding},
 };
 
 /* The device's profile with every feature but one; `without`: ARRAY_COUNT(features) for all. */
-static device_profile widened(const conform_setup *setup, size_t without)
+static device_profile widened(const conform_setup *setup, const struct units *u, size_t without)
 {
     device_profile p = setup->context->device->choice.profile;
     for (size_t i = 0; i < ARRAY_COUNT(features); i++)
         if (i != without)
-            features[i].give(&p);
+            features[i].give(&p, u);
     return p;
 }
 
+/* The first of the cases, from *from on, that dispatches the row; *from is then its index. */
 static bool reaches(const conform_setup *setup, const conform_case *cases, size_t case_count,
-                    size_t without)
+                    const device_profile *p, size_t *from)
 {
-    device_profile p = widened(setup, without);
     conform_use use = {0};
-    for (size_t i = 0; i < case_count; i++)
-        if (conform_count(setup, &cases[i], &p, &use))
+    for (size_t i = *from; i < case_count; i++)
+        if (conform_count(setup, &cases[i], p, &use)) {
+            *from = i;
             return true;
+        }
     return false;
 }
 
 bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t case_count,
                    text *out)
 {
-    size_t named = 0;
-    if (!reaches(setup, cases, case_count, ARRAY_COUNT(features)))
-        return false;
-    for (size_t i = 0; i < ARRAY_COUNT(features); i++)
-        if (!reaches(setup, cases, case_count, i))
-            text_append(out, "%s%s", named++ ? ", " : "", features[i].name);
-    if (!named)
-        text_append(out, "one of several features");
-    return true;
+    for (size_t u = 0; u < ARRAY_COUNT(units); u++) {
+        device_profile p = widened(setup, &units[u], ARRAY_COUNT(features));
+        size_t named = 0, first = 0;
+        if (!reaches(setup, cases, case_count, &p, &first))
+            continue;
+        for (size_t i = 0; i < ARRAY_COUNT(features); i++) {
+            size_t from = first; /* no case before it does with more features */
+            p = widened(setup, &units[u], i);
+            if (!reaches(setup, cases, case_count, &p, &from))
+                text_append(out, "%s%s", named++ ? ", " : "", features[i].name);
+        }
+        if (!named)
+            text_append(out, "one of several features");
+        return true;
+    }
+    return false;
 }

@@ -231,6 +231,7 @@ typedef struct product {
     uint32_t ends[2];
     bool apart;                    /* y is partial results */
     const projection_parts *parts; /* NULL: none */
+    const char *variant;           /* the row to show; NULL: the class's */
 } product;
 
 static void swap_operands(product *p)
@@ -361,7 +362,9 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED,
                                        [MATMUL_FORM_ROWS] = KERNEL_MATMUL_ROWS};
-    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
+    dispatch d = {.kernel = kernels[p->class->form],
+                  .node = id,
+                  .variant = p->variant ? p->variant : p->class->row.name};
     struct matmul_args matrices = make_arguments(p);
     struct matvec_args with_parts = {matrices,
                                      projection_arguments(p->parts),
@@ -541,11 +544,26 @@ error:
     return status;
 }
 
-bool matmul_projects(const matmul_shape *s, const device_profile *profile)
+/* The class whose kernel streams weights past one row. */
+static const matmul_class *streaming_class(const matmul_shape *s, const device_profile *profile,
+                                           bool named)
 {
-    const matmul_class *c = matmul_select(s, profile, VARIANT_NONE);
+    size_t row = 0;
+    while (named && matmul_classes[row].form != MATMUL_FORM_VECTOR)
+        row++;
+    return matmul_select(s, profile, named ? row : VARIANT_NONE);
+}
+
+bool matmul_projects(const matmul_shape *s, const device_profile *profile, bool named)
+{
+    const matmul_class *c = streaming_class(s, profile, named);
     return s->m == 1 && s->batch == 1 && s->transpose_b && s->k % 4 == 0 &&
            c->form == MATMUL_FORM_VECTOR && matmul_slice(c, s, profile) >= s->k;
+}
+
+static bool names_matvec(const lowering *l)
+{
+    return variant_named(&l->variants, CHOICE_matvec) != VARIANT_NONE;
 }
 
 /* The product by teams that hold the row. */
@@ -583,7 +601,7 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
                                     const projection_parts *parts)
 {
     const matmul_shape *s = &r->problem.shape;
-    product p = {.class = matmul_select(s, l->profile, VARIANT_NONE),
+    product p = {.class = streaming_class(s, l->profile, names_matvec(l)),
                  .problem = r->problem,
                  .a = r->a,
                  .b = r->b,
@@ -597,6 +615,7 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
     const matvec_class *c = choose_vector(l, r, &parts->gamma, &shape);
     if (c->most_held)
         return emit_held(l, id, &p, c, &shape);
+    p.variant = names_matvec(l) ? c->row.name : NULL;
     return emit_product(l, id, &p, divide_up(s->n, MATMUL_PROJECTION_COLUMNS));
 }
 
@@ -606,7 +625,7 @@ static bool is_streamed(const lowering *l, const matmul_request *r)
     matvec_shape shape;
     return r->activation == UNARY_NONE &&
            variant_named(&l->variants, CHOICE_matmul) == VARIANT_NONE &&
-           matmul_projects(&r->problem.shape, l->profile) &&
+           matmul_projects(&r->problem.shape, l->profile, names_matvec(l)) &&
            choose_vector(l, r, &r->a, &shape)->most_held != 0;
 }
 

@@ -87,8 +87,9 @@ rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
 /* y = the sum of `parts` times `count` elements that follow each other in `partial`, in order. */
 rlxvk_status matmul_emit_plain_sum(lowering *l, uint32_t id, operand partial, uint64_t parts,
                                    uint64_t count, operand y);
-/* Whether matmul_emit_projection can do the shape on a device. */
-bool matmul_projects(const matmul_shape *s, const device_profile *profile);
+/* Whether matmul_emit_projection can do the shape on a device, and is to. `named`: the caller named
+ * a row of matvec, so that it is wherever it can. */
+bool matmul_projects(const matmul_shape *s, const device_profile *profile, bool named);
 /* The product with the parts of a projection, in one dispatch. */
 rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
                                     const projection_parts *parts);

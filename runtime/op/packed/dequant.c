@@ -197,7 +197,7 @@ const char *dequant_shown(const lowering *l, dequant_form form, const char *with
 {
     const char *name = dequant_name(form);
     return variant_is_named(&l->variants, name) && !variant_is_named(&l->variants, within) ? name
-                                                                                          : within;
+                                                                                           : within;
 }
 
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
@@ -214,8 +214,8 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                               variant_named(&l->variants, CHOICE_dequant_vector));
     uint64_t groups = dequant_vector_groups(&c, &shape);
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    bool asked = d->variant && (d->variant == l->choice.row ||
-                                variant_is_named(&l->variants, d->variant));
+    bool asked =
+        d->variant && (d->variant == l->choice.row || variant_is_named(&l->variants, d->variant));
     if (!asked || variant_is_named(&l->variants, c.variant))
         d->variant = c.variant; /* else the plan is to show what was asked for */
     if (parts) {

@@ -157,13 +157,13 @@ static matmul_shape product_shape(const projection_shape *s)
     return (matmul_shape){s->rows, s->n, s->k, 1, false, true};
 }
 
-bool projection_fits(const projection_shape *s, const device_profile *profile)
+bool projection_fits(const projection_shape *s, const device_profile *profile, bool named)
 {
     matmul_shape product = product_shape(s);
     if (s->rows != 1 || s->n == 0 || s->k == 0)
         return false;
     return s->packed ? quant_format_find(s->format)->distance != 0
-                     : matmul_projects(&product, profile);
+                     : matmul_projects(&product, profile, named);
 }
 
 bool projection_takes_epsilon(float epsilon)
@@ -171,13 +171,14 @@ bool projection_takes_epsilon(float epsilon)
     return epsilon >= 0x1p-99f;
 }
 
-bool projection_is_native(const node *n, const rlxvk_shape *x, const device_profile *profile)
+bool projection_is_native(const node *n, const rlxvk_shape *x, const device_profile *profile,
+                          bool named)
 {
     const projection_attributes *a = n->attributes;
     projection_shape s = shape_of(n, x);
     if (shape_numel(&n->shape) == 0)
         return true;
-    return projection_fits(&s, profile) &&
+    return projection_fits(&s, profile, named) &&
            (!(a->parts & PROJECTION_NORM) || projection_takes_epsilon(a->epsilon));
 }
 

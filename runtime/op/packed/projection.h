@@ -22,9 +22,10 @@ typedef struct projection_shape {
  * small that the product, which comes first there, loses its digits to denormals. */
 bool projection_takes_epsilon(float epsilon);
 /* Whether a device has kernels that do all of it at once. A node of which it has none is rewritten
- * to simpler ones. */
-bool projection_fits(const projection_shape *shape, const device_profile *profile);
-bool projection_is_native(const node *n, const rlxvk_shape *x, const device_profile *profile);
+ * to simpler ones. `named`: as in matmul_projects. */
+bool projection_fits(const projection_shape *shape, const device_profile *profile, bool named);
+bool projection_is_native(const node *n, const rlxvk_shape *x, const device_profile *profile,
+                          bool named);
 
 /* Simpler nodes: the family's expand. */
 rlxvk_tensor projection_expand(rlxvk_graph *g, const node *n);

@@ -214,6 +214,7 @@ static void errors_are_in_units_of_the_bound(void **state)
         {INFINITY, FLT_MAX, 1e35, 0},
         {FLT_MAX, INFINITY, 1, INFINITY},
         {2, 1, NAN, INFINITY},
+        {1.5f * FLT_MIN, 0.75 * FLT_MIN, 1.5 * FLT_MIN, 0.5}, /* else 1, from 0 */
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {

@@ -119,6 +119,7 @@ static void generate_fills(case_list *list)
     case_add(list, "fft expect=E_SHAPE in=x:f32:3x7");
     case_add(list, "fft expect=E_SHAPE in=x:f32:0");
     case_add(list, "fft expect=E_DTYPE in=x:i32:3x8");
+    case_add(list, "fft axis=0 in=x:c64:6x8200"); /* rows far apart: fft_tile=across_far */
     case_add(list, "fft expect=E_DTYPE axis=0 in=x:f32:4x8");
     case_add(list, "fft expect=E_AXIS axis=2 in=x:c64:4x8");
     case_add(list, "fft expect=E_ATTR norm=bad in=x:c64:4x8");
