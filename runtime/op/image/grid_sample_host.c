@@ -259,6 +259,15 @@ typedef struct arrivals {
     double *terms, *magnitudes, *counts;
 } arrivals;
 
+/* A cell of weight 0, or one that may have it, gets 0 or NaN of what is not finite. */
+static void add_doubt(double *bound, double weight, double doubt, double dy)
+{
+    if (isfinite(dy))
+        *bound += 2 * doubt * fabs(dy);
+    else if (weight == 0 || doubt != 0)
+        *bound = INFINITY;
+}
+
 static void hand_out(const host_call *c, const geometry *g, uint64_t p, const place *places,
                      arrivals a)
 {
@@ -278,7 +287,8 @@ static void hand_out(const host_call *c, const geometry *g, uint64_t p, const pl
         }
         for (int i = 0; i < g->places && c->bound; i++)
             for (uint32_t j = 0; j < places[i].count; j++)
-                c->bound[at + places[i].cells[j]] += 2 * doubts[i][j] * fabs(dy);
+                add_doubt(&c->bound[at + places[i].cells[j]], places[i].weights[j], doubts[i][j],
+                          dy);
     }
 }
 
@@ -301,8 +311,11 @@ rlxvk_status grid_sample_backward_input_host(const host_call *c)
         hand_out(c, &g, p, places, a);
     }
     for (uint64_t i = 0; i < numel && c->bound; i++)
-        c->bound[i] +=
-            UNIT * (weights * a.magnitudes[i] + (a.counts[i] + 2) * a.terms[i]) + 0x1p-120;
+        if (isinf(c->bound[i]))
+            host_leave_open(c, i);
+        else if (isfinite(a.magnitudes[i]) && isfinite(a.terms[i])) /* else infinite, or NaN */
+            c->bound[i] +=
+                UNIT * (weights * a.magnitudes[i] + (a.counts[i] + 2) * a.terms[i]) + 0x1p-120;
     memory_free(sums);
     return RLXVK_OK;
 }

@@ -31,7 +31,8 @@ void sequence_bound(const host_call *call, uint64_t first, uint64_t count)
         if (isfinite(call->out[i]))
             largest = fmax(largest, fabs(call->out[i]));
     for (uint64_t i = first; call->bound && i < first + count; i++)
-        call->bound[i] = 1e-4 * largest;
+        if (call->bound[i] < 0)
+            call->bound[i] = 1e-4 * largest;
 }
 
 /* ---- One carried state ---- */

@@ -14,6 +14,7 @@
 #include "op/sequence/sequence_backward.h"
 #include "op/sequence/state_scan.h"
 
+#include <float.h>
 #include <math.h>
 
 rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
@@ -151,6 +152,43 @@ static scan_geometry host_geometry(const host_call *call)
     return state_scan_geometry(&call->inputs[0].node->shape, &call->inputs[3].node->shape);
 }
 
+#define UNIT 0x1p-24
+
+/* One element of the state, and what its error is bounded by. */
+typedef struct scan_element {
+    double size;  /* the sum of the sizes of what it was added up from */
+    double error; /* of f32 arithmetic so far */
+} scan_element;
+
+static void step_error(scan_element *e, double exponent, double added)
+{
+    double decay = exp(exponent), kept = decay * e->size;
+    e->size = kept + fabs(added);
+    e->error =
+        decay * e->error + UNIT * ((8 + 4 * fabs(exponent)) * kept + 4 * fabs(added) + 2 * e->size);
+}
+
+/* Of the sum over the state. */
+static double sum_bound(const scan_element *elements, const float *c, uint64_t count)
+{
+    double size = 0, error = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        size += fabs(c[k]) * elements[k].size;
+        error += fabs(c[k]) * elements[k].error;
+    }
+    return 2 * (error + UNIT * (double)(count + 4) * size) + 1e-37;
+}
+
+/* Whether numbers, not infinities, have passed the range of f32: a kernel then has an infinity that
+ * the reference has not, and any value may come of it. */
+static bool passes_range(const scan_element *elements, uint64_t count)
+{
+    bool passes = false;
+    for (uint64_t k = 0; k < count; k++)
+        passes = passes || (isfinite(elements[k].size) && elements[k].size > FLT_MAX);
+    return passes;
+}
+
 /* The walk of one channel of one batch row. */
 static void walk_channel(const host_call *call, uint64_t row, double *state)
 {
@@ -158,17 +196,31 @@ static void walk_channel(const host_call *call, uint64_t row, double *state)
     bool by_head = node_code(call->node) == STATE_SCAN_MAMBA2;
     scan_geometry s = host_geometry(call);
     uint64_t channels = s.heads * s.width, channel = row % channels, head = channel / s.width;
+    bool passed = false;
+    scan_element *elements = call->bound ? memory_zeroed(s.size + 1, sizeof *elements) : NULL;
+    for (uint64_t k = 0; elements && k < s.size; k++)
+        elements[k].size = fabs(state[k]);
     for (uint64_t t = 0; t < s.steps; t++) {
         uint64_t token = row / channels * s.steps + t, vector = (token * s.heads + head) * s.size;
         double step = in[1].words[by_head ? token * s.heads + head : token * channels + channel];
         double input = in[0].words[token * channels + channel], sum = 0;
         for (uint64_t k = 0; k < s.size; k++) {
             double rate = in[2].words[by_head ? head : channel * s.size + k];
-            state[k] = exp(step * rate) * state[k] + step * input * in[3].words[vector + k];
+            double added = step * input * in[3].words[vector + k];
+            state[k] = exp(step * rate) * state[k] + added;
             sum += in[4].words[vector + k] * state[k];
+            if (elements)
+                step_error(&elements[k], step * rate, added);
         }
         call->out[token * channels + channel] = sum;
+        if (!elements)
+            continue;
+        call->bound[token * channels + channel] = sum_bound(elements, in[4].words + vector, s.size);
+        passed = passed || passes_range(elements, s.size);
+        if (passed)
+            host_leave_open(call, token * channels + channel);
     }
+    memory_free(elements);
 }
 
 static rlxvk_status state_scan_host(const host_call *call)

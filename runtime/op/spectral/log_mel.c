@@ -10,6 +10,7 @@
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { LOG_MEL_VALUES, LOG_MEL_SLOPES };
@@ -179,10 +180,13 @@ static band_sum sum_band(const float *x, uint64_t width, const float *weights, u
     while (end > first && weights[end - 1] == 0)
         end--;
     for (uint64_t f = first; f < end; f++) {
-        double term = weights[f] * ((double)x[f] * x[f] + (double)x[width + f] * x[width + f]);
+        double power = (double)x[f] * x[f] + (double)x[width + f] * x[width + f];
+        double term = weights[f] * (power > FLT_MAX ? INFINITY : power); /* as in f32 */
         s.sum += term;
         s.error += fabs(term);
     }
+    if (fabs(s.sum) > FLT_MAX)
+        s.sum *= INFINITY;
     s.error = 0x1p-24 * (double)(8 + end - first) * s.error + 0x1p-100;
     if (isnan(s.error)) /* 1e-10 */
         s.error = 0;

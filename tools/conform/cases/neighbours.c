@@ -116,9 +116,9 @@ static void generate(case_list *list)
     generate_filtered(list);
     generate_umap(list);
     for (int metric = 0; metric < 3; metric++) {
-        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:1x1", metric);
-        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:7x3", metric);
-        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:65x33:unit", metric);
+        case_add(list, "pairwise_distance within=2e-6 metric=%d in=x:f32:1x1", metric);
+        case_add(list, "pairwise_distance within=2e-6 metric=%d in=x:f32:7x3", metric);
+        case_add(list, "pairwise_distance within=2e-6 metric=%d in=x:f32:65x33:unit", metric);
     }
     case_add(list, "pairwise_distance expect=E_SHAPE in=x:f32:3");
     case_add(list, "pairwise_distance expect=E_ATTR metric=4 in=x:f32:3x3");
