@@ -5,7 +5,7 @@
  * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
  * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
  * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite. One
- * of infinity takes anything.
+ * of infinity takes anything, unless the reference is infinite or NaN.
  */
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H
@@ -45,6 +45,7 @@ typedef struct conform_setup {
     rlxvk_precision precision;
     const char *variant; /* NULL: chosen by shape and device */
     const char *row;     /* pass over a case without dispatches of this row; see conform_count */
+    uint16_t kernel;     /* what conform_count counts if there is no row; 0: all, else its id + 1 */
     bool bounds;         /* move results by parts of their bounds, too (conform_bounds.c) */
 } conform_setup;
 
@@ -104,6 +105,8 @@ RLXVK_MUST_CHECK rlxvk_status conform_compile_options(const case_spec *spec,
  * arithmetic of its own, value and bound are those of the node it looks into. */
 uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset);
 
+/* Whether the comparison takes anything. */
+bool conform_is_unjudged(double reference, double bound);
 /* See the top. */
 double conform_error(float got, double reference, double bound);
 
@@ -153,8 +156,8 @@ typedef struct conform_use {
 } conform_use;
 
 /* Dispatches of setup's row in the case: those that carry the row's name, by its address
- * (choice_row_name). NULL: all dispatches. `profile` NULL: the device's. Adds them to `use`. 0 if
- * the case cannot be lowered. */
+ * (choice_row_name). Without a row: those of setup's kernel. `profile` NULL: the device's. Adds
+ * them to `use`. 0 if the case cannot be lowered. */
 uint64_t conform_count(const conform_setup *setup, const conform_case *c,
                        const device_profile *profile, conform_use *use);
 /* Why no case has a dispatch of the row: features that the device lacks, without which none has
@@ -175,7 +178,7 @@ typedef struct conform_row {
 
 /* An op whose cases leave more than this share of their elements unjudged has failed. */
 #define CONFORM_MOST_UNJUDGED 0.02
-/* --bounds calls an op's bounds loose if no error reaches this share of them. */
+/* --bounds calls an op's bounds loose if it has errors and none reaches this share of them. */
 #define CONFORM_LEAST_USE 1e-3
 /* Whether the row has failed so. Only if all of its cases ran: a part may have a larger share. */
 bool conform_too_unjudged(const conform_row *row);
@@ -208,8 +211,9 @@ typedef struct conform_report {
 uint64_t conform_total(const conform_report *report, verdict v);
 /* Ops for which conform_too_unjudged is true. */
 uint64_t conform_unjudged_ops(const conform_report *report);
-/* What --bounds finds of whole ops, if all of their cases ran: ops whose every case takes zeros. */
-uint64_t conform_blind_ops(const conform_report *report);
+/* What --bounds finds of whole ops, if all of their cases ran: ops whose every case takes zeros,
+ * and ops whose bounds are loose (CONFORM_LEAST_USE). */
+uint64_t conform_loose_ops(const conform_report *report);
 void conform_write_text(const conform_report *report, FILE *file);
 void conform_write_json(const conform_report *report, FILE *file);
 /* In conform_html.c; E_FILE names the path. */

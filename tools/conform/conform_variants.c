@@ -70,6 +70,7 @@ error:
 
 typedef struct counter {
     const char *row;
+    uint16_t kernel;
     conform_use *use;
     uint64_t dispatches;
 } counter;
@@ -81,7 +82,7 @@ static void count(void *user, const schedule *s)
         const dispatch *d = &s->dispatches.items[i];
         if (d->kernel < KERNEL_COUNT)
             c->use->all[d->kernel]++;
-        if (c->row && d->variant != c->row)
+        if (c->row ? d->variant != c->row : c->kernel && d->kernel != c->kernel - 1)
             continue;
         c->dispatches++;
         if (d->kernel < KERNEL_COUNT)
@@ -92,7 +93,7 @@ static void count(void *user, const schedule *s)
 uint64_t conform_count(const conform_setup *setup, const conform_case *c,
                        const device_profile *profile, conform_use *use)
 {
-    counter counted = {setup->row, use, 0};
+    counter counted = {setup->row, setup->kernel, use, 0};
     if (conform_lower(setup, c, profile, count, &counted) != RLXVK_OK)
         return 0;
     use->cases += counted.dispatches != 0;

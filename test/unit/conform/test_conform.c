@@ -214,6 +214,11 @@ static void errors_are_in_units_of_the_bound(void **state)
         {INFINITY, FLT_MAX, 1e35, 0},
         {FLT_MAX, INFINITY, 1, INFINITY},
         {2, 1, NAN, INFINITY},
+        {2, 1, INFINITY, 0}, /* unjudged */
+        {NAN, 1, INFINITY, 0},
+        {NAN, INFINITY, INFINITY, INFINITY},
+        {-INFINITY, -INFINITY, INFINITY, 0},
+        {1, NAN, INFINITY, INFINITY},
         {1.5f * FLT_MIN, 0.75 * FLT_MIN, 1.5 * FLT_MIN, 0.5}, /* else 1, from 0 */
     };
     (void)state;
@@ -221,6 +226,87 @@ static void errors_are_in_units_of_the_bound(void **state)
         double error = conform_error(rows[i].got, rows[i].reference, rows[i].bound);
         if (!(error == rows[i].error))
             fail_msg("row %zu: error %g, want %g", i, error, rows[i].error);
+    }
+}
+
+/* Rounded away from the reference if the result is to be wrong, towards it if right. */
+static void moved_results_keep_to_their_side(void **state)
+{
+    static const struct {
+        double reference, bound, bounds;
+        float moved;
+    } rows[] = {
+        {1, 0.25, 1.5, 1.375f},
+        {1, 0.25, -0.5, 0.875f},
+        {1, 1e-9, 1.5, 1 + FLT_EPSILON},
+        {1, 1e-9, -1.5, 1 - FLT_EPSILON / 2},
+        {1, 1e-9, 0.5, 1},
+        {-3, 1e-9, 0.5, -3},
+        {0, 1e-40, 1.5, NAN},
+        {INFINITY, 1, 1.5, NAN},
+        {NAN, 1, 0.5, NAN},
+        {FLT_MAX, 1e38, 1.5, NAN},
+        {1 + 1e-9, 1e-12, 0.5, NAN}, /* no f32 number is as near */
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        float moved = conform_moved(rows[i].reference, rows[i].bound, rows[i].bounds);
+        if (!(moved == rows[i].moved || (isnan(moved) && isnan(rows[i].moved))))
+            fail_msg("row %zu: %.9g, want %.9g", i, (double)moved, (double)rows[i].moved);
+    }
+}
+
+/* Of references and bounds of all sizes: the comparison must take half a bound and refuse one and
+ * a half. */
+static void bounds_bind(void **state)
+{
+    static const double moves[] = {1.5, -1.5, 0.5, -0.5};
+    (void)state;
+    for (int exponent = -140; exponent < 128; exponent += 3)
+        for (int below = -30; below < 30; below++)
+            for (size_t k = 0; k < ARRAY_COUNT(moves); k++) {
+                double reference = ldexp(-1.3, exponent), bound = ldexp(1.7, exponent + below);
+                float moved = conform_moved(reference, bound, moves[k]);
+                if (!isnan(moved))
+                    assert_int_equal(conform_error(moved, reference, bound) <= 1,
+                                     fabs(moves[k]) < 1);
+            }
+}
+
+/* Ops fail as a whole by shares, but only if all of their cases ran. */
+static void ops_fail_as_a_whole(void **state)
+{
+    static const struct {
+        conform_row row;
+        bool unjudged, loose;
+    } rows[] = {
+        {{"a", .cases = 4, .all_cases = 4, .elements = 100, .unjudged = 2, .worst = 0.5},
+         false,
+         false},
+        {{"b", .cases = 4, .all_cases = 4, .elements = 100, .unjudged = 3, .worst = 0.5},
+         true,
+         false},
+        {{"c", .cases = 3, .all_cases = 4, .elements = 100, .unjudged = 90, .worst = 1e-9},
+         false,
+         false},
+        {{"d", .cases = 4, .all_cases = 4, .elements = 0, .worst = 1e-4}, false, true},
+        {{"e", .cases = 4, .all_cases = 4, .elements = 9, .worst = 0}, false, false},
+        {{"f", .cases = 4, .all_cases = 4, .elements = 9, .worst = 0.1, .take_zeros = 3},
+         false,
+         false},
+        {{"g", .cases = 4, .all_cases = 4, .elements = 9, .worst = 0.1, .take_zeros = 4},
+         false,
+         true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        conform_row row = rows[i].row;
+        conform_report report = {.bounds = true, .rows = {.items = &row, .count = 1}};
+        assert_int_equal(conform_too_unjudged(&row), rows[i].unjudged);
+        assert_int_equal(conform_unjudged_ops(&report), rows[i].unjudged);
+        assert_int_equal(conform_loose_ops(&report), rows[i].loose);
+        report.bounds = false;
+        assert_int_equal(conform_loose_ops(&report), 0);
     }
 }
 
@@ -334,6 +420,9 @@ int main(void)
         cmocka_unit_test(special_values_are_in_every_tensor),
         cmocka_unit_test(special_values_of_half_types_are_their_own),
         cmocka_unit_test(errors_are_in_units_of_the_bound),
+        cmocka_unit_test(moved_results_keep_to_their_side),
+        cmocka_unit_test(bounds_bind),
+        cmocka_unit_test(ops_fail_as_a_whole),
         cmocka_unit_test(golden_names_become_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
