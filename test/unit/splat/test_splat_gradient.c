@@ -1,0 +1,164 @@
+/*
+ * Gradients of single splats against the host function, which computes in double precision by
+ * another formula: discs 1 to 100,000 times as wide as thick at random places and turns keep the
+ * digits that rlxvk_ops_splat.h promises, for every one of their axes.
+ */
+#include "support/harness.h"
+#include "support/rewritten.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { SIDE = 32, DISCS = 60, GRADIENTS = 17, LOSS = 4 * SIDE * SIDE };
+
+#define EDGE 0.17 /* the sine of ten degrees, below which little is seen of a disc */
+
+typedef struct splat {
+    float position[3], scale[3], rotation[4], opacity, color[3], sh[3], meta[23], loss[LOSS];
+} splat;
+
+static uint32_t random_state;
+
+static double between(double low, double high)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return low + (high - low) * (random_state >> 8) * 0x1p-24;
+}
+
+/* The cosine between own axis `axis` and the line to the camera. */
+static double facing(const splat *s, int axis)
+{
+    double w = (double)s->rotation[0], x = (double)s->rotation[1], y = (double)s->rotation[2];
+    double z = (double)s->rotation[3], length = w * w + x * x + y * y + z * z, along = 0, far = 0;
+    const double columns[3][3] = {
+        {w * w + x * x - y * y - z * z, 2 * (x * y + w * z), 2 * (x * z - w * y)},
+        {2 * (x * y - w * z), w * w - x * x + y * y - z * z, 2 * (y * z + w * x)},
+        {2 * (x * z + w * y), 2 * (y * z - w * x), w * w - x * x - y * y + z * z}};
+    for (int k = 0; k < 3; k++) {
+        double away = (double)s->meta[k] - (double)s->position[k];
+        along += columns[axis][k] / length * away;
+        far += away * away;
+    }
+    return fabs(along) / sqrt(far);
+}
+
+/* A disc `ratio` times as wide as it is thick along `axis`, 20 to 50 deviations from the camera. */
+static void make_disc(splat *s, int axis, double ratio)
+{
+    static const float meta[23] = {0, 0, -4, 0, 0, 0, 0, 1, 0, 50, 0.1f, 100, 0.1f, 0.2f, 0.3f};
+    memset(s, 0, sizeof *s);
+    memcpy(s->meta, meta, sizeof meta);
+    s->opacity = 0.7f;
+    for (int k = 0; k < 3; k++) {
+        s->position[k] = (float)between(-0.3, 0.3);
+        s->scale[k] = (float)(between(-2.5, -1.5) - (k == axis ? log(ratio) : 0));
+        s->sh[k] = (float)between(-0.5, 0.5);
+    }
+    do
+        for (int k = 0; k < 4; k++)
+            s->rotation[k] = (float)between(-1, 1);
+    while (facing(s, axis) < EDGE);
+    for (int i = 0; i < LOSS; i++)
+        s->loss[i] = (float)between(-0.3, 0.7);
+}
+
+static rlxvk_executable *compile_gradient(bool on_host)
+{
+    rlxvk_graph *g = new_graph();
+    const rlxvk_gaussian_splat_scene scene = {input(g, "position", RLXVK_SHAPE(3)),
+                                              input(g, "scale", RLXVK_SHAPE(3)),
+                                              input(g, "rotation", RLXVK_SHAPE(4)),
+                                              input(g, "opacity", RLXVK_SHAPE(1)),
+                                              input(g, "color", RLXVK_SHAPE(3)),
+                                              input(g, "sh", RLXVK_SHAPE(1, 1, 3)),
+                                              input(g, "meta", RLXVK_SHAPE(23))};
+    const rlxvk_gaussian_splat_options o = {.width = SIDE,
+                                            .height = SIDE,
+                                            .tile_size = 16,
+                                            .radius_scale = 1,
+                                            .alpha_cutoff = 1e-8f,
+                                            .max_list_entries = 4096,
+                                            .output_gamma = 1,
+                                            .loss_grad_clip = 1};
+    rlxvk_compile_options options = {.force_host = on_host ? RLXVK_ON : RLXVK_DEFAULT};
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor loss = input(g, "loss", RLXVK_SHAPE(LOSS));
+    rlxvk_graph_output(g, rlxvk_gaussian_splat_render_backward(g, &scene, loss, &o));
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static void run_gradient(rlxvk_executable *e, const splat *s, float out[GRADIENTS])
+{
+    const rlxvk_run_input in[] = {
+        {"position", s->position, 3, RLXVK_AS_F32}, {"scale", s->scale, 3, RLXVK_AS_F32},
+        {"rotation", s->rotation, 4, RLXVK_AS_F32}, {"opacity", &s->opacity, 1, RLXVK_AS_F32},
+        {"color", s->color, 3, RLXVK_AS_F32},       {"sh", s->sh, 3, RLXVK_AS_F32},
+        {"meta", s->meta, 23, RLXVK_AS_F32},        {"loss", s->loss, LOSS, RLXVK_AS_F32}};
+    rlxvk_run_output to = {.buffer = out, .length = GRADIENTS, .encoding = RLXVK_AS_F32};
+    expect_ok(rlxvk_run(e, in, sizeof in / sizeof *in, &to, 1));
+}
+
+typedef struct part {
+    const char *name;
+    int first, end;
+    double squares, worst; /* of the discs' relative errors: the sum of squares; the worst */
+} part;
+
+static void take(part *p, const float *got, const float *wanted)
+{
+    double squares = 0, errors = 0;
+    for (int k = p->first; k < p->end; k++) {
+        double error = (double)got[k] - (double)wanted[k];
+        squares += (double)wanted[k] * (double)wanted[k];
+        errors += error * error;
+    }
+    assert_true(squares > 1e-12);
+    p->squares += errors / squares;
+    p->worst = fmax(p->worst, sqrt(errors / squares));
+}
+
+static void thin_discs_keep_their_digits(void **state)
+{
+    static const double ratios[] = {1, 10, 100, 1000, 1e4, 1e5};
+    static splat s;
+    rlxvk_executable *kernels = compile_gradient(false), *host = compile_gradient(true);
+    (void)state;
+    random_state = 12345;
+    for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
+        part parts[] = {{"positions", 0, 3, 0, 0},
+                        {"scales", 3, 6, 0, 0},
+                        {"rotations", 6, 10, 0, 0}};
+        for (int i = 0; i < DISCS; i++) {
+            float got[GRADIENTS], wanted[GRADIENTS];
+            make_disc(&s, i % 3, ratios[r]);
+            run_gradient(kernels, &s, got);
+            run_gradient(host, &s, wanted);
+            for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+                take(&parts[p], got, wanted);
+        }
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+            double rms = sqrt(parts[p].squares / DISCS);
+            if (!(rms < 3e-5 && parts[p].worst < 3e-4))
+                fail_msg("discs of 1 to %g: gradients by %s are off by %.2g, one by %.2g",
+                         ratios[r], parts[p].name, rms, parts[p].worst);
+        }
+    }
+    rlxvk_executable_destroy(kernels);
+    rlxvk_executable_destroy(host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thin_discs_keep_their_digits),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}
