@@ -414,8 +414,10 @@ rlxvk_tensor rlxvk_fake_quantize_lsq_backward_scale(rlxvk_graph *g, rlxvk_tensor
  * result is a view of the parameter; rlxvk_read_param then reads the new values, and executables
  * that share them (share_with) see them. Else nothing is written and the new averages (two of
  * adamw) are results, too. All operands have the parameter's shape (E_SHAPE). In a graph the step
- * comes behind all that is to read the old values. Averages begin as zeros. E_ATTR: a number out of
- * its range, an operand to be written that is no leaf; E_DTYPE: one that is not F32. */
+ * comes behind all that is to read the old values. Averages begin as zeros. A NaN in an element's
+ * gradient, averages or scale makes its new parameter NaN, and the averages it enters. E_ATTR: a
+ * number out of its range, an operand to be written that is no leaf; E_DTYPE: one that is not F32.
+ */
 
 /* What changes from step to step, as operands of a graph that is compiled once. RLXVK_NONE: the
  * options' numbers, for good. */
@@ -443,9 +445,10 @@ typedef struct rlxvk_lion_options {
 
 /* m' = b1 m + (1 - b1) g, v' = b2 v + (1 - b2) g^2, p' = p (1 - lr decay) - lr (m' / (1 - b1^step))
  * / (sqrt(v' / (1 - b2^step)) + eps) (Loshchilov and Hutter 2019). Loss scaling is not needed:
- * gradients are f32. Limits: v' must fit f32, as it does for |g| up to 1.8e19 / sqrt(1 - b2);
- * beyond, it stays +Inf, and with it p' p (1 - lr decay). What v' gets from |g| below 1.1e-19 /
- * sqrt(1 - b2) may count as 0, so that without eps the quotient may be infinite or NaN. */
+ * gradients are f32. Error 2^-22 |p| and 2^-20 of the step, each by its own size, since the two may
+ * cancel. Limits: v' must fit f32, as it does for |g| up to 1.8e19 / sqrt(1 - b2); beyond, it stays
+ * +Inf, and p keeps its place but for decay. What v' gets from |g| below 1.1e-19 / sqrt(1 - b2) may
+ * count as 0, so that without eps the quotient may be infinite or NaN. */
 rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
                          rlxvk_tensor first, rlxvk_tensor second,
                          const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
@@ -457,7 +460,9 @@ rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor grad
                        rlxvk_tensor momentum, const rlxvk_sgd_options *options,
                        const rlxvk_optimizer_data *data, rlxvk_tensor *out_momentum);
 
-/* p' = p (1 - lr decay) - lr sign(b1 m + (1 - b1) g), m' = b2 m + (1 - b2) g (Chen et al. 2023). */
+/* p' = p (1 - lr decay) - lr sign(b1 m + (1 - b1) g), m' = b2 m + (1 - b2) g (Chen et al. 2023).
+ * sign(0) is 0 and sign(NaN) NaN. A direction within 2^-22 (b1 |m| + |g|) of 0 may have any sign,
+ * unless all its terms are exact in f32. */
 rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
                         rlxvk_tensor average, const rlxvk_lion_options *options,
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average);

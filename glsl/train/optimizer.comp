@@ -27,7 +27,7 @@ layout(set = 0, binding = 4) readonly buffer schedules { float schedule[]; };
 layout(set = 0, binding = 5) readonly buffer scales { float scale[]; };
 
 struct rates {
-    float rate, correction1, correction2, scale; /* of correction2 the root, which v's fits over */
+    float rate, correction1, root2, scale; /* root2: of the second correction */
 };
 
 struct element {
@@ -41,11 +41,11 @@ rates load_rates()
         r.rate = schedule[args.schedule_offset];
         if (CODE == OPTIMIZER_ADAMW) {
             r.correction1 = schedule[args.schedule_offset + 1u];
-            r.correction2 = schedule[args.schedule_offset + 2u];
+            r.root2 = schedule[args.schedule_offset + 2u];
         }
     }
     if (CODE == OPTIMIZER_ADAMW)
-        r.correction2 = square_root(r.correction2);
+        r.root2 = square_root(r.root2);
     if (SCALED)
         r.scale = scale[args.scale_offset];
     return r;
@@ -67,8 +67,10 @@ element stepped(rates r, element e, float gradient)
     } else {
         e.m = fma(args.beta1, e.m, args.rest1 * gradient);
         e.v = fma(args.beta2, e.v, args.rest2 * gradient * gradient);
-        float spread = divide(square_root(e.v), r.correction2) + args.eps;
-        float change = divide(divide(e.m, r.correction1), spread);
+        /* Roots and a product before the quotient: v / correction2 and m / correction1 may pass
+         * the range of f32 where their quotient does not. */
+        float spread = divide(square_root(e.v), r.root2) + args.eps;
+        float change = divide(e.m, r.correction1 * spread);
         e.p = fma(-r.rate, fma(args.decay, e.p, change), e.p);
     }
     return e;

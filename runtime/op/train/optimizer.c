@@ -15,6 +15,7 @@
 
 #include <rlxvk_train.h>
 
+#include <float.h>
 #include <math.h>
 
 typedef struct optimizer_attributes {
@@ -319,43 +320,108 @@ typedef struct state {
     double p, m, v;
 } state;
 
-/* The state after a step, and in *out_error how far f32 may be from it. */
-static state host_step_of(const node *n, const struct optimizer_args *k, double scale, state s,
-                          double gradient, state *out_error)
+#define UNIT 0x1p-22  /* of the roundings of a few terms */
+#define TINY 0x1p-125 /* what counts as 0 in f32 may be lost */
+
+/* A number that f32 knows to within `error`: infinite beyond its range, as there; *out_unsure where
+ * rounding decides. NaN stays. */
+static double held(double v, double error, bool *out_unsure)
 {
-    const optimizer_attributes *a = n->attributes;
-    const double u = 0x1p-22;
-    double g = gradient * scale;
-    state e = {0};
-    if (node_code(n) == OPTIMIZER_SGD) {
-        double decayed = g + a->decay * s.p, size = fabs(g) + fabs(a->decay * s.p);
-        double m = a->beta1 * s.m + decayed, change = a->nesterov ? decayed + a->beta1 * m : m;
-        e.m = u * (fabs(a->beta1 * s.m) + size);
-        e.p = u * (fabs(s.p) + fabs(k->rate) * (2 * size + fabs(change) + fabs(m))) +
-              2 * k->rate * e.m;
-        *out_error = e;
-        return (state){s.p - k->rate * change, m, 0};
-    }
-    if (node_code(n) == OPTIMIZER_LION) {
-        double direction = a->beta1 * s.m + (1 - (double)a->beta1) * g;
-        double unsure = u * (fabs(a->beta1 * s.m) + fabs(g));
-        double m = a->beta2 * s.m + (1 - (double)a->beta2) * g;
-        double sign = (direction > 0) - (direction < 0);
-        e.m = u * (fabs(a->beta2 * s.m) + fabs(g));
-        e.p = u * (fabs(s.p) * (1 + k->rate * a->decay) + k->rate) +
-              (fabs(direction) <= unsure ? 2 * k->rate : 0); /* either sign */
-        *out_error = e;
-        return (state){s.p - k->rate * (a->decay * s.p + sign), m, 0};
-    }
-    double m = a->beta1 * s.m + (1 - (double)a->beta1) * g;
-    double v = a->beta2 * s.v + (1 - (double)a->beta2) * g * g;
-    double spread = sqrt(v / k->correction2) + a->eps, change = m / k->correction1 / spread;
-    e.m = u * (fabs(a->beta1 * s.m) + fabs(g));
-    e.v = u * (fabs(a->beta2 * s.v) + g * g);
-    e.p = u * fabs(s.p) * (1 + k->rate * a->decay) +
-          k->rate * (e.m / k->correction1 / spread + 4 * u * fabs(change));
+    const double rounds_to_infinity = 0x1.ffffffp127;
+    if (isnan(v) || isinf(v) || fabs(v) + error < rounds_to_infinity)
+        return v;
+    if (fabs(v) - error >= rounds_to_infinity)
+        return copysign(INFINITY, v);
+    *out_unsure = true;
+    return v;
+}
+
+/* Whether f32 finds `v`, and nothing is lost. */
+static bool is_exact(double v)
+{
+    return (double)(float)v == v && (v == 0 || fabs(v) >= (double)FLT_MIN);
+}
+
+/* The state after a step; in *out_error how far f32 may be from it. k: rates and corrections; g:
+ * the gradient, scaled. */
+typedef struct host_step {
+    const optimizer_attributes *a;
+    const struct optimizer_args *k;
+    double g;
+    state s;
+    bool unsure; /* out: p may be anything */
+} host_step;
+
+static state sgd_step(host_step *h, state *out_error)
+{
+    const optimizer_attributes *a = h->a;
+    state s = h->s, e = {0};
+    double size = fabs(h->g) + fabs(a->decay * s.p), rate = h->k->rate;
+    double decayed = held(h->g + a->decay * s.p, UNIT * size, &h->unsure);
+    e.m = UNIT * (fabs(a->beta1 * s.m) + size) + TINY;
+    double m = held(a->beta1 * s.m + decayed, e.m, &h->unsure), change = m;
+    if (a->nesterov)
+        change = held(decayed + a->beta1 * m, UNIT * (size + fabs(m)) + e.m, &h->unsure);
+    e.p = UNIT * (fabs(s.p) + fabs(rate) * (2 * size + fabs(change) + fabs(m))) +
+          2 * fabs(rate) * e.m;
     *out_error = e;
-    return (state){s.p - k->rate * (a->decay * s.p + change), m, v};
+    return (state){s.p - rate * change, m, 0};
+}
+
+/* The sign of a direction that rounding may turn is either; that of one that f32 finds as it is,
+ * for example 0 of an average and a gradient of 0, is sure. */
+static state lion_step(host_step *h, state *out_error)
+{
+    const optimizer_attributes *a = h->a;
+    state s = h->s, e = {0};
+    double rate = h->k->rate, rest = 1 - (double)a->beta1, kept = a->beta1 * s.m;
+    double direction = kept + rest * h->g, sign = (direction > 0) - (direction < 0);
+    double unsure = UNIT * (fabs(kept) + fabs(h->g)) + TINY;
+    bool sure = fabs(direction) > unsure;
+    if (!sure && is_exact(rest) && is_exact(h->g) && is_exact(rest * h->g) && is_exact(kept))
+        sure = true;
+    if (h->g == 0 && s.m == 0)
+        sure = true;
+    if (isnan(direction)) {
+        sign = direction;
+        sure = true;
+    }
+    double m = a->beta2 * s.m + (1 - (double)a->beta2) * h->g;
+    e.m = UNIT * (fabs(a->beta2 * s.m) + fabs(h->g)) + TINY;
+    e.p = UNIT * (fabs(s.p) * (1 + rate * a->decay) + rate) + (sure ? 0 : 2 * rate);
+    *out_error = e;
+    return (state){s.p - rate * (a->decay * s.p + sign), m, 0};
+}
+
+/* p and the step may cancel: the error goes by the size of each. */
+static state adamw_step(host_step *h, state *out_error)
+{
+    const optimizer_attributes *a = h->a;
+    const struct optimizer_args *k = h->k;
+    state s = h->s, e = {0};
+    double rate = k->rate, square = (1 - (double)a->beta2) * h->g * h->g;
+    e.m = UNIT * (fabs(a->beta1 * s.m) + fabs(h->g)) + TINY;
+    e.v = UNIT * (fabs(a->beta2 * s.v) + square) + TINY;
+    double m = held(a->beta1 * s.m + (1 - (double)a->beta1) * h->g, e.m, &h->unsure);
+    double v = held(a->beta2 * s.v + square, e.v, &h->unsure);
+    double spread = sqrt(v / k->correction2) + a->eps;
+    double least = sqrt(fmax(v - e.v, 0) / k->correction2) + a->eps;
+    double change = m / k->correction1 / spread;
+    double most = (fabs(m) + e.m) / k->correction1 / least;
+    double off = most - fabs(change) + 4 * UNIT * fabs(change);
+    change = held(change, off, &h->unsure);
+    h->unsure |= (isfinite(change) && !isfinite(off)) || (v < 0 && v >= -e.v);
+    e.p = UNIT * fabs(s.p) * (1 + rate * a->decay) + rate * off;
+    *out_error = e;
+    return (state){s.p - rate * (a->decay * s.p + change), m, v};
+}
+
+/* What is not finite is so in f32, too. */
+static double bound_of(double value, double error, bool unsure)
+{
+    if (unsure)
+        return INFINITY;
+    return isfinite(value) ? error + 1e-37 : 0;
 }
 
 static rlxvk_status optimizer_host(const host_call *call)
@@ -364,9 +430,12 @@ static rlxvk_status optimizer_host(const host_call *call)
     const optimizer_attributes *a = n->attributes;
     const host_tensor *in = call->inputs;
     uint64_t numel = shape_numel(&in[0].node->shape);
-    uint32_t averages = average_count(n), next = 2 + averages;
+    uint32_t averages = average_count(n), next = 2 + averages, code = node_code(n);
     struct optimizer_args k = make_arguments(n, numel, (operand[6]){{0}});
     double scale = 1;
+    state (*step)(host_step *, state *) = adamw_step;
+    if (code != OPTIMIZER_ADAMW)
+        step = code == OPTIMIZER_SGD ? sgd_step : lion_step;
     if (a->scheduled) {
         const float *schedule = in[next++].words;
         k.rate = schedule[0];
@@ -378,13 +447,15 @@ static rlxvk_status optimizer_host(const host_call *call)
     if (a->scaled)
         scale = in[next].words[0];
     for (uint64_t i = 0; i < numel; i++) {
-        state e, s = {in[0].words[i], in[2].words[i], averages == 2 ? in[3].words[i] : 0};
-        s = host_step_of(n, &k, scale, s, in[1].words[i], &e);
+        host_step h = {.a = a, .k = &k};
+        h.s = (state){in[0].words[i], in[2].words[i], averages == 2 ? in[3].words[i] : 0};
+        h.g = held(in[1].words[i] * scale, 0, &h.unsure);
+        state e, s = step(&h, &e);
         const double values[] = {s.p, s.m, s.v}, errors[] = {e.p, e.m, e.v};
         for (uint32_t r = 0; r <= averages; r++) {
             call->out[r * numel + i] = values[r];
             if (call->bound)
-                call->bound[r * numel + i] = errors[r] + 1e-37;
+                call->bound[r * numel + i] = bound_of(values[r], errors[r], r == 0 && h.unsure);
         }
     }
     return RLXVK_OK;

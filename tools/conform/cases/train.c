@@ -81,6 +81,49 @@ static void generate_sums(case_list *list)
     case_add(list, "accumulate expect=E_DTYPE in=sum:f32:3;t:c64:3;keep:f32:1");
 }
 
+/* Numbers that are none, and the ends of the range, in each operand and in all; a gradient, and a
+ * direction, of exactly 0; steps as large as the parameter. */
+static void generate_extremes(case_list *list)
+{
+    static const char *const optimizers[] = {"adamw step=2 weight_decay=0.01",
+                                             "adamw step=3 eps=0 beta2=0.5",
+                                             "sgd weight_decay=0.01 nesterov=1",
+                                             "sgd momentum=0",
+                                             "lion weight_decay=0.1 beta2=0.99",
+                                             "lion"};
+    static const char *const fills[] = {"special", "large", "zero", "constant:3.4028234e38",
+                                        "constant:-1e-40"};
+    static const char *const results[] = {"p", "m", "v"};
+    for (size_t o = 0; o < COUNT(optimizers); o++)
+        for (size_t f = 0; f < COUNT(fills); f++)
+            for (unsigned at = 1; at < 16; at += at < 8 ? at : 7) {
+                bool two = strncmp(optimizers[o], "adamw", 5) == 0;
+                const char *fill[4];
+                for (unsigned k = 0; k < 4; k++)
+                    fill[k] = at >> k & 1 ? fills[f] : k == 3 ? "positive" : "uniform";
+                for (size_t r = 0; r < (two ? 3u : 2u); r++)
+                    case_add(list,
+                             two ? "%s result=%s in=p:f32:203:%s;g:f32:203:%s;m:f32:203:%s;"
+                                   "v:f32:203:%s"
+                                 : "%s result=%s in=p:f32:203:%s;g:f32:203:%s;m:f32:203:%s",
+                             optimizers[o], results[r], fill[0], fill[1], fill[2], fill[3]);
+            }
+    for (size_t o = 0; o < COUNT(optimizers); o++)
+        case_add(list,
+                 strncmp(optimizers[o], "adamw", 5) == 0
+                     ? "%s in=p:f32:7;g:f32:7;m:f32:7;v:f32:7:positive;scale:f32:1:constant:nan"
+                     : "%s in=p:f32:7;g:f32:7;m:f32:7;scale:f32:1:constant:nan",
+                 optimizers[o]);
+    case_add(list, "lion lr=0.5 in=p:f32:64;g:f32:64:zero;m:f32:64:zero");
+    case_add(list,
+             "lion lr=0.5 beta1=0.5 in=p:f32:64;g:f32:64:constant:1.5;m:f32:64:constant:-1.5");
+    case_add(list, "lion lr=0.5 beta1=0 in=p:f32:64;g:f32:64:zero;m:f32:64");
+    case_add(list, "lion lr=0.5 beta1=0.5 in=p:f32:640;g:f32:640:integers;m:f32:640:integers");
+    case_add(list, "adamw lr=0.5 step=3 in=p:f32:640:unit;g:f32:640:unit;m:f32:640:unit;"
+                   "v:f32:640:positive");
+    case_add(list, "adamw lr=1 step=1 in=p:f32:640:one;g:f32:640;m:f32:640:zero;v:f32:640:zero");
+}
+
 static void generate(case_list *list)
 {
     generate_sums(list);
@@ -127,6 +170,7 @@ static void generate(case_list *list)
                      : "%s in_place=1 in=p:f32:64;g:f32:64;m:f32:64;scale:f32:scalar:positive",
                  rows[r]);
     }
+    generate_extremes(list);
     case_add(list, "adamw in_place=1 result=v step=2 in=p:f32:9x7;g:f32:9x7:zero;m:f32:9x7:zero;"
                    "v:f32:9x7:zero");
     case_add(list, "adamw step=2 in=p:f32:4099:large;g:f32:4099;m:f32:4099;v:f32:4099:positive");
