@@ -86,6 +86,18 @@ void conform_run(const conform_setup *setup, const conform_case *c, conform_resu
  * over: too large for that, or nothing but places where it is no smooth function of them. */
 void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out);
 
+/* The reference of a golden case: its leaves, and `count` elements at the attributes as f32. */
+typedef struct golden_reference {
+    void *const *contents;
+    rlxvk_precision precision;
+    const double *at;
+    uint64_t count;
+} golden_reference;
+
+/* What each element may differ by because f32 rounds the case's attributes; the caller frees. */
+RLXVK_MUST_CHECK rlxvk_status golden_rounding(const case_spec *spec, const golden_reference *r,
+                                              double **out_slack);
+
 /* The leaves' contents, owned by the caller unless the case is golden. */
 RLXVK_MUST_CHECK rlxvk_status conform_fill(const case_spec *spec, const conform_case *given,
                                            uint64_t seed, void *contents[CASE_MAX_INPUTS]);

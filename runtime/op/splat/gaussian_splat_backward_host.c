@@ -37,7 +37,9 @@ typedef struct pixel_hit {
  * may be off by. */
 typedef struct pixel_sum {
     double sum[3], sum_off[3], left, off;
-    bool doubtful; /* rounding may turn a decision */
+    double flipped;  /* the sum of the alphas that rounding may or may not let count */
+    size_t crossing; /* hits from here on count or not as rounding decides, with this left: */
+    double crossing_left;
 } pixel_sum;
 
 static void add(slope *s, double term, double magnitude, double doubt)
@@ -48,6 +50,15 @@ static void add(slope *s, double term, double magnitude, double doubt)
 
 /* ---- A pixel ---- */
 
+/* A hit that may count or not; where hits are counted, that moves the last. */
+static void doubt_hit(const splat_reference *r, const splat_hit *hit, pixel_sum *p)
+{
+    double alpha = r->options->max_splat_steps ? 1 : hit->alpha;
+    p->flipped += 2 * alpha;
+    for (int k = 0; k < 3; k++)
+        p->sum_off[k] += 2 * p->left * alpha * r->brightest;
+}
+
 /* Its hits in their order. Behind where a pixel ends, and where a hit is in doubt, hits go on, as
  * such that only add to the errors: counts is false. */
 static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_sum *p)
@@ -57,14 +68,15 @@ static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_
     uint32_t first, end, steps = 0;
     bool open = true;
     size_t count = 0;
-    *p = (pixel_sum){.left = 1};
+    *p = (pixel_sum){.left = 1, .crossing = SIZE_MAX};
     gaussian_splat_entries(r, pixel, &first, &end);
     for (uint32_t i = first; i < end; i++) {
         const splat_shape *s = &r->splats[r->list[i]];
         splat_hit hit = gaussian_splat_meet(r, s, ray);
         if (!hit.counts && !hit.doubtful)
             continue;
-        p->doubtful |= open && hit.doubtful;
+        if (open && hit.doubtful)
+            doubt_hit(r, &hit, p);
         hit.counts = hit.counts && open;
         b->hits[count++] = (pixel_hit){r->list[i], p->left, p->off, hit};
         if (!hit.counts)
@@ -77,7 +89,12 @@ static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_
         }
         p->off = p->off * (1 - hit.alpha) + p->left * hit.error + 2 * SPLAT_UNIT * p->left;
         p->left *= 1 - hit.alpha;
-        p->doubtful |= fabs(p->left - o->transmittance_threshold) <= 2 * p->off;
+        if (p->crossing == SIZE_MAX && fabs(p->left - o->transmittance_threshold) <= 2 * p->off) {
+            p->crossing = count;
+            p->crossing_left = p->left + p->off;
+            for (int k = 0; k < 3; k++)
+                p->sum_off[k] += 2 * p->crossing_left * r->brightest;
+        }
         open = p->left >= o->transmittance_threshold && ++steps != o->max_splat_steps;
     }
     return count;
@@ -166,13 +183,18 @@ static void find_slopes(const backward *b, uint64_t pixel, const pixel_sum *p, d
     }
 }
 
-/* Of a hit that `later` others follow, in units of its terms' size. */
-static double doubt_of(const pixel_hit *h, size_t later, bool doubtful)
+/* Of hit i of `all`, in units of its terms' size. */
+static double doubt_of(const backward *b, const pixel_sum *p, size_t i, size_t all)
 {
-    if (doubtful || h->before < NOTHING_LEFT)
+    const pixel_hit *h = &b->hits[i];
+    double behind = h->before * (1 - h->hit.alpha), doubt = 1e-5 + p->flipped;
+    if (i >= p->crossing || h->before < NOTHING_LEFT || h->hit.doubtful)
         return 1;
-    return 1e-5 + 4 * SPLAT_UNIT * (double)later + 16 * h->hit.error / h->hit.alpha +
-           16 * h->off / h->before;
+    if (p->crossing != SIZE_MAX)
+        doubt += 2 * p->crossing_left / behind;
+    doubt += 4 * SPLAT_UNIT * (double)(all - i) + 2 * h->hit.error / h->hit.alpha +
+             2 * h->off / h->before;
+    return isnan(doubt) ? 1 : doubt;
 }
 
 static void add_pixel(backward *b, uint64_t pixel)
@@ -188,7 +210,7 @@ static void add_pixel(backward *b, uint64_t pixel)
         const pixel_hit *h = &b->hits[i];
         const splat_shape *s = &r->splats[h->splat];
         double color[4] = {s->color[0], s->color[1], s->color[2], 1}, slope = 0, size = 0;
-        double share = h->before * h->hit.alpha, doubt = doubt_of(h, all - i, sum.doubtful);
+        double share = h->before * h->hit.alpha, doubt = doubt_of(b, &sum, i, all);
         double sizes[4];
         for (int k = 0; k < 4; k++) {
             slope += g[k] * (color[k] - behind[k]);
@@ -202,6 +224,14 @@ static void add_pixel(backward *b, uint64_t pixel)
 }
 
 /* ---- A splat ---- */
+
+/* A NaN is one on the device, too; one that is in doubt may be anything. */
+static void put(const backward *b, uint64_t at, bool flows, slope s)
+{
+    b->call->out[at] = flows ? s.v : 0;
+    if (b->call->bound)
+        b->call->bound[at] = !flows || isnan(s.v) ? 0 : isnan(s.off) ? INFINITY : s.off;
+}
 
 static void put_quaternion(const backward *b, uint64_t i, uint64_t at)
 {
@@ -230,17 +260,8 @@ static void put_quaternion(const backward *b, uint64_t i, uint64_t at)
         double v = n[q] - (unit ? s->unit[q] * along : 0), bound = 16 * SPLAT_UNIT * off;
         for (int k = 0; k < 3; k++)
             bound += 2 * fabs(turns[q][k]) * turn_off[k];
-        b->call->out[at + q] = v / fmax(length, 1e-8);
-        if (b->call->bound)
-            b->call->bound[at + q] = bound / fmax(length, 1e-8);
+        put(b, at + q, true, (slope){v / fmax(length, 1e-8), bound / fmax(length, 1e-8)});
     }
-}
-
-static void put(const backward *b, uint64_t at, bool flows, slope s)
-{
-    b->call->out[at] = flows ? s.v : 0;
-    if (b->call->bound)
-        b->call->bound[at] = flows ? s.off : 0;
 }
 
 /* Of a splat that is not seen. */

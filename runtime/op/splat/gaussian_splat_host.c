@@ -12,11 +12,12 @@ static double bits_as_float(uint32_t bits)
     return v;
 }
 
+/* An error that is no number is of a splat that is none: its words are 0. */
 static void put(const host_call *c, uint64_t at, double v, double error)
 {
     c->out[at] = v;
     if (c->bound)
-        c->bound[at] = error;
+        c->bound[at] = isnan(error) ? 0 : error;
 }
 
 static void put_splat(const host_call *c, const splat_reference *r, uint64_t i)

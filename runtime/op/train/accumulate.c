@@ -74,7 +74,7 @@ static rlxvk_status accumulate_host(const host_call *call)
         double kept = keep == 0 ? 0 : keep * in[0].words[i], t = in[1].words[i];
         call->out[i] = kept + t;
         if (call->bound)
-            call->bound[i] = 0x1p-23 * (fabs(kept) + fabs(t));
+            call->bound[i] = isfinite(kept + t) ? 0x1p-23 * (fabs(kept) + fabs(t)) : 0;
     }
     return RLXVK_OK;
 }
