@@ -123,20 +123,26 @@ static rlxvk_status fail(const rlxvk_executable *e, const canary *c, uint64_t of
                          uint64_t changed)
 {
     const program *p = e->program;
-    char who[NODE_LABEL + 32] = "the beginning of a block", label[NODE_LABEL], writers[768] = "";
+    char who[NODE_LABEL + 32] = "", label[NODE_LABEL], writers[768] = "";
     text name = {who, sizeof who, 0}, list = {writers, sizeof writers, 0};
+    if (c->value == NODE_NONE)
+        return status_fail(RLXVK_E_RANGE,
+                           "run: words written before the first value of a block of memory: %llu, "
+                           "the first at byte %llu; bound the stores of this graph's kernels by "
+                           "their operands' sizes",
+                           (unsigned long long)changed, (unsigned long long)offset);
     if (c->value < p->graph->nodes.count)
         text_append(&name, "%s", op_node_label(p->graph, c->value, label));
-    else if (c->value != NODE_NONE)
+    else
         text_append(&name, "temporary %llu",
                     (unsigned long long)(c->value - p->graph->nodes.count));
     append_writers(p, c->value, &list);
     return status_fail(
         RLXVK_E_RANGE,
-        "run: words written behind the end of %s: %llu, the first %llu bytes behind its "
-        "%llu; it is written by%s; bound the kernel's stores by its operand's size",
+        "run: words written behind the end of %s: %llu, the first %llu bytes behind its %llu; it "
+        "is written by%s; bound the kernel's stores by its operand's size",
         who, (unsigned long long)changed, (unsigned long long)offset,
-        (unsigned long long)(c->value == NODE_NONE ? 0 : p->plan.slots[c->value].bytes), writers);
+        (unsigned long long)p->plan.slots[c->value].bytes, writers);
 }
 
 static rlxvk_status check_one(rlxvk_executable *e, const canary *c, uint32_t *words)
