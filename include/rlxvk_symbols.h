@@ -57,14 +57,14 @@ typedef struct rlxvk_problem {
 } rlxvk_problem;
 
 /*
- * All that is wrong with a graph, in order of nodes; rlxvk_compile and rlxvk_graph_bind end at the
- * first. Without bindings as it was built: the error that sticks to it, nodes whose shape is not
- * what their operands give, outputs. With bindings, which then name every symbol
- * (E_UNBOUND_SYMBOL), also each node that cannot have these sizes. What reads such a node is no
- * problem of its own and is not listed, nor are builder calls after one that failed: they were not
- * made. Writes at most `capacity` of them; *out_count is how many there are, 0 for a sound graph.
- * The problems are no failure of this call: E_RANGE and E_BIND_CONFLICT are, of bindings, and
- * E_OUT_OF_HOST_MEMORY.
+ * All that is wrong with a graph: what is no node's, then in order of nodes. rlxvk_compile and
+ * rlxvk_graph_bind end at the first, but that a graph to be built on may have no outputs yet.
+ * Without bindings as it was built: the error that sticks to it, nodes whose shape is not what
+ * their operands give, outputs. With bindings, which then name every symbol (E_UNBOUND_SYMBOL),
+ * also each node that cannot have these sizes. What reads such a node is no problem of its own and
+ * is not listed, nor are builder calls after one that failed: they were not made. Writes at most
+ * `capacity` of them; *out_count is how many there are, 0 for a sound graph. The problems are no
+ * failure of this call: E_RANGE and E_BIND_CONFLICT are, of bindings, and E_OUT_OF_HOST_MEMORY.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
                                                  const rlxvk_binding *bindings,

@@ -67,6 +67,7 @@ static rlxvk_status compile_symbols(rlxvk_context *context, const rlxvk_graph *g
     rlxvk_status status;
     TRY(bind_resolve(given->bindings, given->binding_count, &sizes));
     if (bind_is_complete(graph, &sizes)) {
+        TRY(op_verify(graph)); /* what is wrong at any sizes comes first */
         TRY(bind_graph(graph, &sizes, &bound));
         TRY(compile_numbers(context, bound, options, given, out));
     } else {

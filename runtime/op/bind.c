@@ -56,7 +56,9 @@ rlxvk_status bind_check_told(const rlxvk_graph *source, const rlxvk_graph *bound
     if (!t || id >= t->nodes.count || !t->nodes.items[id].told)
         return RLXVK_OK;
     const symbol_node *s = &t->nodes.items[id];
-    const rlxvk_shape *real = &graph_node(bound, id)->shape;
+    const symbol_table *left = bound->symbols;
+    const rlxvk_shape *real = left && id < left->nodes.count ? &left->nodes.items[id].shape
+                                                             : &graph_node(bound, id)->shape;
     char told[SHAPE_TEXT], is[SHAPE_TEXT], label[NODE_LABEL];
     int64_t size;
     rlxvk_status status = RLXVK_OK;
@@ -71,19 +73,20 @@ rlxvk_status bind_check_told(const rlxvk_graph *source, const rlxvk_graph *bound
                 "%s was taken for %s, as rlxvk_tensor_shape said by its examples, but is %s here; "
                 "name sizes that tell it with rlxvk_set_symbol_example",
                 op_node_label(source, id, label), symbol_shape_text(source, &s->shape, told),
-                shape_text(real, is));
+                symbol_shape_text(bound, real, is));
     }
 error:
     return status;
 }
 
-static rlxvk_status bind_all(const rlxvk_graph *source, const binding_list *sizes,
-                             rlxvk_graph **out)
+/* Node by node, so that the first that is wrong is the one that is told. */
+static rlxvk_status bind_all(const rlxvk_graph *source, const binding_list *sizes, rlxvk_graph *to)
 {
-    rlxvk_status status;
-    TRY(instance_build(source, sizes->items, sizes->count, false, out));
-    for (uint32_t id = 0; source->symbols && id < source->symbols->nodes.count; id++)
-        TRY(bind_check_told(source, *out, sizes, id));
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < source->nodes.count; id++) {
+        TRY(instance_append(to, source, id, sizes->items, sizes->count, false));
+        TRY(bind_check_told(source, to, sizes, id));
+    }
 error:
     return status;
 }
@@ -146,6 +149,7 @@ static rlxvk_status bind_some(const rlxvk_graph *source, const binding_list *siz
         if (made == NODE_NONE)
             return status_fail(to->status, "%s", to->error);
         to->symbols->nodes.items[id].told = known && known->told;
+        TRY(bind_check_told(source, to, sizes, id));
     }
 error:
     return status;
@@ -178,12 +182,8 @@ rlxvk_status bind_graph(const rlxvk_graph *source, const binding_list *sizes, rl
     rlxvk_status status;
     if (source->status != RLXVK_OK)
         return status_fail(source->status, "%s", source->error);
-    if (bind_is_complete(source, sizes)) {
-        TRY(bind_all(source, sizes, &to));
-    } else {
-        TRY(rlxvk_graph_create(&to));
-        TRY(bind_some(source, sizes, to));
-    }
+    TRY(rlxvk_graph_create(&to));
+    TRY((bind_is_complete(source, sizes) ? bind_all : bind_some)(source, sizes, to));
     TRY(copy_rest(source, to));
     *out = to;
     return RLXVK_OK;
