@@ -95,12 +95,64 @@ static void chunks_find_the_same(void **state)
     }
 }
 
+/* Rows for which the filter was not enough, of points as they come, and of such as are all alike:
+ * few of the former, or it would be of no use, and all of the latter. */
+static size_t count_unfiltered(rlxvk_metric metric, uint64_t words)
+{
+    knn_marks_unfiltered = true;
+    float *found = find_neighbours(metric, "filtered", words);
+    knn_marks_unfiltered = false;
+    size_t count = 0;
+    for (size_t row = 0; row < QUERIES; row++)
+        count += found[row * NEAREST] == -1 && found[row * NEAREST + NEAREST - 1] == -1;
+    free(found);
+    return count;
+}
+
+static void few_rows_need_all_points(void **state)
+{
+    static const uint64_t words[] = {128 * 60, 1 << 20};
+    (void)state;
+    for (rlxvk_metric metric = RLXVK_METRIC_L2; metric <= RLXVK_METRIC_DOT; metric++)
+        for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+            expect_count("rows measured whole", (uint32_t)count_unfiltered(metric, words[i]), 0);
+}
+
+static void rows_of_ties_need_all_points(void **state)
+{
+    static float points[POINTS * WIDTH];
+    const rlxvk_variant variant = {"knn", "filtered"};
+    const rlxvk_compile_options o = {.variants = &variant, .variant_count = 1};
+    (void)state;
+    for (rlxvk_metric metric = RLXVK_METRIC_L2; metric <= RLXVK_METRIC_DOT; metric++) {
+        rlxvk_graph *g = new_graph();
+        rlxvk_executable *e = NULL;
+        float found[2 * NEAREST];
+        for (size_t i = 0; i < ARRAY_COUNT(points); i++)
+            points[i] = (float)(i % WIDTH) + 1;
+        rlxvk_tensor q = rlxvk_input(g, "q", RLXVK_F32, RLXVK_SHAPE(2, WIDTH));
+        rlxvk_tensor p = rlxvk_input(g, "p", RLXVK_F32, RLXVK_SHAPE(POINTS, WIDTH));
+        rlxvk_graph_output(g, rlxvk_knn(g, q, p, NEAREST, metric, NULL));
+        knn_marks_unfiltered = true;
+        expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+        knn_marks_unfiltered = false;
+        const rlxvk_run_input in[] = {{.name = "q", .data = points, .length = 2 * WIDTH},
+                                      {.name = "p", .data = points, .length = POINTS * WIDTH}};
+        const rlxvk_run_output to = {.index = 0, .buffer = found, .length = 2 * NEAREST};
+        expect_ok(rlxvk_run(e, in, 2, &to, 1));
+        for (size_t i = 0; i < ARRAY_COUNT(found); i++)
+            assert_true(found[i] == -1);
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_four),
-        cmocka_unit_test(slopes_go_back_to_them),
-        cmocka_unit_test(chunks_find_the_same),
+        cmocka_unit_test(neighbours_of_four),           cmocka_unit_test(slopes_go_back_to_them),
+        cmocka_unit_test(chunks_find_the_same),         cmocka_unit_test(few_rows_need_all_points),
+        cmocka_unit_test(rows_of_ties_need_all_points),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -92,6 +92,10 @@ static void generate_scatters(case_list *list)
         for (size_t i = 0; i < COUNT(every_mode); i++)
             case_add(list, "scatter mode=%s %s", modes[m], every_mode[i]);
     case_add_all(list, "scatter", others, COUNT(others));
+    case_add(list, "scatter mode=mul axis=0 in=x:f32:9:range:1e-20:1e-19;idx:f32:70:index:9;"
+                   "updates:f32:70:range:1e-12:1");
+    case_add(list, "scatter mode=mul axis=0 in=x:f32:9;idx:f32:5000:index:9;"
+                   "updates:f32:5000:range:0.8:1");
 }
 
 static void generate_rows(case_list *list)

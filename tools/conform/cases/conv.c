@@ -204,6 +204,19 @@ static void generate_edges(case_list *list)
         "w_shift=1 padding=1 in=x:f32:2x16x40;w:f32:41x16x5",
     };
     case_add_all(list, "conv", lines, COUNT(lines));
+    /* One channel or position less and more than tiles have, in exact numbers. */
+    static const int counts[] = {15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
+    for (size_t i = 0; i < COUNT(counts); i++)
+        for (int step = 1; step <= 5; step += 4) {
+            int out = counts[(i * 5 + (size_t)step) % COUNT(counts)];
+            int in = counts[(i * 7 + (size_t)step) % 6];
+            case_add(list,
+                     "conv padding=1 in=x:f32:2x%dx%d:integers;w:f32:%dx%dx3:integers;"
+                     "bias:f32:%d:integers",
+                     in, counts[i], out, in, out);
+            case_add(list, "conv in=x:f32:1x%dx%dx%d:integers;w:f32:%dx%dx1x1:integers", in,
+                     counts[i], step, out, in);
+        }
 }
 
 static void generate_transposed(case_list *list)

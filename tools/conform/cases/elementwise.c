@@ -229,6 +229,13 @@ static void generate_complex(case_list *list)
     case_add(list, "where in=c:bool:30:bool;x:c64:30;y:f32:30");
     case_add(list, "where in=c:f32:4x5:special;x:f32:5;y:c64:4x1");
     case_add(list, "where scratch=6 in=c:bool:1x600:bool;x:c64:2x600;y:c64:1");
+    /* What overflows or underflows on the way to an ordinary quotient. */
+    case_add(list, "div in=a:c64:67:range:-3e38:3e38;b:c64:67:range:1:3");
+    case_add(list, "div in=a:c64:67:range:-3e38:3e38;b:c64:67:range:-3e38:3e38");
+    case_add(list, "div in=a:c64:67:range:1e-36:2e-36;b:c64:67:range:-2e-36:-1e-36");
+    case_add(list, "div in=a:c64:67:large;b:c64:67:range:1e-6:1e-5");
+    case_add(list, "div in=a:c64:67:range:1e25:2e25;b:c64:67:range:1e30:2e30");
+    case_add(list, "mul in=a:c64:67:range:1e19:1.8e19;b:c64:67:range:1:1.8e19");
 }
 
 /* Shapes of three operands. */

@@ -324,6 +324,10 @@ static void generate_gates(case_list *list)
         "in=sig:f32:1x2048;route:f32:1x2048",
     };
     case_add_all(list, "group_limited_gate", lines, COUNT(lines));
+    case_add(list, "group_limited_gate n_group=4 topk_group=2 top_k=4 "
+                   "in=sig:f32:9x16:range:2e38:3.4e38;route:f32:9x16:range:2e38:3.4e38");
+    case_add(list, "group_limited_gate n_group=8 topk_group=3 top_k=6 "
+                   "in=sig:f32:9x64:range:1e-4:1;route:f32:9x64:range:-3.4e38:3.4e38");
 }
 
 static void generate(case_list *list)

@@ -237,6 +237,21 @@ static void generate_tiles(case_list *list)
                  "qmatmul zp=%d,-17,%d mult=5e-4 in=x:i8:%dx%d;w:i8:%dx%d;bias:i32:%d:integers",
                  11 - (int)i, (int)i, sizes[i], sizes[(i * 3 + 1) % 10], sizes[(i * 3 + 1) % 10],
                  sizes[(i * 7 + 2) % 10], sizes[(i * 7 + 2) % 10]);
+    /* Sums about 2^24 and 2^25, each its own, that f32 rounds to the nearest, halves to even: the
+     * multiplier takes what lies there to a half, where one step of f32 tells. */
+    static const struct {
+        int depth, columns;
+        const char *multiplier;
+    } sums[] = {{258, 800, "2.98023206e-8"},  {258, 800, "2.98023224e-8"},
+                {258, 800, "2.98023188e-8"},  {516, 1600, "1.49011603e-8"},
+                {516, 1600, "1.49011585e-8"}, {516, 1600, "1.49011612e-8"},
+                {516, 1600, "1.49011567e-8"}};
+    for (size_t i = 0; i < COUNT(sums); i++)
+        case_add(list,
+                 "qmatmul zp=-128,-128,0 mult=%s in=x:i8:1x%d:constant:127;"
+                 "w:i8:%dx%d:constant:127;bias:i32:%d:iota",
+                 sums[i].multiplier, sums[i].depth, sums[i].depth, sums[i].columns,
+                 sums[i].columns);
 }
 
 static const char *const qconv2d_rests[] = {

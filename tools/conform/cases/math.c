@@ -101,6 +101,10 @@ static const char *const log_softmax_cases[] = {
 static const char *const cumprod_cases[] = {
     "axis=0 in=x:f32:scalar",
     "axis=0 in=x:f32:1",
+    "axis=1 in=x:f32:9x40:range:1e-3:1", /* products of parts below f32's normal numbers */
+    "axis=1 exclusive=1 in=x:f32:9x400:range:-0.7:0.9",
+    "axis=0 in=x:f32:200x5:range:1e-20:1e-19",
+    "axis=1 in=x:f32:3x9000:range:0.9:1",
     "axis=0 in=x:f32:7:integers",
     "axis=0 exclusive=1 in=x:f32:7:integers",
     "axis=1 in=x:f32:3x5",

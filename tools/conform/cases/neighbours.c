@@ -122,6 +122,52 @@ static void generate(case_list *list)
     }
     case_add(list, "pairwise_distance expect=E_SHAPE in=x:f32:3");
     case_add(list, "pairwise_distance expect=E_ATTR metric=4 in=x:f32:3x3");
+    /* Far out of scale: squares and products over- or underflow. */
+    static const char *const scales[] = {"range:-2e25:2e25",      "range:-5e37:5e37",
+                                         "range:1e-22:3e-22",     "range:-2e-30:2e-30",
+                                         "range:-1.5e38:-1.4e38", "large"};
+    for (size_t i = 0; i < COUNT(scales); i++)
+        for (int metric = 0; metric < 3; metric++) {
+            bool tiny = i == 2 || i == 3;
+            if (metric == RLXVK_METRIC_DOT || (metric == RLXVK_METRIC_COSINE && (tiny || i > 3)))
+                continue;
+            case_add(list, "knn within=1e-6 k=7 metric=%d in=q:f32:5x6:%s;p:f32:40x6:%s", metric,
+                     scales[i], scales[i]);
+            case_add(list, "knn k=7 metric=%d indices=1 in=q:f32:5x6:%s;p:f32:40x6:%s", metric,
+                     scales[i], scales[i]);
+            case_add(list,
+                     "knn variant=knn=filtered k=7 metric=%d indices=1 in=q:f32:5x6:%s;"
+                     "p:f32:900x6:%s",
+                     metric, scales[i], scales[i]);
+        }
+    case_add(list, "knn metric=2 k=7 indices=1 in=q:f32:5x6:range:-3e-17:3e-17;"
+                   "p:f32:40x6:range:-3e-17:3e-17");
+    case_add(list, "knn variant=knn=filtered metric=2 k=7 indices=1 "
+                   "in=q:f32:5x6:range:-3e-25:3e-25;p:f32:900x6:range:-3e10:3e10");
+    case_add(list, "knn within=1e-6 metric=1 k=9 in=q:f32:5x6:range:-2e25:2e25;p:f32:40x6");
+    case_add(list, "knn within=1e-6 metric=2 k=9 in=q:f32:5x6:range:-2e25:2e25;"
+                   "p:f32:40x6:range:-2e-25:2e-25");
+    case_add(list, "pairwise_distance within=2e-4 metric=1 in=x:f32:17x5:range:-2e25:2e25");
+    case_add(list, "pairwise_distance within=2e-4 metric=1 in=x:f32:17x5:range:-3e38:3e38");
+    case_add(list, "pairwise_distance within=2e-4 metric=0 in=x:f32:17x5:range:-2e25:2e25");
+    case_add(list, "pairwise_distance within=2e-4 metric=0 in=x:f32:17x5:range:-2e-25:2e-25");
+    /* Ties among all candidates, about as many as may wait, and among those at the list's end. */
+    for (int points = 999; points <= 1001; points++)
+        for (int metric = 0; metric < 3; metric += 2)
+            for (int k = 1; k <= 64; k += 21) {
+                case_add(list,
+                         "knn variant=knn=filtered metric=%d k=%d indices=1 "
+                         "in=q:f32:3x4:constant:2;p:f32:%dx4:constant:2",
+                         metric, k, points);
+                case_add(list,
+                         "knn variant=knn=filtered metric=%d k=%d indices=1 in=q:f32:3x2:bool;"
+                         "p:f32:%dx2:bool",
+                         metric, k, points);
+            }
+    case_add(list, "knn variant=knn=filtered k=20 indices=1 "
+                   "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
+    case_add(list, "knn variant=knn=filtered metric=2 k=20 indices=1 "
+                   "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
 }
 
 static const char *const rows[] = {"knn", "umap_knn", "umap_knn_backward", "pairwise_distance",

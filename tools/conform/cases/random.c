@@ -220,6 +220,26 @@ static void generate(case_list *list)
     case_add(list, "sample temperature=1 backend=minstd in=x:f32:4x320");
     case_add(list, "rng_uniform shape=33 twice=1");
     generate_samples(list);
+    /* Ranges that are longer than f32 holds; logits whose quotient by the temperature it does not
+     * hold, all low, all high, or both. */
+    case_add(list, "rng_uniform shape=301 a=-3e38 b=3e38");
+    case_add(list, "rng_uniform shape=301 a=-3.4028235e38 b=3.4028235e38");
+    case_add(list, "rng_uniform shape=301 backend=minstd a=-3e38 b=2e38");
+    for (int threads = 0; threads < 2; threads++) {
+        int length = threads ? 9001 : 70;
+        for (int i = 0; i < 4; i++) {
+            static const char *const options[] = {"temperature=0.5", "temperature=1e-5 top_k=7",
+                                                  "temperature=0.01 top_p=0.5", "temperature=1e30"};
+            case_add(list, "sample %s key=%d in=x:f32:3x%d:range:-3.4e38:-3e38", options[i], i,
+                     length);
+            case_add(list, "sample %s key=%d in=x:f32:3x%d:range:3e38:3.4e38", options[i], i,
+                     length);
+            case_add(list, "sample %s key=%d in=x:f32:3x%d:range:-3.4e38:3.4e38", options[i], i,
+                     length);
+            case_add(list, "sample %s key=%d in=x:f32:3x%d:constant:-3.4028234e38", options[i], i,
+                     length);
+        }
+    }
 }
 
 static const char *const rows[] = {"rng_uniform", "rng_normal", "sample", "dropout", NULL};

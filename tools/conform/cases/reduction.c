@@ -228,6 +228,11 @@ static void generate(case_list *list)
     generate_arguments(list, "argmin");
     generate_classes(list);
     generate_forms(list);
+    /* Ties between the blocks of quads that a lane looks at in turn. */
+    case_add(list, "argmax axis=1 in=x:f32:300x9004:integers");
+    case_add(list, "argmin axis=1 in=x:f32:300x9004:integers");
+    case_add(list, "argmax axis=1 in=x:f32:3x9004:bool");
+    case_add(list, "argmax axis=1 in=x:f32:3x9003:bool");
 }
 
 const case_family reduction_cases = {rows, build, generate};

@@ -180,6 +180,11 @@ static void generate(case_list *list)
     case_add(list, "adamw expect=E_SHAPE in=p:f32:3;g:f32:3;m:f32:3;v:f32:3;schedule:f32:2");
     case_add(list, "sgd expect=E_DTYPE in_place=1 in=p:f16:3;g:f32:3;m:f32:3");
     case_add(list, "lion expect=E_ATTR lr=-1 in=p:f32:3;g:f32:3;m:f32:3");
+    case_add(list, "adamw step=1 in=p:f32:67;g:f32:67:range:1e20:3e20;m:f32:67:zero;v:f32:67:zero");
+    case_add(list, "adamw step=2 weight_decay=0.1 in=p:f32:67;g:f32:67:range:-3e20:3e20;"
+                   "m:f32:67:range:-1e19:1e19;v:f32:67:range:1e36:3e37");
+    case_add(list, "adamw step=1 in=p:f32:67;g:f32:67:range:-1e-25:1e-25;m:f32:67:zero;"
+                   "v:f32:67:zero");
 }
 
 static const char *const rows[] = {"adamw", "sgd", "lion", "accumulate", NULL};

@@ -151,6 +151,12 @@ static void generate_resizes(case_list *list)
         }
     case_add_all(list, "resize", rests, COUNT(rests));
     case_add_all(list, "resize_backward", adjoints, COUNT(adjoints));
+    /* Every edge: from and to few cells, where all are next to one. */
+    for (int from = 1; from <= 5; from++)
+        for (int to = 1; to <= 7; to += 2)
+            for (int m = 0; m < 12; m += 1 + from % 2)
+                case_add(list, "resize size=%d,%d mode=%s coordinates=%s in=x:f32:1x2x%dx%d", to,
+                         8 - to, modes[m / 3], coordinates[m % 3], from, 6 - from);
 }
 
 /* ---- Sampling ---- */
@@ -405,6 +411,9 @@ static void generate_pools(case_list *list)
         "expect=E_INDEX_RANGE size=5000,5000 in=x:f32:1x1x2x2;indices:f32:1x1x2x2"};
     static const char *const lp[] = {"within=5e-6 p=3 in=x:f32:2x3x9",
                                      "within=5e-6 p=1.5 in=x:f32:2x3x4x5x2",
+                                     "within=5e-6 p=2 in=x:f32:2x3x9:range:1e-30:2e-30",
+                                     "within=5e-6 p=2 in=x:f32:2x3x9:range:1e25:2e25",
+                                     "within=5e-6 p=9 in=x:f32:2x3x9:range:1e25:2e25",
                                      "expect=E_ATTR p=0 in=x:f32:2x3x9"};
     case_add_all(list, "pool_max_indices", indices, COUNT(indices));
     case_add_all(list, "pool_lp", powers, COUNT(powers));
