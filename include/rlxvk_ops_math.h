@@ -32,9 +32,9 @@ rlxvk_tensor rlxvk_l2_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
                            bool keep_dim);
 
 /* Running product along an axis: y[j] = x[0] .. x[j], exclusive: up to x[j - 1], y[0] = 1. Products
- * of parts of a row are taken apart: where one is beyond the range of f32 though the whole is not,
- * y is 0, infinite or NaN. Error at most 1.2e-7 (j + 1) |y|. The gradient is right for zeros, too.
- */
+ * of parts of a row are taken apart: where one is beyond f32 though the whole is not, y is infinite
+ * or NaN; one below f32's normal numbers may count as 0 or as twice itself. Error else at most
+ * 1.2e-7 (j + 1) |y|. The gradient is right for zeros, too. */
 rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive);
 
 /* ---- Triangles ---- */

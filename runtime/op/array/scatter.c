@@ -21,6 +21,7 @@
 #include "op/array/scatter.h"
 #include "op/array/scatter_lower.h"
 #include "op/families.h"
+#include "op/running_product.h"
 
 #include <rlxvk_ops_array.h>
 
@@ -224,19 +225,25 @@ static int64_t host_row(const float *index, const rlxvk_shape *x, uint32_t first
     return row;
 }
 
-/* One update; terms: what the bound is made of, and how many updates came before. */
-static void host_apply(const host_call *c, uint64_t to, double v, double *counts)
+/* What came of an element so far: how many updates, and the product of those that multiply. */
+typedef struct host_element {
+    double count;
+    running_product product;
+} host_element;
+
+static void host_apply(const host_call *c, uint64_t to, double v, host_element *elements)
 {
     uint32_t mode = ((const scatter_attributes *)c->node->attributes)->mode;
     double *y = &c->out[to];
     bool less = mode == SCATTER_MAX ? v <= *y : v >= *y;
-    counts[to]++;
+    elements[to].count++;
     if (mode == SCATTER_ADD) {
         *y += v;
         if (c->bound)
             c->bound[to] += fabs(v);
     } else if (mode == SCATTER_MUL) {
-        *y *= v;
+        running_product_take(&elements[to].product, v);
+        *y = elements[to].product.value;
     } else if (mode == SCATTER_ASSIGN || isnan(v) || !(less || isnan(*y))) {
         *y = v;
     }
@@ -248,11 +255,12 @@ static rlxvk_status host(const host_call *c, axis_view v, uint64_t updates, bool
     const node *n = c->node;
     const scatter_attributes *a = n->attributes;
     uint64_t numel = shape_numel(&n->shape);
-    double *counts = memory_zeroed((size_t)numel + 1, sizeof *counts);
-    if (!counts)
+    host_element *elements = memory_zeroed((size_t)numel + 1, sizeof *elements);
+    if (!elements)
         return status_fail_memory("scatter");
     for (uint64_t i = 0; i < numel; i++) {
         c->out[i] = c->inputs[0].words[i];
+        elements[i].product = running_product_of(c->out[i]);
         if (c->bound)
             c->bound[i] = a->mode == SCATTER_ADD ? fabs(c->out[i]) : 0;
     }
@@ -262,15 +270,17 @@ static rlxvk_status host(const host_call *c, axis_view v, uint64_t updates, bool
         int64_t row = host_row(index, &n->shape, nd ? 0 : (uint32_t)a->axis, components);
         if (row >= 0)
             host_apply(c, ((nd ? 0 : line / updates * v.length) + (uint64_t)row) * v.inner + t,
-                       c->inputs[2].words[u], counts);
+                       c->inputs[2].words[u], elements);
     }
     for (uint64_t i = 0; c->bound && i < numel; i++) {
-        double magnitude = a->mode == SCATTER_MUL ? fabs(c->out[i]) + 0x1p-120 : c->bound[i];
-        c->bound[i] = counts[i] > 0 && scatter_is_ordered(a->mode)
-                          ? 0x1p-23 * (counts[i] + 2) * magnitude
-                          : 0;
+        double relative = 0x1p-23 * (elements[i].count + 2), sum = c->bound[i];
+        c->bound[i] = 0;
+        if (elements[i].count > 0 && scatter_is_ordered(a->mode))
+            c->bound[i] = a->mode == SCATTER_MUL
+                              ? running_product_bound(&elements[i].product, relative)
+                              : relative * sum;
     }
-    memory_free(counts);
+    memory_free(elements);
     return RLXVK_OK;
 }
 

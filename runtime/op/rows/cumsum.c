@@ -2,13 +2,15 @@
  * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis, and cumprod: their
  * product. Few long rows take two dispatches: sums of chunks, then running sums inside the chunks,
  * each of which sums up what came before it. A NaN or infinity affects only what follows it. Error
- * at j: 2^-23 (4 + sqrt j) sum |x[k]|, of a product 1.2e-7 (j + 1) |y[j]|.
+ * at j: 2^-23 (4 + sqrt j) sum |x[k]|, of a product 1.2e-7 (j + 1) |y[j]|, and what neighbours lose
+ * whose product is below f32's normal numbers (running_product.h).
  */
 #include "args/rows.h"
 #include "constants/rows.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
+#include "op/running_product.h"
 
 #include <rlxvk_ops_math.h>
 
@@ -115,14 +117,15 @@ static void host_row(const host_call *c, uint64_t start, axis_view v, bool exclu
 
 static void host_products(const host_call *c, uint64_t start, axis_view v, bool exclusive)
 {
-    double product = 1;
+    running_product p = running_product_of(1);
     for (uint64_t j = 0; j < v.length; j++) {
         uint64_t at = start + j * v.inner;
-        double before = product;
-        product *= c->inputs[0].words[at];
-        c->out[at] = exclusive ? before : product;
+        running_product before = p;
+        running_product_take(&p, c->inputs[0].words[at]);
+        const running_product *y = exclusive ? &before : &p;
+        c->out[at] = y->value;
         if (c->bound)
-            c->bound[at] = 1.2e-7 * (double)(j + 1) * fabs(c->out[at]);
+            c->bound[at] = running_product_bound(y, 1.2e-7 * (double)(j + 1));
     }
 }
 
