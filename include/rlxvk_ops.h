@@ -12,8 +12,10 @@
  * are legal. Whatever a builder is given (names, axes, options, bytes) is read or copied during the
  * call and stays the caller's; what it writes through an out_ pointer are tensors of the same
  * graph. A graph is one thread's at a time, different graphs may be built at once. Indices are
- * integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE unless stated. u =
- * 2^-24.
+ * integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE unless stated. A sum
+ * is made in any order: where the magnitudes of its terms (products, squares of spectra, elements)
+ * add up to more than f32 holds it may be infinite or NaN, whatever the terms cancel to, and terms
+ * below f32's normal numbers may count as 0. Ops that scale what they sum say so. u = 2^-24.
  */
 #ifndef RLXVK_OPS_H
 #define RLXVK_OPS_H

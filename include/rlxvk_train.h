@@ -236,7 +236,8 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_backward(rlxvk_graph *g, rlxvk_tensor l
 
 /* sum_c targets[c] (ln(sum exp(logits)) - logits[c]) of each row of logits and targets [.., C], of
  * one shape, C at least 1 (E_SHAPE); targets need not sum to 1. NaN where softmax of the row is; a
- * target of 0 at a logit of -Inf is 0 times infinity. With l = ln(sum exp(x - m)), m the row's
+ * target of 0 at a logit of -Inf is 0 times infinity. Limit: logits of a row are no further apart
+ * than f32's largest number. With l = ln(sum exp(x - m)), m the row's
  * largest logit, error at most 2^-23 (C / 128 + 96) sum |targets| (1 + |x - m| + l). */
 rlxvk_tensor rlxvk_softmax_cross_entropy_dense(rlxvk_graph *g, rlxvk_tensor logits,
                                                rlxvk_tensor targets);

@@ -83,7 +83,8 @@ vec2 complex_product(vec2 p, vec2 q)
     vec2 v = vec2(p.x * q.x - p.y * q.y, p.x * q.y + p.y * q.x), less = 0.25 * p;
     if (is_finite(v))
         return v;
-    return 4.0 * vec2(less.x * q.x - less.y * q.y, less.x * q.y + less.y * q.x);
+    precise vec2 part = vec2(less.x * q.x - less.y * q.y, less.x * q.y + less.y * q.x);
+    return 4.0 * part;
 }
 
 vec2 combine(vec2 p, vec2 q)

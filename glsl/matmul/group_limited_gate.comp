@@ -3,6 +3,7 @@
  * Routing of tokens to experts by groups, a workgroup a token. Group score: the sum of the two
  * largest routes (of the one, where groups have one); the best topk_group groups stay; of their
  * experts the top_k best are taken, one a round. Larger first, the lower index on ties, NaN last.
+ * Sums are of halves, or of small parts, so that none overflows.
  * y[t] = ids, then weights sig[id] / (their sum + 1e-20) * scaling, undivided for one expert.
  *
  * Orders are made on integer keys, so that they are exact on every device. Shared memory: 9 KiB at
@@ -18,6 +19,7 @@ layout(set = 0, binding = 1) readonly restrict buffer route_view { float route[]
 layout(set = 0, binding = 2) restrict buffer target { float y[]; };
 
 #define NO_INDEX 0xffffffffu
+#define PART     1.52587890625e-5 /* 2^-16, for up to 65,536 weights */
 
 shared uint score[GATE_MAX_GROUPS];
 shared bool chosen[GATE_MAX_GROUPS];
@@ -57,7 +59,8 @@ uint group_score(uint first)
             k1 = key;
         }
     }
-    return size == 1 ? k0 : sort_key(v0 + v1);
+    precise float halves = 0.5 * v0 + 0.5 * v1; /* in the order of sums */
+    return size == 1 ? k0 : sort_key(halves);
 }
 
 bool group_stays(uint g)
@@ -111,7 +114,8 @@ void main()
     for (uint i = 0; i < args.top_k; i++) {
         last = next_expert(row, last);
         float weight = signal[from + min(last.y, args.experts - 1)];
-        sum += weight;
+        precise float more = sum + weight * PART;
+        sum = more;
         if (lane == 0) {
             y[ids + i] = float(last.y);
             y[weights + i] = weight;
@@ -120,6 +124,7 @@ void main()
     if (lane != 0)
         return;
     for (uint i = 0; i < args.top_k; i++)
-        y[weights + i] = (args.top_k > 1 ? y[weights + i] / (sum + 1e-20) : y[weights + i]) *
+        y[weights + i] = (args.top_k > 1 ? y[weights + i] * PART / (sum + 1e-20 * PART)
+                                         : y[weights + i]) *
                          args.scaling;
 }

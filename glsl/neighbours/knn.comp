@@ -155,8 +155,9 @@ float largest_of(uint point, bool apart, float part)
     uint point_at = args.point_offset + point * args.columns;
     for (uint first = 0u; first < args.columns; first += LOOP)
         for (uint i = first; i < min(first + LOOP, args.columns); i++) {
-            float p = points[point_at + i] * part;
-            uint size = magnitude_bits(apart ? queries[query_at + i] * part - p : p);
+            precise float p = points[point_at + i] * part;
+            precise float difference = queries[query_at + i] * part - p;
+            uint size = magnitude_bits(apart ? difference : p);
             most = uintBitsToFloat(max(floatBitsToUint(most), size));
         }
     return most;

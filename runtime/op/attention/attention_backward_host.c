@@ -122,7 +122,7 @@ static void find_scores(reference *r, row *at)
     for (int64_t j = 0; j < r->a.keys; j++)
         if (r->pairs[j].allowed && r->pairs[j].score != -INFINITY)
             total += exp(r->pairs[j].score - maximum);
-    at->maximum = total == 0 ? -INFINITY : maximum;
+    at->maximum = total == 0 ? -INFINITY : isnan(total) ? NAN : maximum;
     at->log_total = log(total);
 }
 
@@ -143,8 +143,9 @@ static void find_weights(reference *r, row *at)
             continue;
         double d = x->score - at->maximum - at->log_total;
         x->p = exp(d);
-        x->p_error =
-            expm1(x->score_error + lse_error + 4 * UNIT * lse_size + (6 + 6 * fabs(d)) * UNIT);
+        double error = x->score_error + lse_error + 4 * UNIT * lse_size + (6 + 6 * fabs(d)) * UNIT;
+        x->p_error = d + error < -100 ? 0 : expm1(error); /* no weight to speak of */
+        at->moderate = at->moderate && x->p_error < MODERATE;
         at->delta += x->p * x->dp;
         at->delta_error += 2 * x->p_error * x->p * x->dp_size;
         mean_size += x->p * x->dp_size;

@@ -85,8 +85,12 @@ static rlxvk_tensor root_of_powers(rlxvk_graph *g, rlxvk_tensor x, float p,
 {
     static const int32_t axes[SPATIAL] = {2, 3, 4};
     float most = largest_of_sums(p);
-    rlxvk_tensor scale = plane_scale(g, x), sum;
-    rlxvk_tensor part = rlxvk_mul(g, rlxvk_div(g, x, scale), rlxvk_scalar(g, most));
+    rlxvk_tensor one = rlxvk_scalar(g, 1), scale = plane_scale(g, x), sum;
+    /* Tiny planes stay below 1: else gradients would underflow. */
+    rlxvk_tensor tiny = rlxvk_lt(g, scale, rlxvk_scalar(g, 0x1p-60f));
+    rlxvk_tensor up = rlxvk_where(g, tiny, one, rlxvk_scalar(g, most));
+    rlxvk_tensor down = rlxvk_where(g, tiny, one, rlxvk_scalar(g, 1 / most));
+    rlxvk_tensor part = rlxvk_mul(g, rlxvk_div(g, x, scale), up);
     part = power(g, part, p);
     if (g->status != RLXVK_OK)
         return RLXVK_NONE;
@@ -94,7 +98,7 @@ static rlxvk_tensor root_of_powers(rlxvk_graph *g, rlxvk_tensor x, float p,
         sum = rlxvk_pool_sum(g, part, options);
     else
         sum = rlxvk_reduce_sum(g, part, axes, rlxvk_tensor_shape(g, x).rank - 2, true);
-    return rlxvk_mul(g, rlxvk_mul(g, root(g, sum, p), rlxvk_scalar(g, 1 / most)), scale);
+    return rlxvk_mul(g, rlxvk_mul(g, root(g, sum, p), down), scale);
 }
 
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,

@@ -120,14 +120,14 @@ static uint64_t rank_of(const float *values, uint64_t count, uint64_t i)
     return rank;
 }
 
-/* The sum is f32's: groups that tie in f32 tie. */
+/* Half the sum, as f32 has it: groups that tie in f32 tie, and no sum overflows. */
 static float host_score(const float *route, uint64_t size)
 {
     float largest[2] = {NAN, NAN};
     for (uint64_t i = 0; i < size; i++)
         if (rank_of(route, size, i) < 2)
             largest[rank_of(route, size, i)] = route[i];
-    return size == 1 ? largest[0] : largest[0] + largest[1];
+    return size == 1 ? largest[0] : largest[0] / 2 + largest[1] / 2;
 }
 
 /* Routes of the groups that stay, in order; id[r] is the r-th best expert of them. */

@@ -38,6 +38,11 @@ static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o
         if (!isfinite(o->scales[i]) || !(o->scales[i] > 0))
             return op_fail(n, RLXVK_E_ATTR, "scale %zu is %g; scales are finite and above 0", i,
                            (double)o->scales[i]);
+        if (n->op == OP_quantize && !isnormal(1 / o->scales[i]))
+            return op_fail(n, RLXVK_E_ATTR,
+                           "scale %zu is %g; 1 / scale is not a normal f32, as it is for scales "
+                           "from 3e-39 to 8e37",
+                           i, (double)o->scales[i]);
         if (o->zero_points && !integer_is_zero_point(o->zero_points[i]))
             return op_fail(n, RLXVK_E_ATTR, "zero point %zu is %d outside -128..127", i,
                            o->zero_points[i]);
