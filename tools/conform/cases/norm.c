@@ -122,6 +122,34 @@ static void generate_forms(case_list *list, const char *row)
     }
 }
 
+/* Rows whose squares overflow, or are lost: each kernel of plain and of residual norms. */
+static void generate_ranges(case_list *list, const char *row, bool fused)
+{
+    static const char *const classes[] = {"shared_words",    "shared_quads",  "subgroup_words",
+                                          "subgroup_quads",  "subgroup_span", "columns",
+                                          "subgroup_ragged", "long_quads",    "long_ragged"};
+    static const char *const shapes[][2] = {{"131x30", "1"},  {"9x260", "1"},  {"9x1023", "1"},
+                                            {"5x4096", "1"},  {"3x8193", "1"}, {"2x40004", "1"},
+                                            {"3x48x20", "1"}, {"900x20", "0"}};
+    static const char *const ranges[] = {"1e25", "1.5e38", "1e-25", "1e18", "1e-38"};
+    size_t shape_count = fused ? 6 : COUNT(shapes), range_count = fused ? 4 : COUNT(ranges);
+    for (size_t i = 0; i < COUNT(classes) * shape_count; i++) {
+        const char *dims = shapes[i % shape_count][0], *range = ranges[i % range_count];
+        char residual[64] = "";
+        if (fused)
+            snprintf(residual, sizeof residual, ";residual:f32:%s:range:-%s:%s", dims, range,
+                     range);
+        case_add(list, "%s eps=%s axis=%s variant=rows=%s in=x:f32:%s:range:-%s:%s%s", row,
+                 i % 3 ? "0" : "1e-12", shapes[i % shape_count][1], classes[i / shape_count], dims,
+                 range, range, residual);
+    }
+    if (!fused) {
+        case_add(list, "%s eps=0 axis=1 in=x:f32:70x300:large", row);
+        case_add(list, "%s eps=0 axis=1 in=x:f32:7x12:constant:3e38", row);
+        case_add(list, "%s eps=0 axis=1 in=x:f32:2x9001:constant:-1e-38", row);
+    }
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -129,12 +157,14 @@ static void generate(case_list *list)
         generate_axes(list, rows[i]);
         generate_special(list, rows[i]);
         generate_forms(list, rows[i]);
+        generate_ranges(list, rows[i], false);
     }
     case_add(list, "layer_norm eps=0 in=x:f32:5x77:constant:0.1;beta:f32:77");
     case_add(list, "layer_norm eps=0 in=x:f32:2x9001:constant:0.1;beta:f32:9001");
     case_add(list, "rms_norm eps=1e-5 in=x:f32:70000x5:unit;gamma:f32:5");
     for (size_t i = 2; i < 4; i++) {
         generate_classes(list, rows[i]);
+        generate_ranges(list, rows[i], true);
         generate_lengths(list, rows[i], true);
         case_add(list, "%s eps=1e-5 in=x:f32:4x7:zero;residual:f32:4x7:zero;beta:f32:7", rows[i]);
         case_add(list, "%s eps=0 in=x:f32:4x7:zero;residual:f32:4x7:zero;beta:f32:7", rows[i]);

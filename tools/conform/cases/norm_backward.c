@@ -260,12 +260,42 @@ static void generate_refusals(case_list *list)
     case_add(list, "layer_norm2d_backward_beta expect=E_SHAPE in=dy:f32:2x8x5");
 }
 
+/* Rows whose squares overflow, or are lost. */
+static void generate_ranges(case_list *list, const char *norm)
+{
+    static const char *const classes[] = {"shared_words",   "shared_quads", "subgroup_words",
+                                          "subgroup_quads", "summed_quads", "long_quads"};
+    static const char *const dims[][2] = {{"70x60", "1"},  {"9x257", "1"},   {"5x4096", "1"},
+                                          {"3x9001", "1"}, {"2x40004", "1"}, {"3x48x20", "1"},
+                                          {"900x20", "0"}};
+    static const char *const sizes[] = {"1e25", "1e18", "1e-25", "1e30", "1e-30"};
+    for (size_t i = 0; i < COUNT(classes) * COUNT(dims); i++) {
+        const char *const *d = dims[i % COUNT(dims)], *size = sizes[i % COUNT(sizes)];
+        case_add(list,
+                 "%s_backward_%s eps=0 axis=%s variant=rows=%s in=x:f32:%s:range:-%s:%s;"
+                 "dy:f32:%s:unit",
+                 norm, i % 2 ? "input" : "parameters", d[1], classes[i / COUNT(dims)], d[0], size,
+                 size, d[0]);
+    }
+}
+
+static void generate_group_ranges(case_list *list)
+{
+    static const char *const dims[] = {"2x6x5", "3x6x50", "2x6x9000"};
+    static const char *const parts[] = {"input", "gamma", "parameters"};
+    for (size_t i = 0; i < COUNT(dims) * COUNT(parts); i++)
+        case_add(list, "group_norm_backward_%s groups=2 eps=0 in=x:f32:%s:range:-%s;dy:f32:%s:unit",
+                 parts[i % COUNT(parts)], dims[i / COUNT(parts)],
+                 i & 1 ? "1e25:1e25" : "1e-25:1e-25", dims[i / COUNT(parts)]);
+}
+
 static void generate(case_list *list)
 {
     static const char *const norms[] = {"layer_norm", "rms_norm"};
     for (size_t i = 0; i < COUNT(norms); i++) {
         generate_axes(list, norms[i]);
         generate_others(list, norms[i]);
+        generate_ranges(list, norms[i]);
     }
     for (size_t i = 0; i < COUNT(shapes); i++)
         case_add(list, "rms_norm_backward_beta axis=%s in=dy:f32:%s:%s", shapes[i].axis,
@@ -274,6 +304,7 @@ static void generate(case_list *list)
     generate_images(list);
     generate_chunks(list);
     generate_refusals(list);
+    generate_group_ranges(list);
 }
 
 static const char *const rows[] = {

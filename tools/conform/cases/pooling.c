@@ -356,9 +356,31 @@ static void generate_axials(case_list *list)
     case_add_all(list, "axial_rope2d", others, COUNT(others));
 }
 
+/* Rows whose squares, and windows whose sums, do not fit f32. */
+static void generate_ranges(case_list *list)
+{
+    static const char *const sizes[] = {"1e25:1e25", "1e18:1e18", "1e-25:1e-25", "3e38:3e38"};
+    static const char *const planes[] = {"1x1", "3x5", "8x8", "50x90"};
+    for (size_t i = 0; i < COUNT(sizes) * COUNT(planes); i++) {
+        const char *size = sizes[i % COUNT(sizes)], *plane = planes[i / COUNT(sizes)];
+        case_add(list, "layer_norm2d eps=0 in=x:f32:2x12x%s:range:-%s;gamma:f32:12", plane, size);
+        case_add(list, "group_norm groups=3 eps=0 in=x:f32:2x12x%s:range:-%s;beta:f32:12", plane,
+                 size);
+    }
+    case_add(list, "pool_mean kernel=3,3 in=x:f32:2x3x9x9:constant:3e38");
+    case_add(list, "pool_mean kernel=3,3 padding=1,1 exclude_pad=1 in=x:f32:2x3x9x9:constant:3e38");
+    case_add(list, "pool_mean kernel=9,9 in=x:f32:2x3x9x9:range:2e38:3e38");
+    case_add(list, "pool_mean kernel=4,4 stride=3,3 in=x:f32:2x3x9x9:range:1.2e-38:2e-38");
+    case_add(list, "batch_norm_inference eps=0 axis=1 in=x:f32:2x3x5:constant:3e38;"
+                   "mean:f32:3:constant:-3e38;var:f32:3:constant:3e38");
+    case_add(list, "batch_norm_inference eps=0 axis=1 in=x:f32:2x3x5:constant:1e-20;"
+                   "mean:f32:3:zero;var:f32:3:constant:1e-39");
+}
+
 static void generate(case_list *list)
 {
     generate_layer_norms(list);
+    generate_ranges(list);
     generate_group_norms(list);
     generate_batch_norms(list);
     for (size_t i = 0; i < COUNT(pool_rows); i++)

@@ -133,6 +133,14 @@ static void generate(case_list *list)
         "projection shift=1 in=x:f32:2x64;w:f32:1026x64;gamma:f32:65;residual:f32:2x1026",
         "projection format=q4_k in=x:f32:256;w:u8:5x144:quant:q4_k;gamma:f32:256",
         "projection eps=0 in=x:f32:1x8:zero;w:f32:6x8;gamma:f32:8",
+        "projection in=x:f32:1x64:range:-1e25:1e25;w:f32:6x64;gamma:f32:64",
+        "projection in=x:f32:1x4096:range:-1e18:1e18;w:f16:300x4096;gamma:f32:4096",
+        "projection eps=0 in=x:f32:1x4096:range:-1e18:1e18;w:bf16:300x4096;gamma:f32:4096",
+        "projection eps=0 in=x:f32:1x64:range:-1e-25:1e-25;w:f32:6x64;gamma:f32:64",
+        "projection eps=0 format=q8_0 in=x:f32:1x96:range:-1e25:1e25;w:u8:6x102:quant:q8_0;"
+        "gamma:f32:96",
+        "projection gate=first format=q4_k in=x:f32:1x512:range:-1e25:1e25;"
+        "w:u8:6x288:quant:q4_k;gamma:f32:512",
         "projection format=q8_0 in=x:f32:1x32:constant:inf;w:u8:2x34:quant:q8_0;gamma:f32:32",
         "projection format=q8_0 in=x:f32:1x32;w:u8:0x34:quant:q8_0;gamma:f32:32",
         "projection gate=first in=x:f32:0x8;w:f32:6x8;gamma:f32:8",

@@ -189,6 +189,29 @@ static void generate_classes(case_list *list)
         }
 }
 
+/* Means of what no sum can hold, beside those of what may not be made smaller; softmax. */
+static void generate_ranges(case_list *list)
+{
+    static const char *const classes[] = {"shared_words",   "shared_quads", "subgroup_words",
+                                          "subgroup_quads", "columns",      "subgroup_ragged",
+                                          "subgroup_span",  "stream_quads", "long_quads"};
+    static const char *const shapes[][2] = {{"131x30", "1"},      {"9x1024", "1"},
+                                            {"5x257", "1"},       {"2x40001", "1"},
+                                            {"3x48x20", "1"},     {"3x300x20", "1"},
+                                            {"70x5x1200", "0,2"}, {"900x6x70", "0,2"}};
+    static const char *const ranges[] = {"2e38:3e38", "-3e38:3e38", "1.2e-38:2e-38"};
+    for (size_t i = 0; i < COUNT(classes) * COUNT(shapes); i++) {
+        const char *const *s = shapes[i % COUNT(shapes)];
+        const char *name = classes[i / COUNT(shapes)], *range = ranges[i % COUNT(ranges)];
+        case_add(list, "reduce_mean axes=%s variant=rows=%s in=x:f32:%s:range:%s", s[1], name, s[0],
+                 range);
+        case_add(list, "softmax axis=1 variant=rows=%s in=x:f32:%s:range:%s", name, s[0], range);
+    }
+    case_add(list, "reduce_mean axes=0,1 in=x:f32:300x300:constant:3e38");
+    case_add(list, "reduce_mean axes=1 in=x:f32:300x3001:large");
+    case_add(list, "reduce_mean axes=1 in=x:c64:3x3001:range:2e38:3e38");
+}
+
 /* Softmax alone knows these; on both sides of what one lane, one workgroup and the registers of
  * the largest hold. */
 static void generate_forms(case_list *list)
@@ -233,6 +256,7 @@ static void generate(case_list *list)
     case_add(list, "argmin axis=1 in=x:f32:300x9004:integers");
     case_add(list, "argmax axis=1 in=x:f32:3x9004:bool");
     case_add(list, "argmax axis=1 in=x:f32:3x9003:bool");
+    generate_ranges(list);
 }
 
 const case_family reduction_cases = {rows, build, generate};
