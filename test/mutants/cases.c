@@ -119,7 +119,8 @@ static int run(const session *s, double seconds, bool gradients)
 
 int main(int argc, char **argv)
 {
-    session s = {.setup = {.seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
+    session s = {.setup = {.seeds = {argc > 3 ? strtoull(argv[3], NULL, 10) : 1},
+                           .seed_count = 1,
                            .force_host = argc > 4 && strcmp(argv[4], "host") == 0}};
     rlxvk_context_options options = {.cache_directory = "", .tuning = RLXVK_OFF};
     int code = 3;
