@@ -368,7 +368,8 @@ typedef struct rlxvk_projection_options {
 /* residual + z, z = w x [.., n], or with a gate up * silu(gate) of its halves [.., n / 2]: a
  * product and what stands around it in a transformer. x [.., k] F32; w [n, k] F32, F16 or BF16, or
  * packed. One dispatch where x is one row; else as the ops it stands for, which rewriting joins
- * likewise. Error as of those. E_SHAPE: w, gamma or residual do not fit, or an odd n with a gate;
+ * likewise. Error as of those, if the sum of |x gamma w| fits f32; beyond that the result of one
+ * row may be infinite or NaN. E_SHAPE: w, gamma or residual do not fit, or an odd n with a gate;
  * else as rlxvk_dequant_matmul. `options` NULL: a plain product. */
 rlxvk_tensor rlxvk_projection(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                               const rlxvk_projection_options *options);
@@ -433,8 +434,9 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
 
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
  * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. Error over n elements: of sum 2^-23
- * (4 + log2 n) sum |x|, of mean that divided by n, of prod 1.2e-7 n |prod|; max and min are exact.
- * C64: sum and mean, by parts; the others are E_DTYPE. An axis given twice is E_AXIS. */
+ * (4 + log2 n) sum |x|, of mean that divided by n, even if the sum does not fit f32; of prod 1.2e-7
+ * n |prod|; max and min are exact. C64: sum and mean, by parts; the others are E_DTYPE. An axis
+ * given twice is E_AXIS. */
 rlxvk_tensor rlxvk_reduce_sum(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                               size_t axis_count, bool keep_dim);
 rlxvk_tensor rlxvk_reduce_mean(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
@@ -462,8 +464,9 @@ rlxvk_tensor rlxvk_argmin(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool kee
 /* ---- Normalization ---- */
 
 /* Error of all norms: 1e-6 + 2e-5 times the row's largest |normalized * gamma| + |beta|, or 5e-3
- * for 2e-5 where the mean is above 1000 deviations. E_SHAPE: a scalar x, or vectors that are not as
- * long as the axis; E_ATTR: eps negative or not finite. */
+ * for 2e-5 where the mean is above 1000 deviations. Squares need not fit f32: rows of 1e-38 or 3e38
+ * are like others. A row with an infinity or NaN is what IEEE arithmetic makes of it. E_SHAPE: a
+ * scalar x, or vectors that are not as long as the axis; E_ATTR: eps negative or not finite. */
 
 /* (x - mean) / sqrt(var + eps) * gamma + beta over `axis`; gamma and beta [n] or RLXVK_NONE (ones,
  * zeros). Biased variance from squared deviations. var + eps == 0 gives beta. */

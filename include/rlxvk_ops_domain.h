@@ -76,7 +76,8 @@ typedef struct rlxvk_pool_options {
 
 /* Windows of x [N, C, 1 to 3 spatial axes], out = floor((in + 2 padding - kernel) / stride) + 1; a
  * window larger than the padded axis is E_SHAPE. Only cells inside x take part; a NaN among them
- * wins. Over no cell at all (an empty axis): -Inf, 0 (NaN with exclude_pad), +Inf, 0, 1. */
+ * wins. A mean is right even if the sum of its cells does not fit f32. Over no cell at all (an
+ * empty axis): -Inf, 0 (NaN with exclude_pad), +Inf, 0, 1. */
 rlxvk_tensor rlxvk_pool_max(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);

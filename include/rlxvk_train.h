@@ -88,7 +88,8 @@ rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
  *   gamma  the sum of dy xhat over all that shares an element of gamma, [n]
  *   beta   the sum of dy, alike
  *   parameters  both of these, [2, n], of one read of x and dy
- * A root of 0 gives 0 (s and xhat are then 0). Limit: squares of deviations must fit f32. Error,
+ * A root of 0 gives 0 (s and xhat are then 0). Squares need not fit f32. Gradients of these
+ * themselves are NaN where 1 / s is below 2e-31, but not 0, or above 5e36. Error,
  * with u = 2^-23 (24 + log2 n), R = s (max x - min x) over the row (max |x| for rms):
  *   input  u s (|w| + mean|w| + |xhat| (2 mean|w xhat| + R mean|w|) + (R + |xhat|) |mean(w xhat)|)
  *   gamma  u sum |dy| (R + 2 |xhat|); 2^-23 (32 + log2 of the terms) sum |dy xhat| besides
@@ -314,7 +315,9 @@ typedef struct rlxvk_batch_norm_options {
  * running_variance, [C], are both RLXVK_NONE or both F32 params, or inputs kept as handles, written
  * in place: (1 - momentum) running + momentum times the batch's mean, and its unbiased variance
  * (Ioffe and Szegedy 2015, in the form of PyTorch); rlxvk_batch_norm_inference reads them. var +
- * eps == 0 gives beta. Limit: squares of deviations must fit f32. With n elements a channel, s = 1
+ * eps == 0 gives beta. Limits: if s is not a normal f32 it is NaN, and so is the channel; x - mean
+ * must fit f32, else results are infinite or NaN; a variance that does not is infinite in the
+ * average. With n elements a channel, s = 1
  * / sqrt(var + eps), xhat = (x - mean) s, R = s (max x - min x) of the channel, u = 2^-23 (24 +
  * log2 n), error u |gamma| (R + 2 |xhat|) + 2^-22 |beta|. E_SHAPE: x below rank 2, less than two
  * elements a channel, vectors that are not [C]; E_ATTR: eps or momentum out of range, averages that

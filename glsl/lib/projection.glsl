@@ -3,8 +3,8 @@
  * `residual` first. A kernel multiplies x by gamma as it brings it, and adds what it brought to
  * `squares`, each element once in the workgroup; the sum of all squares is made beside the other
  * sums, between barriers that those need anyway, and gives the `factor` of all of them. Where it
- * does not fit f32, the squares of x times a power of two are added up again, by each invocation. Of a pair
- * of weight rows half the matrix apart one invocation has both sums, where GATED.
+ * does not fit f32, the squares of x times a power of two are added up again, by each invocation.
+ * Of a pair of weight rows half the matrix apart one invocation has both sums, where GATED.
  */
 #include "args/projection.h"
 #include "elementwise/activation.glsl"

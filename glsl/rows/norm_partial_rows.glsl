@@ -1,7 +1,7 @@
 /*
  * Mean, as a sum of two, sum of squared deviations and factor of the chunks of rows too long for
- * norm.comp, NORM_PART_WORDS a chunk; a chunk fits the registers of its lanes. Stores the sums on the
- * way where they are wanted.
+ * norm.comp, NORM_PART_WORDS a chunk; a chunk fits the registers of its lanes. Stores the sums on
+ * the way where they are wanted.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"

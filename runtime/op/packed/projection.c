@@ -5,8 +5,9 @@
  * w is packed, any format of dequant_matmul, or a matrix of F32, F16 or BF16.
  *
  * Of one row of x it is one dispatch: each workgroup reads all of x anyway, so the mean costs it
- * little, and multiplies its sums by the root in the end; of more rows, simpler ops. Order of the
- * operands: x, w, gamma, residual, the format's grid.
+ * little, and multiplies its sums by the root in the end. Of more rows, and with an epsilon so
+ * small that x may be, simpler ops. Order of the operands: x, w, gamma, residual, the format's
+ * grid.
  */
 #include "args/elementwise.h"
 #include "args/projection.h"

@@ -7,8 +7,8 @@
  *   group_norm  layer_norm of the elements of C / groups channels, gamma and beta by channel: rows
  *     are [N * groups, C / groups * spatial], whole in memory
  * gamma, beta, bias: [n] ([C]); absent ones are 1, 0, 0. Where var + eps == 0 the row is beta. A
- * NaN or infinity spoils its row. Limit: squares must fit f32; a row with deviations beyond 1e18
- * gives beta.
+ * NaN or infinity spoils its row. A row whose squares do not fit f32 is taken again, times a power
+ * of two (norm_factor.glsl).
  *
  * Rows up to 32 elements a lane stay in registers (one dispatch), and so does a part of longer ones
  * where there are enough of them; few long ones are cut into chunks: statistics, then the values.
@@ -298,7 +298,8 @@ static rlxvk_status lower_chunks(lowering *l, norm_work w)
     row_chunks chunks = {(uint32_t)divide_up(w.view.length, length), length};
     operand statistics;
     rlxvk_status status;
-    TRY(lower_temporary(l, 4 * NORM_PART_WORDS * w.view.outer * chunks.count * w.view.inner, &statistics));
+    TRY(lower_temporary(l, 4 * NORM_PART_WORDS * w.view.outer * chunks.count * w.view.inner,
+                        &statistics));
     TRY(emit_partial(l, &w, chunks, statistics));
     if (w.flags & NORM_KEEPS_SUM) {
         w.x = w.residual = w.sum;

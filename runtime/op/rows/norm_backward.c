@@ -209,19 +209,47 @@ static rlxvk_tensor deviation_of(const expansion *e, rlxvk_tensor x)
     return rlxvk_sub(e->g, near, row_mean(e, near));
 }
 
+/* mean square + eps of deviations. */
+static rlxvk_tensor square_of(const expansion *e, rlxvk_tensor deviation, rlxvk_tensor eps)
+{
+    rlxvk_tensor square = row_mean(e, rlxvk_mul(e->g, deviation, deviation));
+    return rlxvk_add(e->g, square, eps);
+}
+
+/* A power of two for each row, with which its s^3, which a gradient of this has, fits f32: 1 of
+ * ordinary ones. It comes of comparisons, so that nothing flows into it. */
+static rlxvk_tensor factor_of(const expansion *e, rlxvk_tensor x, rlxvk_tensor square)
+{
+    rlxvk_graph *g = e->g;
+    rlxvk_tensor one = gradient_scalar(g, 1);
+    rlxvk_tensor near =
+        rlxvk_lt(g, rlxvk_abs(g, row_mean(e, x)), one); /* constant rows may not be */
+    rlxvk_tensor grown = rlxvk_where(g, near, gradient_scalar(g, 0x1p60), one);
+    rlxvk_tensor small = rlxvk_lt(g, square, gradient_scalar(g, 0x1p-80));
+    rlxvk_tensor fits = rlxvk_le(g, square, gradient_scalar(g, 0x1p80));
+    return rlxvk_where(g, fits, rlxvk_where(g, small, grown, one), gradient_scalar(g, 0x1p-80));
+}
+
 /* xhat of rows, and s. */
 static rlxvk_tensor normalize(const expansion *e, rlxvk_tensor x, bool rms, double eps,
                               rlxvk_tensor *out_scale)
 {
     rlxvk_graph *g = e->g;
-    rlxvk_tensor zero = gradient_scalar(g, 0);
+    rlxvk_tensor zero = gradient_scalar(g, 0), least = gradient_scalar(g, eps);
+    rlxvk_tensor factor = factor_of(e, x, square_of(e, rms ? x : deviation_of(e, x), least));
+    x = rlxvk_mul(g, x, factor);
+    least = rlxvk_mul(g, rlxvk_mul(g, least, factor), factor);
     rlxvk_tensor deviation = rms ? x : deviation_of(e, x);
-    rlxvk_tensor square = row_mean(e, rlxvk_mul(g, deviation, deviation));
-    square = rlxvk_add(g, square, gradient_scalar(g, eps));
+    rlxvk_tensor square = square_of(e, deviation, least);
     rlxvk_tensor none = rlxvk_eq(g, square, zero);
     rlxvk_tensor safe = rlxvk_where(g, none, gradient_scalar(g, 1), square);
-    *out_scale = rlxvk_where(g, none, zero, rlxvk_rsqrt(g, safe));
-    return rlxvk_mul(g, deviation, *out_scale);
+    rlxvk_tensor scale = rlxvk_where(g, none, zero, rlxvk_rsqrt(g, safe));
+    rlxvk_tensor least_safe = rlxvk_le(g, gradient_scalar(g, 0x1p-84), safe);
+    rlxvk_tensor nan = gradient_scalar(g, NAN); /* beyond what the factors are for */
+    scale = rlxvk_where(g, rlxvk_le(g, safe, gradient_scalar(g, 0x1p84)), scale, nan);
+    scale = rlxvk_where(g, least_safe, scale, nan);
+    *out_scale = rlxvk_mul(g, scale, factor);
+    return rlxvk_mul(g, deviation, scale);
 }
 
 static rlxvk_tensor sum_of_channels(const expansion *e, rlxvk_tensor t, int32_t channel_axis)

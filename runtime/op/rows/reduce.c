@@ -4,7 +4,8 @@
  * first, through temporaries. A pass over few long rows is cut into chunks and takes two
  * dispatches.
  *
- * sum, mean = sum / count (divided once, by the whole count), max and min (NaN wins), prod. Over
+ * sum, mean = sum / count (divided once, by the whole count; where the sum overflows, made of
+ * elements times a power of two: reduce.glsl), max and min (NaN wins), prod. Over
  * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
  * 2^-23 (4 + log2 n) sum |x|. Sums and means of C64 are those of the parts, an innermost axis of
  * two.

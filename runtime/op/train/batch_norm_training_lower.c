@@ -32,8 +32,9 @@ static uint32_t form_of(uint32_t traits)
 static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *tile, uint32_t form,
                                  row_chunks chunks, float eps, operand x, operand *out)
 {
-    struct norm_args args = {
-        .rows = row_arguments(rows, tile, chunks), .x_offset = x.offset, .eps = eps};
+    struct norm_args args = {.rows = row_arguments(rows, tile, chunks),
+                             .x_offset = x.offset,
+                             .eps = eps};
     dispatch d = row_dispatch_either(l, moments_kernels, tile, &args.rows);
     rlxvk_status status;
     TRY(lower_temporary(l, 4ull * NORM_PART_WORDS * args.rows.outputs, out));

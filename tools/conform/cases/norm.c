@@ -140,8 +140,8 @@ static void generate_ranges(case_list *list, const char *row, bool fused)
             snprintf(residual, sizeof residual, ";residual:f32:%s:range:-%s:%s", dims, range,
                      range);
         case_add(list, "%s eps=%s axis=%s variant=rows=%s in=x:f32:%s:range:-%s:%s%s", row,
-                 i % 3 ? "0" : "1e-12", shapes[i % shape_count][1], classes[i / shape_count], dims,
-                 range, range, residual);
+                 i % 3 || i % range_count == 4 ? "0" : "1e-12", shapes[i % shape_count][1],
+                 classes[i / shape_count], dims, range, range, residual);
     }
     if (!fused) {
         case_add(list, "%s eps=0 axis=1 in=x:f32:70x300:large", row);
