@@ -548,12 +548,13 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only (E_ARITY). A row without any allowed key is 0. Where all biases of a row are the lowest
- * number its weights are alike: nothing is left of the scores. Limit: what adds up to a score, times
- * scale, stays below 1e31 in magnitude; beyond, a score may be infinite. D at most 512
- * (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 + 5e-5 times the largest |v| of the keys
- * allowed. E_SHAPE: heads, widths or lengths that do not agree, q heads that kv heads do not divide;
- * E_ATTR: an unknown mask or layout, window below 1, softcap below 0. */
+ * only (E_ARITY). A row without any allowed key is 0. If all biases of a row are the lowest number,
+ * its weights are alike, because nothing is left of the scores. Limits: if what adds up to a score,
+ * times scale, passes 1e31 in magnitude, or the sum of |v| over the keys does not fit f32, the row
+ * may be infinite or NaN. D at most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 +
+ * 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads, widths or lengths that do not
+ * agree, q heads that kv heads do not divide; E_ATTR: an unknown mask or layout, window below 1,
+ * softcap below 0. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse

@@ -237,9 +237,9 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_backward(rlxvk_graph *g, rlxvk_tensor l
 
 /* sum_c targets[c] (ln(sum exp(logits)) - logits[c]) of each row of logits and targets [.., C], of
  * one shape, C at least 1 (E_SHAPE); targets need not sum to 1. NaN where softmax of the row is; a
- * target of 0 at a logit of -Inf is 0 times infinity. Limit: logits of a row are no further apart
- * than f32's largest number. With l = ln(sum exp(x - m)), m the row's
- * largest logit, error at most 2^-23 (C / 128 + 96) sum |targets| (1 + |x - m| + l). */
+ * target of 0 at a logit of -Inf is 0 times infinity. With l = ln(sum exp(x - m)), m the row's
+ * largest logit, error at most 2^-23 (C / 128 + 96) sum |targets| (1 + |x - m| + l). If m - x does
+ * not fit f32, the loss is infinite or NaN. */
 rlxvk_tensor rlxvk_softmax_cross_entropy_dense(rlxvk_graph *g, rlxvk_tensor logits,
                                                rlxvk_tensor targets);
 /* The gradient of the logits, (T softmax(logits) - targets) d_loss, T the sum of a row's targets,

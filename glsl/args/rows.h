@@ -38,8 +38,8 @@ struct row_args {
 struct reduce_args {
     STRUCT(row_args) rows;
     u32 x_offset, y_offset;
-    f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
-    f32 shrink;  /* REDUCE_MEAN, REDUCE_PART: a power of two, at most 1 / (2 elements) */
+    f32 divisor;          /* REDUCE_MEAN: elements of the whole reduction */
+    f32 shrink;           /* REDUCE_MEAN, REDUCE_PART: a power of two, at most 1 / (2 elements) */
     u32 x_spare, y_spare; /* words from an element to its spare sum; 0: x has none */
 };
 
