@@ -38,11 +38,7 @@ bvec4 row_live(uvec4 r, uint end)
     return lessThan(r, uvec4(end));
 }
 
-/* A buffer seen as words, `name`, and, where `quads`, as quads, `name`4; defines
- * vec4 read_name(at, live, none): its elements `at`, `none` for those that are not live. */
-#define QUAD_INPUT(slot, name, quads)                                                              \
-    layout(set = 0, binding = slot) readonly buffer input_##name { float name[]; };                \
-    layout(set = 0, binding = slot) readonly buffer input_##name##4 { vec4 name##4[]; };           \
+#define QUAD_READ(name, quads)                                                                     \
     vec4 read_##name(uvec4 at, bvec4 live, float none)                                             \
     {                                                                                              \
         vec4 v = vec4(none);                                                                       \
@@ -61,10 +57,7 @@ bvec4 row_live(uvec4 r, uint end)
         return v;                                                                                  \
     }
 
-/* The same of a buffer that void write_name(at, live, v) writes. */
-#define QUAD_OUTPUT(slot, name)                                                                    \
-    layout(set = 0, binding = slot) writeonly buffer target_##name { float name[]; };              \
-    layout(set = 0, binding = slot) writeonly buffer target_##name##4 { vec4 name##4[]; };         \
+#define QUAD_WRITE(name)                                                                           \
     void write_##name(uvec4 at, bvec4 live, vec4 v)                                                \
     {                                                                                              \
         if ((VECTORS || RAGGED) && live.w) {                                                       \
@@ -82,3 +75,23 @@ bvec4 row_live(uvec4 r, uint end)
         if (live.w)                                                                                \
             name[at.w] = v.w;                                                                      \
     }
+
+/* A buffer seen as words, `name`, and, where `quads`, as quads, `name`4; defines
+ * vec4 read_name(at, live, none): its elements `at`, `none` for those that are not live. */
+#define QUAD_INPUT(slot, name, quads)                                                              \
+    layout(set = 0, binding = slot) readonly buffer input_##name { float name[]; };                \
+    layout(set = 0, binding = slot) readonly buffer input_##name##4 { vec4 name##4[]; };           \
+    QUAD_READ(name, quads)
+
+/* The same of a buffer that void write_name(at, live, v) writes. */
+#define QUAD_OUTPUT(slot, name)                                                                    \
+    layout(set = 0, binding = slot) writeonly buffer target_##name { float name[]; };              \
+    layout(set = 0, binding = slot) writeonly buffer target_##name##4 { vec4 name##4[]; };         \
+    QUAD_WRITE(name)
+
+/* The same of a buffer that is written, and may be read again. */
+#define QUAD_KEPT(slot, name)                                                                      \
+    layout(set = 0, binding = slot) buffer target_##name { float name[]; };                        \
+    layout(set = 0, binding = slot) buffer target_##name##4 { vec4 name##4[]; };                   \
+    QUAD_READ(name, true)                                                                          \
+    QUAD_WRITE(name)

@@ -42,7 +42,7 @@ void main()
     float count = float(SUMS ? w.end - w.first : args.rows.extent);
     float pivot = 0.0, offset = 0.0, factor = 1.0;
     vec4 v[HELD], u[HELD];
-    vec3 sums = vec3(0.0); /* of d d, w, w d */
+    vec3 sums; /* of d d, w, w d */
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
         bvec4 live = row_live(r, w.end);
@@ -51,24 +51,34 @@ void main()
     }
     if (!IS_RMS)
         pivot = first_element(v[0].x, w);
-#include "rows/norm_backward_sums.glsl"
-    if (w.live)
-        factor = norm_factor(sums.x / count + args.eps, pivot);
-    if (row_vote(factor != 1.0, w)) {
-        float offset_before = offset;
-        vec3 sums_before = sums;
+    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
+        if (!IS_RMS) {
+            float sum = 0.0;
+            [[unroll]] for (uint k = 0u; k < HELD; k++) {
+                bvec4 live = row_live(w.first + row_quad(w, k), w.end);
+                sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
+            }
+            offset = sum_of_lanes(sum, w.lane) / count;
+        }
+        sums = vec3(0.0);
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            bvec4 live = row_live(w.first + row_quad(w, k), w.end);
+            if (!IS_RMS)
+                v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
+            sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
+        }
+        sums = sums_of_lanes(sums, w.lane);
+        if (turn != 0u)
+            break;
+        if (w.live)
+            factor = norm_factor(sums.x / count + args.eps, pivot);
+        if (!row_vote(factor != 1.0, w))
+            break;
         row_barrier();
         pivot = norm_scaled(pivot, factor);
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            uvec4 r = w.first + row_quad(w, k);
-            bvec4 live = row_live(r, w.end);
-            v[k] = read_x(args.x_offset + w.start + r * args.rows.inner, live, 0.0);
-            v[k] = norm_scaled(v[k], factor);
-        }
-#include "rows/norm_backward_sums.glsl"
-        if (factor == 1.0) { /* it only went along: not one bit is another */
-            offset = offset_before;
-            sums = sums_before;
+            uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
+            v[k] = norm_scaled(read_x(args.x_offset + at, row_live(r, w.end), 0.0), factor);
         }
     }
     if (SUMS) {

@@ -64,6 +64,8 @@ vec4 factors_of(vec4 squares, float count, vec4 pivot)
 
 vec4 scaled(vec4 v, vec4 factor)
 {
+    if (factor == vec4(1.0))
+        return v;
     return vec4(norm_scaled(v.x, factor.x), norm_scaled(v.y, factor.y), norm_scaled(v.z, factor.z),
                 norm_scaled(v.w, factor.w));
 }
@@ -76,28 +78,39 @@ void main()
     uint end = o < args.rows.outputs ? args.rows.extent : 0u;
     uint from = (args.x_offset >> 2) + start, to = (args.y_offset >> 2) + start;
     float count = float(args.rows.extent);
-    vec4 v[HELD], pivot = vec4(0.0), offset = vec4(0.0), squares, factor = vec4(1.0);
+    vec4 v[HELD], pivot = vec4(0.0), squares, factor = vec4(1.0);
     if (t == 0u)
         unusual = 0u;
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        uint r = lane + k * args.rows.lanes;
-        v[k] = vec4(0.0);
-        if (r < end)
-            v[k] = x4[from + r * args.rows.inner];
-    }
-    if ((FLAGS & NORM_IS_RMS) == 0u && end > 0u)
-        pivot = x4[from];
-#include "rows/norm_columns_sums.glsl"
-    if (unusual != 0u) {
-        vec4 offset_before = offset, squares_before = squares;
+    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            uint r = lane + k * args.rows.lanes;
+            v[k] = vec4(0.0);
+            if (r < end)
+                v[k] = scaled(x4[from + r * args.rows.inner], factor);
+        }
+        if ((FLAGS & NORM_IS_RMS) == 0u) {
+            vec4 sum = vec4(0.0);
+            if (end > 0u)
+                pivot = scaled(x4[from], factor);
+            [[unroll]] for (uint k = 0u; k < HELD; k++) {
+                if (lane + k * args.rows.lanes < end) {
+                    v[k] -= pivot;
+                    sum += v[k];
+                }
+            }
+            vec4 offset = sum_of_lanes(sum, 0.0) / count;
+            [[unroll]] for (uint k = 0u; k < HELD; k++)
+                if (lane + k * args.rows.lanes < end)
+                    v[k] -= offset;
+        }
+        squares = vec4(0.0);
+        [[unroll]] for (uint k = 0u; k < HELD; k++)
+            squares += v[k] * v[k];
+        squares = sum_of_lanes(squares, count);
+        if (turn != 0u || unusual == 0u)
+            break;
         if (end > 0u)
             factor = factors_of(squares, count, pivot);
-        pivot = scaled(pivot, factor);
-        [[unroll]] for (uint k = 0u; k < HELD; k++)
-            v[k] = scaled(v[k], factor);
-#include "rows/norm_columns_sums.glsl"
-        offset = mix(offset, offset_before, equal(factor, vec4(1.0)));
-        squares = mix(squares, squares_before, equal(factor, vec4(1.0)));
     }
     vec4 scale;
     for (uint i = 0u; i < 4u; i++)
@@ -106,10 +119,7 @@ void main()
         uint r = lane + k * args.rows.lanes;
         if (r >= end)
             continue;
-        vec4 result = v[k];
-        if ((FLAGS & NORM_IS_RMS) == 0u)
-            result = (v[k] - pivot) - offset;
-        result *= scale;
+        vec4 result = v[k] * scale;
         if ((FLAGS & NORM_HAS_GAMMA) != 0u)
             result *= gamma[args.gamma_offset + r];
         if ((FLAGS & NORM_HAS_BETA) != 0u)

@@ -1,6 +1,5 @@
-/* Rows of a norm whose squares do not fit f32. */
 /*
- * Rows whose squares do not fit f32 are taken again, times an exact power of two: NORM_SHRINK where
+ * Rows of a norm whose squares do not fit f32 are taken again, times an exact power of two: NORM_SHRINK where
  * a sum overflowed, so that an element was above 2^48; NORM_GROW where mean square + eps is below
  * 2^-100. Then what the squares lose to denormals counts, unless the row lies so far from 0 that
  * its elements cannot be that close. Ordinary rows have a factor of 1.
@@ -21,9 +20,11 @@ float norm_factor(float v, float pivot)
     return NORM_SHRINK;
 }
 
-/* v times a row's factor; denormals count by their bits. */
+/* v times a row's factor. Denormals count by their bits; a factor of 1 keeps every bit. */
 float norm_scaled(float v, float factor)
 {
+    if (factor == 1.0)
+        return v;
     uint bits = floatBitsToUint(v) & 0x7fffffffu;
     if (factor == NORM_GROW && bits < 0x00800000u) {
         float magnitude = float(bits) * 1.77635684e-15; /* 2^-49 */
@@ -33,6 +34,8 @@ float norm_scaled(float v, float factor)
 }
 vec4 norm_scaled(vec4 v, float factor)
 {
+    if (factor == 1.0)
+        return v;
     return vec4(norm_scaled(v.x, factor), norm_scaled(v.y, factor), norm_scaled(v.z, factor),
                 norm_scaled(v.w, factor));
 }
@@ -49,8 +52,7 @@ float norm_ratio(float factor, float other)
 }
 
 /*
- * 1 / sqrt(mean square + eps), and 0 where that is infinite, as of a row with
- * infinities. NaN is
+ * 1 / sqrt(mean square + eps), and 0 where that is infinite, as of a row with infinities. NaN is
  * looked for first: a driver may turn the clamp into a maximum that drops it.
  */
 float norm_scale(float mean_square, float eps)

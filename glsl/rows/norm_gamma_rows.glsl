@@ -88,18 +88,32 @@ void main()
             [[unroll]] for (uint k = 0u; k < QUADS; k++)
                 next[k] = x_of(after, k);
         }
-#include "rows/norm_gamma_sums.glsl"
-        if (w.end > 0u)
-            factor = norm_factor(squares / count + args.eps, pivot);
-        if (row_vote(factor != 1.0, set)) {
-            float squares_before = squares;
+        [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
+            float offset = 0.0, sum = 0.0;
+            if (!IS_RMS) {
+                [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                    v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
+                    sum += sum_of_quad(v[k]);
+                }
+                offset = sum_of_lanes(sum, w.lane) / count;
+            }
+            squares = 0.0;
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                if (!IS_RMS)
+                    v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), w.end));
+                squares += dot(v[k], v[k]);
+            }
+            squares = squares_of_lanes(squares, w.lane);
+            if (turn != 0u)
+                break;
+            if (w.end > 0u)
+                factor = norm_factor(squares / count + args.eps, pivot);
+            if (!row_vote(factor != 1.0, set))
+                break;
             row_barrier();
             pivot = norm_scaled(pivot, factor);
             [[unroll]] for (uint k = 0u; k < QUADS; k++)
                 v[k] = norm_scaled(x_of(w, k), factor);
-#include "rows/norm_gamma_sums.glsl"
-            if (factor == 1.0)
-                squares = squares_before;
         }
         float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
         if (IS_RMS) /* the scratch is free again, as it is behind another tree */

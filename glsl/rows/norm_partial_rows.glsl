@@ -10,7 +10,7 @@ layout(push_constant) uniform block { norm_args args; };
 #define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm.glsl"
-QUAD_OUTPUT(3, sums)
+QUAD_KEPT(3, sums)
 layout(set = 0, binding = 4) restrict writeonly buffer target { float statistics[]; };
 #include "rows/norm_lanes.glsl"
 

@@ -13,15 +13,10 @@ layout(push_constant) uniform block { norm_args args; };
 #define NORM_HOLDS
 #include "rows/norm.glsl"
 #include "rows/norm_result.glsl"
-QUAD_OUTPUT(5, sums)
+QUAD_KEPT(5, sums)
 SPAN_LOAD(x)
 SPAN_STORE(y)
 #include "rows/norm_lanes.glsl"
-
-vec4 deviation_of(vec4 v, float pivot, float offset)
-{
-    return IS_RMS ? v : (v - pivot) - offset;
-}
 
 void main()
 {
@@ -33,16 +28,13 @@ void main()
     float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = row_quad(w, k);
-        store_normalized(w.o, w.start + r * args.rows.inner, r, row_live(r, w.end),
-                         deviation_of(v[k], pivot, offset) * scale);
+        store_normalized(w.o, w.start + r * args.rows.inner, r, row_live(r, w.end), v[k] * scale);
     }
     if (LONG) {
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);
-                v[k] = normed_quad(w, r, rest_live(r, w.end));
-                if (factor != 1.0)
-                    v[k] = norm_scaled(v[k], factor);
+                v[k] = norm_scaled(normed_quad(w, r, rest_live(r, w.end)), factor);
             }
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);
