@@ -26,8 +26,10 @@ static bool is_made(int64_t dim)
 
 const made_dim *symbol_made_dim(const symbol_table *t, int64_t dim)
 {
-    uint64_t index = (uint64_t)(FIRST_MADE - dim);
-    return t && is_made(dim) && index < t->made.count ? &t->made.items[index] : NULL;
+    /* Any number may come as a dim: it is looked at first. */
+    return t && is_made(dim) && (uint64_t)(FIRST_MADE - dim) < t->made.count
+               ? &t->made.items[FIRST_MADE - dim]
+               : NULL;
 }
 
 int64_t symbol_made(size_t index)

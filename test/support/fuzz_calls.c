@@ -237,7 +237,7 @@ rlxvk_tensor fuzz_call_batch_elementwise_region(fuzz_maker *m)
     for (size_t i = 1; i < count; i++)
         inputs[i] = f32(m, r.shape);
     if (r.shape.rank && fuzz_byte(m->in) < 250)
-        r.shape.dims[0] *= (int64_t)count;
+        r.shape.dims[0] = times(r.shape.dims[0], (int64_t)count);
     r.step_count = 1 + fuzz_below(m->in, 4);
     fill_steps(m, steps, r.step_count, fuzz_byte(m->in) < 250 ? 1 : count);
     return rlxvk_batch_elementwise_region(m->g, inputs, count, &r);

@@ -1,17 +1,19 @@
 /* What the builders of rlxvk_ops_signal.h are called with. */
 #include "support/fuzz_calls.h"
 
+/* Numbers of 32 bits are brought within the limit: tables are made of so many. */
 static int64_t most(int64_t value, int64_t limit)
 {
-    return value > limit || value < -limit ? value % limit : value;
+    bool small = value >= -INT64_C(0xffffffff) && value <= INT64_C(0xffffffff);
+    return small && (value > limit || value < -limit) ? value % limit : value;
 }
 
 /* A spectrum of so many rows, and the n_fft that it is of. */
 static rlxvk_tensor spectrum(fuzz_maker *m, int64_t *out_n)
 {
-    int64_t n = *out_n = 1 + fuzz_below(m->in, 40);
+    int64_t n = *out_n = fuzz_from(m, 1, 40);
     int64_t width = fuzz_bool(m->in) ? n : n / 2 + 1;
-    return fuzz_bool(m->in) ? fuzz_any(m) : f32(m, RLXVK_SHAPE(fuzz_dim(m), 2 * width));
+    return fuzz_bool(m->in) ? fuzz_any(m) : f32(m, RLXVK_SHAPE(fuzz_dim(m), times(2, width)));
 }
 
 rlxvk_tensor fuzz_call_welch_power(fuzz_maker *m)
@@ -27,15 +29,15 @@ rlxvk_tensor fuzz_call_welch_peaks(fuzz_maker *m)
 {
     int64_t n, k = fuzz_dim(m);
     rlxvk_tensor x = spectrum(m, &n);
-    return rlxvk_welch_peaks(m->g, x, k, 1 + fuzz_below(m->in, 3));
+    return rlxvk_welch_peaks(m->g, x, k, fuzz_from(m, 1, 3));
 }
 
 rlxvk_tensor fuzz_call_welch(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_bool(m->in) ? fuzz_any(m) : f32(m, RLXVK_SHAPE(2, 60));
-    int64_t length = 1 + fuzz_below(m->in, 40), hop = 1 + fuzz_below(m->in, 40);
+    int64_t length = fuzz_from(m, 1, 40), hop = fuzz_from(m, 1, 40);
     rlxvk_welch_frame_options o = {length, fuzz_bool(m->in) ? hop : fuzz_number(m)};
-    o.n_fft = fuzz_bool(m->in) ? length + fuzz_below(m->in, 30) : 0;
+    o.n_fft = fuzz_bool(m->in) ? (length & 0xffff) + fuzz_below(m->in, 30) : 0;
     o.unfolded = fuzz_bool(m->in);
     o.scale = fuzz_below(m->in, 3);
     return rlxvk_welch(m->g, x, fuzz_maybe(m, RLXVK_SHAPE(length)), &o);
@@ -48,9 +50,9 @@ typedef struct mel_operands {
 
 static mel_operands draw_mel(fuzz_maker *m)
 {
-    int64_t n = 1 + fuzz_below(m->in, 40), frames = fuzz_dim(m), mels = 1 + fuzz_below(m->in, 9);
+    int64_t n = fuzz_from(m, 1, 40), frames = fuzz_dim(m), mels = fuzz_from(m, 1, 9);
     int64_t width = fuzz_bool(m->in) ? n : n / 2 + 1;
-    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, 2 * width));
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, times(2, width)));
     rlxvk_tensor filters = f32(m, RLXVK_SHAPE(mels, n / 2 + 1));
     rlxvk_tensor dy = f32(m, RLXVK_SHAPE(frames, mels));
     return (mel_operands){x, filters, dy, (rlxvk_log_mel_scope)fuzz_below(m->in, 2)};
@@ -98,12 +100,12 @@ rlxvk_tensor fuzz_call_overlap_add(fuzz_maker *m)
 
 rlxvk_tensor fuzz_call_istft(fuzz_maker *m)
 {
-    int64_t n = 1 + fuzz_below(m->in, 40), hop = fuzz_dim(m), frames = fuzz_dim(m);
+    int64_t n = fuzz_from(m, 1, 40), hop = fuzz_dim(m), frames = fuzz_dim(m);
     int64_t length = 1 + fuzz_below(m->in, (uint32_t)n);
     rlxvk_istft_options o = {.length = length, .hop = hop, .n_fft = n};
     o.center = fuzz_bool(m->in);
     o.samples = fuzz_bool(m->in) ? fuzz_dim(m) : 0;
-    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, 2 * (n / 2 + 1)));
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, times(2, n / 2 + 1)));
     rlxvk_tensor window = fuzz_maybe(m, RLXVK_SHAPE(length));
     return rlxvk_istft(m->g, x, window, &o);
 }
@@ -131,13 +133,13 @@ rlxvk_tensor fuzz_call_signal_kaiser(fuzz_maker *m)
 rlxvk_tensor fuzz_call_upfirdn(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m), taps = f32(m, RLXVK_SHAPE(fuzz_dim(m)));
-    return rlxvk_upfirdn(m->g, x, taps, most(fuzz_number(m), 40), 1 + fuzz_below(m->in, 9));
+    return rlxvk_upfirdn(m->g, x, taps, most(fuzz_number(m), 40), fuzz_from(m, 1, 9));
 }
 
 rlxvk_tensor fuzz_call_resample(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m);
-    return rlxvk_resample(m->g, x, most(fuzz_number(m), 40), 1 + fuzz_below(m->in, 9));
+    return rlxvk_resample(m->g, x, most(fuzz_number(m), 40), fuzz_from(m, 1, 9));
 }
 
 rlxvk_tensor fuzz_call_mfcc(fuzz_maker *m)

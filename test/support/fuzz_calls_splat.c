@@ -4,19 +4,19 @@
 static rlxvk_gaussian_splat_options options(fuzz_maker *m)
 {
     rlxvk_gaussian_splat_options o = RLXVK_GAUSSIAN_SPLAT_DEFAULTS;
-    o.width = 1 + fuzz_below(m->in, 40);
-    o.height = fuzz_byte(m->in) >= 250 ? (uint32_t)fuzz_number(m) : 1 + fuzz_below(m->in, 40);
-    o.tile_size = fuzz_below(m->in, 20);
-    o.max_splat_steps = fuzz_below(m->in, 3);
+    o.width = (uint32_t)fuzz_from(m, 1, 40);
+    o.height = fuzz_byte(m->in) >= 250 ? (uint32_t)fuzz_number(m) : (uint32_t)fuzz_from(m, 1, 40);
+    o.tile_size = (uint32_t)fuzz_from(m, 0, 20);
+    o.max_splat_steps = (uint32_t)fuzz_from(m, 0, 3);
     o.max_list_entries = fuzz_byte(m->in) >= 250 ? (uint32_t)fuzz_number(m) : 300;
-    o.sh_band = fuzz_below(m->in, 4);
+    o.sh_band = (uint32_t)fuzz_from(m, 0, 4);
     o.alpha_gradient = fuzz_bool(m->in);
     return o;
 }
 
 static rlxvk_gaussian_splat_scene scene(fuzz_maker *m)
 {
-    int64_t n = fuzz_dim(m), k = fuzz_below(m->in, 4);
+    int64_t n = fuzz_dim(m), k = fuzz_from(m, 0, 4);
     return (rlxvk_gaussian_splat_scene){.positions = f32(m, RLXVK_SHAPE(n, 3)),
                                         .scales = f32(m, RLXVK_SHAPE(n, 3)),
                                         .rotations = f32(m, RLXVK_SHAPE(n, 4)),
@@ -53,6 +53,5 @@ rlxvk_tensor fuzz_call_gaussian_splat_rasterize(fuzz_maker *m)
     rlxvk_gaussian_splat_scene s = scene(m);
     rlxvk_gaussian_splat_options o = options(m);
     rlxvk_tensor prepared = rlxvk_gaussian_splat_prepare(m->g, &s, &o);
-    return rlxvk_gaussian_splat_rasterize(m->g, prepared, s.meta, (int64_t)fuzz_below(m->in, 9) - 5,
-                                          &o);
+    return rlxvk_gaussian_splat_rasterize(m->g, prepared, s.meta, fuzz_from(m, -5, 9), &o);
 }

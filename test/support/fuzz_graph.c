@@ -13,6 +13,14 @@ void fuzz_keep(fuzz_maker *m, rlxvk_tensor t)
         m->pool[m->count++] = t;
 }
 
+/* Whether this number is to be another than the bytes say. */
+static bool is_changed(fuzz_maker *m, int64_t *out)
+{
+    m->numbers++;
+    *out = m->numbers == m->extreme_at ? m->extreme : 0;
+    return m->numbers == m->extreme_at || m->numbers == m->zero_at;
+}
+
 /* Small numbers for most bytes; the last few lead to limits of types and of the library. */
 static int64_t number_from(fuzz_maker *m, const int8_t *usual, uint32_t count)
 {
@@ -20,6 +28,9 @@ static int64_t number_from(fuzz_maker *m, const int8_t *usual, uint32_t count)
                                   INT64_MIN, UINT32_MAX, 1 << 24,   1 << 16,   (1 << 24) + 1,
                                   65535,     1 << 30,    100,       1000,      4096};
     uint32_t byte = fuzz_byte(m->in);
+    int64_t changed;
+    if (is_changed(m, &changed))
+        return changed;
     if (byte < 250)
         return usual[byte % count];
     if (byte < 254)
@@ -39,9 +50,18 @@ int64_t fuzz_dim(fuzz_maker *m)
     return number_from(m, usual, sizeof usual);
 }
 
+int64_t fuzz_from(fuzz_maker *m, int64_t low, uint32_t count)
+{
+    int64_t number = low + fuzz_below(m->in, count), changed;
+    return is_changed(m, &changed) ? changed : number;
+}
+
 int32_t fuzz_axis(fuzz_maker *m, uint32_t rank)
 {
     uint32_t byte = fuzz_byte(m->in);
+    int64_t changed;
+    if (is_changed(m, &changed))
+        return (int32_t)changed;
     if (byte >= 252)
         return (int32_t)fuzz_number(m);
     int32_t axis = (int32_t)(byte / 2 % (rank ? rank : 1));
@@ -212,7 +232,7 @@ static rlxvk_tensor partner(fuzz_maker *m, rlxvk_tensor x)
     return fuzz_fit(m, RLXVK_F32, s);
 }
 
-static rlxvk_tensor call(fuzz_maker *m, const fuzz_builder *b)
+rlxvk_tensor fuzz_call(fuzz_maker *m, const fuzz_builder *b)
 {
     if (b->call)
         return b->call(m);
@@ -364,7 +384,7 @@ void fuzz_build(fuzz_maker *m, uint32_t calls)
         bool single = which < fuzz_builder_count;
         const fuzz_builder *b = single ? &fuzz_builders[which] : &pattern;
         rlxvk_tensor t =
-            single ? call(m, b) : patterns[which % (sizeof patterns / sizeof *patterns)](m);
+            single ? fuzz_call(m, b) : patterns[which % (sizeof patterns / sizeof *patterns)](m);
         bool ok = rlxvk_graph_status(m->g) == RLXVK_OK;
         if (single) {
             fuzz_counts[which].calls++;

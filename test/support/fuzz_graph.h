@@ -19,7 +19,11 @@ typedef struct fuzz_maker {
     rlxvk_tensor pool[FUZZ_POOL];   /* what calls can take: leaves and results so far */
     rlxvk_tensor taken[FUZZ_TAKEN]; /* the last operands: later calls often take them again */
     uint32_t count, leaves, takes;
-    uint32_t depth; /* of bodies: no body inside a body */
+    uint32_t depth;      /* of bodies: no body inside a body */
+    uint32_t numbers;    /* asked for: dims, axes and all else that is a number */
+    uint32_t extreme_at; /* counted from 1, the one that is `extreme` instead; 0: none */
+    uint32_t zero_at;    /* likewise, the one that is 0 */
+    int64_t extreme;
 } fuzz_maker;
 
 /* One builder, by the name of its function without the prefix, in the member of its signature. */
@@ -51,6 +55,8 @@ void fuzz_register(void);
  * sticky error and nothing else; then the error is taken back, so that the rest of the bytes is not
  * wasted. */
 void fuzz_build(fuzz_maker *m, uint32_t calls);
+/* One call of this builder, of which nothing is checked and nothing kept. */
+rlxvk_tensor fuzz_call(fuzz_maker *m, const fuzz_builder *b);
 /* Marks outputs and names tensors as the bits have it; the last tensor is always an output. */
 void fuzz_finish(fuzz_maker *m, uint64_t bits);
 
@@ -62,6 +68,8 @@ void fuzz_keep(fuzz_maker *m, rlxvk_tensor t);
 int64_t fuzz_number(fuzz_maker *m);
 /* A dim: mostly 1 to 4, at times up to 40, 0, or absurd. */
 int64_t fuzz_dim(fuzz_maker *m);
+/* From `low` on, `count` numbers. */
+int64_t fuzz_from(fuzz_maker *m, int64_t low, uint32_t count);
 /* Mostly below `rank`, also counted from the end. */
 int32_t fuzz_axis(fuzz_maker *m, uint32_t rank);
 float fuzz_real(fuzz_maker *m);

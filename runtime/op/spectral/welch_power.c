@@ -42,9 +42,9 @@ static rlxvk_status welch_power_infer(const rlxvk_graph *g, node *n, void *attri
     a->n_fft = a->n_fft ? a->n_fft : width / 2;
     if (width < 2 || width % 2 || (width / 2 != a->n_fft && width / 2 != bins_of(a)))
         return op_fail(n, RLXVK_E_SHAPE,
-                       "last dim of %s; n_fft %lld has %lld numbers, or %lld in its lower half",
-                       shape_text(x, buffer), (long long)a->n_fft, 2 * (long long)a->n_fft,
-                       2 * (long long)bins_of(a));
+                       "last dim of %s; n_fft %lld has %llu numbers, or %llu in its lower half",
+                       shape_text(x, buffer), (long long)a->n_fft, 2 * (unsigned long long)a->n_fft,
+                       2 * (unsigned long long)bins_of(a));
     if (rows % a->n_segments)
         return op_fail(n, RLXVK_E_SHAPE, "%lld rows of %s are no whole number of %lld segments",
                        (long long)rows, shape_text(x, buffer), (long long)a->n_segments);

@@ -1,7 +1,9 @@
 /*
  * The fuzz targets' table of builders: it has every public one, and calls each so that it succeeds.
  */
+#include "plan/schedule.h"
 #include "support/fuzz_graph.h"
+#include "support/profiles.h"
 #include "support/random_graph.h"
 
 #include <setjmp.h>
@@ -75,11 +77,85 @@ static void every_builder_succeeds(void **state)
                      (unsigned long long)fuzz_counts[i].calls);
 }
 
+/* ---- Numbers at the ends of their types ---- */
+
+enum { STREAMS = 6, MOST_NUMBERS = 48, MOST_VALUES = 1 << 16 };
+
+/* Values of the largest tensor. */
+static uint64_t largest_of(const rlxvk_graph *g)
+{
+    uint64_t largest = 0;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        largest = MAX(largest, shape_numel(&graph_node(g, id)->shape));
+    return largest;
+}
+
+/* What a call accepted must go through lowering, too. */
+static void lower_accepted(rlxvk_graph *g, rlxvk_tensor t)
+{
+    static const device_profile profile = ORDINARY_GPU;
+    schedule_options how = {.profile = &profile, .strided = true};
+    schedule s;
+    if (!t.id || rlxvk_graph_status(g) != RLXVK_OK || largest_of(g) > MOST_VALUES)
+        return;
+    rlxvk_graph_output(g, t);
+    if (rlxvk_graph_status(g) == RLXVK_OK && schedule_create(g, &how, &s) == RLXVK_OK)
+        schedule_destroy(&s);
+}
+
+/* One call by these bytes, number `at` of which is `extreme` and number `zero` is 0. How many
+ * numbers it asked for. */
+static uint32_t call_with(const fuzz_builder *b, const uint8_t *bytes, size_t size, uint32_t at,
+                          uint32_t zero, int64_t extreme)
+{
+    fuzz_input in = {bytes, size};
+    fuzz_maker m = {.in = &in, .extreme_at = at, .zero_at = zero, .extreme = extreme};
+    assert_int_equal(rlxvk_graph_create(&m.g), RLXVK_OK);
+    rlxvk_tensor t = fuzz_call(&m, b);
+    rlxvk_status status = rlxvk_graph_status(m.g);
+    if ((status == RLXVK_OK) != (t.id != 0 || m.g->outputs.count > 0) &&
+        strcmp(b->name, "grad") != 0 && status != RLXVK_OK)
+        fail_msg("%s: number %u as %lld: %s, and a tensor", b->name, at, (long long)extreme,
+                 rlxvk_status_name(status));
+    if (status != RLXVK_OK && !*rlxvk_graph_error(m.g))
+        fail_msg("%s: number %u as %lld: no sentence", b->name, at, (long long)extreme);
+    lower_accepted(m.g, t);
+    rlxvk_graph_destroy(m.g);
+    return m.numbers;
+}
+
+/* Every builder with each number that it takes at an end of a type: under UBSan, arithmetic on one
+ * that was not checked before shows. */
+static void extremes_are_checked(void **state)
+{
+    static const int64_t extremes[] = {INT64_MAX, INT64_MIN,     INT64_MAX - 1,    INT32_MIN,
+                                       INT32_MAX, INT64_MIN + 1, INT64_C(1) << 62, UINT32_MAX};
+    random_source r = {7};
+    uint64_t calls = 0;
+    (void)state;
+    fuzz_register();
+    for (size_t i = 0; i < fuzz_builder_count; i++)
+        for (int stream = 0; stream < STREAMS; stream++) {
+            uint8_t bytes[200];
+            for (size_t k = 0; k < sizeof bytes; k++)
+                bytes[k] = (uint8_t)(random_next(&r) % 250); /* nothing odd but the one */
+            uint32_t numbers = call_with(&fuzz_builders[i], bytes, sizeof bytes, 0, 0, 0);
+            for (uint32_t at = 1; at <= MIN(numbers, MOST_NUMBERS); at++)
+                for (size_t e = 0; e < sizeof extremes / sizeof *extremes; e++)
+                    for (uint32_t z = 0; z < 3; z++, calls++) /* beside an empty dim, too */
+                        call_with(&fuzz_builders[i], bytes, sizeof bytes, at,
+                                  z ? at + 2 * z - 3 : 0, extremes[e]);
+        }
+    print_message("%llu calls\n", (unsigned long long)calls);
+    assert_true(calls > 50000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_builder_is_listed),
         cmocka_unit_test(every_builder_succeeds),
+        cmocka_unit_test(extremes_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
