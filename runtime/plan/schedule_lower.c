@@ -187,11 +187,13 @@ static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *
     return status;
 }
 
-/* What rewrites made to be prepared leaves for what lowerings lay out (prepare.c). */
+/* What rewrites made to be prepared leaves for what lowerings lay out (prepare.c). Views of it take
+ * no bytes of their own, and constants are no more than weights. */
 static uint64_t bytes_for_layouts(const schedule *s, uint64_t most)
 {
     for (uint32_t id = 0; id < s->graph->nodes.count; id++)
-        if (graph_node(s->graph, id)->prepare)
+        if (graph_node(s->graph, id)->prepare && graph_node(s->graph, id)->input_count &&
+            s->values.items[id].root == id)
             most -= MIN(most, schedule_value_bytes(s, id));
     return most;
 }

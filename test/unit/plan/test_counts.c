@@ -314,6 +314,91 @@ static void test_the_first_value(void **state)
     assert_true(found[0] > 0 && found[1] > 10);
 }
 
+/* ---- What is prepared, within a number of bytes ---- */
+
+typedef struct prepared_plan {
+    uint32_t rewritten, laid_out; /* prepared steps: what rewrites made, what lowerings lay out */
+    uint32_t steps;               /* all */
+    uint64_t rewritten_bytes, laid_out_bytes;
+} prepared_plan;
+
+/* A batch norm behind a convolution, whose terms the rewrite makes of params, and two products with
+ * packed weights, which their lowering unpacks. */
+static rlxvk_graph *preparing_graph(void)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_conv_options around = {.padding = {1, 1}};
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 64, 8, 8));
+    rlxvk_tensor y = rlxvk_conv(g, x, W("w", 64, 64, 3, 3), RLXVK_NONE, &around);
+    rlxvk_graph_output(g, rlxvk_batch_norm_inference(g, y, W("gamma", 64), W("beta", 64),
+                                                     W("mean", 64), W("var", 64), 1e-5f, 1));
+    rlxvk_tensor z = rlxvk_input(g, "z", RLXVK_F32, RLXVK_SHAPE(320, 64));
+    for (int i = 0; i < 2; i++)
+        rlxvk_graph_output(g, rlxvk_dequant_matmul(g, z,
+                                                   rlxvk_param(g, i ? "p" : "q", RLXVK_U8,
+                                                               RLXVK_SHAPE(i ? 128 : 64, 2 * 34)),
+                                                   RLXVK_Q8_0));
+    return g;
+}
+
+static prepared_plan prepare_within(uint64_t most)
+{
+    device_profile units = profile;
+    prepared_plan found = {0};
+    rlxvk_graph *g = preparing_graph();
+    schedule s;
+    units.matrix_f16 = (matrix_shape){16, 16, 16};
+    rewrite_options rewrite = {.fusion = true, .profile = &units, .prepared_bytes = most};
+    schedule_options how = {.profile = &units,
+                            .strided = true,
+                            .precision = RLXVK_PRECISION_F16,
+                            .prepared_bytes = most};
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_int_equal(rewrite_graph(g, &rewrite), RLXVK_OK);
+    assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
+    for (uint32_t i = 0; i < s.prepared; i++) {
+        operand o;
+        bool made = graph_node(g, s.steps.items[i].node)->prepare;
+        *(made ? &found.rewritten : &found.laid_out) += 1;
+        for (uint32_t k = 0; schedule_step_operand(&s, &s.steps.items[i], k, &o); k++)
+            if (o.access & ACCESS_WRITE)
+                *(made ? &found.rewritten_bytes : &found.laid_out_bytes) +=
+                    schedule_value_bytes(&s, o.value);
+    }
+    found.steps = (uint32_t)s.steps.count;
+    schedule_destroy(&s);
+    rlxvk_graph_destroy(g);
+    return found;
+}
+
+/* What rewrites make is kept at any rate; lowerings lay out in what that leaves, to the byte. */
+static void test_preparation_budget(void **state)
+{
+    prepared_plan all = prepare_within(UINT64_MAX), none = prepare_within(0);
+    uint64_t both = all.laid_out_bytes, larger = both / 3 * 2, smaller = both / 3;
+    (void)state;
+    print_message("%u steps, %u by rewrites (%llu bytes), %u laid out (%llu bytes)\n", all.steps,
+                  all.rewritten, (unsigned long long)all.rewritten_bytes, all.laid_out,
+                  (unsigned long long)all.laid_out_bytes);
+    assert_true(all.rewritten > 0 && all.laid_out == 2 && both % 3 == 0);
+    assert_int_equal(none.laid_out, 0);
+    assert_int_equal(none.rewritten, all.rewritten);
+    const struct {
+        uint64_t left;
+        uint32_t laid_out;
+    } limits[] = {{both, 2},    {both - 1, 1},    {larger, 1}, {larger - 1, 1},
+                  {smaller, 1}, {smaller - 1, 0}, {0, 0}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        prepared_plan p = prepare_within(all.rewritten_bytes + limits[i].left);
+        if (p.laid_out != limits[i].laid_out)
+            print_error("%llu left\n", (unsigned long long)limits[i].left);
+        assert_int_equal(p.laid_out, limits[i].laid_out);
+        assert_int_equal(p.rewritten, all.rewritten);
+        assert_true(p.laid_out_bytes <= limits[i].left);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_needless),
         cmocka_unit_test(test_the_first_value),
         cmocka_unit_test(test_shifted),
+        cmocka_unit_test(test_preparation_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
