@@ -342,7 +342,7 @@ static rlxvk_graph *preparing_graph(void)
     return g;
 }
 
-static prepared_plan prepare_within(uint64_t most)
+static prepared_plan prepare_within(uint64_t most, bool packed_conv)
 {
     device_profile units = profile;
     prepared_plan found = {0};
@@ -354,6 +354,8 @@ static prepared_plan prepare_within(uint64_t most)
                             .strided = true,
                             .precision = RLXVK_PRECISION_F16,
                             .prepared_bytes = most};
+    if (packed_conv) /* which asks for no bytes: what is over the limit is done in every run */
+        assert_int_equal(variant_parse("conv=packed_64x128", "test", &how.variants), RLXVK_OK);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
     assert_int_equal(rewrite_graph(g, &rewrite), RLXVK_OK);
     assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
@@ -375,7 +377,8 @@ static prepared_plan prepare_within(uint64_t most)
 /* What rewrites make is kept at any rate; lowerings lay out in what that leaves, to the byte. */
 static void test_preparation_budget(void **state)
 {
-    prepared_plan all = prepare_within(UINT64_MAX), none = prepare_within(0);
+    prepared_plan all = prepare_within(UINT64_MAX, false), none = prepare_within(0, false);
+    prepared_plan packed = prepare_within(UINT64_MAX, true);
     uint64_t both = all.laid_out_bytes, larger = both / 3 * 2, smaller = both / 3;
     (void)state;
     print_message("%u steps, %u by rewrites (%llu bytes), %u laid out (%llu bytes)\n", all.steps,
@@ -390,12 +393,20 @@ static void test_preparation_budget(void **state)
     } limits[] = {{both, 2},    {both - 1, 1},    {larger, 1}, {larger - 1, 1},
                   {smaller, 1}, {smaller - 1, 0}, {0, 0}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        prepared_plan p = prepare_within(all.rewritten_bytes + limits[i].left);
+        prepared_plan p = prepare_within(all.rewritten_bytes + limits[i].left, false);
         if (p.laid_out != limits[i].laid_out)
             print_error("%llu left\n", (unsigned long long)limits[i].left);
         assert_int_equal(p.laid_out, limits[i].laid_out);
         assert_int_equal(p.rewritten, all.rewritten);
+        assert_int_equal(p.steps, none.steps + p.laid_out); /* none is unpacked in every run */
         assert_true(p.laid_out_bytes <= limits[i].left);
+    }
+    assert_int_equal(packed.laid_out, 3);
+    for (int less = 0; less < 2; less++) {
+        uint64_t left = packed.laid_out_bytes - (uint64_t)less;
+        prepared_plan p = prepare_within(packed.rewritten_bytes + left, true);
+        assert_int_equal(p.laid_out, 3 - less);
+        assert_true(p.laid_out_bytes <= left);
     }
 }
 
