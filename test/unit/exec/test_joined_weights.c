@@ -267,6 +267,99 @@ static void families_join(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* ---- Weights of other sizes ---- */
+
+/* Products of one row of x with weights of these many rows, each filled with one number. */
+static rlxvk_executable *uneven(const int64_t rows[PARTS], rlxvk_executable *share_with)
+{
+    rlxvk_compile_options o = {.share_with = share_with, .check_plan = RLXVK_ON};
+    rlxvk_matmul_options how = {.transpose_b = true};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(1, K));
+    for (int i = 0; i < PARTS; i++)
+        rlxvk_graph_output(g, rlxvk_matmul_with(g, x, param(g, weights[i], RLXVK_SHAPE(rows[i], K)),
+                                                &how));
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static void set_evenly(rlxvk_executable *e, int part, int64_t rows, float value)
+{
+    static float w[2 * PART * K];
+    for (int64_t i = 0; i < rows * K; i++)
+        w[i] = value;
+    expect_ok(rlxvk_set_param(e, weights[part], w, (size_t)(rows * K)));
+}
+
+static void expect_evenly(rlxvk_executable *e, const int64_t rows[PARTS], const float *values)
+{
+    static float y[2 * PART], x[K];
+    for (int i = 0; i < K; i++)
+        x[i] = 1;
+    for (size_t p = 0; p < PARTS; p++) {
+        rlxvk_run_input in = {"x", x, K, RLXVK_AS_F32};
+        rlxvk_run_output out = {p, y, (size_t)rows[p], RLXVK_AS_F32};
+        expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+        for (int64_t i = 0; i < rows[p]; i++)
+            assert_true(y[i] == K * values[p]);
+    }
+}
+
+/* Where one of the params differs, whichever, what joins them is not shared. */
+static void one_that_differs_is_enough(void **state)
+{
+    static const int64_t same[PARTS] = {PART, PART, PART};
+    (void)state;
+    for (int other = 0; other < PARTS; other++)
+        for (int larger = 0; larger < 2; larger++) {
+            int64_t rows[PARTS] = {PART, PART, PART};
+            const float mine[PARTS] = {1, 2, 3}, theirs[PARTS] = {4, 5, 6};
+            rows[other] = larger ? 2 * PART : PART / 2;
+            rlxvk_executable *first = uneven(same, NULL), *second = uneven(rows, first);
+            assert_int_equal(plan_of(first).dispatches, 1); /* joined */
+            assert_int_equal(plan_of(second).dispatches, 1);
+            for (int p = 0; p < PARTS; p++) {
+                set_evenly(first, p, same[p], mine[p]);
+                set_evenly(second, p, rows[p], theirs[p]);
+            }
+            expect_evenly(first, same, mine);
+            expect_evenly(second, rows, theirs);
+            rlxvk_executable_destroy(first);
+            expect_evenly(second, rows, theirs);
+            rlxvk_executable_destroy(second);
+        }
+}
+
+/* Two groups whose copies both take memory: as many are joined as prepared_bytes allows. */
+static void joins_stay_within_their_bytes(void **state)
+{
+    static const char *const names[] = {"q", "k", "v", "q2", "k2", "v2"};
+    const uint64_t group = (uint64_t)PARTS * PART * K * 4;
+    const struct {
+        uint64_t bytes;
+        uint32_t dispatches;
+    } limits[] = {{2 * group, 2}, {2 * group - 1, 4}, {group, 4}, {group - 1, 6}, {0, 6}};
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(limits); k++) {
+        rlxvk_compile_options o = {.prepared_bytes = limits[k].bytes, .check_plan = RLXVK_ON};
+        rlxvk_graph *g = new_graph();
+        rlxvk_executable *e = NULL;
+        rlxvk_memory_report memory;
+        rlxvk_tensor x[] = {input(g, "x", RLXVK_SHAPE(1, K)), input(g, "z", RLXVK_SHAPE(1, K))};
+        for (int i = 0; i < 2 * PARTS; i++)
+            rlxvk_graph_output(g, rlxvk_matmul(g, x[i / PARTS],
+                                               param(g, names[i], RLXVK_SHAPE(K, PART))));
+        expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+        rlxvk_executable_memory(e, &memory);
+        assert_int_equal(plan_of(e).dispatches, limits[k].dispatches);
+        assert_true(memory.prepared_bytes <= limits[k].bytes);
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +368,8 @@ int main(void)
         cmocka_unit_test(others_are_not_shared),
         cmocka_unit_test(bad_weights_are_found),
         cmocka_unit_test(families_join),
+        cmocka_unit_test(one_that_differs_is_enough),
+        cmocka_unit_test(joins_stay_within_their_bytes),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
