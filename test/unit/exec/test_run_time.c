@@ -100,12 +100,14 @@ static void a_long_segment_shows(void **state)
         rlxvk_executable *e =
             segmented(HOSTS, heavy, (rlxvk_compile_options){.time_runs = RLXVK_ON});
         double times[MOST], whole;
-        run_once(e);
-        if (e->queries) {
+        bool shows = !e->queries;
+        for (int tries = 0; tries < 5 && !shows; tries++) { /* a busy machine may stop another */
+            run_once(e);
             expect_ok(rlxvk_executable_run_time(e, &whole));
             assert_true(fabs(whole - stamped(e, times)) < 1e-6);
-            assert_true(times[2 * heavy] > 0.5 * whole);
+            shows = times[2 * heavy] > 0.5 * whole;
         }
+        assert_true(shows);
         rlxvk_executable_destroy(e);
     }
 }
