@@ -67,9 +67,7 @@ struct rlxvk_graph {
 /* ---- Shapes ---- */
 
 /* Product of the dims, not negative; 0 with a zero dim. False when it does not fit 2^31 - 1
- * elements, or when the dims beside a zero multiply to more than SHAPE_MOST: strides, sums of a few
- * dims and twice a dim fit an int64_t everywhere. */
-#define SHAPE_MOST (INT64_MAX / 4)
+ * elements, or when the dims beside a zero do not multiply to an int64_t, as strides must. */
 bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out);
 uint64_t shape_numel(const rlxvk_shape *s); /* of a shape already verified */
 bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b);

@@ -12,7 +12,7 @@ bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out)
     bool zero = false;
     for (uint32_t i = 0; i < s->rank; i++) {
         zero = zero || s->dims[i] == 0;
-        if (!size_multiply(numel, (uint64_t)MAX(s->dims[i], 1), &numel) || numel > SHAPE_MOST)
+        if (!size_multiply(numel, (uint64_t)MAX(s->dims[i], 1), &numel) || numel > INT64_MAX)
             return false;
     }
     if (!zero && numel > INT32_MAX)

@@ -29,11 +29,14 @@ rlxvk_status pad_check_mode(const node *n, uint32_t mode, int64_t extent, int64_
     return RLXVK_OK;
 }
 
-/* Of the axis continued without an end; 0: nothing repeats. */
+/* Of the axis continued without an end; 0: nothing repeats. An axis that is too long to be mirrored
+ * is as it was, in a tensor without elements. */
 static int64_t period_of(uint32_t mode, int64_t extent)
 {
     if (mode == PAD_WRAP)
         return extent;
+    if (mode == PAD_REFLECT && extent > PAD_LONGEST_MIRRORED)
+        return INT64_MAX;
     return mode == PAD_REFLECT ? MAX(2 * (extent - 1), 1) : 0;
 }
 

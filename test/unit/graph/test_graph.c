@@ -36,9 +36,6 @@ static void shapes_multiply(void **state)
         {RLXVK_SHAPE(65536, 0, 1000000), true, 0},
         {RLXVK_SHAPE((int64_t)1 << 32, 0, (int64_t)1 << 32), false, 0}, /* strides would overflow */
         {RLXVK_SHAPE(INT64_MAX, INT64_MAX, 0), false, 0},
-        {RLXVK_SHAPE(0, INT64_MAX / 4), true, 0},
-        {RLXVK_SHAPE(0, INT64_MAX / 4 + 1), false, 0},
-        {RLXVK_SHAPE(INT64_MAX, 0), false, 0},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
