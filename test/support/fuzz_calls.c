@@ -95,7 +95,7 @@ static rlxvk_tensor narrow(fuzz_maker *m, const rlxvk_narrow_options *options)
     int64_t start = fuzz_number(m), length = fuzz_number(m);
     if (fuzz_byte(m->in) < 240) {
         start = (int64_t)((uint64_t)start % (uint64_t)extent);
-        length = (int64_t)((uint64_t)length % (uint64_t)(extent - start + 1));
+        length = (int64_t)((uint64_t)length % ((uint64_t)(extent - start) + 1));
     }
     return options ? rlxvk_narrow_with(m->g, x, axis, start, length, options)
                    : rlxvk_narrow(m->g, x, axis, start, length);
