@@ -45,16 +45,17 @@ static rlxvk_status upfirdn_infer(const rlxvk_graph *g, node *n, void *attribute
     if (x->rank < 1 || x->dims[x->rank - 1] < 1 || taps->rank != 1 || taps->dims[0] < 1)
         return op_fail(n, RLXVK_E_SHAPE, "x %s, taps %s; they are [.., T] and [L], at least 1 each",
                        shape_text(x, left), shape_text(taps, right));
-    if (a->up > INT32_MAX || a->down > INT32_MAX ||
-        __builtin_mul_overflow(x->dims[x->rank - 1], a->up, &whole) ||
-        __builtin_add_overflow(whole - a->up, taps->dims[0], &whole) ||
-        whole + a->up + a->down > INT32_MAX)
+    bool small = MAX(a->up, a->down) <= INT32_MAX && x->dims[x->rank - 1] <= INT32_MAX &&
+                 taps->dims[0] <= INT32_MAX;
+    whole = small ? (x->dims[x->rank - 1] - 1) * a->up + taps->dims[0] : INT32_MAX;
+    if (!small || whole + a->up + a->down > INT32_MAX)
         return op_fail(n, RLXVK_E_TOO_LARGE,
                        "%lld samples, %lld for each, and %lld taps are more than 2^31 - 1",
                        (long long)x->dims[x->rank - 1], (long long)a->up, (long long)taps->dims[0]);
     if (a->length < 0)
         a->length = (whole + a->down - 1) / a->down;
-    if (__builtin_mul_overflow(a->length, a->down, &reach) || reach + a->shift > INT32_MAX)
+    if (__builtin_mul_overflow(a->length, a->down, &reach) || reach > INT32_MAX ||
+        a->shift > INT32_MAX - reach)
         return op_fail(n, RLXVK_E_TOO_LARGE, "%lld samples, one of %lld, are more than 2^31 - 1",
                        (long long)a->length, (long long)a->down);
     n->shape = *x;
