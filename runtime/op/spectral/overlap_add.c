@@ -43,8 +43,13 @@ static rlxvk_status overlap_add_infer(const rlxvk_graph *g, node *n, void *attri
             return op_fail(n, RLXVK_E_SHAPE, "window %s, frames %s; it is as long as a frame",
                            shape_text(window, left), shape_text(x, right));
     }
+    int64_t samples;
+    if (__builtin_mul_overflow(count - 1, a->hop, &samples) ||
+        __builtin_add_overflow(samples, length, &samples))
+        return op_fail(n, RLXVK_E_TOO_LARGE, "frames %s, one every %lld, reach 2^63 samples",
+                       shape_text(x, left), (long long)a->hop);
     n->shape = *x;
-    n->shape.dims[--n->shape.rank - 1] = (count - 1) * a->hop + length;
+    n->shape.dims[--n->shape.rank - 1] = samples;
     n->dtype = RLXVK_F32;
 error:
     return status;
