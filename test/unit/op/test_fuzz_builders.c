@@ -79,7 +79,7 @@ static void every_builder_succeeds(void **state)
 
 /* ---- Numbers at the ends of their types ---- */
 
-enum { STREAMS = 6, MOST_NUMBERS = 48, MOST_VALUES = 1 << 16 };
+enum { STREAMS = 20, MOST_NUMBERS = 48, MOST_VALUES = 1 << 16 };
 
 /* Values of the largest tensor. */
 static uint64_t largest_of(const rlxvk_graph *g)
