@@ -11,6 +11,7 @@
 
 #include <rlxvk_train.h>
 
+#include <float.h>
 #include <math.h>
 
 rlxvk_tensor rlxvk_accumulate(rlxvk_graph *g, rlxvk_tensor sum, rlxvk_tensor t, rlxvk_tensor keep)
@@ -65,6 +66,16 @@ static rlxvk_status accumulate_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, o, ARRAY_COUNT(o));
 }
 
+/* What is not finite is so on the device, too, unless it is infinity times a number that may count
+ * as 0. */
+static double bound_of(double keep, double sum, double t)
+{
+    double kept = keep == 0 ? 0 : keep * sum, least = fmin(fabs(keep), fabs(sum));
+    if (isfinite(kept + t))
+        return 0x1p-23 * (fabs(kept) + fabs(t));
+    return isinf(kept) && least < (double)FLT_MIN ? INFINITY : 0;
+}
+
 static rlxvk_status accumulate_host(const host_call *call)
 {
     const host_tensor *in = call->inputs;
@@ -74,7 +85,7 @@ static rlxvk_status accumulate_host(const host_call *call)
         double kept = keep == 0 ? 0 : keep * in[0].words[i], t = in[1].words[i];
         call->out[i] = kept + t;
         if (call->bound)
-            call->bound[i] = isfinite(kept + t) ? 0x1p-23 * (fabs(kept) + fabs(t)) : 0;
+            call->bound[i] = bound_of(keep, in[0].words[i], t);
     }
     return RLXVK_OK;
 }
