@@ -224,11 +224,6 @@ static void generate_extremes(case_list *list, const char *row)
     add_filled(list, row, "cutoff=1e-6 axis=0 alpha=1", 60, "unit", "range:-10:-1", "range:0.1:0.9",
                "unit");
     add_filled(list, row, "cutoff=1e-3 axis=0", 12, place, "range:-20:-1", "range:0.1:0.9", "unit");
-    case_add(
-        list,
-        "%s axis=0 in=positions:f32:5x3:%s;scales:f32:5x3:%s;rotations:f32:5x4:range:-6e-9:6e-9;"
-        "opacities:f32:5:range:0.1:0.9;colors:f32:5x3:range:0:1;sh:f32:0%s",
-        row, place, wide, back ? ";loss:f32:24x32x4:unit" : "");
     if (!back)
         return;
     add_filled(list, row, "", 20, "special", wide, "range:0.1:0.9", "unit");
