@@ -67,8 +67,8 @@ float along_ray(vec3 row, vec3 d)
     return w;
 }
 
-/* Whether it counts, and with what. `precise`: going back must find the alpha of going forward, so
- * that dividing by 1 - alpha undoes multiplying by it. */
+/* Whether it counts, and then with what: tests without branches. `precise`: going back must find
+ * the alpha of going forward, so that dividing by 1 - alpha undoes multiplying by it. */
 bool meets(uint slot, vec3 d, out float alpha, out vec3 c)
 {
     vec4 head = staged[4u * slot];
@@ -76,15 +76,11 @@ bool meets(uint slot, vec3 d, out float alpha, out vec3 c)
                   along_ray(staged[4u * slot + 2u].xyz, d),
                   along_ray(staged[4u * slot + 3u].xyz, d));
     precise float aside = fma(w.y, w.y, w.z * w.z), ww = fma(w.x, w.x, aside);
-    alpha = 0.0;
-    c = vec3(0.0);
-    if (head.x == 0.0 || ww <= RAY_FLOOR || w.x >= 0.0)
-        return false;
     precise float inverse = 1.0 / ww, seen = head.x * exp2(head.y * (aside * inverse));
-    alpha = seen;
     float along = head.z * inverse;
+    alpha = seen;
     c = along * vec3(aside, -w.x * w.y, -w.x * w.z);
-    return alpha >= args.alpha_cutoff;
+    return all(bvec3(alpha >= args.alpha_cutoff, w.x < 0.0, ww > RAY_FLOOR));
 }
 
 vec3 staged_color(uint slot)
