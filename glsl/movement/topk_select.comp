@@ -106,9 +106,8 @@ void select_elements(uint wanted)
             prefix.y |= chosen_digit << (48u - 8u * pass);
             mask.y |= (DIGITS - 1u) << (48u - 8u * pass);
         }
-        bool done = taken_whole != 0u;
-        barrier();
-        if (done)
+        /* Written again behind the barriers of the next count alone. */
+        if (taken_whole != 0u)
             return;
     }
 }

@@ -300,6 +300,7 @@ void look_at(uint i)
     }
     barrier();
     bool full = waiting_count + gl_WorkGroupSize.x > KNN_BUFFER;
+    /* Whoever goes on adds to the count: the others would find it full, and merge alone. */
     barrier();
     if (full)
         merge_waiting();
