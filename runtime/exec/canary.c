@@ -82,7 +82,9 @@ static rlxvk_status fill(rlxvk_executable *e)
                                         at->bytes, word_of(e, i));
     }
     TRY(transfer_end(e));
+    return RLXVK_OK;
 error:
+    e->canary_fills--; /* what was not submitted has changed nothing */
     return status;
 }
 

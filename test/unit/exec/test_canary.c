@@ -198,13 +198,37 @@ static void runs_in_flight(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* A run whose refill of the canaries fails leaves those of before to the next. */
+static void failed_fills(void **state)
+{
+    rlxvk_graph *g = graph_of(LAST, 64, &(fault){0, 0});
+    rlxvk_executable *e = NULL;
+    uint32_t failed = 0;
+    float y[64];
+    (void)state;
+    for (uint64_t nth = 1; nth < 12; nth++) {
+        expect_ok(rlxvk_compile(watched, g, NULL, &e));
+        expect_ok(run(e, LAST, 64, y));
+        vk_hooks.fail_at = nth;
+        bool fails = run(e, LAST, 64, y) != RLXVK_OK;
+        vk_hooks.fail_at = 0;
+        if (!e->lost) {
+            expect_ok(run(e, LAST, 64, y));
+            failed += fails;
+        }
+        rlxvk_executable_destroy(e);
+        e = NULL;
+    }
+    assert_true(failed > 1);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stores_past_the_end),
-        cmocka_unit_test(reads_past_the_end),
-        cmocka_unit_test(each_run_by_itself),
-        cmocka_unit_test(runs_in_flight),
+        cmocka_unit_test(stores_past_the_end), cmocka_unit_test(reads_past_the_end),
+        cmocka_unit_test(each_run_by_itself),  cmocka_unit_test(runs_in_flight),
+        cmocka_unit_test(failed_fills),
     };
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }
