@@ -39,7 +39,7 @@ void substitute(uint matrix, uint at)
         for (uint i = first_owned(k + 1); i < args.n; i += LANES)
             work[at + i] -= factors[matrix + i * args.n + k] * v;
     }
-    barrier();
+    barrier(); /* the last round reads what is passed, though it has no use for it */
     for (uint step = 0; step < args.n; step++) {
         uint k = args.n - 1 - step;
         if (lane == k % LANES) {
@@ -51,7 +51,7 @@ void substitute(uint matrix, uint at)
         for (uint i = lane; i < k; i += LANES)
             work[at + i] -= factors[matrix + i * args.n + k] * v;
     }
-    barrier();
+    barrier(); /* both callers read their own elements alone, and could do without */
 }
 
 float residual(uint row, uint matrix, uint b_at, uint x_at)

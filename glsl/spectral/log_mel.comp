@@ -48,7 +48,7 @@ float band_sum(uint filter_start, uvec2 band, uint first)
 float largest_of_all(float largest)
 {
     uint t = gl_LocalInvocationID.x;
-    barrier();
+    barrier(); /* others may still add up the powers that lie there */
     held[t] = largest;
     barrier();
     for (uint half_size = gl_WorkGroupSize.x / 2u; half_size > 0u; half_size /= 2u) {
