@@ -46,9 +46,13 @@ static rlxvk_status read_vocabulary(tokenizer *t, gguf_file *file)
         t->tokens[i].written = (gguf_string){copy, length};
     }
     TRY(read_kinds(t, file));
-    TRY(string_map_build(&t->ids, &t->tokens[0].written, sizeof(token), count));
 error:
     return status;
+}
+
+rlxvk_status vocabulary_index(tokenizer *t)
+{
+    return string_map_build(&t->ids, &t->tokens[0].written, sizeof(token), t->size);
 }
 
 static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
@@ -58,7 +62,6 @@ static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
         uint32_t *id;
     } keys[] = {{"tokenizer.ggml.bos_token_id", &t->bos},
                 {"tokenizer.ggml.eos_token_id", &t->eos},
-                {"tokenizer.ggml.eot_token_id", &t->eot},
                 {"tokenizer.ggml.unknown_token_id", &t->unknown}};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         uint64_t value;
@@ -95,7 +98,9 @@ static rlxvk_status tokenizer_read(tokenizer *t, gguf_file *file)
     rlxvk_status status;
     TRY(read_vocabulary(t, file));
     TRY(read_ids(t, file));
+    TRY(ends_prepare(t, file));
     TRY(prepare_kind(t, file));
+    TRY(specials_prepare(t));
     gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos);
     gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &t->add_space);
     for (uint32_t i = 0; i < t->size; i++)
@@ -127,7 +132,7 @@ void tokenizer_destroy(tokenizer *t)
     memory_free(t->ids.slots);
     memory_free(t->merges);
     memory_free(t->ranks.slots);
-    memory_free(t->specials);
+    VECTOR_FREE(&t->spellings);
     arena_destroy(&t->memory);
     memory_free(t);
 }
@@ -154,7 +159,20 @@ bool tokenizer_adds_bos(const tokenizer *t)
 
 bool tokenizer_is_end(const tokenizer *t, uint32_t id)
 {
-    return id != TOKEN_NONE && (id == t->eos || id == t->eot);
+    return id < t->size && t->tokens[id].ends;
+}
+
+bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
+{
+    return t->add_bos && t->bos != TOKEN_NONE && special_at(t, bytes, length) == t->bos;
+}
+
+uint32_t token_of(const tokenizer *t, const gguf_string *pieces, size_t count)
+{
+    uint32_t id = string_map_find(&t->ids, pieces, count);
+    bool is_text = id != TOKEN_NONE && t->tokens[id].kind != TOKEN_CONTROL &&
+                   t->tokens[id].kind != TOKEN_UNKNOWN && t->tokens[id].kind != TOKEN_BYTE;
+    return is_text ? id : TOKEN_NONE;
 }
 
 rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t length, bool add_bos,
@@ -164,7 +182,7 @@ rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t leng
     size_t count = out->count;
     if (add_bos && t->bos != TOKEN_NONE)
         TRY(token_append(out, t->bos));
-    TRY(t->encode(t, bytes, length, out));
+    TRY(specials_cut(t, bytes, length, 0, t->encode, out));
     return RLXVK_OK;
 error:
     out->count = count;

@@ -1,7 +1,8 @@
 /*
  * Text to token ids and back, as a GGUF file's tokenizer.ggml.* keys define it: `llama`
  * (SentencePiece-like, merges by score) and `gpt2` (byte-level BPE, merges by rank) with the
- * pre-split flavours default, gpt-2, llama-bpe, qwen2, smollm, refact, starcoder and command-r.
+ * pre-split flavours of presplit.c. Control tokens, user-defined tokens and the unknown token stand
+ * for themselves wherever a text has their spelling.
  */
 #ifndef RLXVK_TOKENIZER_H
 #define RLXVK_TOKENIZER_H
@@ -27,8 +28,13 @@ uint32_t tokenizer_bos(const tokenizer *t);
 uint32_t tokenizer_eos(const tokenizer *t);
 /* The model's own wish whether prompts begin with bos. */
 bool tokenizer_adds_bos(const tokenizer *t);
-/* Ends a generation: eos or end of turn. */
+/* Ends a generation: a key of the file says so (eos, eot, eom, ...), or its name is one that chat
+ * models end their turns with. */
 bool tokenizer_is_end(const tokenizer *t, uint32_t id);
+
+/* Whether the text begins with bos although the model wants one put in front: there would be two.
+ */
+bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length);
 
 /* Appends the ids of `length` bytes of text, any bytes, to `out`; `add_bos` puts bos in front (if
  * there is one). E_RANGE: a byte that no token stands for, in a vocabulary without unknown token.

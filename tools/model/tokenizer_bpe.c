@@ -1,7 +1,7 @@
 /*
- * Byte-level BPE ("gpt2"): special tokens are cut out of the text, the rest is cut into pieces
+ * Byte-level BPE ("gpt2"): text is composed (NFC) if the vocabulary wants it and cut into pieces
  * (presplit.c), each byte of a piece is written as a character, and neighbours are joined in the
- * order of the merge list.
+ * order of the merge list. Some vocabularies hold whole pieces that no merges lead to.
  *
  * Byte table: bytes 33..126, 161..172, 174..255 are written as the code point of the same number;
  * the other 68, in increasing order, as U+0100, U+0101, ...
@@ -83,40 +83,6 @@ error:
     return status;
 }
 
-typedef struct special {
-    uint64_t length;
-    uint32_t id;
-} special;
-
-static int compare_specials(const void *a, const void *b)
-{
-    const special *x = a, *y = b;
-    if (x->length != y->length)
-        return x->length < y->length ? 1 : -1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-static rlxvk_status find_specials(tokenizer *t)
-{
-    special *sorted = memory_zeroed(t->size, sizeof *sorted);
-    t->specials = memory_zeroed(t->size, sizeof *t->specials);
-    if (sorted == NULL || t->specials == NULL) {
-        memory_free(sorted);
-        return status_fail_memory("tokenizer special tokens");
-    }
-    for (uint32_t i = 0; i < t->size; i++) {
-        const token *item = &t->tokens[i];
-        if ((item->kind == TOKEN_CONTROL || item->kind == TOKEN_USER_DEFINED) &&
-            item->written.length > 0)
-            sorted[t->special_count++] = (special){item->written.length, i};
-    }
-    qsort(sorted, t->special_count, sizeof *sorted, compare_specials);
-    for (size_t i = 0; i < t->special_count; i++)
-        t->specials[i] = sorted[i].id;
-    memory_free(sorted);
-    return RLXVK_OK;
-}
-
 static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, double *out)
 {
     gguf_string pieces[3] = {left, {" ", 1}, right};
@@ -130,14 +96,14 @@ static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, do
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
-    uint32_t id = string_map_find(&t->ids, &written, 1);
+    uint32_t id = token_of(t, &written, 1);
     size_t size;
     if (id != TOKEN_NONE)
         return token_append(out, id);
     for (uint64_t i = 0; i < written.length; i += size) {
         utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
         gguf_string character = {written.data + i, size};
-        id = string_map_find(&t->ids, &character, 1);
+        id = token_of(t, &character, 1);
         id = id != TOKEN_NONE ? id : t->unknown;
         if (id == TOKEN_NONE)
             return status_fail(RLXVK_E_RANGE,
@@ -149,35 +115,47 @@ error:
     return status;
 }
 
-static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t length,
-                                 token_list *out)
+static rlxvk_status merge_piece(const tokenizer *t, gguf_string written, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
     symbol_list symbols = {0};
-    uint8_t *written = memory_allocate(2 * length);
-    if (written == NULL)
-        return status_fail_memory("tokenizer piece");
-    uint8_t *end = written;
-    for (size_t i = 0; i < length; i++) {
-        size_t size = utf8_encode_short(byte_to_point((uint8_t)bytes[i]), end);
-        TRY(symbol_append(&symbols, (const char *)end, size));
-        end += size;
+    for (size_t i = 0, size; i < written.length; i += size) {
+        utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
+        TRY(symbol_append(&symbols, written.data + i, size));
     }
     TRY(symbols_merge(t, &symbols, rank_key));
     for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
     VECTOR_FREE(&symbols);
+    return status;
+}
+
+static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t length,
+                                 token_list *out)
+{
+    uint32_t whole = TOKEN_NONE;
+    rlxvk_status status;
+    uint8_t *written = memory_allocate(2 * length), *end = written;
+    if (written == NULL)
+        return status_fail_memory("tokenizer piece");
+    for (size_t i = 0; i < length; i++)
+        end += utf8_encode(byte_to_point((uint8_t)bytes[i]), end);
+    gguf_string text_of_piece = {(const char *)written, (uint64_t)(end - written)};
+    if (presplit_keeps_whole(t->flavour))
+        whole = token_of(t, &text_of_piece, 1);
+    status = whole != TOKEN_NONE ? token_append(out, whole) : merge_piece(t, text_of_piece, out);
     memory_free(written);
     return status;
 }
 
-static rlxvk_status encode_plain(const tokenizer *t, const char *bytes, size_t length,
-                                 token_list *out)
+static rlxvk_status encode_pieces(const tokenizer *t, const char *bytes, size_t length,
+                                  token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
+    presplit p = {.flavour = t->flavour, .bytes = bytes, .length = length};
     for (size_t i = 0; i < length;) {
-        size_t end = presplit_next(t->flavour, bytes, i, length);
+        size_t end = presplit_step(&p, i);
         TRY(encode_piece(t, bytes + i, end - i, out));
         i = end;
     }
@@ -185,37 +163,26 @@ error:
     return status;
 }
 
-/* The special token that the text begins with, the longest first; TOKEN_NONE if none. */
-static uint32_t special_at(const tokenizer *t, const char *bytes, size_t length)
-{
-    for (size_t i = 0; i < t->special_count; i++) {
-        gguf_string written = t->tokens[t->specials[i]].written;
-        if (written.length <= length && written.data[0] == bytes[0] &&
-            memcmp(written.data, bytes, (size_t)written.length) == 0)
-            return t->specials[i];
-    }
-    return TOKEN_NONE;
-}
-
 static rlxvk_status bpe_encode(const tokenizer *t, const char *bytes, size_t length,
                                token_list *out)
 {
-    rlxvk_status status = RLXVK_OK;
-    size_t start = 0;
-    for (size_t i = 0; i < length;) {
-        uint32_t id = special_at(t, bytes + i, length - i);
-        if (id == TOKEN_NONE) {
-            i++;
-            continue;
-        }
-        TRY(encode_plain(t, bytes + start, i - start, out));
-        TRY(token_append(out, id));
-        i += (size_t)t->tokens[id].written.length;
-        start = i;
-    }
-    TRY(encode_plain(t, bytes + start, length - start, out));
+    token_text composed = {0};
+    rlxvk_status status;
+    if (!presplit_composes(t->flavour))
+        return encode_pieces(t, bytes, length, out);
+    TRY(text_append_nfc(&composed, bytes, length));
+    TRY(encode_pieces(t, composed.items, composed.count, out));
 error:
+    VECTOR_FREE(&composed);
     return status;
+}
+
+static rlxvk_status refuse_flavour(gguf_string name)
+{
+    char known[512] = "";
+    presplit_names(&(text){known, sizeof known, 0});
+    return status_fail(RLXVK_E_UNSUPPORTED, "tokenizer.ggml.pre '%.*s': known are %s",
+                       (int)MIN(name.length, 100), name.data, known);
 }
 
 rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
@@ -225,12 +192,9 @@ rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
     gguf_get_string(file, "tokenizer.ggml.pre", &name);
     t->flavour = presplit_find(name);
     if (t->flavour == NULL)
-        return status_fail(RLXVK_E_UNSUPPORTED,
-                           "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2, "
-                           "smollm, refact, starcoder, command-r",
-                           (int)MIN(name.length, 100), name.data);
+        return refuse_flavour(name);
+    TRY(vocabulary_index(t));
     TRY(read_merges(t, file));
-    TRY(find_specials(t));
     for (uint32_t i = 0; i < t->size; i++)
         TRY(decode_characters(t, &t->tokens[i]));
     t->add_bos = presplit_adds_bos(t->flavour);

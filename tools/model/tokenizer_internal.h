@@ -19,7 +19,14 @@ typedef struct token {
     gguf_string decoded; /* the bytes it stands for */
     float score;
     uint8_t kind;
+    bool ends; /* a generation */
 } token;
+
+/* How a text has a token that stands for itself. */
+typedef struct spelling {
+    gguf_string text;
+    uint32_t id;
+} spelling;
 
 /* Strings to their position in an array of `stride`-spaced gguf_strings; the first of equal strings
  * counts. */
@@ -37,6 +44,7 @@ uint32_t string_map_find(const string_map *map, const gguf_string *pieces, size_
 
 typedef struct presplit_flavour presplit_flavour;
 
+/* Encodes text without special tokens, of a byte or more. */
 typedef rlxvk_status (*encode_function)(const tokenizer *t, const char *bytes, size_t length,
                                         token_list *out);
 
@@ -44,16 +52,17 @@ struct tokenizer {
     token *tokens;
     uint32_t size;
     string_map ids;
-    uint32_t bos, eos, eot, unknown;
+    uint32_t bos, eos, unknown;
     bool add_bos, add_space;
     encode_function encode;
-    uint32_t byte_ids[256]; /* SPM: <0xHH>; TOKEN_NONE where missing */
+    VECTOR(spelling) spellings; /* of tokens that stand for themselves, sorted */
+    bool starts[256];           /* the bytes that they begin with */
+    bool strips_space;          /* white space behind them is dropped */
+    uint32_t byte_ids[256];     /* SPM: <0xHH>; TOKEN_NONE where missing */
 
     const presplit_flavour *flavour; /* BPE */
     gguf_string *merges;
     string_map ranks;
-    uint32_t *specials; /* ids cut out of the text first, longest first */
-    size_t special_count;
 
     arena memory; /* the strings */
 };
@@ -79,14 +88,51 @@ RLXVK_MUST_CHECK rlxvk_status symbols_merge(const tokenizer *t, symbol_list *sym
                                             merge_key key);
 RLXVK_MUST_CHECK rlxvk_status token_append(token_list *list, uint32_t id);
 
+/* Finds tokens by what is written of them from now on. */
+RLXVK_MUST_CHECK rlxvk_status vocabulary_index(tokenizer *t);
+/* The token of a text that merging has led to: control, unknown and byte tokens are none. */
+uint32_t token_of(const tokenizer *t, const gguf_string *pieces, size_t count);
+
 /* The two kinds: reading their keys (after the vocabulary), and encoding. */
 RLXVK_MUST_CHECK rlxvk_status spm_prepare(tokenizer *t, gguf_file *file);
 RLXVK_MUST_CHECK rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file);
 
+/* Collects the special tokens, after their kinds are known and their texts decoded. */
+RLXVK_MUST_CHECK rlxvk_status specials_prepare(tokenizer *t);
+/* The longest that the text begins with; TOKEN_NONE if there is none. */
+uint32_t special_at(const tokenizer *t, const char *bytes, size_t length);
+/* Encodes a text whose special tokens begin at `from` or later; `encode` takes every stretch
+ * between them. */
+RLXVK_MUST_CHECK rlxvk_status specials_cut(const tokenizer *t, const char *bytes, size_t length,
+                                           size_t from, encode_function encode, token_list *out);
+/* Finds the tokens that end a generation, and makes those known by name control tokens. */
+RLXVK_MUST_CHECK rlxvk_status ends_prepare(tokenizer *t, const gguf_file *file);
+
+/* Appends the text in canonical composition (NFC). Bytes that are not UTF-8 stay as they are. */
+RLXVK_MUST_CHECK rlxvk_status text_append_nfc(token_text *out, const char *bytes, size_t length);
+
 /* The pre-split flavour of a name; NULL when unknown. */
 const presplit_flavour *presplit_find(gguf_string name);
+void presplit_names(text *out);
 bool presplit_adds_bos(const presplit_flavour *flavour);
-/* End of the piece that starts at `start` < length; above `start`. */
+/* Whether a piece that is a token is that token, whatever the merges say. */
+bool presplit_keeps_whole(const presplit_flavour *flavour);
+/* Whether its vocabularies want NFC. */
+bool presplit_composes(const presplit_flavour *flavour);
+
+enum { PRESPLIT_STAGES = 6 };
+
+/* One text on its way; zero but for the first three members. */
+typedef struct presplit {
+    const presplit_flavour *flavour;
+    const char *bytes;
+    size_t length;
+    size_t ends[PRESPLIT_STAGES]; /* of the present piece of each stage */
+} presplit;
+
+/* End of the piece that starts at `start` < length; above `start`. Steps go from piece to piece. */
+size_t presplit_step(presplit *p, size_t start);
+/* A single step. */
 size_t presplit_next(const presplit_flavour *flavour, const char *bytes, size_t start,
                      size_t length);
 

@@ -1,7 +1,8 @@
 /*
  * SentencePiece-like tokenizer ("llama"): every space becomes U+2581, characters are joined while
  * the joined text is a token, the highest score first. What is no token in the end is spelled in
- * byte tokens <0xHH>.
+ * byte tokens <0xHH>. Each stretch of text between special tokens gets the space in front that the
+ * model wants, as in transformers (its "legacy" mode) and llama.cpp; no key of a file says more.
  */
 #include "model/tokenizer_internal.h"
 #include "model/utf8.h"
@@ -11,6 +12,27 @@
 
 #define SPACE_MARK        "\xe2\x96\x81" /* U+2581 */
 #define SPACE_MARK_LENGTH 3
+
+/* Text with marks in place of spaces. Files hold user-defined tokens with either. */
+static rlxvk_status mark_written(tokenizer *t, token *item)
+{
+    const char *bytes = item->written.data;
+    size_t length = (size_t)item->written.length, spaces = 0, used = 0;
+    for (size_t i = 0; i < length; i++)
+        spaces += bytes[i] == ' ';
+    if (spaces == 0)
+        return RLXVK_OK;
+    char *out = arena_allocate(&t->memory, length + spaces * (SPACE_MARK_LENGTH - 1));
+    if (out == NULL)
+        return status_fail_memory("tokenizer vocabulary");
+    for (size_t i = 0; i < length; i++) {
+        bool mark = bytes[i] == ' ';
+        memcpy(out + used, mark ? SPACE_MARK : bytes + i, mark ? SPACE_MARK_LENGTH : 1);
+        used += mark ? SPACE_MARK_LENGTH : 1;
+    }
+    item->written = (gguf_string){out, used};
+    return RLXVK_OK;
+}
 
 /* The marks become spaces again. */
 static rlxvk_status decode_marks(tokenizer *t, token *item)
@@ -65,24 +87,23 @@ static rlxvk_status read_scores(tokenizer *t, const gguf_file *file)
 static bool score_key(const tokenizer *t, gguf_string left, gguf_string right, double *out)
 {
     gguf_string pieces[2] = {left, right};
-    uint32_t id = string_map_find(&t->ids, pieces, 2);
+    uint32_t id = token_of(t, pieces, 2);
     if (id == TOKEN_NONE)
         return false;
     *out = -(double)t->tokens[id].score;
     return true;
 }
 
-/* The text with marks for spaces, and one mark in front where the model wants it. The caller frees
- * it. */
-static char *mark_spaces(const tokenizer *t, const char *bytes, size_t length, size_t *out_length)
+/* The text with marks for spaces, and one mark in front if `add_space`. The caller frees it. */
+static char *mark_spaces(const char *bytes, size_t length, bool add_space, size_t *out_length)
 {
-    size_t spaces = t->add_space ? 1 : 0, used = 0;
+    size_t spaces = add_space ? 1 : 0, used = 0;
     for (size_t i = 0; i < length; i++)
         spaces += bytes[i] == ' ';
     char *marked = memory_allocate(length + spaces * SPACE_MARK_LENGTH);
     if (marked == NULL)
         return NULL;
-    if (t->add_space) {
+    if (add_space) {
         memcpy(marked, SPACE_MARK, SPACE_MARK_LENGTH);
         used = SPACE_MARK_LENGTH;
     }
@@ -112,7 +133,7 @@ static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string text_of_symbol, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
-    uint32_t id = string_map_find(&t->ids, &text_of_symbol, 1);
+    uint32_t id = token_of(t, &text_of_symbol, 1);
     if (id != TOKEN_NONE)
         return token_append(out, id);
     if (text_of_symbol.length == SPACE_MARK_LENGTH &&
@@ -124,19 +145,13 @@ error:
     return status;
 }
 
-static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t length,
-                               token_list *out)
+static rlxvk_status merge_marked(const tokenizer *t, const char *marked, size_t length,
+                                 token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
     symbol_list symbols = {0};
-    size_t marked_length, size;
-    if (length == 0)
-        return RLXVK_OK;
-    char *marked = mark_spaces(t, bytes, length, &marked_length);
-    if (marked == NULL)
-        return status_fail_memory("tokenizer text");
-    for (size_t i = 0; i < marked_length; i += size) {
-        utf8_decode((const uint8_t *)marked + i, marked_length - i, &size);
+    for (size_t i = 0, size; i < length; i += size) {
+        utf8_decode((const uint8_t *)marked + i, length - i, &size);
         TRY(symbol_append(&symbols, marked + i, size));
     }
     TRY(symbols_merge(t, &symbols, score_key));
@@ -144,17 +159,35 @@ static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t len
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
     VECTOR_FREE(&symbols);
+    return status;
+}
+
+/* User-defined tokens with spaces come to light when these are marked: runs of spaces, say. */
+static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t length,
+                               token_list *out)
+{
+    size_t marked_length, prefix = t->add_space ? SPACE_MARK_LENGTH : 0;
+    char *marked = mark_spaces(bytes, length, t->add_space, &marked_length);
+    if (marked == NULL)
+        return status_fail_memory("tokenizer text");
+    rlxvk_status status = specials_cut(t, marked, marked_length, prefix, merge_marked, out);
     memory_free(marked);
     return status;
 }
 
 rlxvk_status spm_prepare(tokenizer *t, gguf_file *file)
 {
+    gguf_string architecture;
     rlxvk_status status;
     TRY(read_scores(t, file));
-    for (uint32_t i = 0; i < t->size; i++)
+    for (uint32_t i = 0; i < t->size; i++) {
+        TRY(mark_written(t, &t->tokens[i]));
         TRY(decode_marks(t, &t->tokens[i]));
+    }
+    TRY(vocabulary_index(t));
     TRY(find_byte_tokens(t));
+    t->strips_space = gguf_get_string(file, "general.architecture", &architecture) &&
+                      gguf_string_is(architecture, "phi3");
     t->add_bos = true;
     t->add_space = true;
     t->encode = spm_encode;

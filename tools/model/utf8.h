@@ -31,17 +31,15 @@ static inline uint32_t utf8_decode(const uint8_t *bytes, size_t length, size_t *
     return point;
 }
 
-/* Writes a code point below U+0800, which is all the byte table of byte-level BPE needs; returns 1
- * or 2. */
-static inline size_t utf8_encode_short(uint32_t point, uint8_t out[2])
+/* Writes a code point up to U+10FFFF; returns how many bytes it takes. */
+static inline size_t utf8_encode(uint32_t point, uint8_t out[4])
 {
-    if (point < 0x80) {
-        out[0] = (uint8_t)point;
-        return 1;
-    }
-    out[0] = (uint8_t)(0xc0 | point >> 6);
-    out[1] = (uint8_t)(0x80 | (point & 0x3f));
-    return 2;
+    size_t extra = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    static const uint32_t lead[4] = {0, 0xc0, 0xe0, 0xf0};
+    out[0] = (uint8_t)(lead[extra] | point >> 6 * extra);
+    for (size_t i = 1; i <= extra; i++)
+        out[i] = (uint8_t)(0x80 | (point >> 6 * (extra - i) & 0x3f));
+    return extra + 1;
 }
 
 #endif
