@@ -35,6 +35,7 @@ typedef struct session {
     float *logits;
     uint32_t next;              /* the latest token, chosen on the device */
     bool pending;               /* it is not part of the model's sequence yet */
+    bool warned;                /* of a prompt with two bos */
     uint64_t turns, steps;      /* prompts and steps that were run */
     double load_seconds;        /* without compiling */
     double first_token_seconds; /* of the first run of a prompt */

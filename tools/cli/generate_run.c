@@ -61,8 +61,20 @@ error:
     return status;
 }
 
+/* The same text with one bos would be another prompt, so it is not left out. */
+static void warn_of_two_bos(session *s, const char *bytes, size_t length)
+{
+    if (s->warned || !tokenizer_doubles_bos(s->tokenizer, bytes, length))
+        return;
+    s->warned = true;
+    report_error("warning: the prompt begins with the token that begins every text of this model "
+                 "(id %u), and it is put in front once more; leave it out of the prompt",
+                 tokenizer_bos(s->tokenizer));
+}
+
 static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, token_list *out)
 {
+    warn_of_two_bos(s, bytes, length);
     return tokenizer_encode(s->tokenizer, bytes, length, tokenizer_adds_bos(s->tokenizer), out);
 }
 
@@ -321,6 +333,8 @@ static rlxvk_status encode_turn(session *s, const char *line, size_t length, tok
     if (!first)
         TRY(append(&turn, "\n", 1));
     TRY(append(&turn, line, length));
+    if (first)
+        warn_of_two_bos(s, turn.items, turn.count);
     TRY(tokenizer_encode(s->tokenizer, turn.items, turn.count,
                          first && tokenizer_adds_bos(s->tokenizer), out));
 error:

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "cli/commands.h"
@@ -206,6 +207,45 @@ static void refusals(void **state)
                          cases[i].code);
 }
 
+/* What a call writes to standard error. */
+static void run_for_errors(const char *const *words, char *errors, size_t size)
+{
+    char text[4096];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(stderr);
+    int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    int code = run_command(command_generate, words, text, sizeof text);
+    fflush(stderr);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    rewind(file);
+    errors[fread(errors, 1, size - 1, file)] = 0;
+    fclose(file);
+    assert_int_equal(code, EXIT_OK);
+}
+
+/* The model puts <s> in front by itself: a prompt that has it too gets a warning, once a call. */
+static void two_bos(void **state)
+{
+    static const char *const prompts[] = {"<s>The open", "The <s>open", "The open"};
+    static const char *const batch[] = {MODEL, "--batch", PROMPT, "-n", "1", "--json", NULL};
+    static const char warning[] = "warning: the prompt begins with the token";
+    char errors[4096];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const char *const words[] = {MODEL, "-p", prompts[i], "-n", "1", "--json", NULL};
+        run_for_errors(words, errors, sizeof errors);
+        assert_int_equal(strstr(errors, warning) != NULL, i == 0);
+    }
+    write_prompt("The\n<s>The open\n<s>A\n");
+    run_for_errors(batch, errors, sizeof errors);
+    char *first = strstr(errors, warning);
+    assert_non_null(first);
+    assert_null(strstr(first + 1, warning));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +259,7 @@ int main(void)
         cmocka_unit_test(batch_json),
         cmocka_unit_test(precisions),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(two_bos),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
