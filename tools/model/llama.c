@@ -22,11 +22,26 @@ static rlxvk_status plan_capacity(llama *m)
     m->sequences = MAX((int64_t)m->options.sequences, 1);
     size_t many = (size_t)m->sequences;
     m->positions = arena_allocate(&m->memory, many * sizeof *m->positions);
-    m->numbers = arena_allocate(&m->memory, 3 * many * sizeof *m->numbers);
+    m->numbers = arena_allocate(&m->memory, 4 * many * sizeof *m->numbers);
+    m->stretched = arena_allocate(&m->memory, many * sizeof *m->stretched);
     m->pieces = arena_allocate(&m->memory, many * sizeof *m->pieces);
     m->tokens = arena_allocate(&m->memory, MAX(many, LARGEST_CHUNK) * sizeof *m->tokens);
-    return m->positions && m->numbers && m->pieces && m->tokens ? RLXVK_OK
-                                                                : status_fail_memory("sequences");
+    return m->positions && m->numbers && m->stretched && m->pieces && m->tokens
+               ? RLXVK_OK
+               : status_fail_memory("sequences");
+}
+
+/* Whether lengths choose the divisors: the tokens are kept then, to be run once more. */
+static rlxvk_status plan_stretch(llama *m)
+{
+    const llama_weights *w = &m->weights;
+    m->by_length = m->options.stretch_by_length && w->rope_long && w->rope_short &&
+                   m->capacity > m->config.original_context;
+    if (!m->by_length)
+        return RLXVK_OK;
+    m->history =
+        arena_allocate(&m->memory, (size_t)(m->sequences * m->capacity) * sizeof *m->history);
+    return m->history ? RLXVK_OK : status_fail_memory("sequences");
 }
 
 static uint64_t cache_bytes(const llama *m)
@@ -135,6 +150,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
     plan_chunks(m, device.device_memory_bytes);
     m->run_rows = device.kind == RLXVK_DEVICE_CPU ? 4 : 64;
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
+    TRY(plan_stretch(m));
     TRY(compile(m, (llama_rows){1, true}, &m->decode));
     TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
@@ -176,6 +192,7 @@ static int64_t *position_of(llama *m)
 void llama_rewind(llama *m)
 {
     *position_of(m) = 0;
+    m->stretched[m->sequence] = false;
     if (m->sequences == 1)
         m->draws = 0;
 }
@@ -220,6 +237,42 @@ error:
     return status;
 }
 
+/* ---- Stretching ---- */
+
+/* The row of the rotary tables for position 0 of a sequence. */
+static float stretch_of(const llama *m, int64_t sequence)
+{
+    return m->stretched[sequence] ? (float)llama_stretch_offset(m) : 0;
+}
+
+static void remember(const llama *m, int64_t sequence, const uint32_t *ids, size_t count)
+{
+    if (m->by_length)
+        memmove(m->history + sequence * m->capacity + m->positions[sequence], ids,
+                count * sizeof *ids);
+}
+
+static rlxvk_status extend(llama *m, const uint32_t *ids, size_t count, llama_result result);
+
+/* Before `count` more tokens: a sequence that they make longer than the original context is run
+ * again, as keys that were turned by other divisors are of no use. */
+static rlxvk_status stretch(llama *m, uint32_t sequence, size_t count)
+{
+    uint32_t selected = m->sequence;
+    int64_t length = m->positions[sequence];
+    rlxvk_status status = RLXVK_OK;
+    if (!m->by_length || m->stretched[sequence] || count == 0 ||
+        length + (int64_t)count <= m->config.original_context)
+        return RLXVK_OK;
+    m->sequence = sequence;
+    m->stretched[sequence] = true;
+    m->positions[sequence] = 0;
+    status =
+        extend(m, m->history + sequence * m->capacity, (size_t)length, (llama_result){NULL, NULL});
+    m->sequence = selected;
+    return status;
+}
+
 /* ---- Every sequence at once ---- */
 
 /* Runs `length` rows of every sequence: the first of what its piece holds, which becomes the rest,
@@ -230,22 +283,27 @@ static rlxvk_status run_every(llama *m, rlxvk_executable *e, size_t length, llam
 {
     size_t many = (size_t)m->sequences;
     float *positions = m->numbers, *last = positions + many, *out = last + many;
-    const rlxvk_run_input inputs[] = {{.name = "tokens",
-                                       .data = m->tokens,
-                                       .length = many * length},
-                                      {.name = "position", .data = positions, .length = many},
-                                      {.name = "last", .data = last, .length = many}};
+    float *turns = out + many;
+    rlxvk_run_input inputs[4] = {{.name = "tokens", .data = m->tokens, .length = many * length},
+                                 {.name = "position", .data = positions, .length = many}};
+    size_t count = 2;
     rlxvk_status status;
+    if (m->by_length)
+        inputs[count++] = (rlxvk_run_input){.name = "stretch", .data = turns, .length = many};
+    if (length > 1)
+        inputs[count++] = (rlxvk_run_input){.name = "last", .data = last, .length = many};
     for (size_t s = 0; s < many; s++) {
         size_t taken = MIN(pieces[s].count, length);
         positions[s] = taken ? (float)m->positions[s] : -1;
+        turns[s] = stretch_of(m, (int64_t)s);
         last[s] = (float)(s * length + MAX(taken, 1) - 1);
         for (size_t i = 0; i < length; i++)
             m->tokens[s * length + i] = taken ? (float)pieces[s].ids[MIN(i, taken - 1)] : 0;
     }
-    TRY(run(m, e, inputs, ARRAY_COUNT(inputs) - (length == 1), many, logits, tokens ? out : NULL));
+    TRY(run(m, e, inputs, count, many, logits, tokens ? out : NULL));
     for (size_t s = 0; s < many; s++) {
         size_t taken = MIN(pieces[s].count, length);
+        remember(m, (int64_t)s, pieces[s].ids, taken);
         m->positions[s] += (int64_t)taken;
         pieces[s] = (llama_piece){pieces[s].ids + taken, pieces[s].count - taken};
         if (tokens && taken && pieces[s].count == 0)
@@ -288,6 +346,8 @@ rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *
     for (int64_t s = 0; s < m->sequences; s++)
         m->pieces[s] = (llama_piece){&ids[s], ids[s] != LLAMA_IDLE};
     TRY(check_pieces(m, m->pieces));
+    for (uint32_t s = 0; s < (uint32_t)m->sequences; s++)
+        TRY(stretch(m, s, m->pieces[s].count));
     TRY(run_every(m, m->decode, 1, m->pieces, logits, tokens));
     m->draws++;
 error:
@@ -335,11 +395,12 @@ static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
 static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
-    float last = (float)c.tokens - 1, token;
+    float last = (float)c.tokens - 1, turn = stretch_of(m, m->sequence), token;
     const rlxvk_run_input inputs[] = {
         {.name = "tokens", .data = m->tokens, .length = (size_t)c.rows},
         {.name = "position", .data = place, .length = ARRAY_COUNT(place)},
-        {.name = "last", .data = &last, .length = 1}};
+        {.name = "last", .data = &last, .length = 1},
+        {.name = "stretch", .data = &turn, .length = 1}};
     rlxvk_executable *e;
     rlxvk_status status;
     if (c.rows == 0)
@@ -348,7 +409,9 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
     TRY(rlxvk_set_active_extent(e, (int64_t)c.tokens, c.rows));
-    TRY(run(m, e, inputs, ARRAY_COUNT(inputs), 1, result.logits, result.token ? &token : NULL));
+    TRY(run(m, e, inputs, ARRAY_COUNT(inputs) - !m->by_length, 1, result.logits,
+            result.token ? &token : NULL));
+    remember(m, m->sequence, ids, c.tokens);
     if (result.token)
         *result.token = (uint32_t)token;
     m->last_chunk = e;
@@ -395,6 +458,7 @@ rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_res
     rlxvk_status status;
     TRY(check_room(m, count));
     TRY(check_tokens(m, ids, count));
+    TRY(stretch(m, m->sequence, count));
     TRY(extend(m, ids, count, result));
     m->draws++;
 error:
@@ -482,6 +546,8 @@ static rlxvk_status take_pieces(llama *m, const llama_piece *pieces, bool runs, 
     run_plan r;
     rlxvk_status status;
     TRY(check_pieces(m, pieces));
+    for (uint32_t s = 0; runs && s < (uint32_t)m->sequences; s++)
+        TRY(stretch(m, s, pieces[s].count));
     memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
     while (next_round(m, &r))
         TRY(r.every ? round_of_every(m, r.length, runs, tokens)

@@ -79,6 +79,10 @@ typedef struct llama_options {
     uint64_t seed;                        /* of random numbers, drawn anew at every position */
     rlxvk_precision precision;            /* of matrix products */
     rlxvk_dtype cache;                    /* of keys and values: F32, or F16 */
+    /* Longrope (Phi 3, Phi 4 mini): every sequence has the short divisors until it is longer than
+     * the original context, as in transformers; then all of it is run again with the long ones.
+     * False: the long ones from the first token on if the capacity exceeds the original context. */
+    bool stretch_by_length;
     /* Called now and then while weights are uploaded; may be NULL. */
     void (*progress)(uint64_t done_bytes, uint64_t total_bytes);
 } llama_options;

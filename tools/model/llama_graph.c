@@ -227,7 +227,7 @@ static void turn(builder *b, bool local, const char *name, rlxvk_tensor position
     int64_t half = b->config->rotated / 2;
     rlxvk_tensor *const parts[] = {&b->cosines[local], &b->sines[local]};
     rlxvk_tensor table =
-        rlxvk_param(b->graph, name, RLXVK_F32, RLXVK_SHAPE(2, b->model->capacity, half));
+        rlxvk_param(b->graph, name, RLXVK_F32, RLXVK_SHAPE(2, llama_table_rows(b->model), half));
     table = rlxvk_gather(b->graph, table, positions, 1);
     for (int i = 0; i < 2; i++)
         *parts[i] = rlxvk_reshape(b->graph, rlxvk_narrow(b->graph, table, 0, i, 1),
@@ -260,10 +260,23 @@ static rlxvk_tensor find_positions(builder *b)
     return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
 }
 
+/* The rows of the rotary tables that they have. */
+static rlxvk_tensor find_turns(const builder *b, rlxvk_tensor positions)
+{
+    rlxvk_graph *g = b->graph;
+    if (!b->model->by_length)
+        return positions;
+    rlxvk_tensor stretch = rlxvk_input(g, "stretch", RLXVK_F32, RLXVK_SHAPE(b->sequences));
+    rlxvk_tensor rows =
+        rlxvk_add(g, rlxvk_reshape(g, positions, RLXVK_SHAPE(b->sequences, b->shape.length)),
+                  rlxvk_reshape(g, stretch, RLXVK_SHAPE(b->sequences, 1)));
+    return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
+}
+
 static void place(builder *b)
 {
     const llama_config *c = b->config;
-    rlxvk_tensor positions = find_positions(b);
+    rlxvk_tensor positions = find_turns(b, find_positions(b));
     if (!is_step(b))
         b->last = rlxvk_input(b->graph, "last", RLXVK_F32, RLXVK_SHAPE(b->sequences));
     if (llama_has_table(c, false))

@@ -69,6 +69,9 @@ struct llama {
     rlxvk_context *context;
     int64_t capacity;   /* most tokens of a sequence */
     int64_t *positions; /* of each sequence: its length */
+    bool by_length;     /* a sequence's length chooses between short and long divisors */
+    bool *stretched;    /* of each sequence: it has the long ones */
+    uint32_t *history;  /* by_length: the tokens of each sequence, capacity apart */
     int64_t sequences;
     uint32_t sequence; /* the selected one */
     int chunk_lengths; /* that are in use, from the smallest on */
@@ -81,7 +84,7 @@ struct llama {
     rlxvk_executable *wide[CHUNK_LENGTHS];   /* the same of every sequence's so many tokens */
     rlxvk_executable *last_chunk;            /* that ran; NULL: none */
     float *tokens;  /* of a run, as the device takes them: rows of a chunk, or of every sequence */
-    float *numbers; /* of each sequence: position, last row, token chosen */
+    float *numbers; /* of each sequence: position, last row, token chosen, row of the table */
     llama_piece *pieces; /* ... what is still to be run */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
@@ -94,9 +97,13 @@ rlxvk_status llama_find_architecture(const gguf_file *file, const llama_architec
 bool llama_is_local(const llama_config *c, int64_t block);
 /* Whether blocks with a window, or without, are there and rotate in their own way. */
 bool llama_has_table(const llama_config *c, bool local);
-/* The rotary table, [2, capacity, rotated / 2], of the blocks with a window or without; `divisors`
- * are one a pair, or NULL. */
-void llama_fill_table(const llama *m, bool local, const float *divisors, float *table);
+/* Rows of the rotary tables, and the one that position 0 of a stretched sequence has. */
+int64_t llama_table_rows(const llama *m);
+int64_t llama_stretch_offset(const llama *m);
+/* Fills `count` rows from `first` on of the rotary table, [2, rows, rotated / 2], of the blocks
+ * with a window or without, for positions from 0 on; `divisors` are one a pair, or NULL. */
+void llama_fill_table(const llama *m, bool local, const float *divisors, int64_t first,
+                      int64_t count, float *table);
 
 /* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
 rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
@@ -116,14 +123,15 @@ typedef struct llama_rows {
 
 /*
  * Inputs: "tokens" [rows], sequence after sequence; "position": where every sequence's begin
- * [sequences], negative where one is idle, or a chunk's [1, 2], and its sequence; unless it is a
- * step "last" [sequences or 1], the rows whose logits count. Output 0: logits [sequences or 1,
+ * [sequences], negative where one is idle, or a chunk's [1, 2], and its sequence; if lengths choose
+ * the divisors "stretch" [sequences or 1], the row of the rotary tables for position 0; unless it
+ * is a step "last" [sequences or 1], the rows whose logits count. Output 0: logits [sequences or 1,
  * vocabulary]; output 1: the tokens chosen by them.
  */
 rlxvk_status llama_build_graph(const llama *m, llama_rows shape, rlxvk_graph **out);
 
-/* Params [2, capacity, rotated / 2]: cosines, then sines. The second is of blocks with a window,
- * where they rotate in their own way. */
+/* Params [2, llama_table_rows, rotated / 2]: cosines, then sines. The second is of blocks with a
+ * window, where they rotate in their own way. */
 #define ROPE_TABLE       "rope.table"
 #define LOCAL_ROPE_TABLE "rope.table.local"
 #define CACHE_NAME       32

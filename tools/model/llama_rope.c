@@ -7,6 +7,10 @@
  *            with more than `fast` not at all, and between these pairs, counted in pairs, in part
  *
  * In blocks with a window that rotate in their own way nothing is stretched.
+ *
+ * Longrope has two sets of divisors: short ones for a text within the original context, long ones
+ * for a longer text, at all of its positions. If the text's length decides, the table holds both:
+ * rows for the original context by the short ones, then rows for the whole capacity by the long.
  */
 #include "model/llama_internal.h"
 
@@ -47,9 +51,21 @@ static double stretch(const llama_config *c, int64_t i)
     return 1 / (part / c->rope_factor + 1 - part);
 }
 
-void llama_fill_table(const llama *m, bool local, const float *divisors, float *table)
+int64_t llama_table_rows(const llama *m)
+{
+    return m->capacity + llama_stretch_offset(m);
+}
+
+int64_t llama_stretch_offset(const llama *m)
+{
+    return m->by_length ? m->config.original_context : 0;
+}
+
+void llama_fill_table(const llama *m, bool local, const float *divisors, int64_t first,
+                      int64_t count, float *table)
 {
     const llama_config *c = &m->config;
+    int64_t rows = llama_table_rows(m);
     bool own = local && c->rope_local_base > 0;
     double base = own ? c->rope_local_base : c->rope_base;
     double amplitude = own ? 1 : c->rope_amplitude;
@@ -57,9 +73,10 @@ void llama_fill_table(const llama *m, bool local, const float *divisors, float *
     for (int64_t i = 0; i < half; i++) {
         double divisor = own ? 1 : stretch(c, i) * (divisors ? (double)divisors[i] : 1);
         double frequency = pow(base, -2.0 * (double)i / (double)c->rotated) / divisor;
-        for (int64_t p = 0; p < m->capacity; p++) {
-            table[p * half + i] = (float)(amplitude * cos((double)p * frequency));
-            table[(m->capacity + p) * half + i] = (float)(amplitude * sin((double)p * frequency));
+        for (int64_t p = 0; p < count; p++) {
+            float *cosine = &table[(first + p) * half + i];
+            cosine[0] = (float)(amplitude * cos((double)p * frequency));
+            cosine[rows * half] = (float)(amplitude * sin((double)p * frequency));
         }
     }
 }

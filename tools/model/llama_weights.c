@@ -412,6 +412,7 @@ error:
     return status;
 }
 
+/* For positions up to the capacity. */
 static const gguf_tensor *rope_divisors(const llama *m)
 {
     const llama_weights *w = &m->weights;
@@ -420,19 +421,34 @@ static const gguf_tensor *rope_divisors(const llama *m)
     return w->rope_divisors;
 }
 
-static rlxvk_status upload_rotations(const llama *m, upload *u, bool local, const char *name)
+static rlxvk_status fill_rotations(const llama *m, upload *u, bool local, float *table,
+                                   float *divisor)
 {
     const gguf_tensor *divisors = rope_divisors(m);
-    size_t half = (size_t)m->config.rotated / 2, count = (size_t)m->capacity * 2 * half;
-    float *table, *divisor = NULL;
+    size_t half = (size_t)m->config.rotated / 2;
+    int64_t offset = llama_stretch_offset(m);
+    rlxvk_status status = RLXVK_OK;
+    if (m->by_length) {
+        TRY(read_values(u, m->weights.rope_short, half, divisor));
+        llama_fill_table(m, local, divisor, 0, offset, table);
+    }
+    if (divisors)
+        TRY(read_values(u, divisors, half, divisor));
+    llama_fill_table(m, local, divisors ? divisor : NULL, offset, m->capacity, table);
+error:
+    return status;
+}
+
+static rlxvk_status upload_rotations(const llama *m, upload *u, bool local, const char *name)
+{
+    size_t half = (size_t)m->config.rotated / 2, count = (size_t)llama_table_rows(m) * 2 * half;
+    float *table;
     rlxvk_status status = RLXVK_OK;
     if (!llama_has_table(&m->config, local))
         return RLXVK_OK;
     if (!(table = memory_zeroed(count + half, sizeof *table)))
         return status_fail_memory("rotary table");
-    if (divisors)
-        TRY(read_values(u, divisors, half, divisor = table + count));
-    llama_fill_table(m, local, divisor, table);
+    TRY(fill_rotations(m, u, local, table, table + count));
     TRY(rlxvk_set_param(u->executable, name, table, count));
 error:
     memory_free(table);

@@ -246,6 +246,30 @@ static void two_bos(void **state)
     assert_null(strstr(first + 1, warning));
 }
 
+#define LONG_MODEL "test/data/models/phi3-long.gguf" /* original context 32, context 64 */
+
+/* Which divisors a text has does not depend on the room asked for, nor on the tokens asked for. */
+static void long_context(void **state)
+{
+    static const char *const asked[][2] = {
+        {"32", "1"}, {"64", "1"}, {"32", "24"}, {"64", "24"}, {"64", "50"}};
+    char texts[5][512];
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        const char *const words[] = {LONG_MODEL, "-p",    "abc",       "-n", asked[i][1],
+                                     "--greedy", "--ctx", asked[i][0], NULL};
+        assert_int_equal(run_command(command_generate, words, texts[i], sizeof texts[i]), EXIT_OK);
+        char *figures = strstr(texts[i], "\n[load ");
+        assert_non_null(figures);
+        *figures = 0;
+    }
+    assert_string_equal(texts[0], texts[1]);
+    assert_string_equal(texts[2], texts[3]);
+    assert_memory_equal(texts[0], texts[2], strlen(texts[0]));
+    assert_memory_equal(texts[2], texts[4], strlen(texts[2]));
+    assert_true(strlen(texts[4]) > strlen(texts[2]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +284,7 @@ int main(void)
         cmocka_unit_test(precisions),
         cmocka_unit_test(refusals),
         cmocka_unit_test(two_bos),
+        cmocka_unit_test(long_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
