@@ -169,11 +169,14 @@ static void other_means_do_not_overflow(void **state)
         trial_compile(&t, NULL);
         trial_give(&t, 0, x, parts * 2 * 81);
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            float value = values[v];
+            if (b == 3 || b == 4) /* sums of weighted cells, which denormals may be lost in */
+                value = value == 2e-38f ? 1e-36f : value;
             for (int i = 0; i < 4 * 81; i++)
-                x[i] = values[v];
+                x[i] = value;
             trial_run_one(&t, y, results);
             for (uint64_t i = 0; i < results; i++)
-                expect_close(&t, "y", i, y[i], values[v], 2e-6 * fabs((double)values[v]));
+                expect_close(&t, "y", i, y[i], value, 2e-6 * fabs((double)value));
         }
         trial_end(&t);
     }
