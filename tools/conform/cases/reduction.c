@@ -254,6 +254,8 @@ static void generate(case_list *list)
     /* Ties between the blocks of quads that a lane looks at in turn. */
     case_add(list, "argmax axis=1 in=x:f32:300x9004:integers");
     case_add(list, "argmin axis=1 in=x:f32:300x9004:integers");
+    case_add(list, "argmax axis=1 variant=rows=shared_quads in=x:f32:30x9004:integers");
+    case_add(list, "argmin axis=1 variant=rows=shared_quads in=x:f32:30x9004:integers");
     case_add(list, "argmax axis=1 in=x:f32:3x9004:bool");
     case_add(list, "argmax axis=1 in=x:f32:3x9003:bool");
     generate_ranges(list);
