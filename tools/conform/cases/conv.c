@@ -217,6 +217,19 @@ static void generate_edges(case_list *list)
             case_add(list, "conv in=x:f32:1x%dx%dx%d:integers;w:f32:%dx%dx1x1:integers", in,
                      counts[i], step, out, in);
         }
+    /* The same of tiles, wherever they are not the first choice: taps of more bits than a word has,
+     * taps of many channels, windows of one cell beside what is no number. */
+    static const char *const tiles[] = {"tiled_32x32", "tiled_64x64", "tiled_32x128"};
+    static const char *const tiled[] = {
+        "padding=7,7 in=x:f32:1x2x6x6:integers;w:f32:35x2x15x16:integers",
+        "padding=4,4,4 in=x:f32:1x2x5x4x4:integers;w:f32:3x2x10x11x11:integers",
+        "in=x:f32:2x33x6x6:special;w:f32:40x33x1x1",
+        "padding=1,1 in=x:f32:2x64x7x7:integers;w:f32:40x64x3x3:integers",
+        "padding=1,1 in=x:f32:2x5x9x9:integers;w:f32:33x5x3x3:integers;bias:f32:33:integers",
+        "padding=1,1,1 in=x:f32:1x32x3x4x5:integers;w:f32:33x32x3x3x3:integers"};
+    for (size_t t = 0; t < COUNT(tiles); t++)
+        for (size_t l = 0; l < COUNT(tiled); l++)
+            case_add(list, "conv variant=conv=%s %s", tiles[t], tiled[l]);
 }
 
 static void generate_transposed(case_list *list)
