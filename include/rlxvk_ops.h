@@ -525,7 +525,7 @@ typedef enum rlxvk_attention_mask {
     RLXVK_MASK_CAUSAL = 1,  /* the last query sees the last key: j <= i + max(0, Sk - Sq) */
     RLXVK_MASK_SLIDING = 2, /* causal, and only the last `window` keys, the query's own included */
     RLXVK_MASK_CUSTOM = 3,  /* mask tensor: a key is dropped where its value is < 0.5 */
-    RLXVK_MASK_BIAS = 4     /* mask tensor: added to the score, to f32; -Inf alone removes the key */
+    RLXVK_MASK_BIAS = 4 /* mask tensor: added to the score, to f32; -Inf alone removes the key */
 } rlxvk_attention_mask;
 
 /* How q, k, v and the result are stored; all four alike. */
@@ -712,8 +712,9 @@ typedef struct rlxvk_rng_stream {
 } rlxvk_rng_stream;
 
 /* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact; where high - low
- * is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. E_ATTR unless low <=
- * high and both are finite. */
+ * is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The graph gets an
+ * input named "rlxvk.rng" that the executable keeps. E_ATTR unless low <= high and both are finite.
+ */
 rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
                                const rlxvk_rng_stream *stream);
 /* mean + scale * z with z standard normal (Box-Muller). Error at most 2e-6 scale + 1e-6 |y|, where
@@ -737,8 +738,8 @@ typedef struct rlxvk_sample_options {
 
 /* One index a row: logits [.., V] -> [..] ([1] for rank 1). NaN counts as -Inf; with any +Inf only
  * those stay; no finite logit gives 0. Of a logit counts how far it is below the row's largest,
- * over the temperature. top_k, then top_p over what is left, then a draw by Gumbel-max. E_SHAPE: V = 0; E_INDEX_RANGE: V > 2^24; E_ATTR: a temperature negative or not
- * finite, top_p above 1. */
+ * over the temperature. top_k, then top_p over what is left, then a draw by Gumbel-max. E_SHAPE: V
+ * = 0; E_INDEX_RANGE: V > 2^24; E_ATTR: a temperature negative or not finite, top_p above 1. */
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options);
 
 /* ---- Layout and indexing: bit-exact copies ---- */

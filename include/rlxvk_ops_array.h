@@ -88,9 +88,10 @@ typedef enum rlxvk_scatter_mode {
  * is the same in every run. Errors: E_AXIS; E_SHAPE; E_ATTR: another mode; E_DTYPE: updates of
  * another dtype than x, complex ones; E_INDEX_RANGE: an axis longer than 2^24. Error of an element
  * with n updates: add 2^-23 (n + 2) of the sum of magnitudes, mul 2^-23 (n + 2) of the product's,
- * where products of x and updates that follow each other are normal numbers: a smaller one may count
- * as 0 or as twice itself, and one beyond f32 make the element infinite or NaN; else none. Gradients of x and updates: of assign those that stay; of max and min those that equal
- * the result, which share it evenly; mul's are right for factors of 0. */
+ * where products of x and updates that follow each other are normal numbers: a smaller one may
+ * count as 0 or as twice itself, and one beyond f32 make the element infinite or NaN; else none.
+ * Gradients of x and updates: of assign those that stay; of max and min those that equal the
+ * result, which share it evenly; mul's are right for factors of 0. */
 rlxvk_tensor rlxvk_scatter(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices,
                            rlxvk_tensor updates, int32_t axis, rlxvk_scatter_mode mode);
 

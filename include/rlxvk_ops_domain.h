@@ -365,7 +365,8 @@ typedef struct rlxvk_quantize_options {
 
 /* F32 -> I8: clamp(round(x * (1 / scale)) + zero point, -128, 127), halves away from zero, 1 /
  * scale rounded to f32. NaN gives the zero point, infinities saturate. The numbers are copied, as
- * two constants. Errors: E_DTYPE, E_AXIS, E_ATTR (a number outside its domain, a wrong count). */
+ * two constants. Errors: E_DTYPE, E_AXIS, E_ATTR (a number outside its domain, a 1 / scale
+ * that is no normal f32, a wrong count). */
 rlxvk_tensor rlxvk_quantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quantize_options *options);
 
 /* I8 -> F32: (x - zero point) * scale. Same options and errors. */

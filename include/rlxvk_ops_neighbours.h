@@ -30,8 +30,9 @@ rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points
 
 /* Distances of every row of x [n, d] to every other: [n, n], the diagonal 0 for L2 and COSINE.
  * From products: L2 is sqrt(max(0, |x|^2 + |y|^2 - 2 x . y)), its square off by at most
- * u (8 + 2 sqrt d) (|x|^2 + |y|^2), COSINE by 1e-6 + 2 u sqrt d, u = 2^-23; but of DOT, squares neither over- nor underflow. Gradient: 0 where
- * L2 is 0. E_SHAPE: no matrix, sizes that are symbols; E_TOO_LARGE: n above 46340; E_ATTR: metric.
+ * u (8 + 2 sqrt d) (|x|^2 + |y|^2), COSINE by 1e-6 + 2 u sqrt d, u = 2^-23; but of DOT, squares
+ * neither over- nor underflow. Gradient: 0 where L2 is 0. E_SHAPE: no matrix, sizes that are
+ * symbols; E_TOO_LARGE: n above 46340; E_ATTR: metric.
  */
 rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metric metric);
 

@@ -13,10 +13,10 @@
  * registers while one is multiplied. What loads from shared memory deliver limits the kernel: 8 x 8
  * a step beats 8 x 4, however many invocations are under way.
  *
- * Scores are kept in units of log2, but with a bias: q is scaled by scale * log2(e). Tiles outside the band, or
- * dropped whole by the mask, are never read; only tiles that some row sees in part (and all under
- * a mask tensor) look at single keys. There a dropped key must not count even where its v is NaN or
- * Inf: once such a v is seen a guarded loop takes over.
+ * Scores are kept in units of log2, but with a bias: q is scaled by scale * log2(e). Tiles outside
+ * the band, or dropped whole by the mask, are never read; only tiles that some row sees in part
+ * (and all under a mask tensor) look at single keys. There a dropped key must not count even where
+ * its v is NaN or Inf: once such a v is seen a guarded loop takes over.
  *
  * With args.chunk > 0 a workgroup takes that many keys, a multiple of its tile, and stores partial
  * results for attention_merge.

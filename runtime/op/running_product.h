@@ -14,8 +14,9 @@ typedef struct running_product {
 
 running_product running_product_of(double first);
 void running_product_take(running_product *p, double factor);
-/* `relative`: what roundings of normal numbers make, of |value|. Each product that is lost may count
- * as 0 or as twice itself. INFINITY where neighbours' product is beyond f32, but the value is not.
+/* `relative`: what roundings of normal numbers make, of |value|. Each product that is lost may
+ * count as 0 or as twice itself. INFINITY where neighbours' product is beyond f32, but the value is
+ * not.
  */
 double running_product_bound(const running_product *p, double relative);
 
