@@ -3,6 +3,7 @@
 #include "op/activation.h"
 #include "op/conv/conv.h"
 
+#include <float.h>
 #include <math.h>
 
 double conv_bound(double terms, double magnitude)
@@ -72,7 +73,15 @@ typedef struct sums {
 static void add(sums s, uint64_t at, double term)
 {
     s.value[at] += term;
-    s.magnitude[at] += fabs(term);
+    if (isfinite(term)) /* others make the sum infinite or NaN, whatever its bound */
+        s.magnitude[at] += fabs(term);
+}
+
+/* Once numbers pass the range of f32, the order of the terms decides what comes of them. */
+static void leave_overflow(const host_call *c, uint64_t i, double magnitude)
+{
+    if (magnitude > FLT_MAX)
+        host_leave_open(c, i);
 }
 
 /* One channel of x against one channel of y, of one image. The small side is conv's output: it
@@ -123,7 +132,8 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     double added = residual ? c->inputs[residual].words[i] : 0, bound;
     if (scaled) {
         y.value[i] *= c->inputs[bias].words[channel];
-        y.magnitude[i] *= fabs((double)c->inputs[bias].words[channel]);
+        if (isfinite(c->inputs[bias].words[channel]))
+            y.magnitude[i] *= fabs((double)c->inputs[bias].words[channel]);
     }
     if (bias)
         add(y, i, c->inputs[bias].words[scaled ? channels + channel : channel]);
@@ -138,6 +148,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     }
     if (c->bound)
         c->bound[i] = bound;
+    leave_overflow(c, i, y.magnitude[i]);
 }
 
 /* out = the sums of x by w, and what the epilogue makes of them. */
@@ -198,8 +209,10 @@ rlxvk_status conv_backward_weight_host(const host_call *c)
                 plane_of_weights(&g, c->inputs[0].words + x * in, c->inputs[1].words + dy * out,
                                  (sums){c->out + w, magnitude + w});
             }
-    for (uint64_t i = 0; i < numel && c->bound; i++)
+    for (uint64_t i = 0; i < numel && c->bound; i++) {
         c->bound[i] = conv_bound((double)(g.batch * out), magnitude[i]);
+        leave_overflow(c, i, magnitude[i]);
+    }
     memory_free(magnitude);
     return RLXVK_OK;
 }

@@ -11,6 +11,7 @@
 
 #include <rlxvk_train.h>
 
+#include <float.h>
 #include <math.h>
 
 static const uint32_t kernels[] = {KERNEL_SOFTMAX_BACKWARD, KERNEL_SOFTMAX_BACKWARD_SUBGROUP};
@@ -121,11 +122,12 @@ static double chain_of(axis_view v)
 static void host_row(const host_call *c, uint64_t start, axis_view v)
 {
     const float *y = c->inputs[0].words + start, *dy = c->inputs[1].words + start;
-    double sum = 0, magnitude = 0;
+    double sum = 0, magnitude = 0, finite = 0;
     for (uint64_t i = 0; i < v.length; i++) {
         double product = (double)dy[i * v.inner] * y[i * v.inner];
         sum += product;
         magnitude += fabs(product);
+        finite += isfinite(product) ? fabs(product) : 0;
     }
     for (uint64_t i = 0; i < v.length; i++) {
         uint64_t at = start + i * v.inner;
@@ -133,6 +135,8 @@ static void host_row(const host_call *c, uint64_t start, axis_view v)
         c->out[at] = y[i * v.inner] * factor;
         if (c->bound && isfinite(c->out[at]))
             c->bound[at] = scale * (0x1p-23 * chain_of(v) * magnitude + 0x1p-22 * fabs(factor));
+        if (finite + fabs((double)dy[i * v.inner]) > FLT_MAX && isfinite(dy[i * v.inner]))
+            host_leave_open(c, at); /* an order of the sum passes the range of f32 */
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include <rlxvk_train.h>
 
+#include <float.h>
 #include <math.h>
 
 static const uint32_t forward_kernels[] = {KERNEL_SOFTMAX_DENSE, KERNEL_SOFTMAX_DENSE_SUBGROUP};
@@ -208,13 +209,17 @@ static double reach_of(const dense_row *r, uint64_t i)
 static void host_loss(const host_call *c, uint64_t row, uint64_t count)
 {
     dense_row r = row_of(c, row, count);
-    double weight = 0;
+    double weight = 0, finite = 0;
     for (uint64_t i = 0; i < count; i++) {
-        c->out[row] += r.t[i] * (r.lse - r.x[i]);
+        double term = r.t[i] * (r.lse - r.x[i]);
+        c->out[row] += term;
         weight += fabs((double)r.t[i]) * (1 + reach_of(&r, i));
+        finite += isfinite(term) ? fabs(term) : 0;
     }
     if (c->bound && isfinite(c->out[row]))
         c->bound[row] = ULP * ((double)count / 128 + 96) * weight + 0x1p-126;
+    if (finite > FLT_MAX) /* then the order of the terms decides */
+        host_leave_open(c, row);
 }
 
 static void host_gradients(const host_call *c, uint64_t row, uint64_t count)

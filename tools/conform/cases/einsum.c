@@ -58,7 +58,7 @@ static const char *const lines[] = {
     "equation=ij,jk->ik in=a:f32:0x5;b:f32:5x9",
     "equation=ii->i in=a:f32:0x0",
     "equation=ij,jk->ik in=a:f32:1x1:one;b:f32:1x1:one",
-    "equation=ij,jk->ik in=a:f32:5x7:special;b:f32:7x9",
+    "equation=ij,jk->ik in=a:f32:5x7:special;b:f32:7x9:unit",
     "equation=ij,jk->ik in=a:f32:70x130;b:f32:130x65",
     "equation=zZ,Zz->z in=a:f32:3x4;b:f32:4x3",
 };

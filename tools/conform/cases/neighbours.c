@@ -49,7 +49,7 @@ static void generate_knn(case_list *list)
                   {6, 40, 4, 40, "bool"}};
     static const char *const rests[] = {"within=1e-6 k=2 in=q:f32:0x3;p:f32:5x3",
                                         "within=1e-6 k=3 shift=1 in=q:f32:4x3;p:f32:9x3",
-                                        "k=4 indices=1 in=q:f32:4x3:special;p:f32:9x3:special",
+                                        "k=4 indices=1 in=q:f32:4x3:neginf;p:f32:9x3:neginf",
                                         "expect=E_ATTR k=6 in=q:f32:2x3;p:f32:5x3",
                                         "expect=E_ATTR k=0 in=q:f32:2x3;p:f32:5x3",
                                         "expect=E_ATTR k=1 metric=3 in=q:f32:2x3;p:f32:5x3",
