@@ -5,6 +5,7 @@
  */
 #include "op/attention/attention.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct row {
@@ -12,6 +13,7 @@ typedef struct row {
     double score_bound; /* on the error of any score */
     double magnitude;   /* the largest sum of |scale q k| */
     double key_bound;   /* on what errors of keys make of any score */
+    bool overflows;     /* a score of numbers passes the range of f32 */
 } row;
 
 static bool in_band(const attention_reference *r, const row *at, int64_t j)
@@ -53,10 +55,12 @@ static double score(const attention_reference *r, row *at, int64_t j)
 {
     const float *q = r->q + at->b * r->a.q.batch + at->h * r->a.q.head + at->i * r->a.q.seq;
     const float *k = key_row(r, r->k, at, j);
-    double sum = 0, magnitude = 0, scale = r->o->score_scale, cap = r->o->softcap;
+    double sum = 0, magnitude = 0, finite = 0, scale = r->o->score_scale, cap = r->o->softcap;
     for (int64_t d = 0; d < r->a.width; d++) {
-        sum += (double)q[d] * k[d];
-        magnitude += fabs((double)q[d] * k[d]);
+        double term = (double)q[d] * k[d];
+        sum += term;
+        magnitude += fabs(term);
+        finite += isfinite(term) ? fabs(term) : 0;
     }
     if (r->k_errors) {
         const float *errors = key_row(r, r->k_errors, at, j);
@@ -66,6 +70,8 @@ static double score(const attention_reference *r, row *at, int64_t j)
         at->key_bound = fmax(at->key_bound, fabs(scale) * error);
     }
     double z = scale * sum;
+    if (finite * fmax(1, fabs(scale)) > FLT_MAX)
+        at->overflows = true;
     at->magnitude = fmax(at->magnitude, fabs(scale) * magnitude);
     if (isfinite(z))
         at->score_bound = fmax(at->score_bound, ldexp(8 + 4 * sqrt((double)r->a.width), -24) *
@@ -154,6 +160,10 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
         call->bound[lse] = 1e-6 + 4e-6 * fabs(call->out[lse]) + at->score_bound;
     if (call->bound && call->precision == RLXVK_PRECISION_F16)
         add_precision(r, call, at, largest, place, lse);
+    for (int64_t d = 0; d < a->width && at->overflows; d++)
+        host_leave_open(call, (uint64_t)(place + d)); /* an infinity less another */
+    if (at->overflows && r->with_lse)
+        host_leave_open(call, (uint64_t)lse);
 }
 
 rlxvk_status attention_run_reference(const host_call *call, attention_reference *r)
@@ -169,6 +179,7 @@ rlxvk_status attention_run_reference(const host_call *call, attention_reference 
         for (at.h = 0; at.h < a->heads; at.h++)
             for (at.i = 0; at.i < a->queries; at.i++) {
                 at.score_bound = at.magnitude = at.key_bound = 0;
+                at.overflows = false;
                 run_row(r, call, &at);
             }
     memory_free(r->scores);
