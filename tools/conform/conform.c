@@ -549,36 +549,28 @@ error:
 
 /* ---- Kernels ---- */
 
-/* Why no case dispatches a kernel, of those that none does; in j->common->lack. */
-static void find_kernel_lack(void *user, size_t kernel)
+/* What the device would need for the kernel; empty if no case reaches it on any device. */
+static void find_kernel_lack(job *j, size_t kernel, const size_t *first)
 {
-    job *j = user;
     text out = {j->common->lack, sizeof j->common->lack, 0};
-    bool found = false;
     j->common->lack[0] = 0;
     j->setup.kernel = (uint16_t)(kernel + 1);
-    for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !found; p++) {
+    for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !j->common->lack[0]; p++) {
+        size_t i = first[(size_t)p * KERNEL_COUNT + kernel];
         j->setup.precision = (rlxvk_precision)p;
-        found = conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
+        if (i < j->cases.count)
+            (void)conform_lacks(&j->setup, &j->cases.items[i], 1, &out);
     }
     j->setup.kernel = 0;
 }
 
-/* A kernel that no case reaches, in no precision and by no variant, fails unless the device lacks
- * what it needs. */
-static rlxvk_status check_kernels(job *j)
+static void report_kernels(job *j, const size_t *first)
 {
-    rlxvk_status status = RLXVK_OK;
     size_t unreached = 0;
-    for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
-        j->setup.precision = (rlxvk_precision)p;
-        TRY(count_uses(j));
-    }
-    TRY(open_device(j));
     for (size_t k = 0; k < KERNEL_COUNT; k++) {
         if (j->common->kernels[k])
             continue;
-        find_kernel_lack(j, k);
+        find_kernel_lack(j, k, first);
         unreached++;
         j->variants.failed += !j->common->lack[0];
         printf("kernel %-29s %5d %10d  %s%s\n", kernel_table[k].name, 0, 0,
@@ -587,7 +579,28 @@ static rlxvk_status check_kernels(job *j)
                j->common->lack);
     }
     printf("%zu kernels, %zu of them in no dispatch\n", (size_t)KERNEL_COUNT, unreached);
-error:
+}
+
+/* A kernel that no case reaches, in no precision and by no variant, fails unless the device lacks
+ * what it needs. */
+static rlxvk_status check_kernels(job *j)
+{
+    enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
+    size_t *first = memory_zeroed(PRECISIONS * KERNEL_COUNT, sizeof *first);
+    rlxvk_status status = first ? RLXVK_OK : status_fail_memory("kernels");
+    for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
+        j->setup.precision = (rlxvk_precision)p;
+        status = count_uses(j);
+    }
+    if (status == RLXVK_OK)
+        status = open_device(j);
+    for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
+        j->setup.precision = (rlxvk_precision)p;
+        conform_find_kernels(&j->setup, j->cases.items, j->cases.count, first + p * KERNEL_COUNT);
+    }
+    if (status == RLXVK_OK)
+        report_kernels(j, first);
+    memory_free(first);
     return status;
 }
 

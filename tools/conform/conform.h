@@ -172,6 +172,10 @@ typedef struct conform_use {
  * them to `use`. 0 if the case cannot be lowered. */
 uint64_t conform_count(const conform_setup *setup, const conform_case *c,
                        const device_profile *profile, conform_use *use);
+/* Per kernel the first case that dispatches it on a device with all features; `case_count`: none.
+ */
+void conform_find_kernels(const conform_setup *setup, const conform_case *cases, size_t case_count,
+                          size_t first[KERNEL_COUNT]);
 /* Why no case has a dispatch of the row: features that the device lacks, without which none has
  * one. False if none has one on a device with all features, either. */
 bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t case_count,

@@ -185,6 +185,23 @@ static bool reaches(const conform_setup *setup, const conform_case *cases, size_
     return false;
 }
 
+void conform_find_kernels(const conform_setup *setup, const conform_case *cases, size_t case_count,
+                          size_t first[KERNEL_COUNT])
+{
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        first[k] = case_count;
+    for (size_t u = 0; u < ARRAY_COUNT(units); u++) {
+        device_profile p = widened(setup, &units[u], ARRAY_COUNT(features));
+        for (size_t i = 0; i < case_count; i++) {
+            conform_use use = {0};
+            (void)conform_count(setup, &cases[i], &p, &use);
+            for (size_t k = 0; k < KERNEL_COUNT; k++)
+                if (use.all[k])
+                    first[k] = MIN(first[k], i);
+        }
+    }
+}
+
 bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t case_count,
                    text *out)
 {
