@@ -227,7 +227,7 @@ typedef struct conform_report {
 uint64_t conform_total(const conform_report *report, verdict v);
 /* Ops for which conform_too_unjudged is true. */
 uint64_t conform_unjudged_ops(const conform_report *report);
-/* What --bounds finds of whole ops, if all of their cases ran: ops whose every case takes zeros,
+/* What --bounds finds of whole ops, if half of their cases ran: ops whose every case takes zeros,
  * and ops whose bounds are loose (CONFORM_LEAST_USE). */
 uint64_t conform_loose_ops(const conform_report *report);
 void conform_write_text(const conform_report *report, FILE *file);
