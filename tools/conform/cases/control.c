@@ -3,7 +3,8 @@
  * flows through them. All bodies are h = carry, times each matrix b.., h x + h for each x.., and
  * the sine of that.
  *
- * unroll=1: all that is longer than one round replays a recorded body.
+ * unroll=1: all that is longer than one round replays a recorded body. noise=1: bodies add random
+ * numbers, which differ from round to round.
  *
  *   scan   length, save=1 (the trajectory), checkpoints; in=carry;b..;x.. (x.. [length, ..])
  *   while  limit, bound: goes on while all |carry| < bound; in=carry;b..
@@ -23,11 +24,12 @@ enum body_kind { BODY_OF_STEP, BODY_OF_ROUND, BODY_OF_BRANCH, BODY_OF_OTHER, BOD
 typedef struct values {
     rlxvk_tensor items[MOST_VALUES];
     size_t count, broadcasts; /* of them, after the carry */
+    bool noise;
 } values;
 
 static values take_values(const case_spec *s, const rlxvk_tensor *inputs)
 {
-    values v = {.count = 0};
+    values v = {.noise = case_integer(s, "noise", 0) != 0};
     for (size_t i = 0; i < MOST_VALUES; i++) {
         rlxvk_tensor t = case_tensor(s, inputs, names[i]);
         if (t.id) {
@@ -54,6 +56,8 @@ static rlxvk_tensor apply(rlxvk_graph *body, const values *v, const rlxvk_tensor
     rlxvk_tensor h = in[0];
     for (size_t i = 1; i < v->count; i++)
         h = i <= v->broadcasts ? rlxvk_matmul(body, h, in[i]) : rlxvk_fma(body, h, in[i], h);
+    if (v->noise)
+        h = rlxvk_add(body, h, rlxvk_rng_uniform_like(body, h, -1, 1, NULL));
     return rlxvk_sin(body, h);
 }
 
@@ -170,6 +174,7 @@ static void generate_scans(case_list *list)
         {5, "unroll=1 save=1"},
         {5, "unroll=1 save=1 checkpoints=2"},
         {5, "unroll=1 save=1 checkpoints=3"},
+        {5, "unroll=1 noise=1"},
     };
     for (size_t i = 0; i < COUNT(forms); i++)
         for (size_t k = 0; k < COUNT(operands); k++) {
@@ -206,6 +211,8 @@ static void generate(case_list *list)
         "while within=1e-5 limit=5 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=5 in=" CARRY ";" MATRIX ";b1:f32:4x4:range:0.1:0.4",
         "while within=1e-5 unroll=1 limit=5 in=" CARRY ";" MATRIX,
+        "while within=1e-5 unroll=1 noise=1 limit=5 in=" CARRY ";" MATRIX,
+        "while within=1e-5 noise=1 limit=5 in=" CARRY,
         /* ends at once, and on the way */
         "while within=1e-5 limit=5 bound=0 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=9 bound=0.9 in=carry:f32:3x4:range:0.01:0.1;"
