@@ -488,7 +488,7 @@ static void report_variant(job *j, const char *name)
         passed += good;
         failed += !good;
     }
-    totals->passed += passed;
+    totals->passed += j->options->list ? 1 : passed;
     totals->failed += failed;
     printf("%-36s %5llu %10llu %6llu %6llu %7.1f s ", name, (unsigned long long)use->cases,
            (unsigned long long)use->dispatches, (unsigned long long)passed,
@@ -511,6 +511,8 @@ static rlxvk_status run_in_precision(job *j, rlxvk_precision precision, uint64_t
     *dispatches += j->common->use.dispatches;
     if (j->common->use.dispatches == 0)
         return RLXVK_OK;
+    if (j->options->list)
+        j->cases.count = 0;
     keep_reaching(j);
     if (j->cases.count)
         TRY(run_all(j));
@@ -733,7 +735,7 @@ static rlxvk_status conform(job *j)
     TRY(choose_cases(j));
     if (o->pipelines)
         TRY(choose_pipelines(j));
-    if (o->list) {
+    if (o->list && !o->each_variant) {
         list_cases(j);
         return RLXVK_OK;
     }
