@@ -1,0 +1,294 @@
+/*
+ * rlxvk conform --each-variant: every kernel variant with the cases that dispatch it, and every
+ * kernel with none. Which cases those are is counted by lowering (conform_variants.c).
+ */
+#include "conform/conform_job.h"
+
+#include <string.h>
+
+/* The cases of a family's ops. */
+static rlxvk_status take_cases(conform_job *j, const choice_family *family, const conform_case *all,
+                               size_t count)
+{
+    char row[40];
+    j->cases.count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (choice_reaches(family, conform_row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
+            return status_fail_memory("cases");
+    return RLXVK_OK;
+}
+
+static size_t count_kernels(const conform_use *use)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        count += use->kernels[k] != 0;
+    return count;
+}
+
+/* Of the family's cases, those with dispatches of the variant: counted in another process if others
+ * are to run them. */
+static void count_dispatches(void *user, size_t item)
+{
+    conform_job *j = user;
+    (void)item;
+    for (size_t i = 0; i < j->cases.count; i++) {
+        conform_result *result = &j->common->results[i];
+        size_t kernels = count_kernels(&j->common->use);
+        result->dispatches = conform_count(&j->setup, &j->cases.items[i], NULL, &j->common->use);
+        result->new_kernel = count_kernels(&j->common->use) > kernels;
+    }
+}
+
+static void add_kernels(conform_job *j)
+{
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        j->common->kernels[k] += j->common->use.all[k];
+}
+
+static rlxvk_status count_uses(conform_job *j)
+{
+    const conform_pool pool = {j,
+                               1,
+                               j->options->jobs,
+                               conform_open_device,
+                               count_dispatches,
+                               conform_close_device,
+                               conform_ignore_done,
+                               conform_ignore_crash};
+    rlxvk_status status;
+    memset(&j->common->use, 0, sizeof j->common->use);
+    memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
+    TRY(conform_pool_run(&pool));
+    add_kernels(j);
+error:
+    return status;
+}
+
+/* Of the cases that have dispatches, every Nth (--sparse), and the first of each kernel. */
+static void keep_reaching(conform_job *j)
+{
+    size_t kept = 0, reaching = 0;
+    for (size_t i = 0; i < j->cases.count; i++)
+        if (j->common->results[i].dispatches &&
+            (conform_is_of_share(j->options, reaching++) || j->common->results[i].new_kernel))
+            j->cases.items[kept++] = j->cases.items[i];
+    j->cases.count = kept;
+    memset(j->common->results, 0, kept * sizeof *j->common->results);
+}
+
+/* The precisions to run a family in: its own, or the caller's. */
+static bool runs_in(const conform_job *j, const choice_family *family, rlxvk_precision precision)
+{
+    if (family->precisions == 0 || j->options->precision)
+        return precision == j->options->precision;
+    return family->precisions >> precision & 1;
+}
+
+static void find_lack(void *user, size_t item)
+{
+    conform_job *j = user;
+    text out = {j->common->lack, sizeof j->common->lack, 0};
+    bool found = false;
+    (void)item;
+    j->common->lack[0] = 0;
+    for (int own = 1; own >= 0; own--)
+        for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !found; p++) {
+            j->setup.precision = (rlxvk_precision)p;
+            found = runs_in(j, j->family, j->setup.precision) == own &&
+                    conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
+        }
+}
+
+/* A variant that no case dispatches: has the device no way to run it, or is a case missing? */
+static rlxvk_status report_unused(conform_job *j)
+{
+    const conform_pool pool = {j,
+                               1,
+                               j->options->jobs,
+                               conform_open_device,
+                               find_lack,
+                               conform_close_device,
+                               conform_ignore_done,
+                               conform_ignore_crash};
+    rlxvk_status status = conform_pool_run(&pool);
+    bool lacks = status == RLXVK_OK && j->common->lack[0];
+    j->variants.unused += lacks;
+    j->variants.failed += !lacks;
+    printf("%-36s %5d %10d  %s%s\n", j->setup.variant, 0, 0,
+           lacks ? "not possible here, for want of " : "FAILED: no case dispatches it",
+           j->common->lack);
+    return status;
+}
+
+static void report_variant(conform_job *j, const char *name)
+{
+    const conform_use *use = &j->common->use;
+    conform_variant_totals *totals = &j->variants;
+    uint64_t passed = 0, failed = 0;
+    for (size_t i = 0; i < j->cases.count; i++) {
+        const conform_result *result = &j->common->results[i];
+        bool good = result->verdict == VERDICT_PASSED && !result->passed_over;
+        passed += good;
+        failed += !good;
+    }
+    totals->passed += j->options->list ? 1 : passed;
+    totals->failed += failed;
+    printf("%-36s %5llu %10llu %6llu %6llu %7.1f s ", name, (unsigned long long)use->cases,
+           (unsigned long long)use->dispatches, (unsigned long long)passed,
+           (unsigned long long)failed, j->report.seconds);
+    for (size_t k = 0; k < KERNEL_COUNT; k++)
+        if (use->kernels[k])
+            printf(" %s:%llu", kernel_table[k].name, (unsigned long long)use->kernels[k]);
+    printf("\n");
+}
+
+/* In one precision, with the cases in hand; no line if none has a dispatch of the variant. */
+static rlxvk_status run_in_precision(conform_job *j, rlxvk_precision precision,
+                                     uint64_t *dispatches)
+{
+    char name[160];
+    rlxvk_status status;
+    j->setup.precision = precision;
+    snprintf(name, sizeof name, "%s%s%s", j->setup.variant, precision ? " in " : "",
+             precision ? rlxvk_precision_name(precision) : "");
+    TRY(count_uses(j));
+    *dispatches += j->common->use.dispatches;
+    if (j->common->use.dispatches == 0)
+        return RLXVK_OK;
+    if (j->options->list)
+        j->cases.count = 0;
+    keep_reaching(j);
+    if (j->cases.count)
+        TRY(conform_run_all(j));
+    report_variant(j, name);
+    fflush(stdout);
+error:
+    return status;
+}
+
+/* In the family's precisions; if it is dispatched in none of them, in the others. */
+static rlxvk_status run_variant(conform_job *j, const choice_family *family, const char *row,
+                                const conform_case *all, size_t count)
+{
+    char choice[128];
+    uint64_t dispatches = 0;
+    rlxvk_status status = RLXVK_OK;
+    snprintf(choice, sizeof choice, "%s=%s", family->name, row);
+    j->setup.variant = choice;
+    j->setup.row = row;
+    j->family = family;
+    for (int own = 1; own >= 0 && dispatches == 0; own--)
+        for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
+            if (runs_in(j, family, (rlxvk_precision)p) != own || (!own && j->options->precision))
+                continue;
+            TRY(take_cases(j, family, all, count));
+            if (j->cases.count)
+                TRY(run_in_precision(j, (rlxvk_precision)p, &dispatches));
+        }
+    TRY(take_cases(j, family, all, count));
+    if (dispatches == 0 && j->cases.count)
+        TRY(report_unused(j));
+error:
+    j->setup.variant = j->setup.row = NULL;
+    return status;
+}
+
+/* ---- Kernels ---- */
+
+/* What the device would need for the kernel; empty if no case reaches it on any device. */
+static void find_kernel_lack(conform_job *j, size_t kernel, const size_t *first)
+{
+    text out = {j->common->lack, sizeof j->common->lack, 0};
+    j->common->lack[0] = 0;
+    j->setup.kernel = (uint16_t)(kernel + 1);
+    for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !j->common->lack[0]; p++) {
+        size_t i = first[(size_t)p * KERNEL_COUNT + kernel];
+        j->setup.precision = (rlxvk_precision)p;
+        if (i < j->cases.count)
+            (void)conform_lacks(&j->setup, &j->cases.items[i], 1, &out);
+    }
+    j->setup.kernel = 0;
+}
+
+/* Kernels that are no op's: of feeds, of the probe of matrix units, of rlxvk bench. */
+static bool is_of_no_op(size_t kernel)
+{
+    static const uint32_t kernels[] = {KERNEL_FEED_ROW, KERNEL_MATRIX_PROBE_F16,
+                                       KERNEL_MATRIX_PROBE_BF16, KERNEL_FMA_PEAK};
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_COUNT(kernels); i++)
+        found = found || kernels[i] == kernel;
+    return found;
+}
+
+static void report_kernels(conform_job *j, const size_t *first)
+{
+    size_t unreached = 0;
+    for (size_t k = 0; k < KERNEL_COUNT; k++) {
+        if (j->common->kernels[k] || is_of_no_op(k))
+            continue;
+        find_kernel_lack(j, k, first);
+        unreached++;
+        j->variants.failed += !j->common->lack[0];
+        printf("kernel %-29s %5d %10d  %s%s\n", kernel_table[k].name, 0, 0,
+               j->common->lack[0] ? "not possible here, for want of "
+                                  : "FAILED: no case dispatches it",
+               j->common->lack);
+    }
+    printf("%zu kernels, %zu of them in no dispatch\n", (size_t)KERNEL_COUNT, unreached);
+}
+
+/* A kernel that no case reaches, in no precision and by no variant, fails unless the device lacks
+ * what it needs. */
+static rlxvk_status check_kernels(conform_job *j)
+{
+    enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
+    size_t *first = memory_zeroed(PRECISIONS * KERNEL_COUNT, sizeof *first);
+    rlxvk_status status = first ? RLXVK_OK : status_fail_memory("kernels");
+    for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
+        j->setup.precision = (rlxvk_precision)p;
+        status = count_uses(j);
+    }
+    if (status == RLXVK_OK)
+        status = conform_open_device(j);
+    for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
+        j->setup.precision = (rlxvk_precision)p;
+        conform_find_kernels(&j->setup, j->cases.items, j->cases.count, first + p * KERNEL_COUNT);
+    }
+    if (status == RLXVK_OK)
+        report_kernels(j, first);
+    memory_free(first);
+    return status;
+}
+
+rlxvk_status conform_run_variants(conform_job *j)
+{
+    const conform_variant_totals *totals = &j->variants;
+    size_t count = j->cases.count;
+    conform_case *all = memory_zeroed(count + 1, sizeof *all);
+    rlxvk_status status = RLXVK_OK;
+    if (!all)
+        return status_fail_memory("cases");
+    memcpy(all, j->cases.items, count * sizeof *all);
+    printf("%-36s %5s %10s %6s %6s %9s  %s\n", "variant", "cases", "dispatches", "passed", "failed",
+           "time", "kernels");
+    for (size_t f = 0; f < CHOICE_COUNT; f++) {
+        const choice_family *family = &choice_families[f];
+        for (size_t i = 0; choice_row_name(family, i); i++)
+            TRY(run_variant(j, family, choice_row_name(family, i), all, count));
+    }
+    if (!j->options->ops) {
+        j->cases.count = 0;
+        for (size_t i = 0; i < count; i++)
+            TRY(VECTOR_PUSH(&j->cases, all[i]) ? RLXVK_OK : status_fail_memory("cases"));
+        TRY(check_kernels(j));
+    }
+    if (totals->unused)
+        printf("%zu variants are not possible on this device\n", totals->unused);
+    printf("%llu passed, %llu failed\n", (unsigned long long)totals->passed,
+           (unsigned long long)totals->failed);
+error:
+    memory_free(all);
+    return status;
+}
