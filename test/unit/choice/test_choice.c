@@ -184,13 +184,38 @@ static void settings_are_covered(void **state)
     }
 }
 
+/* Tables have rows of the same name; a dispatch tells whose it has by the name's address. */
+static void equal_names_are_told_apart(void **state)
+{
+    size_t equal = 0;
+    (void)state;
+    for (size_t f = 0; f < CHOICE_COUNT; f++)
+        for (size_t i = 0; choice_row_name(&choice_families[f], i); i++) {
+            const char *name = choice_row_name(&choice_families[f], i);
+            variant_set named = {{0}};
+            named.rows[f] = (uint8_t)(i + 1);
+            for (size_t g = 0; g < CHOICE_COUNT; g++)
+                for (size_t k = 0; choice_row_name(&choice_families[g], k); k++) {
+                    const char *other = choice_row_name(&choice_families[g], k);
+                    equal += f < g && strcmp(name, other) == 0;
+                    assert_int_equal(variant_is_named(&named, other), f == g && i == k);
+                }
+        }
+    assert_true(equal > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_that_suits), cmocka_unit_test(least_cost),
-        cmocka_unit_test(needs_and_ifs),    cmocka_unit_test(settings),
-        cmocka_unit_test(none_suits),       cmocka_unit_test(names_are_unique),
-        cmocka_unit_test(ops_exist),        cmocka_unit_test(settings_are_covered),
+        cmocka_unit_test(first_that_suits),
+        cmocka_unit_test(least_cost),
+        cmocka_unit_test(needs_and_ifs),
+        cmocka_unit_test(settings),
+        cmocka_unit_test(none_suits),
+        cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(ops_exist),
+        cmocka_unit_test(settings_are_covered),
+        cmocka_unit_test(equal_names_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

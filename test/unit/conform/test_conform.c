@@ -1,9 +1,11 @@
 /* The conformance runner's own rules: the case language, fills that repeat, when a result is
  * accepted, and the map from outside names to rows. */
 #include "conform/conform.h"
+#include "conform/conform_options.h"
 #include "op/op.h"
 
 #include <float.h>
+#include <getopt.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,6 +312,29 @@ static void ops_fail_as_a_whole(void **state)
     }
 }
 
+static bool parse_seed(const char *text, conform_options *out)
+{
+    char *arguments[] = {"conform", "--seed", (char *)(uintptr_t)text, NULL};
+    optind = 1;
+    return conform_options_parse(out, 3, arguments);
+}
+
+static void seeds_are_a_list(void **state)
+{
+    static const char *const wrong[] = {"", "1,", ",1", "1,x", "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7"};
+    conform_options o;
+    (void)state;
+    assert_true(parse_seed("7", &o));
+    assert_int_equal(o.seed_count, 1);
+    assert_int_equal(o.seeds[0], 7);
+    assert_true(parse_seed("1,18446744073709551615,3", &o));
+    assert_int_equal(o.seed_count, 3);
+    assert_int_equal(o.seeds[1], UINT64_MAX);
+    assert_int_equal(o.seeds[2], 3);
+    for (size_t i = 0; i < ARRAY_COUNT(wrong); i++)
+        assert_false(parse_seed(wrong[i], &o));
+}
+
 static void golden_names_become_rows(void **state)
 {
     golden_set set;
@@ -423,6 +448,7 @@ int main(void)
         cmocka_unit_test(moved_results_keep_to_their_side),
         cmocka_unit_test(bounds_bind),
         cmocka_unit_test(ops_fail_as_a_whole),
+        cmocka_unit_test(seeds_are_a_list),
         cmocka_unit_test(golden_names_become_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
