@@ -5,7 +5,9 @@
 #include "op/evaluation.h"
 
 #include <rlxvk_ops.h>
+#include <rlxvk_train.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,12 +75,61 @@ static void columns_of_no_rows(void **state)
         assert_true(singular[i] == 0);
 }
 
+/* The largest bound of the first node of this op, every leaf 1. Destroys the graph. */
+static double largest_bound(rlxvk_graph *g, op_kind op)
+{
+    evaluation v;
+    double largest = 0;
+    uint32_t id = 0;
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_int_equal(evaluation_create(g, &v), RLXVK_OK);
+    while (graph_node(g, id)->op != op)
+        id++;
+    for (uint32_t leaf = 0; leaf < id; leaf++)
+        for (uint64_t i = 0; !graph_node(g, leaf)->input_count && v.words[leaf] &&
+                             i < shape_numel(&graph_node(g, leaf)->shape);
+             i++)
+            v.words[leaf][i] = 1;
+    assert_int_equal(evaluation_run(&v), RLXVK_OK);
+    for (uint64_t i = 0; i < op_host_length(g, graph_node(g, id)); i++)
+        largest = fmax(largest, v.bounds[id][i]);
+    evaluation_destroy(&v);
+    rlxvk_graph_destroy(g);
+    return largest;
+}
+
+/* Of ops with several results, or bounds that only some elements have, a conformance run sees only
+ * the tightest bound. Here each is compared with what the analysis gives for a small problem. */
+static void bounds_are_those_of_the_analysis(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(16)), d;
+    (void)state;
+    rlxvk_histogram(g, x, 4, 0, 8); /* in the middle of a bin nothing is uncertain */
+    assert_true(largest_bound(g, OP_histogram) == 0);
+    g = new_graph();
+    x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 4));
+    rlxvk_softmax_cross_entropy_dense_backward(g, x,
+                                               rlxvk_input(g, "t", RLXVK_F32, RLXVK_SHAPE(1, 4)),
+                                               rlxvk_input(g, "d", RLXVK_F32, RLXVK_SHAPE(1)), &d);
+    double dense = largest_bound(g, OP_softmax_cross_entropy_dense_backward);
+    assert_true(dense > 1e-6 && dense < 0x1p-23 * 200);
+    g = new_graph();
+    x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 3, 2));
+    d = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1, 3, 4));
+    rlxvk_selective_scan(g, x, rlxvk_input(g, "delta", RLXVK_F32, RLXVK_SHAPE(1, 3, 2)),
+                         rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(2, 4)), d, d);
+    double scan = largest_bound(g, OP_selective_scan); /* 44 = 4 (1 + e + e^2) sums up to 40 u */
+    assert_true(scan > 1e-6 && scan < 0x1p-24 * 44 * 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_far_longer_than_the_image),
         cmocka_unit_test(rows_of_nothing),
         cmocka_unit_test(columns_of_no_rows),
+        cmocka_unit_test(bounds_are_those_of_the_analysis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
