@@ -475,7 +475,9 @@ int command_conform(int argc, char **argv)
                                .bounds = o.bounds},
                      .report = {.bounds = o.bounds}};
     memcpy(j.setup.seeds, o.seeds, sizeof o.seeds);
-    j.report.setup = &j.setup;
+    j.report.seed = o.seeds[0];
+    j.report.seeds = o.seeds;
+    j.report.seed_count = o.seed_count;
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         report_status(status);

@@ -186,10 +186,10 @@ bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t
 typedef struct conform_row {
     const char *name;
     uint64_t cases, verdicts[VERDICT_COUNT];
+    double worst;
     uint64_t all_cases;                   /* that the op has, whether or not they ran */
     uint64_t elements, unjudged, bounded; /* see conform_result */
     uint64_t take_zeros;                  /* cases */
-    double worst;
 } conform_row;
 
 /* An op whose cases leave more than this share of their elements unjudged has failed. */
@@ -215,8 +215,9 @@ typedef struct conform_report {
     rlxvk_device_info device;
     char command[1024]; /* a line that runs the same again */
     time_t started;
-    const conform_setup *setup;
-    uint64_t without_op; /* golden cases that no op of this build takes */
+    const uint64_t *seeds; /* all; NULL: `seed` alone */
+    size_t seed_count;
+    uint64_t seed, without_op; /* golden cases that no op of this build takes */
     VECTOR(conform_row) rows;
     VECTOR(conform_failure) failures;
     VECTOR(conform_unjudged) unjudged;

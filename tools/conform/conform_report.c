@@ -53,6 +53,13 @@ uint64_t conform_loose_ops(const conform_report *report)
     return total;
 }
 
+static void write_seeds(const conform_report *report, FILE *file, const char *between)
+{
+    const uint64_t *seeds = report->seeds ? report->seeds : &report->seed;
+    for (size_t i = 0; i < (report->seeds ? report->seed_count : 1); i++)
+        fprintf(file, "%s%llu", i ? between : "", (unsigned long long)seeds[i]);
+}
+
 /* ---- Text ---- */
 
 static double share(const conform_row *row)
@@ -112,9 +119,8 @@ void conform_write_text(const conform_report *report, FILE *file)
     write_unjudged(report, file);
     if (report->bounds)
         write_slack(report, file);
-    fprintf(file, "\n%s (%s), seed", report->device.name, report->device.driver);
-    for (size_t i = 0; i < report->setup->seed_count; i++)
-        fprintf(file, " %llu", (unsigned long long)report->setup->seeds[i]);
+    fprintf(file, "\n%s (%s), seed ", report->device.name, report->device.driver);
+    write_seeds(report, file, ", ");
     fprintf(file, ": %llu cases of %zu ops in %.1f s\n", (unsigned long long)total_cases(report),
             report->rows.count, report->seconds);
     fprintf(file, "worst: largest error of a case in units of its bound\n");
@@ -191,10 +197,8 @@ void conform_write_json(const conform_report *report, FILE *file)
     print_json_string(file, report->device.name);
     fprintf(file, ",\n  \"driver\": ");
     print_json_string(file, report->device.driver);
-    fprintf(file, ",\n  \"seed\": %llu,\n  \"seeds\": [",
-            (unsigned long long)report->setup->seeds[0]);
-    for (size_t i = 0; i < report->setup->seed_count; i++)
-        fprintf(file, "%s%llu", i ? ", " : "", (unsigned long long)report->setup->seeds[i]);
+    fprintf(file, ",\n  \"seed\": %llu,\n  \"seeds\": [", (unsigned long long)report->seed);
+    write_seeds(report, file, ", ");
     fprintf(file, "],\n  ");
     write_counts(file, "cases", total_cases(report), totals);
     fprintf(file, ",\n  \"without_op\": %llu,\n  \"seconds\": %.3f,\n  \"ops\": [",
