@@ -175,8 +175,8 @@ typedef struct host_call {
     rlxvk_precision precision; /* that `bound` is to allow for; the result stays exact */
 } host_call;
 
-/* Any value of the element is right. The value must go, too: an infinite bound of an infinite or NaN
- * value leaves nothing open (conform.h). */
+/* Any value of the element is right. The value must go, too: an infinite bound of an infinite or
+ * NaN value leaves nothing open (conform.h). */
 static inline void host_leave_open(const host_call *c, uint64_t element)
 {
     if (c->bound) {

@@ -18,8 +18,8 @@ rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_
 /* Elements [first, first + numel(shape)) of packed results, as a view of this shape. */
 rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, int64_t first,
                                     rlxvk_shape shape);
-/* Fills the bounds that the family left open, of one result: 1e-4 of its largest magnitude, at least
- * 1e-4. */
+/* Fills the bounds that the family left open, of one result: 1e-4 of its largest magnitude, at
+ * least 1e-4. */
 void sequence_bound(const host_call *call, uint64_t first, uint64_t count);
 
 /* ---- One carried state, the last operand: state scans, the gated delta rule ---- */

@@ -20,11 +20,11 @@
  *
  * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
  * special (NaN, +-Inf, +-0, denormals and the largest numbers among uniform: one of each at least,
- * or a choice by the seed if the tensor has fewer than ten elements), large (magnitudes 1e30 and 1e-30), outliers
- * (uniform, one of 40 1e4 times as large), offset (1e4 + unit noise), zero, one, constant:v, bool,
- * index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT (random blocks
- * with finite scales), neginf (mostly -Inf), iota, turned:h:w (points of a grid [.., h, w, 2] over
- * an image, turned by 15 degrees).
+ * or a choice by the seed if the tensor has fewer than ten elements), large (magnitudes 1e30 and
+ * 1e-30), outliers (uniform, one of 40 1e4 times as large), offset (1e4 + unit noise), zero, one,
+ * constant:v, bool, index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT
+ * (random blocks with finite scales), neginf (mostly -Inf), iota, turned:h:w (points of a grid [..,
+ * h, w, 2] over an image, turned by 15 degrees).
  */
 #ifndef RLXVK_CASES_H
 #define RLXVK_CASES_H
