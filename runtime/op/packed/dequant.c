@@ -193,13 +193,6 @@ static void set_vector_constants(const lowering *l, const struct dequant_product
         SET_CONSTANTS(d, {DEQUANT_MATVEC_ROWS, c->rows}, {DEQUANT_MATVEC_LOOKUP, c->lookup});
 }
 
-const char *dequant_shown(const lowering *l, dequant_form form, const char *within)
-{
-    const char *name = dequant_name(form);
-    return variant_is_named(&l->variants, name) && !variant_is_named(&l->variants, within) ? name
-                                                                                           : within;
-}
-
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5], const projection_parts *parts)
 {

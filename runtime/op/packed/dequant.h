@@ -95,9 +95,6 @@ struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint
                                                       const operand operands[5]);
 /* The tiles for so many rows, of an expert where there are experts. */
 const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows);
-/* What the plan shows of a product that is a row of the form's own family, too: `within`, that
- * row's name, unless the caller named the form and not the row. */
-const char *dequant_shown(const lowering *l, dequant_form form, const char *within);
 uint32_t dequant_tile_height(uint32_t rows);
 /* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);

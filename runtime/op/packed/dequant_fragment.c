@@ -84,7 +84,8 @@ rlxvk_status dequant_lower_fragment(lowering *l, uint32_t id, const matmul_reque
         .chunks = (uint32_t)count_chunks(s),
         .ends = {product->ends[0], product->ends[1]},
     };
-    dispatch d = {.node = id, .variant = dequant_shown(l, DEQUANT_FORM_FRAGMENT, c->row.name)};
+    dispatch d = {.node = id,
+                  .variant = dequant_shown(&l->variants, DEQUANT_FORM_FRAGMENT, c->row.name)};
     operand bound[] = {operands[0], r->a, r->y};
     rlxvk_status status;
     TRY(pack(l, id, r, quant_format_find(a->format), &bound[1]));

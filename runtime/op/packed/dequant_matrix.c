@@ -67,7 +67,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
         .splits = (uint32_t)splits,
     };
     dequant_set_ends(product, splits, args.ends);
-    dispatch d = {.node = id, .variant = dequant_shown(l, DEQUANT_FORM_MATRIX, c->row.name)};
+    dispatch d = {.node = id,
+                  .variant = dequant_shown(&l->variants, DEQUANT_FORM_MATRIX, c->row.name)};
     dequant_set_format(&d, format, &operands[0]);
     dequant_set_kernel(l, &d,
                        l->precision == RLXVK_PRECISION_BF16 ? DEQUANT_OF_MATRIX_BF16

@@ -53,7 +53,8 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     uint64_t tiles_w = divide_up(s->n, dequant_panel_columns(c));
     matrix_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance, true};
     operand bound[] = {operands[0], r->a, r->y};
-    dispatch d = {.node = id, .variant = dequant_shown(l, DEQUANT_FORM_PANEL, c->row.name)};
+    dispatch d = {.node = id,
+                  .variant = dequant_shown(&l->variants, DEQUANT_FORM_PANEL, c->row.name)};
     rlxvk_status status;
     TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
     if (splits > 1)

@@ -46,6 +46,12 @@ const char *dequant_name(dequant_form form)
     return classes[i].row.name;
 }
 
+const char *dequant_shown(const variant_set *named, dequant_form form, const char *within)
+{
+    const char *name = dequant_name(form);
+    return variant_is_named(named, name) && !variant_is_named(named, within) ? name : within;
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const dequant_class *c = row;

@@ -36,6 +36,9 @@ typedef struct dequant_shape {
 
 /* The first row of a form. */
 const char *dequant_name(dequant_form form);
+/* What the plan shows of a product that is a row of the form's own family, too: `within`, that
+ * row's name, unless the caller named the form and not the row. */
+const char *dequant_shown(const variant_set *named, dequant_form form, const char *within);
 /* The first row that suits; there always is one. The row `forced` (VARIANT_NONE: none) goes before,
  * if it can. */
 const dequant_class *dequant_select(const dequant_shape *shape, const device_profile *profile,
