@@ -154,11 +154,16 @@ static void find_weights(reference *r, row *at)
     at->moderate = at->moderate && fabs(at->delta) < MODERATE;
 }
 
+/* What a row adds that is not moderate is left open, and so is the sum (host_leave_open). */
 static void add(const reference *r, const row *at, int64_t place, double value, double error)
 {
+    if (r->bound && !at->moderate) {
+        r->bound[place] = INFINITY;
+        return;
+    }
     r->out[place] += value;
     if (r->bound)
-        r->bound[place] += at->moderate ? error : INFINITY;
+        r->bound[place] += error;
 }
 
 static void hand_out(const reference *r, const row *at, int64_t j)
