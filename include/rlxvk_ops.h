@@ -217,7 +217,9 @@ typedef enum rlxvk_binary_op {
     RLXVK_BINARY_DIV,
     RLXVK_BINARY_MAX,
     RLXVK_BINARY_MIN,
-    RLXVK_BINARY_POW
+    RLXVK_BINARY_POW,
+    RLXVK_BINARY_GRADIENT_PRODUCT, /* of rlxvk_train.h */
+    RLXVK_BINARY_GRADIENT_QUOTIENT
 } rlxvk_binary_op;
 
 typedef enum rlxvk_compare_op {

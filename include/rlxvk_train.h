@@ -18,18 +18,52 @@ extern "C" {
  * the shape of its wrt: reverse-mode differentiation, contributions to one tensor summed in a fixed
  * order. `seed` is the gradient of something further with respect to the loss, of its shape;
  * RLXVK_NONE is 1 where the loss has one element. A wrt that the loss does not depend on gets
- * zeros. Nothing flows into indices, labels, masks, integers and BOOL, nor through what is constant
- * almost everywhere (comparisons, argmax, topk, random numbers), nor into packed weights, their
- * scales and zero points. Estimates pass straight through what rounds: round, quantize and
- * dequantize are the identity, qmatmul and qconv2d their sums times the multiplier before they are
- * rounded and saturated, of x and w less their zero points and not of the I32 bias; of I8 tensors
- * those that quantize, qmatmul and qconv2d make, and what is made of these alone, pass it on.
- * Gradients are tensors like others: they may be differentiated again, be outputs, or be read by
- * optimizers. They read the operands of the ops they go through, where those have been written in
- * place since, as they are then. E_SHAPE: a loss of several elements without a seed, a seed of
- * another shape. E_DTYPE: a wrt of integers or BOOL, a complex loss without a seed. E_UNSUPPORTED:
- * an op on the way has no gradient; it is named with its node; or the graph has symbols, which
- * rlxvk_graph_bind takes away. */
+ * zeros. Nothing flows into integers and BOOL, nor into the operands of the list below. Every other
+ * operand of every op gets its gradient, or the graph fails with E_UNSUPPORTED. Estimates pass
+ * straight through what rounds: round, quantize and dequantize are the identity, qmatmul and
+ * qconv2d their sums times the multiplier before they are rounded and saturated, of x and w less
+ * their zero points and not of the I32 bias; of I8 tensors those that quantize, qmatmul and qconv2d
+ * make, and what is made of these alone, pass it on. Gradients are tensors like others: they may be
+ * differentiated again, by the same rules, be outputs, or be read by optimizers. They read the
+ * operands of the ops they go through, where those have been written in place since, as they are
+ * then.
+ *
+ * An element whose gradient is exactly 0 hands on 0, also if the local derivative is infinite or
+ * NaN: so does each op that works element by element on real numbers. What rlxvk_where does not
+ * choose then adds nothing. Ops that sum products (matmul, conv, attention, softmax, norms, solves)
+ * and complex ones multiply as they are: 0 times infinity is NaN. Through rlxvk_if and rlxvk_while
+ * nothing flows from a branch that is taken nowhere, nor from a round after the condition has
+ * failed, whatever the ops in it.
+ *
+ * E_SHAPE: a loss of several elements without a seed, a seed of another shape. E_DTYPE: a wrt of
+ * integers or BOOL, a complex loss without a seed. E_UNSUPPORTED: an op on the way has no gradient,
+ * or none for an operand; the message names the op with its node, and the operand; or the graph has
+ * symbols, which rlxvk_graph_bind takes away.
+ *
+ * Operands without a gradient, by op; an op without names has none at all. "choose": indices,
+ * labels, conditions. "constant": the result is constant almost everywhere. "random": random
+ * numbers are drawn from them. "estimated": an estimate holds them constant. "packed": packed
+ * weights and what belongs to them. "given": written by the op, or given to it by another op.
+ * "stopped": on purpose. Masks of attention that are no BIAS have none, too.
+ *   choose: where (condition), branch_input (predicate), gather (indices), take_along_axis
+ *     (indices), gather_backward (indices), take_along_axis_backward (indices), scatter_add
+ *     (indices), scatter (indices), scatter_nd (indices), gather_nd (indices), grouped_matmul
+ *     (idx), grouped_matmul_backward_weight (idx), group_limited_gate (route),
+ *     softmax_cross_entropy (labels), softmax_cross_entropy_backward (labels), pool_max_backward
+ *     (x), pool_min_backward (x), pool_max_take (x), pool_min_take (x)
+ *   constant: eq, ne, lt, le, gt, ge, bitwise_and, bitwise_or, bitwise_xor, shift_left,
+ *     shift_right, floor, ceil, sign, argmax, argmin, pool_max_indices, topk, argsort, one_hot,
+ *     histogram, bincount, fake_quantize_lsq_backward_x (x, scale)
+ *   random: rng_uniform, rng_normal, sample, dropout (step), loop_random
+ *   estimated: fake_quantize (state), fake_quantize_backward (x, scale)
+ *   packed: dequant_matmul (w), dequant_gather, dequant_grouped_matmul (w, idx),
+ *     dequant_moe_weights, dequant_matmul_scaled (w, scale, extra), quantize (scales,
+ *     zero_points), dequantize (scales, zero_points)
+ *   given: batch_norm_statistics (running_mean, running_variance), batch_norm_training
+ *     (statistics), accumulate, after (earlier), custom_function (result of the body),
+ *     gaussian_splat_render (meta)
+ *   stopped: stop_gradient
+ */
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 
@@ -56,14 +90,22 @@ rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, cons
  * with a kernel and a host reference, and has gradients itself. dy is the gradient of a result, dx
  * that of an operand. */
 
-/* f'(x) dy, of the shape of x and dy (E_SHAPE); 0 where f'(x) is 0. Relu: 0 at 0 and for NaN; abs:
- * 0 at 0; sqrt and rsqrt: 0 for x <= 0; round: 1. Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, and
- * besides, relative to f'(x) dy, 1.2e-7 |x| of exp and 8e-6 |tan x| of tan, where f'(x) fits f32.
- * E_ATTR: no such activation; of none f' is 1. */
+/* dy t and dy / t, which broadcast as mul and div do, in F32 and with their errors. Where dy is 0
+ * the result is 0, also if t is infinite or NaN, or the divisor 0; a denormal dy counts as 0 there.
+ * E_DTYPE: complex operands. */
+rlxvk_tensor rlxvk_gradient_product(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t);
+rlxvk_tensor rlxvk_gradient_quotient(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t);
+
+/* f'(x) dy, of the shape of x and dy (E_SHAPE); 0 where f'(x) or dy is 0, a denormal dy beside an
+ * infinite or NaN f'(x) included. Relu: 0 at 0 and for NaN; abs: 0 at 0; sqrt and rsqrt: 0 for
+ * x <= 0; round: 1. Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, and besides, relative to f'(x) dy,
+ * 1.2e-7 |x| of exp and 8e-6 |tan x| of tan, where f'(x) fits f32. E_ATTR: no such activation; of
+ * none f' is 1. */
 rlxvk_tensor rlxvk_activation_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                        rlxvk_activation activation);
 
-/* rlxvk_rope with -sin in place of sin, by the same options, tables and bounds. */
+/* rlxvk_rope with -sin in place of sin, by the same options, tables and bounds. As of rope, cos and
+ * sin have gradients: sums over all that is turned by an element. */
 rlxvk_tensor rlxvk_rope_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor cos,
                                  rlxvk_tensor sin, const rlxvk_rope_options *options);
 

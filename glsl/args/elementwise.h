@@ -16,6 +16,9 @@
 #define BINARY_MAX 4
 #define BINARY_MIN 5
 #define BINARY_POW 6
+/* Of gradients: 0 where the first operand is 0, also against infinities, NaN and zero divisors. */
+#define BINARY_PRODUCT  7
+#define BINARY_QUOTIENT 8
 
 #define INTEGRAL_MOD   0
 #define INTEGRAL_FMOD  1
@@ -88,10 +91,11 @@ struct cast_args {
 #define REGION_WHERE      4
 /* Kinds that only the kernels know: costly activations (activation.def), and with them a binary
  * op. */
-#define REGION_CURVE     5
-#define REGION_ROOT      6  /* and div */
-#define REGION_ANGLE     7  /* and pow */
-#define REGION_OP_BINARY 62 /* the div or pow of the last two */
+#define REGION_CURVE       5
+#define REGION_ROOT        6  /* and div */
+#define REGION_ANGLE       7  /* and pow */
+#define REGION_OP_BINARY   62 /* the div or pow of the last two */
+#define REGION_OP_QUOTIENT 63 /* with REGION_ROOT */
 
 /* A step is one specialization constant: kind, op, and where its operands stand among the values,
  * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */

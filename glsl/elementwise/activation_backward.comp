@@ -1,15 +1,16 @@
 #version 450
 /*
- * dx[i] = f'(x[i]) dy[i], and 0 where f' is 0; f is specialization constant 1. An invocation takes
- * four words a workgroup apart, all read before the first is written, or (constant 2) four in a
- * row, where all sides begin at multiples of four; the words beyond the last four then fall to the
- * first invocations. dx may be x or dy.
+ * dx[i] = f'(x[i]) dy[i], and 0 where f' or dy is 0; f is specialization constant 1. An invocation
+ * takes four words a workgroup apart, all read before the first is written, or (constant 2) four in
+ * a row, where all sides begin at multiples of four; the words beyond the last four then fall to
+ * the first invocations. dx may be x or dy.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
 #include "elementwise/activation.glsl"
+#include "elementwise/arithmetic.glsl"
 
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const bool VECTORS = false;
@@ -25,7 +26,7 @@ layout(set = 0, binding = 2) writeonly buffer target4 { vec4 dx4[]; };
 float scaled_slope(float at, float upstream)
 {
     float slope = activation_slope(CODE, at);
-    return slope == 0.0 ? 0.0 : slope * upstream;
+    return slope == 0.0 ? 0.0 : gradient_product(upstream, slope);
 }
 
 void main()

@@ -23,6 +23,26 @@ float extreme(float p, float q, bool largest)
     return (order_key(p) > order_key(q)) == largest ? p : q;
 }
 
+/* Whether p counts as 0: drivers may flush denormals. */
+bool vanishes(float p)
+{
+    return (floatBitsToUint(p) & MAGNITUDE_BITS) < 0x00800000u;
+}
+
+/* p q, but 0 where p vanishes and q is infinite or NaN. */
+float gradient_product(float p, float q)
+{
+    precise float v = p * q;
+    bool open = (floatBitsToUint(q) & MAGNITUDE_BITS) >= 0x7f800000u;
+    return open && vanishes(p) ? 0.0 : v;
+}
+
+/* p / q, but 0 where p vanishes and q is 0 or NaN. */
+float gradient_quotient(float p, float q)
+{
+    return vanishes(p) && (vanishes(q) || is_nan(q)) ? 0.0 : divide(p, q);
+}
+
 /* combine(code, p, q) without division and powers: see activation(). */
 float light_combine(uint code, float p, float q)
 {
@@ -33,6 +53,8 @@ float light_combine(uint code, float p, float q)
         v = p - q;
     else if (code == BINARY_MUL)
         v = p * q;
+    else if (code == BINARY_PRODUCT)
+        v = gradient_product(p, q);
     else
         v = extreme(p, q, code == BINARY_MAX);
     return v;
@@ -42,6 +64,8 @@ float combine(uint code, float p, float q)
 {
     if (code == BINARY_DIV)
         return divide(p, q);
+    if (code == BINARY_QUOTIENT)
+        return gradient_quotient(p, q);
     return code == BINARY_POW ? power(p, q) : light_combine(code, p, q);
 }
 

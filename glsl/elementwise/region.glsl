@@ -91,10 +91,12 @@ uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
         v = convert(OP(k), a);                                                                     \
     if (KIND(k) == REGION_CURVE)                                                                   \
         v = curve_activation(OP(k), a);                                                            \
-    if (KIND(k) == REGION_ROOT && OP(k) != REGION_OP_BINARY)                                       \
+    if (KIND(k) == REGION_ROOT && OP(k) < REGION_OP_BINARY)                                        \
         v = root_activation(OP(k), a);                                                             \
     if (KIND(k) == REGION_ROOT && OP(k) == REGION_OP_BINARY)                                       \
-        v = divide(a, b);
+        v = divide(a, b);                                                                          \
+    if (KIND(k) == REGION_ROOT && OP(k) == REGION_OP_QUOTIENT)                                     \
+        v = gradient_quotient(a, b);
 #else
 #define COMMON_STEP(k)
 #endif

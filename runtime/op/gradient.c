@@ -60,8 +60,6 @@ static bool is_wanted(const gradients *s, uint32_t id)
 static bool passes_through(const gradients *s, const node *n)
 {
     const op_family *family = node_row(n)->family;
-    if (family->vjp == gradient_none)
-        return false;
     bool passes = dtype_is_continuous((rlxvk_dtype)n->dtype) || family->straight_through;
     for (uint32_t i = 0; i < n->input_count && !passes && n->dtype == RLXVK_I8; i++)
         passes = is_wanted(s, n->inputs[i]) && input_dtype(s->graph, n, i) == RLXVK_I8;
@@ -77,7 +75,8 @@ static rlxvk_status mark_wanted(gradients *s)
         const node *n = graph_node(g, s->marked);
         bool through = passes_through(s, n);
         for (uint32_t i = 0; i < n->input_count && through; i++)
-            s->entries.items[s->marked].wanted |= is_wanted(s, n->inputs[i]);
+            s->entries.items[s->marked].wanted |=
+                gradient_flows((op_kind)n->op, i) && is_wanted(s, n->inputs[i]);
     }
     return status;
 }
@@ -198,12 +197,25 @@ rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i)
 
 bool gradient_wanted(const gradient_call *c, uint32_t i)
 {
-    return is_wanted(c->all, c->n.inputs[i]);
+    return gradient_flows((op_kind)c->n.op, i) && is_wanted(c->all, c->n.inputs[i]);
+}
+
+static void note_given(gradient_call *c, uint32_t i)
+{
+    c->given |= i < 64 ? UINT64_C(1) << i : 0;
 }
 
 void gradient_give(gradient_call *c, uint32_t i, rlxvk_tensor gradient)
 {
+    if (!gradient.id)
+        return;
     add_gradient(c->all, c->n.inputs[i], gradient);
+    note_given(c, i);
+}
+
+void gradient_give_zero(gradient_call *c, uint32_t i)
+{
+    note_given(c, i);
 }
 
 void gradient_give_broadcast(gradient_call *c, uint32_t i, rlxvk_tensor gradient)
@@ -217,17 +229,12 @@ void gradient_give_part(gradient_call *c, uint32_t i, int32_t axis, int64_t star
 {
     if (!gradient_wanted(c, i) || c->graph->status != RLXVK_OK)
         return;
+    note_given(c, i);
     gradient = fit_dtype(c->all, c->n.inputs[i], gradient);
     part p = {recompute_original(&c->all->again, c->n.inputs[i]), gradient.id - 1, axis, start};
     if (c->graph->status == RLXVK_OK && graph_node(c->graph, p.gradient)->shape.dims[axis] > 0 &&
         !VECTOR_PUSH(&c->all->parts, p))
         graph_fail(c->graph, status_fail_memory("gradients"));
-}
-
-rlxvk_status gradient_none(gradient_call *c)
-{
-    (void)c;
-    return RLXVK_OK;
 }
 
 rlxvk_status gradient_identity(gradient_call *c)
@@ -249,11 +256,50 @@ static rlxvk_status differentiate_expansion(gradients *s, uint32_t id, uint32_t 
     return status == RLXVK_OK ? go_back(s, start) : status;
 }
 
-/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none. `n` is left
- * without operands. */
-static rlxvk_tensor expand_node(gradients *s, node *n, rlxvk_tensor dy, uint32_t *out_start)
+static rlxvk_status refuse_operand(const gradients *s, uint32_t id, uint32_t i)
+{
+    char label[NODE_LABEL];
+    return status_fail(RLXVK_E_UNSUPPORTED,
+                       "grad: %s has no gradient for operand %u; put rlxvk_stop_gradient behind "
+                       "that operand if it is to count as constant",
+                       op_node_label(s->graph, id, label), i);
+}
+
+/* Each operand that is wanted has been given something, but those without elements. */
+static rlxvk_status check_given(const gradient_call *c)
+{
+    for (uint32_t i = 0; i < MIN(c->n.input_count, 64u); i++)
+        if (gradient_wanted(c, i) && !(c->given >> i & 1) &&
+            shape_numel(input_shape(c->graph, &c->n, i)))
+            return refuse_operand(c->all, c->id, i);
+    return RLXVK_OK;
+}
+
+/* Each operand that is wanted is read by the expansion, the nodes from `start` on. Loops expand to
+ * what their nodes read. */
+static rlxvk_status check_read(const gradients *s, uint32_t id, const node *n, uint32_t start,
+                               const uint32_t *values, rlxvk_tensor simpler)
+{
+    const rlxvk_graph *g = s->graph;
+    for (uint32_t i = 0; i < n->input_count && n->op != OP_loop_result; i++) {
+        bool read = !gradient_flows((op_kind)n->op, i) || !is_wanted(s, n->inputs[i]) ||
+                    values[i] == simpler.id - 1;
+        for (uint32_t k = start; k < g->nodes.count && !read; k++)
+            for (uint32_t o = 0; o < graph_node(g, k)->input_count; o++)
+                read |= graph_node(g, k)->inputs[o] == values[i];
+        if (!read)
+            return refuse_operand(s, id, i);
+    }
+    return RLXVK_OK;
+}
+
+/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none, or has
+ * failed. */
+static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint32_t *out_start)
 {
     rlxvk_graph *g = s->graph;
+    const node given = *graph_node(g, id);
+    node reading = given, *n = &reading;
     rlxvk_tensor simpler = RLXVK_NONE;
     uint32_t *inputs = memory_allocate((n->input_count + 1) * sizeof *inputs);
     if (!inputs)
@@ -264,7 +310,8 @@ static rlxvk_tensor expand_node(gradients *s, node *n, rlxvk_tensor dy, uint32_t
     *out_start = (uint32_t)g->nodes.count;
     if (g->status == RLXVK_OK)
         simpler = node_row(n)->family->expand(g, n);
-    n->inputs = NULL;
+    if (simpler.id && g->status == RLXVK_OK)
+        graph_fail(g, check_read(s, id, &given, *out_start, inputs, simpler));
     memory_free(inputs);
     return simpler;
 }
@@ -275,9 +322,8 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
     const op_family *family = node_row(n)->family;
     char label[NODE_LABEL];
     uint32_t start;
-    node reading = *n;
     rlxvk_tensor dy = tensor_of(g, s->entries.items[id].gradient);
-    rlxvk_tensor simpler = family->expand ? expand_node(s, &reading, dy, &start) : RLXVK_NONE;
+    rlxvk_tensor simpler = family->expand ? expand_node(s, id, dy, &start) : RLXVK_NONE;
     if (g->status != RLXVK_OK)
         return graph_status(g);
     if (simpler.id)
@@ -287,8 +333,13 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
                            "grad: %s has no gradient; put rlxvk_stop_gradient behind it, or take "
                            "the gradient of what comes before it",
                            op_node_label(g, id, label));
-    gradient_call call = {g, *n, id, dy, s};
-    return family->vjp(&call);
+    gradient_call call = {g, *n, id, dy, 0, s};
+    rlxvk_status status;
+    TRY(family->vjp(&call));
+    if (g->status == RLXVK_OK)
+        TRY(check_given(&call));
+error:
+    return status;
 }
 
 static rlxvk_status differentiate(gradients *s, uint32_t id)
@@ -296,7 +347,7 @@ static rlxvk_status differentiate(gradients *s, uint32_t id)
     const node n = *graph_node(s->graph, id);
     bool wanted = false;
     for (uint32_t i = 0; i < n.input_count; i++)
-        wanted = wanted || is_wanted(s, n.inputs[i]);
+        wanted = wanted || (gradient_flows((op_kind)n.op, i) && is_wanted(s, n.inputs[i]));
     return wanted ? graph_fail(s->graph, apply_rule(s, id, &n)) : RLXVK_OK;
 }
 

@@ -1,6 +1,11 @@
 /* What rules of gradients are written with beside the builder calls. */
 #include "op/gradient.h"
 
+void gradient_leave_out(rlxvk_graph *g, const node *n, uint32_t i)
+{
+    rlxvk_stop_gradient(g, tensor_of(g, n->inputs[i]));
+}
+
 rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
 {
     return rlxvk_scalar(g, (float)value);

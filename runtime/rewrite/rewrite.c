@@ -7,16 +7,23 @@
  */
 #include "rewrite/fuse.h"
 
+/* Gradients have been taken by now: what a branch reads is read where it is. */
+static uint32_t drop_gate(pass *p, uint32_t id)
+{
+    const node *n = &p->nodes[id];
+    return n->op == OP_branch_input ? p->map[n->inputs[0]] : NODE_NONE;
+}
+
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run; products are joined when they have their biases, before
      * halves are looked for. Folding again at the end takes the reshaped biases that fusing leaves.
      */
-    static const rewrite_rule passes[] = {region_split,    fuse_split_projection, fold_constant,
-                                          share_attention, fuse_matmul_bias_act,  fuse_swiglu,
-                                          fuse_projection, fuse_residual_norm,    fuse_conv,
-                                          fold_constant};
-    enum { legal = 3, biased = 5 };
+    static const rewrite_rule passes[] = {drop_gate,     region_split,    fuse_split_projection,
+                                          fold_constant, share_attention, fuse_matmul_bias_act,
+                                          fuse_swiglu,   fuse_projection, fuse_residual_norm,
+                                          fuse_conv,     fold_constant};
+    enum { legal = 4, biased = 6 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
     TRY(pass_drop_dead(g));

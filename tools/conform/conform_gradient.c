@@ -43,6 +43,7 @@ typedef struct check {
     uint64_t length;  /* words of the result */
     double magnitude; /* of the terms of the last loss */
     double largest;   /* of them */
+    bool *reached;    /* per node of `plain` */
     bool special;     /* NaN or infinities among the operands: a product of theirs may be either */
     double allowed[CASE_MAX_INPUTS][MOST_PROBES]; /* of the words looked at: what the precision
                                                      adds to their bounds */
@@ -56,38 +57,26 @@ static uint64_t words_of(const rlxvk_graph *g, rlxvk_tensor t)
     return shape_numel(&shape) * (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? 2 : 1);
 }
 
-/* Operands that nothing flows into: rotary tables, which say where things are, the statistics that
- * a norm is given, what packed weights are scaled by; steps, whose derivatives are estimates. */
-static bool is_given(const case_spec *s, const char *name)
+/* Which nodes of the graph the result hands a gradient to, as gradient.def has it. */
+static rlxvk_status find_reached(check *k)
 {
-    static const char *const names[][2] = {{"rope", "cos"},
-                                           {"rope", "sin"},
-                                           {"gaussian_splat_render", "meta"},
-                                           {"rope_backward", "cos"},
-                                           {"rope_backward", "sin"},
-                                           {"fused_attention_block", "cos"},
-                                           {"fused_attention_block", "sin"},
-                                           {"batch_norm_inference", "mean"},
-                                           {"batch_norm_inference", "var"},
-                                           {"dequant_matmul_scaled", "scale"},
-                                           {"dequant_matmul_scaled", "extra"},
-                                           {"fake_quantize_backward", "x"},
-                                           {"fake_quantize_backward", "scale"},
-                                           {"fake_quantize_lsq_backward_x", "x"},
-                                           {"fake_quantize_lsq_backward_x", "scale"},
-                                           {"fake_quantize_lsq_backward_scale", "x"},
-                                           {"fake_quantize_lsq_backward_scale", "scale"}};
-    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
-        if (strcmp(s->row, names[i][0]) == 0 && strcmp(name, names[i][1]) == 0)
-            return true;
-    return false;
+    const rlxvk_graph *g = k->plain;
+    k->reached = memory_zeroed(g->nodes.count + 1, sizeof *k->reached);
+    if (!k->reached)
+        return status_fail_memory("nodes with gradients");
+    k->reached[k->output.id - 1] = true;
+    for (uint32_t id = k->output.id; id-- > 0;) {
+        const node *n = graph_node(g, id);
+        for (uint32_t i = 0; i < n->input_count && k->reached[id]; i++)
+            k->reached[n->inputs[i]] |= gradient_flows((op_kind)n->op, i);
+    }
+    return RLXVK_OK;
 }
 
-static bool is_differentiated(const case_spec *s, const case_input *leaf)
+static bool is_differentiated(const check *k, size_t leaf)
 {
-    if (is_given(s, leaf->name))
-        return false;
-    return leaf->dtype == RLXVK_F32 || leaf->dtype == RLXVK_C64;
+    rlxvk_dtype dtype = k->spec.inputs[leaf].dtype;
+    return (dtype == RLXVK_F32 || dtype == RLXVK_C64) && k->reached[k->leaves[leaf].id - 1];
 }
 
 /* ---- The host's side ---- */
@@ -184,7 +173,7 @@ static rlxvk_status build(check *k)
     rlxvk_status status;
     TRY(conform_build(&k->spec, &k->graph, k->variables, &output));
     for (size_t i = 0; i < k->spec.input_count; i++)
-        if (is_differentiated(&k->spec, &k->spec.inputs[i])) {
+        if (is_differentiated(k, i)) {
             wrt[k->count] = k->variables[i];
             k->differentiated[k->count++] = i;
         }
@@ -209,7 +198,7 @@ static bool is_estimated(const node *n)
                                        "fake_quantize_lsq"};
     const matmul_attributes *m = n->attributes;
     const conv_attributes *c = n->attributes;
-    if (node_row(n)->family->vjp == gradient_none || node_writes(n) ||
+    if (gradient_ends((op_kind)n->op) || node_writes(n) ||
         (n->op == OP_fused_matmul_bias_act && m->activation == RLXVK_ACTIVATION_ROUND) ||
         (n->op == OP_fused_conv && c->activation == RLXVK_ACTIVATION_ROUND))
         return true;
@@ -408,6 +397,7 @@ static rlxvk_status execute(check *k)
     TRY(rlxvk_graph_status(k->plain));
     if (!is_suitable(k))
         return RLXVK_OK;
+    TRY(find_reached(k));
     TRY(build(k));
     if (!k->count)
         return RLXVK_OK;
@@ -436,6 +426,7 @@ static void check_destroy(check *k)
         memory_free(k->got[i]);
     }
     memory_free(k->seed);
+    memory_free(k->reached);
     rlxvk_executable_destroy(k->executable);
     if (k->reference.graph)
         evaluation_destroy(&k->reference);

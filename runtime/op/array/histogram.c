@@ -201,6 +201,5 @@ const op_family histogram_family = {
     .sizes = histogram_sizes,
     .lower = histogram_lower,
     .host = histogram_host,
-    .vjp = gradient_none,
     .describe = histogram_describe,
 };

@@ -212,6 +212,5 @@ const op_family argsort_family = {
     .lower = sort_lower,
     .host = sort_host,
     .bucket = bucket_vectors,
-    .vjp = gradient_none,
     .describe = sort_describe,
 };

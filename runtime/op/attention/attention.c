@@ -135,8 +135,9 @@ static rlxvk_status attention_vjp(gradient_call *c)
     gradient_give(c, 0, d.q);
     gradient_give(c, 1, d.k);
     gradient_give(c, 2, d.v);
-    if (d.bias.id)
-        gradient_give(c, 3, d.bias);
+    gradient_give(c, 3, d.bias);
+    if (masked && !biased)
+        gradient_give_zero(c, 3);
     return RLXVK_OK;
 }
 

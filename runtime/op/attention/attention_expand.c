@@ -203,8 +203,13 @@ rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n)
     uint32_t at = attention_backward_mask(attributes);
     rlxvk_tensor mask = n->input_count > at ? tensor_of(g, n->inputs[at]) : RLXVK_NONE, dlse;
     int64_t heads = e.a.heads, key_heads = e.a.kv_heads;
-    if (shape_numel(&e.scores) == 0 || e.a.width == 0)
+    bool none = shape_numel(&e.scores) == 0 || e.a.width == 0;
+    for (uint32_t i = 0; i < n->input_count && none; i++)
+        gradient_leave_out(g, n, i);
+    if (none)
         return gradient_filled(g, 0, RLXVK_F32, n->shape);
+    if (attributes->with_forward) /* it is found anew */
+        gradient_leave_out(g, n, 4);
     rlxvk_tensor dy = take_heads(&e, take_gradients(&e, n, &dlse), heads, e.a.queries);
     rlxvk_tensor q = take_heads(&e, tensor_of(g, n->inputs[0]), heads, e.a.queries);
     rlxvk_tensor k = take_heads(&e, tensor_of(g, n->inputs[1]), key_heads, e.a.keys);

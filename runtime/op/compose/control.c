@@ -49,8 +49,8 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         !inlining_tensors_given(g, captures, count, "if") ||
         !inlining_tensors_given(g, &predicate, 1, "if") ||
         !inlining_rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count, "") ||
-        !inlining_once(g, then_body, "if: then", captures, &a) ||
-        !inlining_once(g, else_body, "if: else", captures, &b) ||
+        !inlining_branch(g, then_body, "if: then", predicate, false, captures, &a) ||
+        !inlining_branch(g, else_body, "if: else", predicate, true, captures, &b) ||
         !inlining_same_kind(g, a, b, "if: the branches differ"))
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
@@ -89,10 +89,12 @@ static void unroll_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlx
     else if (inlining_create(&test, g, condition, "while: condition"))
         (void)inlining_create(&work, g, body, "while: body");
     for (uint32_t i = 0; i < rounds && g->status == RLXVK_OK; i++) {
-        if (!inlining_round(&test, values, &goes_on) || !inlining_round(&work, values, next))
+        if (!inlining_round(&test, values, &goes_on))
             break;
         rlxvk_tensor p = replay_truth(g, goes_on);
-        active = active.id ? rlxvk_mul(g, active, p) : p;
+        work.gate = active = active.id ? rlxvk_mul(g, active, p) : p;
+        if (!inlining_round(&work, values, next))
+            break;
         for (size_t k = 0; k < count && inlining_same_kind(g, next[k], values[k], "while: body");
              k++)
             values[k] = rlxvk_where(g, active, next[k], values[k]);

@@ -297,6 +297,7 @@ static rlxvk_status custom_vjp(gradient_call *c)
     if (!a->entry->op.vjp(&call) && c->graph->status == RLXVK_OK)
         return op_fail(&c->n, RLXVK_E_CUSTOM, "'%s' refused to be differentiated", a->entry->name);
     for (uint32_t i = 0; i < c->n.input_count && c->graph->status == RLXVK_OK; i++) {
+        gradient_give_zero(c, i); /* what the rule leaves out is its word */
         if (!d_inputs[i].id)
             continue;
         TRY(graph_take(c->graph, d_inputs[i], op_call_label(c->graph, "custom", who),

@@ -6,6 +6,7 @@
 #include "op/bind.h"
 #include "op/compose/composite.h"
 #include "op/compose/inlining.h"
+#include "op/movement/movement.h"
 #include "op/random/random.h"
 
 #include <string.h>
@@ -70,6 +71,28 @@ void inlining_shift_stream(const node *n, uint64_t instance, void *attributes)
         ((sample_attributes *)attributes)->options.stream.key += instance << INSTANCE_SHIFT;
 }
 
+/* The value as the body of a branch reads it. */
+static uint32_t gated(const inlining *in, uint32_t value)
+{
+    rlxvk_graph *g = in->g;
+    if (!in->gate.id || g->status != RLXVK_OK || value == NODE_NONE ||
+        !dtype_is_continuous((rlxvk_dtype)graph_node(g, value)->dtype) ||
+        op_node_storage(g, value) == STORAGE_RAW)
+        return value;
+    branch_attributes a = {in->otherwise};
+    return op_append(g, OP_branch_input, (uint32_t[]){value, in->gate.id - 1}, 2, &a, NULL);
+}
+
+/* What the copy of a node that is due reads for operand `id` of the body. Inputs have their gate
+ * when they are bound; params, and what was inlined before the loop, get one for each reader. */
+static uint32_t operand_of(const inlining *in, uint32_t id)
+{
+    const node *n = graph_node(in->body, id);
+    bool earlier = in->part == INLINING_VARYING && !in->varies[id];
+    bool outside = (n->op == OP_param || earlier) && n->op != OP_constant && !random_is_state(n);
+    return outside ? gated(in, in->map[id]) : in->map[id];
+}
+
 /* Node `given` of the body, as its builder call gave it. */
 static uint32_t copy_node(inlining *in, const node *given, instance_attributes *attributes)
 {
@@ -79,7 +102,7 @@ static uint32_t copy_node(inlining *in, const node *given, instance_attributes *
         graph_fail(in->g, status_fail_memory("inlined operands"));
     } else {
         for (uint32_t i = 0; i < n.input_count; i++)
-            inputs[i] = in->map[n.inputs[i]];
+            inputs[i] = operand_of(in, n.inputs[i]);
         n.inputs = inputs;
         inlining_shift_stream(&n, in->instance, attributes);
         result = op_append_given(in->g, &n, n.attributes ? attributes : NULL);
@@ -98,7 +121,7 @@ static uint32_t inline_node(inlining *in, uint32_t id)
     if (same && in->map[id] != NODE_NONE)
         return in->map[id];
     if (n.op == OP_input)
-        return state ? bind_state(in, &n) : bind_input(in, &n);
+        return state ? bind_state(in, &n) : gated(in, bind_input(in, &n));
     if (n.op == OP_param)
         return bind_param(in, &n);
     return n.op == OP_constant ? op_append_leaf(in->g, &n) : copy_node(in, &n, &room);
@@ -213,6 +236,19 @@ bool inlining_once(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
 {
     inlining in;
     bool done = inlining_create(&in, g, body, what) && inlining_round(&in, inputs, outputs);
+    memory_free(in.map);
+    return done;
+}
+
+bool inlining_branch(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
+                     rlxvk_tensor predicate, bool otherwise, const rlxvk_tensor *inputs,
+                     rlxvk_tensor *output)
+{
+    inlining in;
+    bool done = inlining_create(&in, g, body, what);
+    in.gate = predicate;
+    in.otherwise = otherwise;
+    done = done && inlining_round(&in, inputs, output);
     memory_free(in.map);
     return done;
 }

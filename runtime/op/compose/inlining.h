@@ -16,6 +16,8 @@ typedef struct inlining {
     const rlxvk_tensor *inputs;
     size_t next_input;
     uint64_t instance;
+    rlxvk_tensor gate;  /* whether the body's result is chosen; RLXVK_NONE: it always is */
+    bool otherwise;     /* chosen where `gate` is 0 */
     rlxvk_tensor state; /* what random ops read; RLXVK_NONE: the graph's own */
     uint32_t *map; /* body node -> node; what does not change with the round stays from the first */
     /* Of loops that replay: which nodes differ from step to step, and which are inlined now. */
@@ -52,5 +54,9 @@ void inlining_shift_stream(const node *n, uint64_t instance, void *attributes);
 /* A round of its own. */
 bool inlining_once(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
                    const rlxvk_tensor *inputs, rlxvk_tensor *outputs);
+/* The same of a branch that is taken where the predicate is not 0, or (otherwise) where it is. */
+bool inlining_branch(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
+                     rlxvk_tensor predicate, bool otherwise, const rlxvk_tensor *inputs,
+                     rlxvk_tensor *output);
 
 #endif

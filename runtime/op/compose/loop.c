@@ -285,7 +285,6 @@ const op_family loop_random_family = {.name = "loop_random",
                                       .infer = loop_random_infer,
                                       .lower = loop_random_lower,
                                       .host = loop_random_host,
-                                      .vjp = gradient_none,
                                       .describe = loop_describe};
 
 /* ---- loop_update ---- */

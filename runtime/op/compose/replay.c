@@ -263,10 +263,13 @@ static void build_while(while_loop *w, uint32_t rounds, rlxvk_tensor *values)
     rlxvk_tensor clock = op_build(g, OP_loop_begin, w->next, held, &(loop_attributes){0});
     if (a.counted)
         state = step_state(g, clock, stride);
-    if (!replay_body(&w->test, state, &goes_on) || !replay_body(&w->work, state, w->next))
+    if (!replay_body(&w->test, state, &goes_on))
+        return;
+    rlxvk_tensor still = rlxvk_mul(g, active, replay_truth(g, goes_on));
+    w->work.in.gate = still;
+    if (!replay_body(&w->work, state, w->next))
         return;
     count_steps(g, rounds, stride, random);
-    rlxvk_tensor still = rlxvk_mul(g, active, replay_truth(g, goes_on));
     for (size_t k = 0; k < w->count; k++)
         if (w->carried[k] && inlining_same_kind(g, w->next[k], w->now[k], "while: body"))
             w->next[k] = rlxvk_where(g, still, w->next[k], w->now[k]);

@@ -425,5 +425,4 @@ const op_family pool_indices_family = {.name = "pool_indices",
                                        .infer = pool_indices_infer,
                                        .lower = pool_indices_lower,
                                        .host = pool_indices_host,
-                                       .vjp = gradient_none,
                                        .describe = pool_describe};

@@ -1,5 +1,6 @@
 /*
- * activation_backward: dx = f'(x) dy, of one activation each node; 0 where f'(x) is 0, whatever dy.
+ * activation_backward: dx = f'(x) dy, of one activation each node; 0 where f'(x) or dy is 0,
+ * whatever the other.
  * Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, with what activation.def allows f besides: exp 1.2e-7
  * |x|, tan 8e-6 |tan x|, relative to f'(x).
  */
@@ -97,7 +98,8 @@ static rlxvk_status activation_backward_host(const host_call *call)
         double x = call->inputs[0].words[i], dy = call->inputs[1].words[i];
         double slope = activation_slope(code, x), size = fabs(slope);
         double more = slope_more(code, x, size);
-        call->out[i] = slope == 0 ? 0 : slope * dy;
+        bool none = slope == 0 || (flush_denormal(dy) == 0 && !isfinite((float)slope));
+        call->out[i] = none ? 0 : slope * dy;
         double bound = (2e-6 + (4e-6 + more) * size) * fabs(dy);
         bool steep = size >= 0x1p127 || (fabs(x) < 0x1p-126 && size > 0x1p62);
         if (call->bound && isfinite(bound)) /* a slope beyond f32, or of a flushed denormal */
@@ -252,7 +254,12 @@ static rlxvk_status activation_backward_vjp(gradient_call *c)
                               ? second_derivative(g, activation_code(a->activation), x)
                               : RLXVK_NONE;
     if (second.id)
-        gradient_give(c, 0, rlxvk_mul(g, rlxvk_mul(g, second, gradient_operand(c, 1)), c->dy));
+        gradient_give(c, 0,
+                      rlxvk_gradient_product(g, c->dy,
+                                             rlxvk_gradient_product(g, gradient_operand(c, 1),
+                                                                    second)));
+    else
+        gradient_give_zero(c, 0);
     return RLXVK_OK;
 }
 

@@ -1,13 +1,16 @@
 /*
- * binary: add, sub, mul, div, max, min, pow; compare: eq, ne, lt, le, gt, ge. Both broadcast two
- * operands and share the addressing of elementwise.c. Complex operands: the four operations of
- * arithmetic, eq and ne; a real operand beside a complex one counts with imaginary part 0.
+ * binary: add, sub, mul, div, max, min, pow, and product and quotient of gradients; compare: eq,
+ * ne, lt, le, gt, ge. Both broadcast two operands and share the addressing of elementwise.c.
+ * Complex operands: the four operations of arithmetic, eq and ne; a real operand beside a complex
+ * one counts with imaginary part 0.
  */
 #include "args/elementwise.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 
@@ -29,6 +32,8 @@ BUILDER(div)
 BUILDER(max)
 BUILDER(min)
 BUILDER(pow)
+BUILDER(gradient_product)
+BUILDER(gradient_quotient)
 BUILDER(eq)
 BUILDER(ne)
 BUILDER(lt)
@@ -91,11 +96,25 @@ static double host_min(double a, double b)
 {
     return isnan(a) || isnan(b) ? NAN : fmin(a, b);
 }
+static double host_gradient_product(double a, double b)
+{
+    return flush_denormal(a) == 0 && !isfinite(b) ? 0 : a * b;
+}
+static double host_gradient_quotient(double a, double b)
+{
+    return flush_denormal(a) == 0 && (flush_denormal(b) == 0 || isnan(b)) ? 0 : a / b;
+}
 
 static double (*const binary_functions[])(double, double) = {
-    [BINARY_ADD] = host_add, [BINARY_SUB] = host_sub, [BINARY_MUL] = host_mul,
-    [BINARY_DIV] = host_div, [BINARY_MAX] = host_max, [BINARY_MIN] = host_min,
+    [BINARY_ADD] = host_add,
+    [BINARY_SUB] = host_sub,
+    [BINARY_MUL] = host_mul,
+    [BINARY_DIV] = host_div,
+    [BINARY_MAX] = host_max,
+    [BINARY_MIN] = host_min,
     [BINARY_POW] = pow,
+    [BINARY_PRODUCT] = host_gradient_product,
+    [BINARY_QUOTIENT] = host_gradient_quotient,
 };
 
 /* Relative 2e-6 + 2e-7 |b ln |a||. */
@@ -147,7 +166,7 @@ static rlxvk_status binary_host(const host_call *call)
         }
         double a = call->inputs[0].words[at[0]], b = call->inputs[1].words[at[1]];
         call->out[i] = binary_functions[code](a, b);
-        if (code <= BINARY_MUL)
+        if (code <= BINARY_MUL || code == BINARY_PRODUCT)
             elementwise_host_rounded(call, i);
         if (call->bound && code == BINARY_POW)
             call->bound[i] = pow_bound(a, b, call->out[i]);
@@ -173,32 +192,52 @@ static void give_chosen(gradient_call *c, rlxvk_tensor first)
     gradient_give_broadcast(c, 1, rlxvk_where(c->graph, first, zero, c->dy));
 }
 
-/* d/da = b a^(b-1); d/db = y ln a, and nothing where a <= 0, at which y is no function of b. */
+/* dy t and dy / t for an operand. Where dy is 0 real operands get 0, whatever t. */
+static rlxvk_tensor product(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t)
+{
+    bool pair = rlxvk_tensor_dtype(g, dy) == RLXVK_C64 || rlxvk_tensor_dtype(g, t) == RLXVK_C64;
+    return pair ? rlxvk_mul(g, dy, t) : rlxvk_gradient_product(g, dy, t);
+}
+
+static rlxvk_tensor quotient(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t)
+{
+    bool pair = rlxvk_tensor_dtype(g, dy) == RLXVK_C64 || rlxvk_tensor_dtype(g, t) == RLXVK_C64;
+    return pair ? rlxvk_div(g, dy, t) : rlxvk_gradient_quotient(g, dy, t);
+}
+
+/* d/da = b a^(b-1), 0 for b = 0; d/db = y ln a, and nothing where a <= 0, at which y is no function
+ * of b. */
 static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_tensor one = gradient_scalar(g, 1), zero = gradient_scalar(g, 0);
     if (gradient_wanted(c, 0)) {
-        rlxvk_tensor slope = rlxvk_mul(g, b, rlxvk_pow(g, a, rlxvk_sub(g, b, one)));
-        gradient_give_broadcast(c, 0, rlxvk_mul(g, c->dy, slope));
+        rlxvk_tensor power = rlxvk_pow(g, a, rlxvk_sub(g, b, one));
+        rlxvk_tensor slope = rlxvk_gradient_product(g, b, power);
+        gradient_give_broadcast(c, 0, rlxvk_gradient_product(g, c->dy, slope));
     }
     if (gradient_wanted(c, 1)) {
         rlxvk_tensor positive = rlxvk_gt(g, a, zero);
         rlxvk_tensor logarithm = rlxvk_log(g, rlxvk_where(g, positive, a, one));
-        gradient_give_broadcast(c, 1,
-                                rlxvk_mul(g, c->dy, rlxvk_mul(g, gradient_result(c), logarithm)));
+        rlxvk_tensor slope = rlxvk_gradient_product(g, logarithm, gradient_result(c));
+        gradient_give_broadcast(c, 1, rlxvk_gradient_product(g, c->dy, slope));
     }
 }
 
+/* d/db = -y / b. It is found without dy, so that its own derivatives meet a dy of 0 as a factor. */
 static void give_quotient(gradient_call *c, rlxvk_tensor b)
 {
     rlxvk_graph *g = c->graph;
-    rlxvk_tensor first = rlxvk_div(g, c->dy, conjugate(c, b));
-    gradient_give_broadcast(c, 0, first);
-    if (gradient_wanted(c, 1))
-        gradient_give_broadcast(c, 1,
-                                rlxvk_neg(g,
-                                          rlxvk_mul(g, first, conjugate(c, gradient_result(c)))));
+    if (gradient_wanted(c, 0))
+        gradient_give_broadcast(c, 0, quotient(g, c->dy, conjugate(c, b)));
+    if (!gradient_wanted(c, 1))
+        return;
+    rlxvk_tensor slope = gradient_result(c);
+    if (node_code(&c->n) == BINARY_DIV)
+        slope = rlxvk_div(g, slope, b);
+    else /* which is 0 for 0 / 0 */
+        slope = rlxvk_gradient_product(g, slope, rlxvk_div(g, gradient_scalar(g, 1), b));
+    gradient_give_broadcast(c, 1, rlxvk_neg(g, product(g, c->dy, conjugate(c, slope))));
 }
 
 static rlxvk_status binary_vjp(gradient_call *c)
@@ -216,12 +255,14 @@ static rlxvk_status binary_vjp(gradient_call *c)
             gradient_give_broadcast(c, 1, rlxvk_neg(g, c->dy));
         break;
     case BINARY_MUL:
+    case BINARY_PRODUCT:
         if (gradient_wanted(c, 0))
-            gradient_give_broadcast(c, 0, rlxvk_mul(g, c->dy, conjugate(c, b)));
+            gradient_give_broadcast(c, 0, product(g, c->dy, conjugate(c, b)));
         if (gradient_wanted(c, 1))
-            gradient_give_broadcast(c, 1, rlxvk_mul(g, c->dy, conjugate(c, a)));
+            gradient_give_broadcast(c, 1, product(g, c->dy, conjugate(c, a)));
         break;
     case BINARY_DIV:
+    case BINARY_QUOTIENT:
         give_quotient(c, b);
         break;
     case BINARY_MAX:
@@ -310,5 +351,4 @@ const op_family compare_family = {
     .lower = compare_lower,
     .host = compare_host,
     .bucket = bucket_broadcast,
-    .vjp = gradient_none,
 };

@@ -146,6 +146,8 @@ static rlxvk_status cast_vjp(gradient_call *c)
 {
     if (dtype_is_continuous((rlxvk_dtype)graph_node(c->graph, c->n.inputs[0])->dtype))
         gradient_give(c, 0, c->dy);
+    else
+        gradient_give_zero(c, 0);
     return RLXVK_OK;
 }
 

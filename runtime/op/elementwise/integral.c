@@ -10,6 +10,8 @@
 #include "op/families.h"
 #include "op/gradient.h"
 
+#include <rlxvk_train.h>
+
 #include <rlxvk_ops_math.h>
 
 #include <math.h>
@@ -115,7 +117,7 @@ static rlxvk_status remainder_vjp(gradient_call *c)
     if (gradient_wanted(c, 1)) {
         rlxvk_tensor a = gradient_operand(c, 0), b = gradient_operand(c, 1);
         rlxvk_tensor quotient = rlxvk_div(g, rlxvk_sub(g, gradient_result(c), a), b);
-        gradient_give_broadcast(c, 1, rlxvk_mul(g, c->dy, rlxvk_round(g, quotient)));
+        gradient_give_broadcast(c, 1, rlxvk_gradient_product(g, c->dy, rlxvk_round(g, quotient)));
     }
     return RLXVK_OK;
 }
@@ -133,4 +135,4 @@ static rlxvk_status remainder_vjp(gradient_call *c)
         .vjp = gradient,                                                                           \
     };
 INTEGRAL(remainder, remainder_vjp)
-INTEGRAL(bits, gradient_none)
+INTEGRAL(bits, NULL)

@@ -17,6 +17,7 @@
 #include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
+#include "op/gradient.h"
 
 #include <string.h>
 
@@ -29,6 +30,8 @@ _Static_assert(REGION_ACTIVATION == (int)RLXVK_REGION_ACTIVATION &&
                    BINARY_SUB == (int)RLXVK_BINARY_SUB && BINARY_MUL == (int)RLXVK_BINARY_MUL &&
                    BINARY_DIV == (int)RLXVK_BINARY_DIV && BINARY_MAX == (int)RLXVK_BINARY_MAX &&
                    BINARY_MIN == (int)RLXVK_BINARY_MIN && BINARY_POW == (int)RLXVK_BINARY_POW &&
+                   BINARY_PRODUCT == (int)RLXVK_BINARY_GRADIENT_PRODUCT &&
+                   BINARY_QUOTIENT == (int)RLXVK_BINARY_GRADIENT_QUOTIENT &&
                    COMPARE_EQ == (int)RLXVK_COMPARE_EQ && COMPARE_NE == (int)RLXVK_COMPARE_NE &&
                    COMPARE_LT == (int)RLXVK_COMPARE_LT && COMPARE_LE == (int)RLXVK_COMPARE_LE &&
                    COMPARE_GT == (int)RLXVK_COMPARE_GT && COMPARE_GE == (int)RLXVK_COMPARE_GE &&
@@ -346,6 +349,8 @@ static uint64_t region_bucket(bucket_call *c)
 
 static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
 {
+    for (uint32_t i = 0; i < n->input_count; i++)
+        gradient_leave_out(g, n, i); /* where no step reads it */
     return tensor_of(g, region_emit_steps(g, n, n->inputs));
 }
 

@@ -43,10 +43,11 @@ static uint32_t kernel_kind(const region_step *s, uint32_t *op)
         *op = UNARY_NONE & REGION_OP_MASK;
         return REGION_ACTIVATION;
     }
-    if (s->kind != REGION_BINARY || (s->op != BINARY_DIV && s->op != BINARY_POW))
+    if (s->kind != REGION_BINARY ||
+        (s->op != BINARY_DIV && s->op != BINARY_POW && s->op != BINARY_QUOTIENT))
         return s->kind;
-    *op = REGION_OP_BINARY;
-    return s->op == BINARY_DIV ? REGION_ROOT : REGION_ANGLE;
+    *op = s->op == BINARY_QUOTIENT ? REGION_OP_QUOTIENT : REGION_OP_BINARY;
+    return s->op == BINARY_POW ? REGION_ANGLE : REGION_ROOT;
 }
 
 uint32_t region_step_constant(const region_step *s)

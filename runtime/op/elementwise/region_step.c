@@ -6,7 +6,7 @@
 #include "op/movement/movement.h"
 
 /* Of activations, activation.c checks it. */
-_Static_assert(OP_pow - OP_add == BINARY_POW && OP_ge - OP_eq == COMPARE_GE,
+_Static_assert(OP_gradient_quotient - OP_add == BINARY_QUOTIENT && OP_ge - OP_eq == COMPARE_GE,
                "op.def has the rows of a kind in the order of their codes");
 
 /* Kinds of steps: operands, how many ops, and the row of the first. */
@@ -16,7 +16,7 @@ static const struct {
 } kinds[] = {
     [REGION_ACTIVATION] = {1, UNARY_COUNT, OP_gelu},
     [REGION_CAST] = {1, DTYPE_C64, OP_cast},
-    [REGION_BINARY] = {2, BINARY_POW + 1, OP_add},
+    [REGION_BINARY] = {2, BINARY_QUOTIENT + 1, OP_add},
     [REGION_COMPARE] = {2, COMPARE_GE + 1, OP_eq},
     [REGION_WHERE] = {3, 1, OP_where},
 };

@@ -8,6 +8,8 @@
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
+#include <rlxvk_train.h>
+
 #include <math.h>
 
 /* ---- fma ---- */
@@ -54,7 +56,9 @@ static rlxvk_status fma_vjp(gradient_call *c)
 {
     for (uint32_t i = 0; i < 2; i++)
         if (gradient_wanted(c, i))
-            gradient_give_broadcast(c, i, rlxvk_mul(c->graph, c->dy, gradient_operand(c, 1 - i)));
+            gradient_give_broadcast(c, i,
+                                    rlxvk_gradient_product(c->graph, c->dy,
+                                                           gradient_operand(c, 1 - i)));
     gradient_give_broadcast(c, 2, c->dy);
     return RLXVK_OK;
 }

@@ -189,6 +189,8 @@ static rlxvk_status gather_backward_vjp(gradient_call *c)
     const take_backward_attributes *a = c->n.attributes;
     if (a->dim != 0)
         gradient_give(c, 0, rlxvk_gather(c->graph, c->dy, gradient_operand(c, 1), a->axis));
+    else
+        gradient_give_zero(c, 0);
     return RLXVK_OK;
 }
 
@@ -323,6 +325,8 @@ static rlxvk_status take_along_axis_backward_vjp(gradient_call *c)
     rlxvk_tensor indices = gradient_operand(c, 1);
     if (a->dim != 0)
         gradient_give(c, 0, rlxvk_take_along_axis(c->graph, c->dy, indices, a->axis));
+    else
+        gradient_give_zero(c, 0);
     return RLXVK_OK;
 }
 

@@ -14,4 +14,8 @@ typedef struct narrow_attributes {
     bool clamp_tail; /* a range that ends behind the axis ends with it */
 } narrow_attributes;
 
+typedef struct branch_attributes {
+    bool otherwise; /* the branch is taken where the predicate is 0 */
+} branch_attributes;
+
 #endif

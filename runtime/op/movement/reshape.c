@@ -1,6 +1,6 @@
 /*
- * Ops that only rename memory: reshape, stop_gradient and after. All are always views of operand 0,
- * in every storage, so there is nothing to lower; the host form copies.
+ * Ops that only rename memory: reshape, stop_gradient, after and branch_input. All are always views
+ * of operand 0, in every storage, so there is nothing to lower; the host form copies.
  */
 #include "op/bucket.h"
 #include "op/gradient.h"
@@ -55,7 +55,6 @@ const op_family stop_gradient_family = {
     .look = same_look,
     .host = copy_host,
     .bucket = bucket_same,
-    .vjp = gradient_none,
 };
 
 /* ---- after ---- */
@@ -83,6 +82,47 @@ const op_family after_family = {
     .host = copy_host,
     .bucket = after_bucket,
     .vjp = gradient_identity,
+};
+
+/* ---- branch_input ---- */
+
+/* What a branch reads from outside. The value is operand 0. Its gradient is 0 where the branch is
+ * left out, whatever the branch's ops make of it. Compiling drops these nodes (rewrite/rewrite.c).
+ */
+static rlxvk_status branch_input_vjp(gradient_call *c)
+{
+    static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const branch_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor zero = gradient_scalar(g, 0), predicate = gradient_operand(c, 1);
+    rlxvk_shape shape = gradient_shape(c, 1);
+    rlxvk_tensor taken = a->otherwise ? rlxvk_eq(g, predicate, zero) : rlxvk_ne(g, predicate, zero);
+    taken = rlxvk_cast(g, taken, RLXVK_F32);
+    if (shape_numel(&shape) == 1) /* else: whether it is taken anywhere; of nothing it is not */
+        taken = rlxvk_reshape(g, taken, RLXVK_SCALAR);
+    else
+        taken = rlxvk_max(g, rlxvk_reduce_max(g, taken, axes, shape.rank, false), zero);
+    gradient_give(c, 0, rlxvk_where(g, taken, c->dy, zero));
+    return RLXVK_OK;
+}
+
+static void branch_input_describe(const node *n, text *out)
+{
+    text_append(out, " otherwise=%d", ((const branch_attributes *)n->attributes)->otherwise);
+}
+
+const op_family branch_input_family = {
+    .name = "branch_input",
+    .attribute_size = sizeof(branch_attributes),
+    .raw_inputs = 3,
+    .half_inputs = 3,
+    .pairs = true,
+    .infer = same_infer,
+    .view = whole_view,
+    .host = copy_host,
+    .bucket = after_bucket,
+    .vjp = branch_input_vjp,
+    .describe = branch_input_describe,
 };
 
 /* ---- reshape ---- */

@@ -205,5 +205,4 @@ const op_family topk_family = {.name = "topk",
                                .lower = topk_lower,
                                .host = topk_host,
                                .bucket = bucket_vectors,
-                               .vjp = gradient_none,
                                .describe = topk_describe};

@@ -325,7 +325,6 @@ const op_family dequant_moe_weights_family = {
     .infer = dequant_moe_weights_infer,
     .lower = dequant_moe_weights_lower,
     .host = dequant_moe_weights_host,
-    .vjp = gradient_none,
     .check_content = experts_check_content,
     .describe = experts_describe,
 };

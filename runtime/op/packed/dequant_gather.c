@@ -138,7 +138,6 @@ const op_family dequant_gather_family = {
     .lower = dequant_gather_lower,
     .host = dequant_gather_host,
     .bucket = dequant_gather_bucket,
-    .vjp = gradient_none,
     .index_limit = dequant_gather_index_limit,
     .check_content = dequant_check_content,
     .describe = dequant_describe,

@@ -321,6 +321,5 @@ const op_family rng_family = {
     .sizes = rng_sizes,
     .lower = rng_lower,
     .host = rng_host,
-    .vjp = gradient_none,
     .describe = rng_describe,
 };

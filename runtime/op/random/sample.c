@@ -270,6 +270,5 @@ const op_family sample_family = {
     .infer = sample_infer,
     .lower = sample_lower,
     .host = sample_host,
-    .vjp = gradient_none,
     .describe = sample_describe,
 };

@@ -144,5 +144,4 @@ const op_family argreduce_family = {.name = "argreduce",
                                     .lower = argreduce_lower,
                                     .host = argreduce_host,
                                     .bucket = argreduce_bucket,
-                                    .vjp = gradient_none,
                                     .describe = argreduce_describe};

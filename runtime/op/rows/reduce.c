@@ -16,6 +16,8 @@
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 
+#include <rlxvk_train.h>
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -442,7 +444,7 @@ static void give_product(gradient_call *c, const reduce_attributes *a)
         rlxvk_mul(g, running_product(g, rows, 1, false), running_product(g, rows, 1, true));
     others = rlxvk_transpose(g, rlxvk_reshape(g, others, moved), back, count);
     rlxvk_tensor dy = gradient_expand_to(g, c->dy, shape, a->axes, a->axis_count);
-    gradient_give(c, 0, rlxvk_mul(g, dy, others));
+    gradient_give(c, 0, rlxvk_gradient_product(g, dy, others));
 }
 
 /* Those equal to the largest share it alike. */

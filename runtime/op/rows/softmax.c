@@ -140,7 +140,7 @@ static rlxvk_status softmax_vjp(gradient_call *c)
         return RLXVK_OK;
     }
     rlxvk_tensor sum = c->n.shape.rank ? rlxvk_reduce_sum(g, c->dy, &axis, 1, true) : c->dy;
-    sum = rlxvk_mul(g, rlxvk_exp(g, gradient_result(c)), sum);
+    sum = rlxvk_gradient_product(g, sum, rlxvk_exp(g, gradient_result(c)));
     gradient_give(c, 0, rlxvk_sub(g, c->dy, sum));
     return RLXVK_OK;
 }

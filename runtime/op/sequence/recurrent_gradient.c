@@ -279,6 +279,8 @@ static void pass_states(walk *w)
 {
     uint64_t first = recurrent_result(&w->r), count = w->r.layers * recurrent_layer_state(&w->r);
     uint32_t base = recurrent_state_operand(&w->call->n);
+    for (uint32_t i = 0; i < base; i++)
+        gradient_give_zero(w->call, i);
     for (uint32_t i = base; i < w->call->n.input_count; i++)
         gradient_give(w->call, i,
                       part_of(w->g, w->call->dy, first + (i - base) * count,

@@ -97,5 +97,4 @@ const op_family accumulate_family = {
     .writes = accumulate_writes,
     .lower = accumulate_lower,
     .host = accumulate_host,
-    .vjp = gradient_none,
 };

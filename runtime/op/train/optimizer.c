@@ -477,6 +477,5 @@ const op_family optimizer_family = {
     .writes = optimizer_writes,
     .lower = optimizer_lower,
     .host = optimizer_host,
-    .vjp = gradient_none,
     .describe = optimizer_describe,
 };

@@ -32,9 +32,23 @@ static const struct {
     }
 #define ACTIVATION(code, NAME, row, ...) UNARY(row),
 #include "args/activation.def"
-    BINARY(add), BINARY(sub), BINARY(mul), BINARY(div),  BINARY(max),
-    BINARY(min), BINARY(pow), BINARY(eq),  BINARY(ne),   BINARY(lt),
-    BINARY(le),  BINARY(gt),  BINARY(ge),  TERNARY(fma), TERNARY(where),
+    BINARY(add),
+    BINARY(sub),
+    BINARY(mul),
+    BINARY(div),
+    BINARY(max),
+    BINARY(gradient_product),
+    BINARY(gradient_quotient),
+    BINARY(min),
+    BINARY(pow),
+    BINARY(eq),
+    BINARY(ne),
+    BINARY(lt),
+    BINARY(le),
+    BINARY(gt),
+    BINARY(ge),
+    TERNARY(fma),
+    TERNARY(where),
 };
 
 static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x, size_t index)
@@ -191,12 +205,20 @@ static void generate_arithmetic(case_list *list)
         "large",        "unit",        "integers",       "special",         "positive",
         "constant:0.5", "zero",        "integers",       "range:-9:9",      "constant:-7",
     };
+    static const char *const zeros[] = {
+        "zero",   "special", "zero",  "zero",          "zero",
+        "neginf", "zero",    "large", "constant:-0.0", "special",
+    };
     static const char *const sum_rows[] = {"add", "sub", "max", "min"};
     for (size_t i = 0; i < COUNT(sum_rows); i++)
         generate_binary(list, sum_rows[i], sums, COUNT(sums));
     generate_binary(list, "mul", products, COUNT(products));
     generate_binary(list, "div", quotients, COUNT(quotients));
     generate_binary(list, "pow", powers, COUNT(powers));
+    generate_binary(list, "gradient_product", products, COUNT(products));
+    generate_binary(list, "gradient_product", zeros, COUNT(zeros));
+    generate_binary(list, "gradient_quotient", quotients, COUNT(quotients));
+    generate_binary(list, "gradient_quotient", zeros, COUNT(zeros));
 }
 
 static void generate_compares(case_list *list)
@@ -335,8 +357,24 @@ static void generate(case_list *list)
 static const char *const rows[] = {
 #define ACTIVATION(code, NAME, row, ...) #row,
 #include "args/activation.def"
-    "add", "sub", "mul", "div", "max", "min", "pow",   "eq",
-    "ne",  "lt",  "le",  "gt",  "ge",  "fma", "where", "activation_backward",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "max",
+    "min",
+    "pow",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "fma",
+    "where",
+    "activation_backward",
+    "gradient_product",
+    "gradient_quotient",
     NULL,
 };
 
