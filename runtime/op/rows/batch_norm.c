@@ -12,6 +12,8 @@
 #include "op/movement/layout.h"
 #include "op/rows/rows.h"
 
+#include <rlxvk_train.h>
+
 #include <math.h>
 
 typedef struct batch_norm_attributes {
@@ -162,22 +164,39 @@ static void give_vector(gradient_call *c, uint32_t i, rlxvk_tensor t)
 }
 
 /* The statistics are given: nothing flows into them. */
+/* With A and B the channel's sums of dy and dy (x - mean): the mean gets -s gamma A, the variance
+ * -s^3 gamma B / 2, gamma s B. */
+static void give_statistics(gradient_call *c, rlxvk_tensor scale, rlxvk_tensor gain)
+{
+    const batch_norm_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    bool gamma = a->has_gamma && gradient_wanted(c, 3);
+    if (gradient_wanted(c, 1))
+        give_vector(c, 1, rlxvk_neg(g, rlxvk_gradient_product(g, c->dy, gain)));
+    if (!gamma && !gradient_wanted(c, 2))
+        return;
+    rlxvk_tensor deviation = rlxvk_sub(g, gradient_operand(c, 0), along_channels(c, 1));
+    if (gamma)
+        give_vector(c, 3, rlxvk_gradient_product(g, c->dy, rlxvk_mul(g, deviation, scale)));
+    if (!gradient_wanted(c, 2))
+        return;
+    rlxvk_tensor pull = rlxvk_mul(g, rlxvk_mul(g, scale, scale), gain);
+    pull = rlxvk_mul(g, gradient_scalar(g, -0.5), pull);
+    give_vector(c, 2, rlxvk_gradient_product(g, c->dy, rlxvk_mul(g, deviation, pull)));
+}
+
 static rlxvk_status batch_norm_vjp(gradient_call *c)
 {
     const batch_norm_attributes *a = c->n.attributes;
     rlxvk_graph *g = c->graph;
     uint32_t beta = 3u + a->has_gamma;
     rlxvk_tensor scale = scale_of(g, &c->n, along_channels(c, 2));
-    if (a->has_gamma && gradient_wanted(c, 3)) {
-        rlxvk_tensor deviation = rlxvk_sub(g, gradient_operand(c, 0), along_channels(c, 1));
-        give_vector(c, 3, rlxvk_mul(g, c->dy, rlxvk_mul(g, deviation, scale)));
-    }
+    rlxvk_tensor gain = a->has_gamma ? rlxvk_mul(g, scale, along_channels(c, 3)) : scale;
+    give_statistics(c, scale, gain);
     if (a->has_beta && gradient_wanted(c, beta))
         give_vector(c, beta, c->dy);
-    if (a->has_gamma)
-        scale = rlxvk_mul(g, scale, along_channels(c, 3));
     if (gradient_wanted(c, 0))
-        gradient_give(c, 0, rlxvk_mul(g, c->dy, scale));
+        gradient_give(c, 0, rlxvk_gradient_product(g, c->dy, gain));
     return RLXVK_OK;
 }
 
