@@ -11,6 +11,7 @@
 #include "op/families.h"
 #include "op/gradient.h"
 
+#include <rlxvk_ops_array.h>
 #include <rlxvk_train.h>
 
 #include <math.h>
@@ -238,13 +239,76 @@ static rlxvk_status rope_host(const host_call *call)
 
 /* ---- Gradients ---- */
 
-/* The transpose of a turn is the turn back. The tables get nothing: they are positions. */
+/* t as [batch, rows, sequence, heads, pairs, 2], or of NEOX [.., 2, pairs]; the turned columns. */
+static rlxvk_tensor as_pairs(rlxvk_graph *g, const rlxvk_rope_options *o, const rope_geometry *r,
+                             rlxvk_tensor t)
+{
+    int64_t half = o->n_rot / 2;
+    rlxvk_shape s = RLXVK_SHAPE(r->batch, r->batch_rows / r->sequence, r->sequence,
+                                r->row_length / o->head_dim, o->head_dim);
+    t = rlxvk_narrow(g, rlxvk_reshape(g, t, s), 4, 0, o->n_rot);
+    s.rank = 6;
+    s.dims[4] = o->style == RLXVK_ROPE_GPTJ ? half : 2;
+    s.dims[5] = o->style == RLXVK_ROPE_GPTJ ? 2 : half;
+    return rlxvk_reshape(g, t, s);
+}
+
+/* t, `pairs` wide, summed over all that reads one row of a table, in the table's shape: columns and
+ * rows that nothing reads get 0. */
+static rlxvk_tensor to_table(rlxvk_graph *g, const rlxvk_rope_options *o, const rope_geometry *r,
+                             rlxvk_tensor t, int32_t pair_axis, rlxvk_shape table)
+{
+    bool per_token = o->table == RLXVK_ROPE_TABLE_PER_TOKEN;
+    int32_t axes[4] = {1, 3, pair_axis, 0};
+    int64_t half = o->n_rot / 2, none = 0, more = r->columns - half;
+    int64_t rows = (per_token ? r->batch : 1) * r->sequence;
+    t = rlxvk_reduce_sum(g, t, axes, per_token ? 3 : 4, false);
+    t = rlxvk_reshape(g, t, RLXVK_SHAPE(rows, half));
+    if (more)
+        t = rlxvk_pad(g, t, &none, &more, 1, NULL);
+    t = rlxvk_reshape(g, t, RLXVK_SHAPE(rows * r->columns));
+    more = (int64_t)shape_numel(&table) - rows * r->columns;
+    if (more)
+        t = rlxvk_pad(g, t, &none, &more, 1, NULL);
+    return rlxvk_reshape(g, t, table);
+}
+
+/* Of pairs (a, b): cos gets dy_a a + dy_b b, sin dy_b a - dy_a b, of a turn back the negative. */
+static void give_tables(gradient_call *c, const rlxvk_rope_options *o)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape table = gradient_shape(c, 1);
+    rope_geometry r = geometry_of(o, &c->n.shape, &table);
+    int32_t pair_axis = o->style == RLXVK_ROPE_GPTJ ? 5 : 4;
+    if (shape_numel(&c->n.shape) == 0 || o->n_rot == 0) {
+        gradient_give_zero(c, 1);
+        gradient_give_zero(c, 2);
+        return;
+    }
+    rlxvk_tensor x = as_pairs(g, o, &r, gradient_operand(c, 0)), dy = as_pairs(g, o, &r, c->dy);
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1, to_table(g, o, &r, rlxvk_gradient_product(g, dy, x), pair_axis, table));
+    if (gradient_wanted(c, 2)) {
+        rlxvk_tensor a = rlxvk_narrow(g, x, pair_axis, 0, 1);
+        rlxvk_tensor b = rlxvk_narrow(g, x, pair_axis, 1, 1);
+        rlxvk_tensor up = rlxvk_gradient_product(g, rlxvk_narrow(g, dy, pair_axis, 1, 1), a);
+        rlxvk_tensor down = rlxvk_gradient_product(g, rlxvk_narrow(g, dy, pair_axis, 0, 1), b);
+        rlxvk_tensor turn = turns_back(&c->n) ? rlxvk_sub(g, down, up) : rlxvk_sub(g, up, down);
+        gradient_give(c, 2, to_table(g, o, &r, turn, pair_axis, table));
+    }
+}
+
+/* The transpose of a turn is the turn back. */
 static rlxvk_status rope_vjp(gradient_call *c)
 {
     const rlxvk_rope_options *o = &((const rope_attributes *)c->n.attributes)->options;
     op_kind op = turns_back(&c->n) ? OP_rope : OP_rope_backward;
-    gradient_give(c, 0,
-                  build(c->graph, op, c->dy, gradient_operand(c, 1), gradient_operand(c, 2), o));
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0,
+                      build(c->graph, op, c->dy, gradient_operand(c, 1), gradient_operand(c, 2),
+                            o));
+    if (gradient_wanted(c, 1) || gradient_wanted(c, 2))
+        give_tables(c, o);
     return RLXVK_OK;
 }
 
