@@ -11,6 +11,7 @@
 #include "op/array/scatter.h"
 
 #include <rlxvk_ops_array.h>
+#include <rlxvk_train.h>
 
 #define MOST_NUMBERED (1 << 24) /* what f32 counts exactly */
 
@@ -107,29 +108,115 @@ static void of_assign(const rule *r)
                        taken(r, r->c->dy)));
 }
 
-/* The product of all but one factor: of those that are not 0, where no other is 0. */
-static rlxvk_tensor others(const rule *r, rlxvk_tensor factor, rlxvk_tensor is_zero,
-                           rlxvk_tensor product, rlxvk_tensor zeros)
+/* ---- mul ---- */
+
+/* Updates in the order of the elements that they go to, those of one element side by side. */
+typedef struct sorted {
+    rlxvk_tensor updates; /* along `axis` */
+    rlxvk_tensor keys;    /* where they go: of the updates' shape, or of ND [.., numbers] */
+    rlxvk_tensor back;    /* where each update went */
+    int32_t axis;
+    bool rows; /* ND: updates are [.., row], the order is of whole rows */
+} sorted;
+
+/* Indices as scatter rounds them. */
+static rlxvk_tensor rounded(const rule *r)
 {
-    rlxvk_tensor divisor = rlxvk_where(r->g, is_zero, r->one, factor);
-    rlxvk_tensor rest = rlxvk_sub(r->g, zeros, rlxvk_cast(r->g, is_zero, RLXVK_F32));
-    rlxvk_tensor none = rlxvk_eq(r->g, rest, r->zero);
-    return only(r, none, rlxvk_div(r->g, product, divisor));
+    rlxvk_tensor v = rlxvk_cast(r->g, r->index, RLXVK_F32), low = rlxvk_floor(r->g, v);
+    rlxvk_tensor up = rlxvk_ge(r->g, rlxvk_sub(r->g, v, low), gradient_scalar(r->g, 0.5));
+    return rlxvk_add(r->g, low, rlxvk_cast(r->g, up, RLXVK_F32));
 }
 
+static sorted sort_elements(const rule *r)
+{
+    rlxvk_tensor keys = rounded(r), order = rlxvk_argsort(r->g, keys, r->axis, false);
+    return (sorted){rlxvk_take_along_axis(r->g, r->updates, order, r->axis),
+                    rlxvk_take_along_axis(r->g, keys, order, r->axis),
+                    rlxvk_argsort(r->g, order, r->axis, false), r->axis, false};
+}
+
+/* By the last number first: sorting is stable. */
+static sorted sort_rows(const rule *r)
+{
+    int64_t count = update_count(r);
+    rlxvk_shape index = rlxvk_tensor_shape(r->g, r->index);
+    int64_t numbers = index.dims[index.rank - 1];
+    rlxvk_tensor keys = rlxvk_reshape(r->g, rounded(r), RLXVK_SHAPE(count, numbers));
+    rlxvk_tensor rows = rlxvk_reshape(r->g, r->updates, RLXVK_SHAPE(count, -1)), order = RLXVK_NONE;
+    for (int64_t k = numbers; k-- > 0;) {
+        rlxvk_tensor key = rlxvk_narrow(r->g, keys, 1, k, 1);
+        key = rlxvk_reshape(r->g, key, RLXVK_SHAPE(count));
+        if (order.id)
+            key = rlxvk_gather(r->g, key, order, 0);
+        rlxvk_tensor next = rlxvk_argsort(r->g, key, 0, false);
+        order = order.id ? rlxvk_gather(r->g, order, next, 0) : next;
+    }
+    return (sorted){rlxvk_gather(r->g, rows, order, 0), rlxvk_gather(r->g, keys, order, 0),
+                    rlxvk_argsort(r->g, order, 0, false), 0, true};
+}
+
+/* Which updates from `step` on go where the one `step` before goes. */
+static rlxvk_tensor same_element(const rule *r, const sorted *s, int64_t step, int64_t count)
+{
+    const int32_t last = 1;
+    rlxvk_tensor same = rlxvk_eq(r->g, rlxvk_narrow(r->g, s->keys, s->axis, step, count - step),
+                                 rlxvk_narrow(r->g, s->keys, s->axis, 0, count - step));
+    if (!s->rows)
+        return same;
+    return rlxvk_reduce_min(r->g, rlxvk_cast(r->g, same, RLXVK_F32), &last, 1, true);
+}
+
+/* Of each update, the product of those before it (or behind it) that go to its element: over 1, 2,
+ * 4 .. of them, then without itself. */
+static rlxvk_tensor beside(const rule *r, const sorted *s, bool behind)
+{
+    rlxvk_graph *g = r->g;
+    rlxvk_tensor t = s->updates, ones;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, t);
+    int64_t count = shape.dims[s->axis], step = 1;
+    for (; step < count && g->status == RLXVK_OK; step *= 2) {
+        rlxvk_tensor same = same_element(r, s, step, count), parts[2];
+        rlxvk_tensor own = rlxvk_narrow(g, t, s->axis, behind ? 0 : step, count - step);
+        rlxvk_tensor other = rlxvk_narrow(g, t, s->axis, behind ? step : 0, count - step);
+        parts[behind] = rlxvk_narrow(g, t, s->axis, behind ? count - step : 0, step);
+        parts[!behind] = rlxvk_mul(g, own, rlxvk_where(g, same, other, r->one));
+        t = rlxvk_concat(g, parts, 2, s->axis);
+    }
+    shape.dims[s->axis] = 1;
+    ones = gradient_filled(g, 1, RLXVK_F32, shape);
+    if (count == 1)
+        return ones;
+    rlxvk_tensor parts[2];
+    parts[behind] = ones;
+    parts[!behind] = rlxvk_where(g, same_element(r, s, 1, count),
+                                 rlxvk_narrow(g, t, s->axis, behind, count - 1), r->one);
+    return rlxvk_concat(g, parts, 2, s->axis);
+}
+
+/* Each factor gets dy times the product of the others, which is made of products alone: it is right
+ * for factors of 0, and so are its derivatives. */
 static void of_mul(const rule *r)
 {
-    rlxvk_tensor x_zero = rlxvk_eq(r->g, r->x, r->zero);
-    rlxvk_tensor u_zero = rlxvk_eq(r->g, r->updates, r->zero);
-    rlxvk_tensor product =
-        scattered(r, rlxvk_where(r->g, x_zero, r->one, r->x),
-                  rlxvk_where(r->g, u_zero, r->one, r->updates), RLXVK_SCATTER_MUL);
-    rlxvk_tensor zeros = scattered(r, rlxvk_cast(r->g, x_zero, RLXVK_F32),
-                                   rlxvk_cast(r->g, u_zero, RLXVK_F32), RLXVK_SCATTER_ADD);
-    gradient_give(r->c, 0, rlxvk_mul(r->g, r->c->dy, others(r, r->x, x_zero, product, zeros)));
-    rlxvk_tensor rest = others(r, r->updates, u_zero, taken(r, product), taken(r, zeros));
-    gradient_give(r->c, 2, only(r, inside(r), rlxvk_mul(r->g, taken(r, r->c->dy), rest)));
+    rlxvk_graph *g = r->g;
+    if (gradient_wanted(r->c, 0)) {
+        rlxvk_tensor ones = filled(r, 1, gradient_shape(r->c, 0));
+        rlxvk_tensor product = scattered(r, ones, r->updates, RLXVK_SCATTER_MUL);
+        gradient_give(r->c, 0, rlxvk_gradient_product(g, r->c->dy, product));
+    }
+    if (!gradient_wanted(r->c, 2))
+        return;
+    sorted s = r->nd ? sort_rows(r) : sort_elements(r);
+    rlxvk_tensor others = rlxvk_mul(g, beside(r, &s, false), beside(r, &s, true));
+    if (s.rows)
+        others = rlxvk_reshape(g, rlxvk_gather(g, others, s.back, 0), gradient_shape(r->c, 2));
+    else
+        others = rlxvk_take_along_axis(g, others, s.back, s.axis);
+    others = rlxvk_mul(g, taken(r, r->x), others);
+    others = rlxvk_gradient_product(g, taken(r, r->c->dy), others);
+    gradient_give(r->c, 2, only(r, inside(r), others));
 }
+
+/* ---- max, min ---- */
 
 static void of_extreme(const rule *r)
 {

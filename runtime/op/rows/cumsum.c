@@ -13,6 +13,7 @@
 #include "op/running_product.h"
 
 #include <rlxvk_ops_math.h>
+#include <rlxvk_train.h>
 
 #include <math.h>
 
@@ -148,46 +149,67 @@ static uint64_t cumsum_bucket(bucket_call *c)
     return bucket_rows(c, a->exclusive ? 1u << a->axis : 0, 0);
 }
 
-/* Sums of dy y from the other end. */
-static rlxvk_tensor sums_behind(gradient_call *c, rlxvk_tensor y)
+/* t from element `from` on, as if it were followed by zeros, of the same extent. */
+static rlxvk_tensor moved(rlxvk_graph *g, rlxvk_tensor t, int32_t axis, int64_t from)
 {
-    const cumsum_attributes *a = c->n.attributes;
-    rlxvk_graph *g = c->graph;
-    rlxvk_tensor sums = rlxvk_reverse(g, rlxvk_mul(g, c->dy, y), &a->axis, 1);
-    return rlxvk_reverse(g, rlxvk_cumsum(g, sums, a->axis, a->exclusive), &a->axis, 1);
+    rlxvk_shape gap = rlxvk_tensor_shape(g, t);
+    int64_t rest = gap.dims[axis] - from;
+    gap.dims[axis] = from;
+    rlxvk_tensor parts[] = {rlxvk_narrow(g, t, axis, from, rest),
+                            gradient_filled(g, 0, RLXVK_F32, gap)};
+    return rlxvk_concat(g, parts, 2, axis);
 }
 
-/* dx[i] is the sum of dy[j] y[j] over the j that have x[i], divided by x[i]. The first 0 of a row
- * gets that sum of what would be y if it were 1; later zeros, and what is behind the first, get 0,
- * as y is 0 there. */
+/* r[k] = b[k] + m[k] r[k + 1], 0 behind the end, by doubling: r is known over 1, 2, 4 .. elements,
+ * and m is the product over as many. m is one shorter than b. */
+static rlxvk_tensor recurrence(rlxvk_graph *g, rlxvk_tensor b, rlxvk_tensor m, int32_t axis)
+{
+    int64_t n = rlxvk_tensor_shape(g, b).dims[axis];
+    for (int64_t step = 1; step < n && g->status == RLXVK_OK; step *= 2) {
+        rlxvk_tensor later = rlxvk_narrow(g, b, axis, step, n - step), parts[2];
+        parts[0] = rlxvk_narrow(g, b, axis, 0, n - step);
+        parts[0] = rlxvk_add(g, parts[0], rlxvk_gradient_product(g, later, m));
+        parts[1] = rlxvk_narrow(g, b, axis, n - step, step);
+        b = rlxvk_concat(g, parts, 2, axis);
+        if (2 * step < n)
+            m = rlxvk_mul(g, rlxvk_narrow(g, m, axis, 0, n - 2 * step),
+                          rlxvk_narrow(g, m, axis, step, n - 2 * step));
+    }
+    return b;
+}
+
+/* dx[k] is the product of what is before x[k] times the sum of dy[j] times the product of what is
+ * between k and j. Nothing is divided, so factors of 0 are like others in every derivative. */
 static rlxvk_status product_vjp(gradient_call *c)
 {
     const cumsum_attributes *a = c->n.attributes;
     rlxvk_graph *g = c->graph;
-    rlxvk_tensor x = gradient_operand(c, 0), zero = gradient_scalar(g, 0);
-    rlxvk_tensor one = gradient_scalar(g, 1), is_zero = rlxvk_eq(g, x, zero);
-    if (c->n.shape.rank == 0) {
-        gradient_give(c, 0, a->exclusive ? zero : c->dy);
+    if (c->n.shape.rank == 0 || shape_numel(&c->n.shape) == 0) {
+        if (a->exclusive)
+            gradient_give_zero(c, 0);
+        else
+            gradient_give(c, 0, c->dy);
         return RLXVK_OK;
     }
-    rlxvk_tensor first = rlxvk_eq(g, rlxvk_cumsum(g, is_zero, a->axis, false), one);
-    first = rlxvk_mul(g, first, is_zero);
-    rlxvk_tensor other = rlxvk_cumprod(g, rlxvk_where(g, first, one, x), a->axis, a->exclusive);
-    rlxvk_tensor dx =
-        rlxvk_div(g, sums_behind(c, gradient_result(c)), rlxvk_where(g, is_zero, one, x));
-    dx = rlxvk_where(g, is_zero, zero, dx);
-    gradient_give(c, 0, rlxvk_where(g, first, sums_behind(c, other), dx));
+    int64_t n = c->n.shape.dims[a->axis];
+    rlxvk_tensor x = gradient_operand(c, 0), sums = c->dy;
+    if (a->exclusive)
+        sums = moved(g, sums, a->axis, 1);
+    sums = recurrence(g, sums, rlxvk_narrow(g, x, a->axis, 1, n - 1), a->axis);
+    gradient_give(c, 0, rlxvk_gradient_product(g, sums, rlxvk_cumprod(g, x, a->axis, true)));
     return RLXVK_OK;
 }
 
-/* Sums from the other end. */
 static rlxvk_status cumsum_vjp(gradient_call *c)
 {
     const cumsum_attributes *a = c->n.attributes;
     if (node_code(&c->n) == RUNNING_PRODUCT)
         return product_vjp(c);
     if (c->n.shape.rank == 0) {
-        gradient_give(c, 0, a->exclusive ? gradient_scalar(c->graph, 0) : c->dy);
+        if (a->exclusive)
+            gradient_give_zero(c, 0);
+        else
+            gradient_give(c, 0, c->dy);
         return RLXVK_OK;
     }
     rlxvk_tensor sums = rlxvk_reverse(c->graph, c->dy, &a->axis, 1);
