@@ -184,12 +184,48 @@ static void give_sum(gradient_call *c, const rlxvk_fake_quantize_options *o)
     rlxvk_tensor least = gradient_scalar(g, fake_quantize_least(&c->n));
     rlxvk_tensor y = rlxvk_fake_quantize_lsq(g, x, scale, o);
     rlxvk_tensor inside = rlxvk_fake_quantize_lsq_backward_x(g, x, scale, x, o);
-    rlxvk_tensor each = rlxvk_div(g, c->dy, rlxvk_max(g, scale, least));
-    gradient_give(c, 1, rlxvk_mul(g, rlxvk_sub(g, y, inside), along_channels(c, each)));
+    rlxvk_tensor size = along_channels(c, rlxvk_max(g, scale, least));
+    rlxvk_tensor steps = rlxvk_stop_gradient(g, rlxvk_div(g, y, size)); /* whole: constant */
+    rlxvk_tensor psi = rlxvk_sub(g, steps, rlxvk_div(g, inside, size));
+    gradient_give(c, 1, rlxvk_gradient_product(g, along_channels(c, c->dy), psi));
 }
 
 /* Estimates: of x, and of a scale that is learned; of the backward rows' dy, in which they are
  * linear. */
+/* A sum over what shares an element of the scale, in the scale's shape. */
+static rlxvk_tensor channel_sums(gradient_call *c, rlxvk_tensor t)
+{
+    const fake_quantize_attributes *a = c->n.attributes;
+    rlxvk_shape shape = gradient_shape(c, 0);
+    int32_t axes[RLXVK_MAX_RANK];
+    size_t count = 0;
+    for (uint32_t k = 0; k < shape.rank; k++)
+        if (!a->per_axis || (int32_t)k != a->axis)
+            axes[count++] = (int32_t)k;
+    if (count)
+        t = rlxvk_reduce_sum(c->graph, t, axes, count, false);
+    return rlxvk_reshape(c->graph, t, gradient_shape(c, 2));
+}
+
+/* Of the sum of psi dy by x and s: with z = x / s, psi' = -1 where |z| <= qmax, else 0. So x gets
+ * -d / s there, s the sum of x d / s^2, d the gradient that has arrived times dy. */
+static void give_scale_slopes(gradient_call *c, const rlxvk_fake_quantize_options *o)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = gradient_operand(c, 0), scale = scale_operand(c);
+    rlxvk_tensor least = gradient_scalar(g, fake_quantize_least(&c->n));
+    rlxvk_tensor dy = rlxvk_fake_quantize_lsq_backward_x(g, x, scale, gradient_operand(c, 1), o);
+    rlxvk_tensor each = rlxvk_gradient_quotient(g, c->dy, rlxvk_max(g, scale, least));
+    rlxvk_tensor d = rlxvk_gradient_product(g, along_channels(c, each), dy);
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0, rlxvk_neg(g, d));
+    if (gradient_wanted(c, 2)) {
+        rlxvk_tensor sum = channel_sums(c, rlxvk_gradient_product(g, d, x));
+        sum = rlxvk_gradient_quotient(g, sum, rlxvk_max(g, scale, least));
+        gradient_give(c, 2, rlxvk_where(g, rlxvk_ge(g, scale, least), sum, gradient_scalar(g, 0)));
+    }
+}
+
 static rlxvk_status fake_quantize_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;
@@ -202,6 +238,8 @@ static rlxvk_status fake_quantize_vjp(gradient_call *c)
     if (code == FAKE_QUANTIZE_LSQ_BACKWARD_SCALE) {
         if (gradient_wanted(c, 1))
             give_sum(c, &o);
+        if (gradient_wanted(c, 0) || gradient_wanted(c, 2))
+            give_scale_slopes(c, &o);
         return RLXVK_OK;
     }
     rlxvk_tensor x = gradient_operand(c, 0), scale = scale_operand(c);
