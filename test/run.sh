@@ -86,8 +86,14 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
+# Contents of the inputs: those of the first seed, and in CI of one more, by the commit.
 numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10
+modes=64 seeds=1
+if [[ ${RLXVK_TEST_ALL:-} ]]; then
+    plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4
+    seeds=1,$((16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 2)))
+    echo "seeds $seeds"
+fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
@@ -97,11 +103,20 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
-add_cases "conform" $fewer
+add_cases "conform" $fewer --seed $seeds --bounds
+# Kernels that write outside their operands, or are right by the order of invocations alone.
+if [[ ${RLXVK_TEST_ALL:-} ]]; then
+    add_cases "conform, canaries" --canary
+else
+    add "conform, canaries" <<<"$program conform --canary --sparse=$modes --jobs 1"
+fi
+add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes --jobs 1"
+add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes --phase 2 --jobs 1"
+add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 1"
 add_cases "conform, gradients" --gradients --sparse=$sparse
 add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
+    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=100000 --jobs 1"
     add "rebuilding after a change" <<<"test/rebuild.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
 fi
