@@ -65,8 +65,6 @@ static conform_failure failures[] = {
      "rlxvk conform --seed 1 --op cast --case 17", 17},
 };
 
-static const conform_setup setup = {.seeds = {7}, .seed_count = 1};
-
 static conform_report some_report(bool failed)
 {
     conform_report r = {.device = {.name = "NVIDIA <Test> & Co",
@@ -74,7 +72,7 @@ static conform_report some_report(bool failed)
                                    .api_version = 1u << 22 | 3u << 12 | 277},
                         .command = "rlxvk conform --seed 7",
                         .started = 1780000000,
-                        .setup = &setup,
+                        .seed = 7,
                         .seconds = 12.5};
     r.rows.items = rows;
     r.rows.count = failed ? ARRAY_COUNT(rows) : 3;
