@@ -65,15 +65,20 @@ error:
     rlxvk_graph_destroy(graph);
 }
 
-/* The number of a case within its op, for lines in order. */
+/* Whether the line is a case of this op. */
+static bool is_of_op(const char *line, const char *row, size_t length)
+{
+    return strncmp(line, row, length) == 0 && row_length(line) == length;
+}
+
+/* The number of a case within its op, whose lines may stand apart. */
 static uint64_t number_of(const session *s, size_t index)
 {
     const char *line = s->lines.lines.items[index];
     uint64_t number = 0;
     size_t length = row_length(line);
-    for (size_t i = index; i-- > 0 && row_length(s->lines.lines.items[i]) == length &&
-                           memcmp(s->lines.lines.items[i], line, length) == 0;)
-        number++;
+    for (size_t i = index; i-- > 0;)
+        number += is_of_op(s->lines.lines.items[i], line, length);
     return number;
 }
 
@@ -89,7 +94,7 @@ static const char *find_line(const session *s, const char *row, uint64_t number)
     size_t length = strlen(row);
     for (size_t i = 0; i < s->lines.lines.count; i++) {
         const char *line = s->lines.lines.items[i];
-        if (row_length(line) == length && memcmp(line, row, length) == 0 && number-- == 0)
+        if (is_of_op(line, row, length) && number-- == 0)
             return line;
     }
     return NULL;
