@@ -207,8 +207,7 @@ static rlxvk_status resize_nearest2x_lower(lowering *l, uint32_t id)
                                          .x_offset = operands[0].offset,
                                          .y_offset = operands[1].offset};
     dispatch d = {.kernel = KERNEL_RESIZE_NEAREST2X};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
-                  {RESIZE_NEAREST2X_PAIRS, args.y_offset % 2 == 0});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
