@@ -258,6 +258,8 @@ static void generate_complex(case_list *list)
     case_add(list, "div in=a:c64:67:large;b:c64:67:range:1e-6:1e-5");
     case_add(list, "div in=a:c64:67:range:1e25:2e25;b:c64:67:range:1e30:2e30");
     case_add(list, "mul in=a:c64:67:range:1e19:1.8e19;b:c64:67:range:1:1.8e19");
+    case_add(list, "div in=a:c64:200:special;b:c64:200:range:1:3");
+    case_add(list, "mul in=a:c64:200:special;b:c64:200:range:1:3");
 }
 
 /* Shapes of three operands. */

@@ -245,6 +245,7 @@ static const char *const rates[] = {
     "up=2 in=x:f32:0x9;taps:f32:5",
     "in=x:f32:9:special;taps:f32:4",
     "up=3 in=x:f32:9;taps:f32:4:zero",
+    "down=4150 in=x:f32:17000:positive;taps:f32:16600:positive",
     "expect=E_ATTR up=0 in=x:f32:9;taps:f32:4",
     "expect=E_ATTR down=-1 in=x:f32:9;taps:f32:4",
     "expect=E_SHAPE in=x:f32:3x0;taps:f32:4",
