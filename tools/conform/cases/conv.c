@@ -232,6 +232,32 @@ static void generate_edges(case_list *list)
             case_add(list, "conv variant=conv=%s %s", tiles[t], tiled[l]);
 }
 
+/* Tiles that do what only other kernels were first chosen for: transposed products, and what is
+ * done to sums, of one part and of several. */
+static void generate_tiles(case_list *list)
+{
+    static const char *const tiles[] = {"tiled_32x32", "tiled_64x64", "tiled_32x128"};
+    static const char *const lines[][2] = {
+        {"conv_transpose2d", "stride=2,2 padding=1,1 in=x:f32:2x20x7x6;w:f32:20x40x4x4;"
+                             "bias:f32:40"},
+        {"conv_transpose2d", "groups=2 stride=2,1 dilation=1,2 in=x:f32:1x36x8x8;"
+                             "w:f32:36x35x3x2"},
+        {"fused_conv", "activation=relu padding=1,1 in=x:f32:2x17x13x11;"
+                       "w:f32:65x17x3x3;bias:f32:2x65;residual:f32:2x65x13x11"},
+        {"fused_conv", "activation=gelu activation_first=1 in=x:f32:1x33x8x8;"
+                       "w:f32:40x33x1x1;bias:f32:40;residual:f32:1x40x8x8"},
+        {"fused_conv", "activation=relu in=x:f32:1x1200x1x1:unit;"
+                       "w:f32:10x1200x1x1:unit;bias:f32:2x10;residual:f32:1x10x1x1"},
+        {"fused_conv",
+         "activation=silu activation_first=1 padding=1,1 "
+         "in=x:f32:1x130x3x3:unit;w:f32:20x130x3x3:unit;bias:f32:20;residual:f32:1x20x3x3"},
+        {"fused_conv", "activation=relu padding=1,1 residual_shift=1 "
+                       "in=x:f32:2x64x5x5:unit;w:f32:40x64x3x3:unit;residual:f32:3x40x5x5"}};
+    for (size_t t = 0; t < COUNT(tiles); t++)
+        for (size_t l = 0; l < COUNT(lines); l++)
+            case_add(list, "%s variant=conv=%s %s", lines[l][0], tiles[t], lines[l][1]);
+}
+
 static void generate_transposed(case_list *list)
 {
     static const char *const lines[] = {
@@ -481,6 +507,7 @@ static void generate(case_list *list)
     generate_edges(list);
     generate_transposed(list);
     generate_fused(list);
+    generate_tiles(list);
     generate_columns(list);
     generate_refusals(list);
 }

@@ -186,6 +186,11 @@ static void generate_classes(case_list *list)
             case_add(list, "cumsum axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
             case_add(list, "cumsum axis=1 exclusive=1 variant=rows=%s in=x:f32:%s", classes[c],
                      shape);
+            case_add(list, "log_softmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list,
+                     "cumprod axis=1 exclusive=%zu variant=rows=%s in=x:f32:%.*s:range:0.9:1.1",
+                     s % 2, classes[c], (int)strcspn(shape, ":"), shape);
+            case_add(list, "argmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
         }
 }
 
