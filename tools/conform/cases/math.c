@@ -213,6 +213,7 @@ static const char *const bit_cases[] = {
     "in=a:i32:2x1x3:integers;b:i32:1x4x3:integers",
     "in=a:i32:1000:range:-16777216:16777216;b:i32:1000:index:34",
     "in=a:i32:1000:range:-16777216:16777216;b:i32:1000:range:-16777216:16777216",
+    "in=a:i64:1000:range:-5e9:5e9;b:i32:1000:range:-2147483648:2147483648",
     "in=a:bool:33:bool;b:bool:33:bool",
     "expect=E_DTYPE in=a:f32:3;b:i32:3",
     "expect=E_DTYPE in=a:i32:3;b:f32:3",
