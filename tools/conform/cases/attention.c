@@ -166,6 +166,9 @@ static void generate_sizes(case_list *list)
     add(list, bands[1], 2, 4, 2, 70, 70, 80);
     add(list, bands[0], 2, 4, 2, 33, 70, 100);
     add(list, bands[0], 1, 4, 1, 1, 132000, 8); /* too many chunks to join in one dispatch */
+    case_add(list,
+             "attention layout=bhsd mask=bias in=q:f32:1x1x2x260:unit;k:f32:1x1x17000x260:unit;"
+             "v:f32:1x1x17000x260:unit;mask:f32:1x2x17000:range:-90:90");
     static const int windows[] = {1, 2, 4, 64, 100, 1000};
     for (size_t i = 0; i < COUNT(lengths); i++)
         for (size_t j = 0; j < COUNT(windows); j++)
