@@ -396,6 +396,12 @@ static void generate_programs(case_list *list)
                    "in=a:f32:9:integers;b:f32:9:integers;c:f32:9:integers;d:f32:9:integers;"
                    "e:f32:9:integers;f:f32:9:integers;g:f32:9:integers;h:f32:9:integers;"
                    "i:f32:9:integers;j:f32:9:integers");
+    /* Of many steps or inputs, with an angle. */
+    case_add(list, "elementwise_region chain=sin,12 in=x:f32:5x37");
+    case_add(list, "elementwise_region steps=sin:i0,add:s0:i1,add:s1:i2,add:s2:i3,mul:s3:i4 "
+                   "more=add:s4:i5,sub:s5:i6,add:s6:i7,add:s7:i8,cos:s8 "
+                   "in=a:f32:7x9;b:f32:9;c:f32:9;d:f32:7x9;e:f32:1;f:f32:7x9;g:f32:9;h:f32:7x9;"
+                   "i:f32:9");
 }
 
 static void generate_refusals(case_list *list)

@@ -71,7 +71,18 @@ static void generate_scatters(case_list *list)
         "dim=3001 in=updates:c64:8192x5:integers;idx:f32:8192:index:3001",
         "dim=3 shift=2 in=updates:c64:9001x33;idx:f32:9001:index:3",
         "expect=E_DTYPE dim=4 in=updates:f32:3x2;idx:c64:3"};
+    static const char *const ways[] = {"direct", "runs", "elements", "parts"};
     case_add_all(list, "scatter_add", rests, COUNT(rests));
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        case_add(list,
+                 "scatter_add variant=scatter_add=%s dim=9 "
+                 "in=updates:f32:9001x3;idx:f32:9001:badindex:9",
+                 ways[i]);
+        case_add(list,
+                 "scatter_add variant=scatter_add=%s dim=3 shift=1 "
+                 "in=updates:c64:301x5;idx:f32:301:index:3",
+                 ways[i]);
+    }
 }
 
 /* Row lengths around the limits of every kernel. */
