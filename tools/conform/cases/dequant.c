@@ -320,6 +320,20 @@ static void generate_panels(case_list *list, const quant_format *b)
                            (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
+/* Rows without blocks in tiles: one tile and several, K of more than a step. */
+static void generate_plain_tiles(case_list *list)
+{
+    static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16};
+    static const int rows[] = {130, 17, 33}, columns[] = {65, 131, 64};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const quant_format *b = quant_format_find(types[i]);
+        case_add(list,
+                 "dequant_matmul variant=dequant=tiled format=%s "
+                 "in=x:f32:%dx70:unit;w:u8:%dx%d:quant:%s",
+                 b->name, rows[i], columns[i], 70 * (int)b->block_bytes, b->name);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -363,6 +377,7 @@ static void generate(case_list *list)
         if (!quant_format_find(variant_formats[i])->integers)
             generate_panels(list, quant_format_find(variant_formats[i]));
     }
+    generate_plain_tiles(list);
     generate_errors(list);
 }
 

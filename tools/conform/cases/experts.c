@@ -103,6 +103,11 @@ static void generate_grouped(case_list *list)
         "transpose_w=1 in=x:f32:33x21;w:f16:5x23x21;idx:f32:33:badindex:5",
         "in=x:f32:300x24;w:f32:200x24x12;idx:f32:300:badindex:200",
         "in=x:f32:500x40;w:f32:3x40x70;idx:f32:500:badindex:3",
+        /* more rows than the sort has invocations; more experts, in runs that end unevenly */
+        "variant=experts=sorted in=x:f32:2500x5:unit;w:f32:3x5x7:unit;idx:f32:2500:badindex:3",
+        "variant=experts=sorted in=x:f32:40x5:unit;w:f32:300x5x7:unit;idx:f32:40:badindex:300",
+        "variant=experts=sorted in=x:f32:1500x3:unit;w:f32:1100x3x2:unit;"
+        "idx:f32:1500:badindex:1100",
         "expect=E_SHAPE in=x:f32:5x12;w:f32:4x13x7;idx:f32:5",
         "expect=E_SHAPE transpose_w=1 in=x:f32:5x12;w:f32:4x12x7;idx:f32:5",
         "expect=E_SHAPE in=x:f32:5x12;w:f32:12x7;idx:f32:5",
@@ -137,8 +142,8 @@ static void generate_weights(case_list *list)
     static const char *const lines[] = {
         "experts=3 in=x:f32:2x3x8;dy:f32:3x2x5;idx:f32:2x3:index:3",
         "experts=2 in=x:f32:1x2x1x2x1x2x1x8;dy:f32:8x4;idx:i32:8:index:2",
-        "experts=3 in=x:f32:9x20:special;dy:f32:9x36;idx:f32:9:index:3",
-        "experts=3 in=x:f32:90x20;dy:f32:90x36:special;idx:f32:90:badindex:3",
+        "experts=3 in=x:f32:9x20:special;dy:f32:9x36:unit;idx:f32:9:index:3",
+        "experts=3 in=x:f32:90x20:unit;dy:f32:90x36:special;idx:f32:90:badindex:3",
         "experts=3 in=x:f32:90x20:integers;dy:f32:90x36:integers;idx:f32:90:badindex:3",
         "experts=3 in=x:f32:90x20:large;dy:f32:90x36:unit;idx:f32:90:badindex:3",
         "experts=3 in=x:f32:90x20:offset;dy:f32:90x36;idx:f32:90:badindex:3",

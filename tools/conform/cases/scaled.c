@@ -45,6 +45,11 @@ static const struct shape {
     {40, 96, 70, 32}, {64, 33, 12, 32}, {17, 256, 4, 64}, {1, 2048, 20, 64},
 };
 
+/* Rows and columns on both sides of a tile's, one tile and several, K of a step and of more. */
+static const struct shape tiles[] = {
+    {1, 32, 1, 32}, {17, 40, 65, 5}, {33, 64, 63, 16}, {65, 70, 64, 32}, {130, 33, 131, 48},
+};
+
 static void add(case_list *list, int kind, const struct shape *shape, const char *fill,
                 const char *options, int skip, int scales)
 {
@@ -79,6 +84,9 @@ static void generate_kind(case_list *list, int kind)
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
         add(list, kind, &empty[i], "uniform", "", 0, count_scales(kind, &empty[i]));
     add(list, kind, &few, "unit", " skip=4", 4, count_scales(kind, &few));
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++)
+        add(list, kind, &tiles[i], "unit", " variant=dequant=tiled", 0,
+            count_scales(kind, &tiles[i]));
     if (kinds[kind].block < 0)
         for (size_t i = 1; i < sizeof shapes / sizeof *shapes; i += 4)
             add(list, kind, &shapes[i], "uniform", "", 0, 1);
