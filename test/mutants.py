@@ -8,6 +8,7 @@ judged by rounds of tests, from those that find most to those that find what the
   kernel     its conformance cases; with another seed; with canaries; with invocations reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, and their gradients
   layer      the unit tests of its folder, conformance cases of every op, random graphs
+  C          at last, cases with the file under the address sanitizer
 
 Survivors are printed with their change. test/mutants/argued.txt lists survivors that change no behaviour, each with its reason;
 they do not count. Exit 0 if at least 97 % of the others are killed.
@@ -201,6 +202,9 @@ def host_lines(path):
 
 # ---- Judging ----
 
+# For one file: the others' memory has red zones all the same.
+SANITIZED = 'MODE=-O1 -g1 -DNDEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+
 def unneeded(folder, names):
     """What a worker's copy of the tree does without: programs are linked again there."""
     place = os.path.relpath(folder, ROOT)
@@ -251,6 +255,7 @@ class Worker:
         path, kind, line, new = mutant['path'], mutant['kind'], mutant['line'], mutant['new']
         place = os.path.join(self.tree, path)
         kept = open(place).read()
+        self.make(*self.objects(path))  # without the mutant before this one
         before = self.digest(path)
         lines = kept.split('\n')
         mutant['old'] = lines[line]
@@ -292,12 +297,25 @@ class Worker:
             checks += [('host functions', lambda: self.run_cases(cases, short, 1, 'run', 'host'))]
         checks += [('unit %s' % t, lambda t=t: self.unit(t)) for t in self.tests(path)]
         checks += [('more cases', lambda: self.run_cases(cases, long * (4 if mutant['group'].startswith('layer') else 1), 4))]
+        if path.endswith('.c'):
+            checks += [('sanitizers', lambda: self.sanitized(path, cases, short))]
         for name, check in checks:
             code = check()
             if code not in (0, 2):
                 mutant['said'] = (self.said or '').strip().split('\n')[-1][:200]
                 return name
         return None
+
+    def sanitized(self, path, cases, seconds):
+        program = os.path.join(self.tree, 'build/test/mutant_cases')
+        os.utime(os.path.join(self.tree, path))
+        if not self.make(SANITIZED, *self.objects(path)) or not self.make(SANITIZED, 'build/test/mutant_cases'):
+            return 0
+        try:
+            runs = [self.run_cases(cases, seconds, 1, 'run', *more, ASAN_OPTIONS='detect_leaks=0') for more in ((), ('host',))]
+            return next((r for r in runs if r not in (0, 2)), 0)
+        finally:
+            os.remove(program)
 
     def golden(self, ops):
         known = {line.split()[0] for line in open(os.path.join(ROOT, 'test/golden/cases.txt'))} if not hasattr(self, 'known') else self.known
@@ -325,10 +343,7 @@ def identity(mutant):
 
 
 def argued():
-    if not os.path.exists(ARGUED):
-        return {}
-    lines = [line.rstrip('\n') for line in open(ARGUED) if line.strip() and not line.startswith('#')]
-    return {' | '.join(p.strip() for p in line.split(' | ')[:3]): line.split(' | ')[3] for line in lines}
+    return open(ARGUED).read().split('\n') if os.path.exists(ARGUED) else []
 
 
 class Run:
@@ -341,6 +356,11 @@ class Run:
         self.argued = argued()
         self.end = time.time() + 60 * options.minutes
         self.share()
+
+    def reason(self, mutant):
+        """What argued.txt says of it: the line that begins with its identity."""
+        begin = identity(mutant) + ' | '
+        return next((line[len(begin):] for line in self.argued if line.startswith(begin)), None)
 
     def wanted(self, group, files):
         only = self.options.only
@@ -405,7 +425,7 @@ class Run:
                     self.quota[mutant['group']] += 1
                     continue
                 mutant['by'], mutant['seconds'] = by, time.time() - begin
-                mutant['argued'] = self.argued.get(identity(mutant)) if by is None else None
+                mutant['argued'] = self.reason(mutant) if by is None else None
                 self.results.append(mutant)
                 self.tell(mutant)
 

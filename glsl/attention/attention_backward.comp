@@ -226,7 +226,7 @@ void set_weight(uint row, uint other, float value)
 void store_bias(uint part, uint b, uint h)
 {
     bool each_query = args.mask_query != 0u, each_key = args.mask_key != 0u;
-    barrier();
+    barrier(); /* others may still read the last step's slices, where dz goes; no order shows it */
     [[unroll]] for (uint r = 0; r < ROWS; r++) g[r] = first_sums[r];
     store_dz();
     barrier();

@@ -153,6 +153,22 @@ static void generate_halves(case_list *list)
     case_add(list, "matmul in=a:f16:67x1:range:-7e-5:7e-5;b:f32:1x36:constant:1048576");
 }
 
+/* Blocks in registers, whatever the device takes itself: edges of each side of a block. */
+static void generate_scalar(case_list *list)
+{
+    static const char *const variants[] = {"scalar_block", "scalar_row", "scalar_column",
+                                           "scalar_single", "scalar_element"};
+    for (size_t v = 0; v < COUNT(variants); v++) {
+        case_add(list, "matmul variant=matmul=%s in=a:f32:2x33x37;b:f32:37x45", variants[v]);
+        case_add(list,
+                 "matmul variant=matmul=%s transpose_a=1 transpose_b=1 "
+                 "in=a:f32:20x39;b:f32:18x20",
+                 variants[v]);
+        case_add(list, "matmul variant=matmul=%s transpose_b=1 in=a:f32:17x40;b:f32:31x40",
+                 variants[v]);
+    }
+}
+
 /* The opt-in precisions: every padding, batches, halves, rows of very different sizes, sums of one
  * sign. Devices without matrix units run them on the f32 kernels. */
 static void generate_precisions(case_list *list)
@@ -244,6 +260,7 @@ static void generate(case_list *list)
     generate_batches(list);
     generate_values(list);
     generate_halves(list);
+    generate_scalar(list);
     generate_activations(list);
     generate_fused(list);
     generate_precisions(list);
