@@ -243,6 +243,25 @@ static void check_bounds(session *s)
     s->result->takes_zeros = s->result->takes_zeros || takes_zeros(s);
 }
 
+/* The reference of an output that is a view is read from what it is a view of, which has the
+ * bounds. The view's own host function must say the same. */
+static bool says_the_same(const session *s, uint64_t i)
+{
+    const evaluation *v = &s->reference;
+    uint32_t view = s->output.id - 1;
+    if (s->raw)
+        return v->bytes[view][i] == v->bytes[s->node][s->offset + i];
+    float said = v->words[view][i], meant = v->words[s->node][s->offset + i];
+    return said == meant || (isnan(said) && isnan(meant));
+}
+
+static void check_view(session *s)
+{
+    for (uint64_t i = 0; s->node != s->output.id - 1 && i < s->count; i++)
+        if (s->result->verdict != VERDICT_FAILED && !says_the_same(s, i))
+            fail_bounds(s, "the host function of a view differs from its source", i);
+}
+
 /* ---- Steps ---- */
 
 /* A case that must not build: right when the status is the one expected and the text names the op.
@@ -432,6 +451,7 @@ static rlxvk_status execute_seed(session *s)
     check_repeatable(s);
     if (s->result->verdict != VERDICT_FAILED)
         compare(s);
+    check_view(s);
     if (s->setup->bounds && s->result->verdict != VERDICT_FAILED)
         check_bounds(s);
 error:
