@@ -6,7 +6,7 @@ that does not compile, or whose optimized SPIR-V or object code is the same, is 
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
   kernel     its conformance cases; with another seed; with canaries; with invocations reversed and permuted; gradients
-  host       conformance cases of its ops, golden vectors of its ops, and their gradients
+  host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      the unit tests of its folder, conformance cases of every op, random graphs
   C          at last, cases with the file under the address sanitizer
 
@@ -293,6 +293,8 @@ class Worker:
             ops = ','.join(self.concerns.ops(path) or sorted({c[0] for c in cases}))
             checks += [('golden', lambda: self.golden(ops)),
                        ('gradients', lambda: self.run_cases(cases, short, 1, 'gradients'))]
+        if mutant['group'].startswith('host'):
+            checks += [('bounds', lambda: self.bounds(ops))]
         if mutant['group'].startswith('layer'):
             checks += [('host functions', lambda: self.run_cases(cases, short, 1, 'run', 'host'))]
         checks += [('unit %s' % t, lambda t=t: self.unit(t)) for t in self.tests(path)]
@@ -316,6 +318,12 @@ class Worker:
             return next((r for r in runs if r not in (0, 2)), 0)
         finally:
             os.remove(program)
+
+    def bounds(self, ops):
+        known = ','.join(o for o in ops.split(',') if self.concerns.by_op[o])
+        if not self.make('build/test/rlxvk'):
+            return 1
+        return self.command(['build/test/rlxvk', 'conform', '--bounds', '--op', known, '--jobs', '1'], 240) if known else 0
 
     def golden(self, ops):
         known = {line.split()[0] for line in open(os.path.join(ROOT, 'test/golden/cases.txt'))} if not hasattr(self, 'known') else self.known
