@@ -60,8 +60,7 @@ rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
 
 /* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to
  * nearest even, to BOOL is x != 0. To C64 the imaginary part is 0; from it, it is
- * dropped. Unpacks raw U8/I8. A view where the word does not change. Exact.
- * E_ATTR: no such dtype. */
+ * dropped. Unpacks raw U8/I8. A view if the word stays. Exact. E_ATTR: no such dtype. */
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 
 /* A bit-identical copy in memory of its own. Accepts every storage: raw bytes stay raw bytes. */
@@ -550,13 +549,11 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only (E_ARITY). A row without any allowed key is 0. If all biases of a row are the lowest number,
- * its weights are alike, because nothing is left of the scores. Limits: if what adds up to a score,
- * times scale, passes 1e31 in magnitude, or the sum of |v| over the keys does not fit f32, the row
- * may be infinite or NaN. D at most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 +
- * 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads, widths or lengths that do not
- * agree, q heads that kv heads do not divide; E_ATTR: an unknown mask or layout, window below 1,
- * softcap below 0. */
+ * only (E_ARITY). A row without any allowed key is 0. Limits: if what adds up to a score, times
+ * scale, passes 1e31, or the sum of |v| over the keys f32, the row may be infinite or NaN. D at
+ * most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 + 5e-5 times the largest |v| of
+ * the keys allowed. E_SHAPE: heads, widths or lengths that do not agree, q heads that kv heads do
+ * not divide; E_ATTR: an unknown mask or layout, window below 1, softcap below 0. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse
