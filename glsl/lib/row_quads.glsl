@@ -23,6 +23,23 @@ uvec4 row_quad(row_work w, uint k)
     return w.lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
 }
 
+/* Element i of a lane's, four a row_quad; ~0 where a ragged row has no such quad. */
+uint row_element(row_work w, uint i)
+{
+    uint lanes = args.rows.lanes, j = i & 3u, quad = 4u * (w.lane + (i >> 2) * lanes);
+    uint r = VECTORS ? quad + j : w.lane + lanes * i;
+#ifdef ROW_EDGE
+    if (SPAN)
+        r = w.lane * span_each() + i;
+    if (RAGGED) {
+        r = w.head + quad + 3u < w.end ? w.head + quad + j : ~0u;
+        if (i >> 2 == ROW_EDGE)
+            r = j == 0u ? row_edge(w).x : ~0u;
+    }
+#endif
+    return r;
+}
+
 float sum_of_quad(vec4 v)
 {
     return (v.x + v.y) + (v.z + v.w);

@@ -161,6 +161,11 @@ void row_barrier()
 /*
  * Whether to take a row again, which the lanes of a row agree on. Where trees have barriers all
  * rows of the workgroup go along if one does.
+ *
+ * ROW_VOTE defines bool name(value, count) that needs no barrier of its own, for behind the tree
+ * that has left what it joined to `value` in `scratch`: whether strange(value, count) is true, or,
+ * where rows go along, it is of any lane's part of any of them. Of a row for whose value it is
+ * true, it must be true for one part. The scratch is not free again until there is a barrier.
  */
 #ifdef ROW_VOTES
 shared uint row_votes[ROW_THREADS / 2];
@@ -177,6 +182,33 @@ bool row_vote(bool again, row_work w)
         any |= row_votes[i];
     return any != 0u;
 }
+#endif
+
+#ifdef ROW_SUBGROUPS
+#define ROW_VOTE(type, name, scratch, strange)                                                     \
+    bool name(type value, float count)                                                             \
+    {                                                                                              \
+        if (!row_has_barriers() || row_slots() == 1u)                                              \
+            return strange(value, count);                                                          \
+        uint few = min(gl_NumSubgroups, gl_SubgroupSize), any = 0u;                                \
+        for (uint i = gl_SubgroupInvocationID & (few - 1u); i < gl_NumSubgroups; i += few)         \
+            any |= strange(scratch[i], count) ? 1u : 0u;                                           \
+        for (uint reach = few / 2u; reach > 0u; reach /= 2u)                                       \
+            any |= subgroupShuffleXor(any, reach);                                                 \
+        return any != 0u;                                                                          \
+    }
+#else
+#define ROW_VOTE(type, name, scratch, strange)                                                     \
+    bool name(type value, float count)                                                             \
+    {                                                                                              \
+        if (!row_has_barriers() || row_slots() == 1u)                                              \
+            return strange(value, count);                                                          \
+        uint apart = args.rows.lane_stride == 1u ? args.rows.lanes : 1u;                           \
+        bool any = false;                                                                          \
+        for (uint i = 0u; i < row_slots(); i++)                                                    \
+            any = strange(scratch[i * apart], count) || any;                                       \
+        return any;                                                                                \
+    }
 #endif
 
 float row_add(float a, float b)

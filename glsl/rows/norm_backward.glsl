@@ -35,3 +35,12 @@ vec4 weighted(uint o, uvec4 at, uvec4 r, bvec4 live)
         return w * shifted_gamma(r, live, args.gamma_offset, args.rows.extent);
     return w * read_gamma(args.gamma_offset + r, live, 0.0);
 }
+
+/* The same of element r alone. */
+float weighted_element(uint o, uint at, uint r)
+{
+    float w = dy[args.dy_offset + at];
+    if (BY_CHANNEL)
+        r = o / args.rows.chunks % args.groups * args.group_channels + r / args.spatial;
+    return (FLAGS & NORM_HAS_GAMMA) != 0u ? w * gamma[args.gamma_offset + r] : w;
+}

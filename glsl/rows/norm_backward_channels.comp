@@ -28,12 +28,15 @@ void main()
         uint piece = i / args.chunks * args.channels + channel;
         uint at = NORM_CHUNK_SUMS * (piece * args.chunks + i % args.chunks);
         uint group = NORM_CHUNK_SUMS * (piece / args.group_channels);
-        float factor = known[group + 5u];
-        vec4 part = norm_part(0.0, parts[at], parts[at + 1u], 0.0, parts[at + 5u], factor);
-        float weights = parts[at + 3u], products = parts[at + 4u];
-        if (parts[at + 5u] != factor)
-            products *= norm_ratio(parts[at + 5u], factor);
-        products += ((part.y - known[group]) + (part.z - known[group + 1u])) * weights;
+        float mean = parts[at], rest = parts[at + 1u], own = parts[at + 5u];
+        float weights = parts[at + 3u], products = parts[at + 4u], factor = known[group + 5u];
+        if (own != factor) {
+            float ratio = norm_ratio(own, factor);
+            mean = norm_scaled(mean, ratio);
+            rest = norm_scaled(rest, ratio);
+            products *= ratio;
+        }
+        products += ((mean - known[group]) + (rest - known[group + 1u])) * weights;
         add_compensated(high.x, low.x, products * known[group + 2u]);
         if (BOTH)
             add_compensated(high.y, low.y, weights);

@@ -39,40 +39,55 @@ norm_sums join_sums(norm_sums a, norm_sums b)
 
 ROW_TREE(norm_sums, join_lanes, scratch, join_sums)
 
-norm_sums sums_of_lane(row_work w, float factor)
+norm_sums sums_of_lane(row_work w)
 {
     norm_sums all = norm_sums(vec4(0.0), 0.0, 0.0);
     for (uint c = w.lane; c < w.end; c += args.rows.lanes) {
         uint at = NORM_CHUNK_SUMS * (w.start + c * args.rows.inner);
         uint first = c % args.chunks * args.chunk_length;
         float elements = float(min(args.chunk_length, args.piece_length - first));
-        float own = parts[at + 5u], products = parts[at + 4u];
-        vec4 moments =
-            norm_part(elements, parts[at], parts[at + 1u], parts[at + 2u], own, factor);
-        if (own != factor)
-            products *= norm_ratio(own, factor);
+        vec4 part = vec4(parts[at], parts[at + 1u], parts[at + 2u], parts[at + 5u]);
+        all = join_sums(all, norm_sums(usual_moments(elements, part), parts[at + 3u],
+                                       parts[at + 4u]));
+    }
+    return all;
+}
+
+norm_sums scaled_of_lane(row_work w, float factor)
+{
+    norm_sums all = norm_sums(vec4(0.0), 0.0, 0.0);
+    for (uint c = w.lane; c < w.end; c += args.rows.lanes) {
+        uint at = NORM_CHUNK_SUMS * (w.start + c * args.rows.inner);
+        uint first = c % args.chunks * args.chunk_length;
+        float elements = float(min(args.chunk_length, args.piece_length - first));
+        vec4 part = vec4(parts[at], parts[at + 1u], parts[at + 2u], parts[at + 5u]);
+        float products = parts[at + 4u];
+        if (part.w != factor)
+            products *= norm_ratio(part.w, factor);
+        vec4 moments = scaled_moments(elements, part, factor);
         all = join_sums(all, norm_sums(moments, parts[at + 3u], products));
     }
     return all;
 }
 
+vec4 moments_in(norm_sums all)
+{
+    return all.moments;
+}
+NORM_JOIN_AGAIN(norm_sums, scaled_of_lane)
+
 void main()
 {
     row_work w = row_whole();
     float factor = 1.0;
-    norm_sums all = join_lanes(sums_of_lane(w, 1.0), w.lane);
+    norm_sums all = join_lanes(sums_of_lane(w), w.lane);
+    float n = all.moments.x;
     if (w.live)
-        factor = norm_factor(all.moments.w / all.moments.x + args.eps, all.moments.y);
-    if (row_vote(factor != 1.0, w)) {
-        norm_sums before = all;
-        row_barrier();
-        all = join_lanes(sums_of_lane(w, factor), w.lane);
-        if (factor == 1.0)
-            all = before;
-    }
+        factor = norm_factor(all.moments.w / n + args.eps, all.moments.y);
+    if (row_vote(factor != 1.0, w))
+        all = join_again(w, all, factor);
     if (w.live && w.lane == 0u) {
         uint to = NORM_CHUNK_SUMS * w.o;
-        float n = all.moments.x;
         float scale = norm_scale(all.moments.w / n, norm_eps(args.eps, factor));
         known[to] = all.moments.y;
         known[to + 1u] = all.moments.z;

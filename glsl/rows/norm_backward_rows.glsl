@@ -12,7 +12,6 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_backward_args args; };
-#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_backward.glsl"
 layout(constant_id = 4) const bool SUMS = false;
@@ -36,68 +35,121 @@ float first_element(float own, row_work w)
     return r < w.end ? x[args.x_offset + w.start + r * args.rows.inner] : 0.0;
 }
 
+bool norm_strange(vec3 part, float count)
+{
+    return norm_strange(part.x, count, args.eps);
+}
+ROW_VOTE(vec3, norm_vote, scratch_of_sums, norm_strange)
+
+void store_sums(row_work w, float pivot, float offset, vec3 sums, float factor)
+{
+    uint to = args.dx_offset + NORM_CHUNK_SUMS * w.o;
+    if (w.live && w.lane == 0u) {
+        dx[to] = pivot;
+        dx[to + 1u] = offset;
+        dx[to + 2u] = sums.x;
+        dx[to + 3u] = IS_RMS ? 0.0 : sums.y;
+        dx[to + 4u] = sums.z;
+        dx[to + 5u] = factor;
+    }
+}
+
+/* Element r of x, times factor, as its deviation from pivot + offset. */
+float again_deviation(row_work w, uint r, float factor, float pivot, float offset)
+{
+    return (norm_scaled(x[args.x_offset + w.start + r * args.rows.inner], factor) - pivot) - offset;
+}
+
+/* The sums of rows whose squares do not fit f32 (norm_factor.glsl), from those that are ordinary,
+ * and the factor they are for: they are read again, element by element, so that ordinary rows have
+ * all registers. Of a row that only goes along they mean nothing. */
+void take_again(row_work w, float count, inout float pivot, inout float offset, inout vec3 sums,
+                out float factor)
+{
+    factor = w.live ? norm_factor(sums.x / count + args.eps, pivot) : 1.0;
+    pivot = norm_scaled(pivot, factor);
+    offset = 0.0;
+    [[dont_unroll]] for (uint turn = IS_RMS ? 1u : 0u; turn < 2u; turn++) {
+        sums = vec3(0.0);
+        row_barrier();
+        [[dont_unroll]] for (uint i = 0u; i < 4u * HELD; i++) {
+            uint r = w.first + row_element(w, i);
+            if (r < w.end) {
+                float d = again_deviation(w, r, factor, pivot, offset);
+                float u = weighted_element(w.o, w.start + r * args.rows.inner, r);
+                sums += vec3(turn == 0u ? d : d * d, u, u * d);
+            }
+        }
+        sums = sums_of_lanes(sums, w.lane);
+        if (turn == 0u)
+            offset = sums.x / count;
+    }
+}
+
+/* Writes a row that is not ordinary; another that goes along has been. */
+void store_again(row_work w, float count, float pivot, float offset, vec3 sums)
+{
+    bool strange = norm_strange(sums, float(args.rows.chunk_length));
+    float factor;
+    take_again(w, count, pivot, offset, sums, factor);
+    if (!strange)
+        return;
+    if (SUMS) {
+        store_sums(w, pivot, offset, sums, factor);
+        return;
+    }
+    float scale = norm_scale(sums.x / count, norm_eps(args.eps, factor));
+    float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
+    [[dont_unroll]] for (uint i = 0u; i < 4u * HELD; i++) {
+        uint r = row_element(w, i), at = w.start + r * args.rows.inner;
+        if (r < w.end) {
+            float d = again_deviation(w, r, factor, pivot, offset);
+            float v = (weighted_element(w.o, at, r) - mean) - d * scale * pull;
+            dx[args.dx_offset + at] = v * (scale * factor);
+        }
+    }
+}
+
 void main()
 {
     row_work w = SUMS ? row_part() : row_formed(row_whole(), args.x_offset);
     float count = float(SUMS ? w.end - w.first : args.rows.extent);
-    float pivot = 0.0, offset = 0.0, factor = 1.0;
+    float pivot = 0.0, sum = 0.0, offset = 0.0;
     vec4 v[HELD], u[HELD];
-    vec3 sums; /* of d d, w, w d */
+    vec3 sums = vec3(0.0); /* of d d, w, w d */
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
         bvec4 live = row_live(r, w.end);
         v[k] = read_x(args.x_offset + at, live, 0.0);
         u[k] = weighted(w.o, at, r, live);
     }
-    if (!IS_RMS)
+    if (!IS_RMS) {
         pivot = first_element(v[0].x, w);
-    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
-        if (!IS_RMS) {
-            float sum = 0.0;
-            [[unroll]] for (uint k = 0u; k < HELD; k++) {
-                bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-                sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
-            }
-            offset = sum_of_lanes(sum, w.lane) / count;
-        }
-        sums = vec3(0.0);
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-            if (!IS_RMS)
-                v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
-            sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
+            sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
         }
-        sums = sums_of_lanes(sums, w.lane);
-        if (turn != 0u)
-            break;
-        if (w.live)
-            factor = norm_factor(sums.x / count + args.eps, pivot);
-        if (!row_vote(factor != 1.0, w))
-            break;
-        row_barrier();
-        pivot = norm_scaled(pivot, factor);
-        [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
-            v[k] = norm_scaled(read_x(args.x_offset + at, row_live(r, w.end), 0.0), factor);
-        }
+        offset = sum_of_lanes(sum, w.lane) / count;
     }
-    if (SUMS) {
-        uint to = args.dx_offset + NORM_CHUNK_SUMS * w.o;
-        if (w.live && w.lane == 0u) {
-            dx[to] = pivot;
-            dx[to + 1u] = offset;
-            dx[to + 2u] = sums.x;
-            dx[to + 3u] = IS_RMS ? 0.0 : sums.y;
-            dx[to + 4u] = sums.z;
-            dx[to + 5u] = factor;
-        }
-        return;
-    }
-    float scale = norm_scale(sums.x / count, norm_eps(args.eps, factor));
-    float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        uvec4 r = row_quad(w, k);
-        vec4 result = ((u[k] - mean) - v[k] * scale * pull) * (scale * factor);
-        write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, w.end), result);
+        bvec4 live = row_live(w.first + row_quad(w, k), w.end);
+        if (!IS_RMS)
+            v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
+        sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
     }
+    sums = sums_of_lanes(sums, w.lane);
+    if (SUMS) {
+        store_sums(w, pivot, offset, sums, 1.0);
+    } else {
+        uint end = norm_strange(sums, count) ? 0u : w.end;
+        float scale = norm_scale(sums.x / count, args.eps);
+        float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            uvec4 r = row_quad(w, k);
+            vec4 result = ((u[k] - mean) - v[k] * scale * pull) * scale;
+            write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, end), result);
+        }
+    }
+    if (norm_vote(sums, float(args.rows.chunk_length)))
+        store_again(w, count, pivot, offset, sums);
 }

@@ -25,11 +25,10 @@ layout(set = 0, binding = 3) writeonly buffer target { vec4 y4[]; };
 shared vec4 scratch[THREADS];
 shared uint unusual; /* whether a row may need a factor */
 
-/* Whether the mean square + eps of a row may be out of range, of which `part` has a fourth. */
-bool is_unusual(vec4 part, float count)
+bool any_strange(vec4 part, float count)
 {
-    vec4 least = part / count + args.eps;
-    return !all(greaterThanEqual(least, vec4(NORM_UNGROW))) || !all(lessThan(part, vec4(1e37)));
+    return norm_strange(part.x, count, args.eps) || norm_strange(part.y, count, args.eps) ||
+           norm_strange(part.z, count, args.eps) || norm_strange(part.w, count, args.eps);
 }
 
 /* The sum over the lanes of a column: a few of them add up all others' first. `count`: elements of
@@ -44,7 +43,7 @@ vec4 sum_of_lanes(vec4 v, float count)
         for (uint i = t + few; i < gl_WorkGroupSize.x; i += few)
             v += scratch[i];
         scratch[t] = v;
-        if (count > 0.0 && is_unusual(v, count))
+        if (count > 0.0 && any_strange(v, count))
             atomicOr(unusual, 1u);
     }
     barrier();
@@ -54,20 +53,58 @@ vec4 sum_of_lanes(vec4 v, float count)
     return v;
 }
 
-vec4 factors_of(vec4 squares, float count, vec4 pivot)
+/* Where a thread works: its lane, and where its rows begin and end. */
+struct column_work {
+    uint lane, from, to, end;
+};
+
+void store_quad(column_work w, uint r, vec4 result)
 {
-    vec4 factor;
-    for (uint i = 0u; i < 4u; i++)
-        factor[i] = norm_factor(squares[i] / count + args.eps, pivot[i]);
-    return factor;
+    if ((FLAGS & NORM_HAS_GAMMA) != 0u)
+        result *= gamma[args.gamma_offset + r];
+    if ((FLAGS & NORM_HAS_BETA) != 0u)
+        result += beta[args.beta_offset + r];
+    y4[w.to + r * args.rows.inner] = result;
 }
 
 vec4 scaled(vec4 v, vec4 factor)
 {
-    if (factor == vec4(1.0))
-        return v;
     return vec4(norm_scaled(v.x, factor.x), norm_scaled(v.y, factor.y), norm_scaled(v.z, factor.z),
                 norm_scaled(v.w, factor.w));
+}
+
+/* Elements r of the rows, times their factors, as deviations from pivot + offset. */
+vec4 again_deviation(column_work w, uint r, vec4 factor, vec4 pivot, vec4 offset)
+{
+    return (scaled(x4[w.from + r * args.rows.inner], factor) - pivot) - offset;
+}
+
+/* Rows whose squares do not fit f32 (norm_factor.glsl): they are read again, by loops that hold
+ * nothing. Rows that only go along keep their statistics. */
+void norm_again(column_work w, vec4 pivot, vec4 offset, vec4 squares)
+{
+    float count = float(args.rows.extent);
+    vec4 factor = vec4(1.0), mean = vec4(0.0), sum = vec4(0.0), scale;
+    for (uint i = 0u; i < 4u && w.end > 0u; i++)
+        factor[i] = norm_factor(squares[i] / count + args.eps, pivot[i]);
+    bvec4 usual = equal(factor, vec4(1.0));
+    pivot = scaled(pivot, factor);
+    if ((FLAGS & NORM_IS_RMS) == 0u) {
+        [[dont_unroll]] for (uint r = w.lane; r < w.end; r += args.rows.lanes)
+            sum += again_deviation(w, r, factor, pivot, vec4(0.0));
+        mean = sum_of_lanes(sum, 0.0) / count;
+        offset = mix(mean, offset, usual);
+    }
+    sum = vec4(0.0);
+    [[dont_unroll]] for (uint r = w.lane; r < w.end; r += args.rows.lanes) {
+        vec4 d = again_deviation(w, r, factor, pivot, offset);
+        sum += d * d;
+    }
+    squares = mix(sum_of_lanes(sum, 0.0), squares, usual);
+    for (uint i = 0u; i < 4u; i++)
+        scale[i] = norm_scale(squares[i] / count, norm_eps(args.eps, factor[i]));
+    [[dont_unroll]] for (uint r = w.lane; r < w.end; r += args.rows.lanes)
+        store_quad(w, r, again_deviation(w, r, factor, pivot, offset) * scale);
 }
 
 void main()
@@ -77,53 +114,44 @@ void main()
     uint start = outer * args.rows.extent * args.rows.inner + o - outer * args.rows.inner;
     uint end = o < args.rows.outputs ? args.rows.extent : 0u;
     uint from = (args.x_offset >> 2) + start, to = (args.y_offset >> 2) + start;
+    column_work w = {lane, from, to, end};
     float count = float(args.rows.extent);
-    vec4 v[HELD], pivot = vec4(0.0), squares, factor = vec4(1.0);
+    vec4 v[HELD], pivot = vec4(0.0), offset = vec4(0.0), sum = vec4(0.0), squares = vec4(0.0);
     if (t == 0u)
         unusual = 0u;
-    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
-        [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            uint r = lane + k * args.rows.lanes;
-            v[k] = vec4(0.0);
-            if (r < end)
-                v[k] = scaled(x4[from + r * args.rows.inner], factor);
-        }
-        if ((FLAGS & NORM_IS_RMS) == 0u) {
-            vec4 sum = vec4(0.0);
-            if (end > 0u)
-                pivot = scaled(x4[from], factor);
-            [[unroll]] for (uint k = 0u; k < HELD; k++) {
-                if (lane + k * args.rows.lanes < end) {
-                    v[k] -= pivot;
-                    sum += v[k];
-                }
-            }
-            vec4 offset = sum_of_lanes(sum, 0.0) / count;
-            [[unroll]] for (uint k = 0u; k < HELD; k++)
-                if (lane + k * args.rows.lanes < end)
-                    v[k] -= offset;
-        }
-        squares = vec4(0.0);
-        [[unroll]] for (uint k = 0u; k < HELD; k++)
-            squares += v[k] * v[k];
-        squares = sum_of_lanes(squares, count);
-        if (turn != 0u || unusual == 0u)
-            break;
+    [[unroll]] for (uint k = 0u; k < HELD; k++) {
+        uint r = lane + k * args.rows.lanes;
+        v[k] = vec4(0.0);
+        if (r < end)
+            v[k] = x4[from + r * args.rows.inner];
+    }
+    if ((FLAGS & NORM_IS_RMS) == 0u) {
         if (end > 0u)
-            factor = factors_of(squares, count, pivot);
+            pivot = x4[from];
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            if (lane + k * args.rows.lanes < end) {
+                v[k] -= pivot;
+                sum += v[k];
+            }
+        }
+        offset = sum_of_lanes(sum, 0.0) / count;
+        [[unroll]] for (uint k = 0u; k < HELD; k++)
+            if (lane + k * args.rows.lanes < end)
+                v[k] -= offset;
+    }
+    [[unroll]] for (uint k = 0u; k < HELD; k++)
+        squares += v[k] * v[k];
+    squares = sum_of_lanes(squares, count);
+    if (unusual != 0u) {
+        norm_again(w, pivot, offset, squares);
+        return;
     }
     vec4 scale;
     for (uint i = 0u; i < 4u; i++)
-        scale[i] = norm_scale(squares[i] / count, norm_eps(args.eps, factor[i]));
+        scale[i] = norm_scale(squares[i] / count, args.eps);
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uint r = lane + k * args.rows.lanes;
-        if (r >= end)
-            continue;
-        vec4 result = v[k] * scale;
-        if ((FLAGS & NORM_HAS_GAMMA) != 0u)
-            result *= gamma[args.gamma_offset + r];
-        if ((FLAGS & NORM_HAS_BETA) != 0u)
-            result += beta[args.beta_offset + r];
-        y4[to + r * args.rows.inner] = result;
+        if (r < end)
+            store_quad(w, r, v[k] * scale);
     }
 }

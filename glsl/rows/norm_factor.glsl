@@ -1,8 +1,8 @@
 /*
- * Rows of a norm whose squares do not fit f32 are taken again, times an exact power of two: NORM_SHRINK where
- * a sum overflowed, so that an element was above 2^48; NORM_GROW where mean square + eps is below
- * 2^-100. Then what the squares lose to denormals counts, unless the row lies so far from 0 that
- * its elements cannot be that close. Ordinary rows have a factor of 1.
+ * Rows of a norm whose squares do not fit f32 are taken again, times an exact power of two:
+ * NORM_SHRINK where a sum overflowed, so that an element was above 2^48; NORM_GROW where mean
+ * square + eps is below 2^-100. Then what the squares lose to denormals counts, unless the row lies
+ * so far from 0 that its elements cannot be that close. Ordinary rows have a factor of 1.
  */
 #define NORM_SHRINK   8.27180613e-25 /* 2^-80 */
 #define NORM_GROW     1.26765060e30  /* 2^100 */
@@ -20,17 +20,25 @@ float norm_factor(float v, float pivot)
     return NORM_SHRINK;
 }
 
+/*
+ * Whether a row may have a factor: always, of one part at least of its sum of squares (they are
+ * 256 at most), where it has one. `count`: how many elements rows have, at most.
+ */
+bool norm_strange(float part, float count, float eps)
+{
+    return !(part + eps * count >= 2.0 * NORM_UNGROW * count && part < 1e36 && eps < 1e36);
+}
+
 /* v times a row's factor. Denormals count by their bits; a factor of 1 keeps every bit. */
 float norm_scaled(float v, float factor)
 {
-    if (factor == 1.0)
-        return v;
     uint bits = floatBitsToUint(v) & 0x7fffffffu;
+    float scaled = v * factor;
     if (factor == NORM_GROW && bits < 0x00800000u) {
-        float magnitude = float(bits) * 1.77635684e-15; /* 2^-49 */
-        return floatBitsToUint(v) == bits ? magnitude : -magnitude;
+        scaled = float(bits) * 1.77635684e-15; /* 2^-49 */
+        scaled = floatBitsToUint(v) == bits ? scaled : -scaled;
     }
-    return v * factor;
+    return factor == 1.0 ? v : scaled;
 }
 vec4 norm_scaled(vec4 v, float factor)
 {

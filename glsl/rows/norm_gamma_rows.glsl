@@ -12,13 +12,12 @@ layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
 layout(constant_id = 3) const uint QUADS = 1;
 layout(constant_id = 4) const bool AHEAD = false;
 layout(push_constant) uniform block { norm_gamma_args args; };
-#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
 #include "rows/norm_moments.glsl"
 QUAD_INPUT(0, x, true)
 QUAD_INPUT(1, dy, true)
-QUAD_OUTPUT(2, sums)
+QUAD_KEPT(2, sums)
 
 /* dy is summed as well, behind the sums of dy xhat. */
 const bool BOTH = (FLAGS & NORM_HAS_BETA) != 0u;
@@ -41,6 +40,19 @@ vec4 sum_of_rows(vec4 v)
     for (uint other = t + args.rows.lanes; other < gl_WorkGroupSize.x; other += args.rows.lanes)
         v += columns[other];
     return v;
+}
+
+/* Whether it is true of any row that the workgroup has side by side. */
+bool any_of_rows(bool v)
+{
+    if (args.rows.lanes == gl_WorkGroupSize.x)
+        return v;
+    columns[row_thread()].x = v ? 1.0 : 0.0;
+    barrier();
+    float any = 0.0;
+    for (uint first = 0u; first < gl_WorkGroupSize.x; first += args.rows.lanes)
+        any += columns[first].x;
+    return any > 0.0;
 }
 
 /* Row i of those that are the thread's, none where there are no more. */
@@ -70,10 +82,70 @@ vec4 dy_of(row_work w, uint k)
     return read_dy(args.dy_offset + w.start + r, row_live(r, w.end), 0.0);
 }
 
+/* Quad k of a row, times factor, as deviations from pivot + offset; 0 where there are none. */
+vec4 again_deviation(row_work w, uint k, float factor, float pivot, float offset)
+{
+    vec4 v = norm_scaled(x_of(w, k), factor);
+    return IS_RMS ? v : mix(vec4(0.0), (v - pivot) - offset, row_live(row_quad(w, k), w.end));
+}
+
+/* The offset from a pivot, and the sum of squares, of a row times factor. */
+float squares_again(row_work w, float factor, float pivot, out float offset)
+{
+    float sum = 0.0, squares = 0.0;
+    offset = 0.0;
+    row_barrier();
+    if (!IS_RMS) {
+        [[dont_unroll]] for (uint k = 0u; k < QUADS; k++)
+            sum += sum_of_quad(again_deviation(w, k, factor, pivot, 0.0));
+        offset = sum_of_lanes(sum, w.lane) / float(args.rows.extent);
+    }
+    [[dont_unroll]] for (uint k = 0u; k < QUADS; k++) {
+        vec4 d = again_deviation(w, k, factor, pivot, offset);
+        squares += dot(d, d);
+    }
+    return squares_of_lanes(squares, w.lane);
+}
+
+/* Adds to what is written already, where there is `more`. */
+void add_sums(uvec4 at, bvec4 live, vec4 v, bool more)
+{
+    v = sum_of_rows(v);
+    if (more)
+        v += read_sums(at, live, 0.0);
+    write_sums(at, live, v);
+}
+
+/* All sums of the workgroup, where squares of a row do not fit f32 (norm_factor.glsl): its rows are
+ * read again, and what is added up stays in memory. */
+void sum_again(row_work set, uint to)
+{
+    float count = float(args.rows.extent);
+    [[dont_unroll]] for (uint i = 0u; i < args.each; i++) {
+        row_work w = row_of_set(set, i);
+        float pivot = pivot_of(w), factor = 1.0, offset;
+        float squares = squares_again(w, factor, pivot, offset);
+        if (w.end > 0u)
+            factor = norm_factor(squares / count + args.eps, pivot);
+        pivot = norm_scaled(pivot, factor);
+        squares = squares_again(w, factor, pivot, offset);
+        float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
+        [[dont_unroll]] for (uint k = 0u; k < QUADS; k++) {
+            uvec4 r = row_quad(set, k);
+            bvec4 live = row_live(r, row_thread() < args.rows.lanes ? set.end : 0u);
+            vec4 u = dy_of(w, k), d = again_deviation(w, k, factor, pivot, offset);
+            add_sums(to + r, live, u * (d * scale), i > 0u);
+            if (BOTH)
+                add_sums(to + args.rows.extent + r, live, u, i > 0u);
+        }
+    }
+}
+
 void main()
 {
     row_work set = row_whole(), w = row_of_set(set, 0u);
     float count = float(args.rows.extent), pivot = pivot_of(w);
+    bool strange = false; /* a row that may need a factor */
     vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS], next[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         total[k] = shift[k] = vec4(0.0);
@@ -81,41 +153,28 @@ void main()
     }
     for (uint i = 1u; i <= args.each; i++) {
         row_work after = row_of_set(set, i);
-        float next_pivot = pivot_of(after), squares = 0.0, factor = 1.0;
+        float next_pivot = pivot_of(after), offset = 0.0, sum = 0.0, squares = 0.0;
         [[unroll]] for (uint k = 0u; k < QUADS; k++)
             u[k] = dy_of(w, k);
         if (AHEAD) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++)
                 next[k] = x_of(after, k);
         }
-        [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) { /* norm_held.glsl */
-            float offset = 0.0, sum = 0.0;
-            if (!IS_RMS) {
-                [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                    v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
-                    sum += sum_of_quad(v[k]);
-                }
-                offset = sum_of_lanes(sum, w.lane) / count;
-            }
-            squares = 0.0;
+        if (!IS_RMS) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                if (!IS_RMS)
-                    v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), w.end));
-                squares += dot(v[k], v[k]);
+                v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
+                sum += sum_of_quad(v[k]);
             }
-            squares = squares_of_lanes(squares, w.lane);
-            if (turn != 0u)
-                break;
-            if (w.end > 0u)
-                factor = norm_factor(squares / count + args.eps, pivot);
-            if (!row_vote(factor != 1.0, set))
-                break;
-            row_barrier();
-            pivot = norm_scaled(pivot, factor);
-            [[unroll]] for (uint k = 0u; k < QUADS; k++)
-                v[k] = norm_scaled(x_of(w, k), factor);
+            offset = sum_of_lanes(sum, w.lane) / count;
         }
-        float scale = norm_scale(squares / count, norm_eps(args.eps, factor));
+        [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+            if (!IS_RMS)
+                v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), w.end));
+            squares += dot(v[k], v[k]);
+        }
+        squares = squares_of_lanes(squares, w.lane);
+        strange = strange || (w.end > 0u && norm_strange(squares, count, args.eps));
+        float scale = norm_scale(squares / count, args.eps);
         if (IS_RMS) /* the scratch is free again, as it is behind another tree */
             barrier();
         [[unroll]] for (uint k = 0u; k < QUADS; k++) {
@@ -128,6 +187,10 @@ void main()
         pivot = next_pivot;
     }
     uint to = args.sums_offset + group_index() * args.rows.extent * (BOTH ? 2u : 1u);
+    if (any_of_rows(strange)) {
+        sum_again(set, to);
+        return;
+    }
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         uvec4 r = row_quad(set, k);
         bvec4 live = row_live(r, row_thread() < args.rows.lanes ? set.end : 0u);

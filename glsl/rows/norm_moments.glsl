@@ -19,13 +19,54 @@ vec4 join_moments(vec4 a, vec4 b)
     return vec4(n, mean, rest, a.w + b.w + apart * apart * (a.x * weight));
 }
 
-/* The moments, for a factor, of `elements` whose mean (in two parts), squares and own factor are
- * given. */
-vec4 norm_part(float elements, float mean, float rest, float squares, float own, float factor)
+/*
+ * norm_partial leaves vec4(mean, rest of the mean, sum of squares, factor) of a chunk. Ordinary
+ * rows are joined by usual_moments; what has a factor makes their squares infinite (or NaN), as
+ * overflow does. Then the row is joined again by scaled_moments, for a factor of 1, which tells the
+ * row's, and for that.
+ */
+float usual_squares(float squares, float factor)
 {
-    if (own == factor)
-        return vec4(elements, mean, rest, squares);
-    float ratio = norm_ratio(own, factor);
-    return vec4(elements, norm_scaled(mean, ratio), norm_scaled(rest, ratio),
-                norm_scaled(squares, ratio) * ratio);
+    return factor == 1.0 ? squares : INFINITY;
+}
+
+vec4 usual_moments(float elements, vec4 part)
+{
+    return vec4(elements, part.xy, usual_squares(part.z, part.w));
+}
+
+vec4 scaled_moments(float elements, vec4 part, float factor)
+{
+    if (part.w == factor)
+        return vec4(elements, part.xyz);
+    float ratio = norm_ratio(part.w, factor);
+    return vec4(elements, norm_scaled(part.x, ratio), norm_scaled(part.y, ratio),
+                norm_scaled(part.z, ratio) * ratio);
+}
+
+/*
+ * Defines type join_again(w, all, factor): what join_lanes makes of rows that are to be joined
+ * again, and their factor; `all` of rows that only go along. of_lane(w, factor): what a lane has,
+ * scaled. Before: vec4 moments_in(type).
+ */
+#define NORM_JOIN_AGAIN(type, of_lane)                                                             \
+    type join_again(row_work w, type all, inout float factor)                                      \
+    {                                                                                              \
+        bool again = factor != 1.0;                                                                \
+        factor = 1.0;                                                                              \
+        row_barrier();                                                                             \
+        type joined = join_lanes(of_lane(w, 1.0), w.lane);                                         \
+        vec4 m = moments_in(joined);                                                               \
+        if (again)                                                                                 \
+            factor = norm_factor(m.w / m.x + args.eps, m.y);                                       \
+        row_barrier();                                                                             \
+        joined = join_lanes(of_lane(w, factor), w.lane);                                           \
+        if (again)                                                                                 \
+            all = joined;                                                                          \
+        return all;                                                                                \
+    }
+
+vec4 moments_in(vec4 all)
+{
+    return all;
 }

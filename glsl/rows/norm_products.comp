@@ -14,10 +14,17 @@ layout(push_constant) uniform block { norm_products_args args; };
 #include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) restrict readonly buffer upstream { float dy[]; };
-layout(set = 0, binding = 2) restrict readonly buffer known { float statistics[]; };
+layout(set = 0, binding = 2) restrict readonly buffer known { vec4 statistics[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target { float sums[]; };
 
 ROW_TREE(float, sum_of_lanes, scratch, row_add)
+
+/* dy xhat of an element at `at`; `known`: the statistics of its row. */
+float product(uint at, vec4 known)
+{
+    float v = norm_scaled(x[args.x_offset + at], known.w);
+    return dy[args.dy_offset + at] * (((v - known.x) - known.y) * known.z);
+}
 
 void main()
 {
@@ -28,15 +35,20 @@ void main()
     float high = 0.0, low = 0.0;
     for (uint r = w.first + w.lane; r < w.end; r += 4u * args.rows.lanes) {
         vec4 products = vec4(0.0);
+        bool scaled = false;
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
             uint i = r + k * args.rows.lanes, at = w.start + i * args.rows.inner;
-            uint s = NORM_PART_WORDS * (first + i * args.step);
             if (i < w.end) {
-                float v = x[args.x_offset + at], factor = statistics[s + 3u];
-                if (factor != 1.0)
-                    v = norm_scaled(v, factor);
-                float deviation = (v - statistics[s]) - statistics[s + 1u];
-                products[k] = dy[args.dy_offset + at] * (deviation * statistics[s + 2u]);
+                vec4 known = statistics[first + i * args.step];
+                scaled = scaled || known.w != 1.0;
+                products[k] = product(at, vec4(known.xyz, 1.0));
+            }
+        }
+        if (scaled) {
+            [[dont_unroll]] for (uint k = 0u; k < 4u; k++) {
+                uint i = r + k * args.rows.lanes, at = w.start + i * args.rows.inner;
+                if (i < w.end)
+                    products[k] = product(at, statistics[first + i * args.step]);
             }
         }
         add_compensated(high, low, (products.x + products.y) + (products.z + products.w));

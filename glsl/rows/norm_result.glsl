@@ -35,3 +35,21 @@ void store_normalized(uint row, uvec4 at, uvec4 r, bvec4 live, vec4 v)
 #endif
     write_y(args.y_offset + at, live, v);
 }
+
+/* The same of element r alone, at `at`. */
+void store_element(uint row, uint at, uint r, float v)
+{
+    if (BY_CHANNEL)
+        r = row % args.groups * args.group_channels + r / args.spatial;
+    if ((FLAGS & NORM_HAS_GAMMA) != 0u)
+        v *= gamma[args.gamma_offset + r];
+    if ((FLAGS & NORM_HAS_BETA) != 0u)
+        v += beta[args.beta_offset + r];
+#ifdef NORM_HOLDS
+    if (SPAN) {
+        span[at - span_first()] = v;
+        return;
+    }
+#endif
+    y[args.y_offset + at] = v;
+}

@@ -13,42 +13,60 @@ layout(push_constant) uniform block { batch_norm_join_args args; };
 #define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
-layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
+layout(set = 0, binding = 0) restrict readonly buffer partial { vec4 parts[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float statistics[]; };
 layout(set = 0, binding = 2) buffer means { float running_mean[]; };
 layout(set = 0, binding = 3) buffer variances { float running_variance[]; };
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-/* Chunk i of a channel, for a factor. */
-vec4 moments_of(uint channel, uint i, float factor)
+/* Chunk i of a channel, and how many elements it has. */
+vec4 part_of(uint channel, uint i, out float elements)
 {
     uint before = i / args.inner, within = i % args.inner;
-    uint at = NORM_PART_WORDS * ((before * args.rows.outputs + channel) * args.inner + within);
     uint first = (args.across != 0u ? before : within) * args.chunk_length;
-    float elements = float(min(args.chunk_length, args.row_length - first));
-    return norm_part(elements, parts[at], parts[at + 1u], parts[at + 2u], parts[at + 3u], factor);
+    elements = float(min(args.chunk_length, args.row_length - first));
+    return parts[(before * args.rows.outputs + channel) * args.inner + within];
 }
 
-vec4 moments_of_lane(row_work w, float factor)
+/* Joins `part` to all; low: the rest of its squares. */
+void add_part(inout vec4 all, inout float low, vec4 part)
+{
+    if (all.x == 0.0) {
+        all = part;
+        return;
+    }
+    float count = all.x + part.x, weight = part.x / count;
+    float apart = (part.y - all.y) + (part.z - all.z);
+    add_compensated(all.y, all.z, apart * weight);
+    add_compensated(all.w, low, part.w + apart * apart * (all.x * weight));
+    all.x = count;
+}
+
+vec4 moments_of_lane(row_work w)
 {
     vec4 all = vec4(0.0);
-    float low = 0.0;
+    float low = 0.0, elements;
     for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
-        vec4 part = moments_of(w.o, i, factor);
-        if (all.x == 0.0) {
-            all = part;
-            continue;
-        }
-        float count = all.x + part.x, weight = part.x / count;
-        float apart = (part.y - all.y) + (part.z - all.z);
-        add_compensated(all.y, all.z, apart * weight);
-        add_compensated(all.w, low, part.w + apart * apart * (all.x * weight));
-        all.x = count;
+        vec4 part = part_of(w.o, i, elements);
+        add_part(all, low, usual_moments(elements, part));
     }
     all.w = compensated_value(all.w, low);
     return all;
 }
+
+vec4 scaled_of_lane(row_work w, float factor)
+{
+    vec4 all = vec4(0.0);
+    float low = 0.0, elements;
+    for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
+        vec4 part = part_of(w.o, i, elements);
+        add_part(all, low, scaled_moments(elements, part, factor));
+    }
+    all.w = compensated_value(all.w, low);
+    return all;
+}
+NORM_JOIN_AGAIN(vec4, scaled_of_lane)
 
 float averaged(float before, float now)
 {
@@ -66,24 +84,20 @@ void main()
 {
     row_work w = row_whole();
     float factor = 1.0;
-    vec4 all = join_lanes(moments_of_lane(w, 1.0), w.lane);
+    vec4 all = join_lanes(moments_of_lane(w), w.lane);
     if (w.live)
         factor = norm_factor(all.w / args.count + args.eps, all.y);
-    if (row_vote(factor != 1.0, w)) {
-        vec4 before = all;
-        row_barrier();
-        all = join_lanes(moments_of_lane(w, factor), w.lane);
-        all = factor == 1.0 ? before : all;
-    }
+    if (row_vote(factor != 1.0, w))
+        all = join_again(w, all, factor);
     if (!w.live || w.lane != 0u)
         return;
     precise float mean = all.y + all.z;
     precise float part = mean - all.y;
     precise float rest = (all.y - (mean - part)) + (all.z - part);
     uint to = args.statistics_offset + w.o;
-    float back = norm_ratio(factor, 1.0), squares = all.w;
-    float scale = norm_scale(squares / args.count, norm_eps(args.eps, factor));
+    float squares = all.w, scale = norm_scale(squares / args.count, norm_eps(args.eps, factor));
     if (factor != 1.0) {
+        float back = norm_ratio(factor, 1.0);
         scale = scale_for_elements(scale, factor);
         mean *= back;
         rest *= back;

@@ -13,7 +13,7 @@
  * shuffling. */
 #define MOST_SUBGROUPS 256
 #define LEAST_SUBGROUP 4
-#define SCRATCH_BYTES  2560 /* of the kernels that copy */
+#define SCRATCH_BYTES  2048 /* of the kernels that copy */
 
 /* clang-format off */
 static const row_class classes[] = {

@@ -1,0 +1,84 @@
+/*
+ * What norm_held.glsl does, for rows whose squares do not fit f32 (norm_factor.glsl): they are read
+ * again, element by element, so that ordinary rows have all registers. A lane reads only what it
+ * holds, and has written itself: x may have been overwritten by a kept sum.
+ */
+bool norm_strange(float part, float count)
+{
+    return norm_strange(part, count, args.eps);
+}
+ROW_VOTE(float, norm_vote, scratch_of_squares, norm_strange)
+
+/* Element i of all that are a lane's, held or not, and whether any lane has one; it may be beyond
+ * the row's end. */
+uint again_element(row_work w, uint i)
+{
+    uint r = w.first + row_element(w, i);
+#ifdef NORM_HOLDS
+    if (LONG && i >= 4u * HELD) {
+        uint quad = row_rest(w, (i >> 2) - HELD + QUADS).x;
+        r = quad + 3u < w.end ? quad + (i & 3u) : ~0u;
+    }
+#endif
+    return r;
+}
+bool again_goes_on(row_work w, uint i)
+{
+    bool on = i < 4u * HELD;
+#ifdef NORM_HOLDS
+    if (LONG)
+        on = on || row_goes_on(w, (i >> 2) - HELD + QUADS);
+#endif
+    return on;
+}
+
+/* Element r of the row of x + residual + bias, times factor. */
+float again_value(row_work w, uint r, float factor)
+{
+    const bool kept = (FLAGS & NORM_KEEPS_SUM) != 0u;
+    uint at = w.start + r * args.rows.inner;
+    float v = 0.0;
+    if (kept)
+        v = sums[args.sum_offset + at];
+#ifdef NORM_HOLDS
+    else if (SPAN)
+        v = span[at - span_first()];
+#endif
+    else
+        v = x[args.x_offset + at];
+    if (!kept && (FLAGS & NORM_HAS_RESIDUAL) != 0u)
+        v += residual[args.residual_offset + at];
+    if (!kept && (FLAGS & NORM_HAS_BIAS) != 0u)
+        v += bias[args.bias_offset + r];
+    return norm_scaled(v, factor);
+}
+
+/* Statistics of a row, from those that are ordinary, and the factor they are for. Of a row that
+ * only goes along they mean nothing. */
+void take_again(row_work w, float count, inout float pivot, inout float offset,
+                inout float squares, out float factor)
+{
+    factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;
+    pivot = norm_scaled(pivot, factor);
+    float low = 0.0;
+    offset = squares = 0.0;
+    if (!IS_RMS) {
+        [[dont_unroll]] for (uint i = 0u; again_goes_on(w, i); i++) {
+            uint r = again_element(w, i);
+            if (r < w.end)
+                add_compensated(offset, low, again_value(w, r, factor) - pivot);
+        }
+        offset = sum_of_lanes(compensated_value(offset, low), w.lane) / count;
+        low = 0.0;
+    }
+    [[dont_unroll]] for (uint i = 0u; again_goes_on(w, i); i++) {
+        uint r = again_element(w, i);
+        if (r < w.end) {
+            float d = (again_value(w, r, factor) - pivot) - offset;
+            add_compensated(squares, low, d * d);
+        }
+    }
+    squares = compensated_value(squares, low);
+    /* That scratch is free which the tree before did not use. */
+    squares = IS_RMS ? sum_of_lanes(squares, w.lane) : squares_of_lanes(squares, w.lane);
+}
