@@ -112,7 +112,8 @@ class Concerns:
     def __init__(self):
         environment = dict(os.environ)
         listed = subprocess.run(['build/test/mutant_cases', 'map'], capture_output=True, text=True, cwd=ROOT, env=environment, check=True)
-        self.by_kernel, self.by_op = collections.defaultdict(list), collections.defaultdict(list)
+        self.by_kernel, self.by_op, self.anyway = collections.defaultdict(list), collections.defaultdict(list), {}
+        self.lock = threading.Lock()
         for line in listed.stdout.splitlines():
             op, number, *kernels = line.split()
             self.by_op[op].append((op, number))
@@ -223,10 +224,10 @@ class Worker:
         shutil.copytree(ROOT, self.tree, symlinks=True, ignore=unneeded)
         self.environment = dict(os.environ, RLXVK_NO_TUNING='1', XDG_CACHE_HOME=os.path.join(options.work, 'cache%d' % index))
 
-    def command(self, words, seconds, text='', **environment):
+    def command(self, words, seconds, text='', tree=None, **environment):
         """Exit status, or None if time ran out."""
         try:
-            done = subprocess.run(words, cwd=self.tree, input=text, timeout=seconds, text=True, errors='replace', stdout=subprocess.PIPE,
+            done = subprocess.run(words, cwd=tree or self.tree, input=text, timeout=seconds, text=True, errors='replace', stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, env=dict(self.environment, **environment))
             self.said = done.stdout
             return done.returncode
@@ -275,8 +276,26 @@ class Worker:
                 f.write(kept)
 
     def run_cases(self, cases, seconds, seed, mode='run', *more, **environment):
-        text = ''.join('%s %s\n' % c for c in cases)
-        return self.command(['build/test/mutant_cases', mode, str(seconds), str(seed), *more], seconds * 10 + 60, text, **environment)
+        words = ['build/test/mutant_cases', mode, str(seconds), str(seed), *more]
+        while True:
+            code = self.command(words, seconds * 10 + 60, ''.join('%s %s\n' % c for c in cases), **environment)
+            failed = re.match(r'(\w+) (\d+): ', (self.said or '').strip().split('\n')[-1])
+            if code != 1 or not failed or not self.fails_anyway(words, '%s %s\n' % failed.groups(), **environment):
+                return code
+            cases = [c for c in cases if c != failed.groups()]
+
+    def fails_anyway(self, words, text='', **environment):
+        """Whether a command that failed does so without a mutant, too: then it tells nothing."""
+        known, key = self.concerns.anyway, (*words, text, *sorted(environment.items()))
+        with self.concerns.lock:
+            if key not in known:
+                said = self.said
+                made = self.command(['make', '-s', words[0]], 300, tree=ROOT) == 0
+                known[key] = made and self.command(words, 300, text, ROOT, **environment) != 0
+                self.said = said
+                if known[key]:
+                    print('     fails without a mutant: %s' % ' '.join(key).strip())
+            return known[key]
 
     def rounds(self, mutant):
         path = mutant['path']
@@ -330,8 +349,11 @@ class Worker:
         self.known = known
         if not self.make('build/test/rlxvk'):
             return 1
-        code = self.command(['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '1'], 120)
-        return 0 if code and 'no case matches' in (self.said or '') else code
+        words = ['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '1']
+        code = self.command(words, 120)
+        if code and ('no case matches' in (self.said or '') or self.fails_anyway(words)):
+            return 0
+        return code
 
     def tests(self, path):
         parts = path.split('/')
@@ -341,7 +363,11 @@ class Worker:
         return [t for t in found if t not in slow]
 
     def unit(self, test):
-        return 1 if not self.make('build/test/' + test) else self.command(['build/test/' + test], 240)
+        words = ['build/test/' + test]
+        if not self.make(*words):
+            return 1
+        code = self.command(words, 240)
+        return 0 if code and self.fails_anyway(words) else code
 
 
 # ---- All of them ----
