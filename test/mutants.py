@@ -294,7 +294,8 @@ class Worker:
                 known[key] = made and self.command(words, 300, text, ROOT, **environment) != 0
                 self.said = said
                 if known[key]:
-                    print('     fails without a mutant: %s' % ' '.join(key).strip())
+                    settings = ['%s=%s' % x for x in sorted(environment.items())]
+                    print('     fails without a mutant: %s' % ' '.join([*settings, *words, text]).strip())
             return known[key]
 
     def rounds(self, mutant):
