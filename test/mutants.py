@@ -140,16 +140,23 @@ class Concerns:
             of_family[family].append(row)
         activations = open(os.path.join(ROOT, 'glsl/args/activation.def')).read()
         of_family['unary'] += re.findall(r'ACTIVATION\(\d+, \w+, (\w+)', activations)
-        ops, of_folder = {}, collections.defaultdict(set)
+        ops, of_folder, texts = {}, collections.defaultdict(set), {}
         for path in glob.glob(os.path.join(ROOT, 'runtime/op/*/*.c')):
-            found = re.findall(r'^const op_family (\w+)_family', open(path).read(), re.M)
             name = os.path.relpath(path, ROOT)
+            texts[name] = open(path).read()
+            found = re.findall(r'^const op_family (\w+)_family', texts[name], re.M)
             ops[name] = {row for family in found for row in of_family[family]}
             of_folder[os.path.dirname(name)] |= ops[name]
         for name in ops:
             stem = os.path.basename(name)[:-2]
             same = [n for n in ops if ops[n] and os.path.dirname(n) == os.path.dirname(name) and stem.startswith(os.path.basename(n)[:-2])]
             ops[name] = ops[name] or (set().union(*(ops[n] for n in same)) if same else of_folder[os.path.dirname(name)])
+        for name, text in texts.items():  # host functions that other files call
+            for function in re.findall(r'^(?!static)[a-z]\w* \**(\w*_host\w*)\(', text, re.M):
+                ops[name] |= set().union(*(ops[n] for n in texts if n != name and function + '(' in texts[n]))
+        for name in ops:
+            if os.path.dirname(name) == 'runtime/op/compose':  # no op of theirs has a case under its name
+                ops[name] |= {'scan', 'while', 'if', 'call', 'custom_function'}
         return ops
 
     def cases(self, path, generator):

@@ -12,7 +12,7 @@
  * rights than its caller (set-user-ID, set-group-ID, file capabilities), because whoever starts
  * such a program chooses its environment. */
 const char *system_environment(const char *name);
-/* All variables, as `environ` has them; NULL in such a program. */
+/* All variables, "NAME=value", and NULL behind the last; no list in such a program. */
 char **system_environment_list(void);
 
 /*
