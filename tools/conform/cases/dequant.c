@@ -262,6 +262,23 @@ static void generate_tiles(case_list *list, const quant_format *b)
     }
 }
 
+/* x at odd offsets, by every way to read it. */
+static void generate_odd_offsets(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"dequant=tiled", "dequant_vector=shared_512",
+                                           "dequant_vector=shared_four",
+                                           "dequant_vector=integer_512"};
+    int across = 512 / (int)b->block_elements;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        int rows = i == 0 ? 33 : i == 3 ? 1 : 2, shift = (int)i % 3 + 1;
+        case_add(list,
+                 "dequant_matmul variant=%s format=%s shift=%d as=%dx512 "
+                 "in=x:f32:%d;w:u8:33x%d:quant:%s",
+                 variants[i], b->name, shift, rows, rows * 512 + shift,
+                 across * (int)b->block_bytes, b->name);
+    }
+}
+
 /* On matrix units, where the precision asks for them; otherwise these are as any others. Tiles on
  * both sides of their sizes, units that do not fill a step, K split and not. */
 static void generate_units(case_list *list, const quant_format *b)
@@ -373,6 +390,7 @@ static void generate(case_list *list)
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_odd_places(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
+        generate_odd_offsets(list, quant_format_find(variant_formats[i]));
         generate_units(list, quant_format_find(variant_formats[i]));
         if (!quant_format_find(variant_formats[i])->integers)
             generate_panels(list, quant_format_find(variant_formats[i]));
