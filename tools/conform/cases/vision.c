@@ -70,6 +70,16 @@ static const char *const resize_shapes[][4] = {
     {"2x1", "3x4x5", "3,4,5", "5,2,8"},
 };
 
+/* From and to few cells, where all are next to an edge. */
+static void generate_edges(case_list *list)
+{
+    for (int from = 1; from <= 5; from++)
+        for (int to = 1; to <= 7; to += 2)
+            for (int m = 0; m < 12; m += 1 + from % 2)
+                case_add(list, "resize size=%d,%d mode=%s coordinates=%s in=x:f32:1x2x%dx%d", to,
+                         8 - to, modes[m / 3], coordinates[m % 3], from, 6 - from);
+}
+
 static void generate_resizes(case_list *list)
 {
     static const char *const rests[] = {
@@ -151,12 +161,7 @@ static void generate_resizes(case_list *list)
         }
     case_add_all(list, "resize", rests, COUNT(rests));
     case_add_all(list, "resize_backward", adjoints, COUNT(adjoints));
-    /* Every edge: from and to few cells, where all are next to one. */
-    for (int from = 1; from <= 5; from++)
-        for (int to = 1; to <= 7; to += 2)
-            for (int m = 0; m < 12; m += 1 + from % 2)
-                case_add(list, "resize size=%d,%d mode=%s coordinates=%s in=x:f32:1x2x%dx%d", to,
-                         8 - to, modes[m / 3], coordinates[m % 3], from, 6 - from);
+    generate_edges(list);
 }
 
 /* ---- Sampling ---- */
