@@ -130,6 +130,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     bool scaled = bias && c->inputs[bias].node->shape.rank == 2;
     uint64_t channels = (uint64_t)c->node->shape.dims[1];
     double added = residual ? c->inputs[residual].words[i] : 0, bound;
+    double largest = y.magnitude[i]; /* on the way: a scale may bring it back into range */
     if (scaled) {
         y.value[i] *= c->inputs[bias].words[channel];
         if (isfinite(c->inputs[bias].words[channel]))
@@ -148,7 +149,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     }
     if (c->bound)
         c->bound[i] = bound;
-    leave_overflow(c, i, y.magnitude[i]);
+    leave_overflow(c, i, fmax(largest, y.magnitude[i]));
 }
 
 /* out = the sums of x by w, and what the epilogue makes of them. */

@@ -11,6 +11,7 @@
 #include "op/matmul/matmul.h"
 #include "op/activation.h"
 
+#include <float.h>
 #include <math.h>
 
 /* ---- products ---- */
@@ -73,17 +74,23 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
 {
     const matmul_attributes *attributes = c->node->attributes;
     bool fused = c->node->input_count == 3;
-    double sum = 0, magnitude = 0, largest_a = 0, largest_b = 0, extra;
+    double sum = 0, magnitude = 0, in_range = 0, largest_a = 0, largest_b = 0, extra;
     for (uint64_t t = 0; t < k; t++) {
         double x = a->words[i * a->row + t * a->column], w = b->words[t * b->row + j * b->column];
         sum += x * w;
         magnitude += fabs(x * w);
+        in_range += isfinite(x * w) ? fabs(x * w) : 0;
         largest_a = fmax(largest_a, fabs(x));
         largest_b = fmax(largest_b, fabs(w));
     }
     extra = matmul_precision_bound(c->precision, (double)k, magnitude, largest_a, largest_b);
     *out = sum;
     *bound = plain_bound((double)k, magnitude) + extra;
+    if (c->bound && in_range > FLT_MAX) { /* some order of the terms passes the range of f32 */
+        *out = 0;
+        *bound = INFINITY;
+        return;
+    }
     if (!fused)
         return;
     *out += c->inputs[2].words[j];

@@ -170,7 +170,7 @@ static void walk_column(reference *r, uint64_t pair, uint64_t j)
         add_term(r, r->first[5] + (pair * n + i) * n + j, r->gradient[i], r->gradient_error, 0);
 }
 
-static void fill_bounds(const reference *r, double *bound, uint64_t count)
+static void fill_bounds(const reference *r, const host_call *call, uint64_t count)
 {
     double n = (double)r->size;
     const double terms[] = {n, 2 * n, 1, n * n, n * n, 1};
@@ -178,7 +178,9 @@ static void fill_bounds(const reference *r, double *bound, uint64_t count)
         while (result < SEQUENCE_OPERANDS && i >= r->first[result + 1])
             result++;
         double error = r->error[i] + sum_factor(terms[result]) * r->size_of[i] + TINY;
-        bound[i] = isnan(error) ? INFINITY : error;
+        call->bound[i] = error;
+        if (!isfinite(error))
+            host_leave_open(call, i);
     }
 }
 
@@ -220,7 +222,7 @@ rlxvk_status gated_delta_backward_host(const host_call *call)
             walk_column(&r, pair, j);
     }
     if (status == RLXVK_OK && call->bound)
-        fill_bounds(&r, call->bound, count);
+        fill_bounds(&r, call, count);
     memory_free(r.error);
     memory_free(r.size_of);
     memory_free(r.states);

@@ -154,14 +154,16 @@ static double terms_of(const reference *r, uint32_t i)
     return terms[i];
 }
 
-static void fill_bounds(const reference *r, double *bound, uint64_t count)
+static void fill_bounds(const reference *r, const host_call *call, uint64_t count)
 {
     for (uint64_t i = 0, result = 0; i < count; i++) {
         while (result < SEQUENCE_OPERANDS && i >= r->first[result + 1])
             result++;
         double terms = terms_of(r, (uint32_t)result);
         double error = r->error[i] + UNIT * (8 + 4 * sqrt(terms)) * r->size[i] + TINY * terms;
-        bound[i] = isnan(error) ? INFINITY : error;
+        call->bound[i] = error;
+        if (!isfinite(error))
+            host_leave_open(call, i);
     }
 }
 
@@ -195,7 +197,7 @@ rlxvk_status state_scan_backward_host(const host_call *call)
     for (uint64_t row = 0; status == RLXVK_OK && row < r.s.batch * r.s.heads * r.s.width; row++)
         walk_channel(&r, row);
     if (status == RLXVK_OK && call->bound)
-        fill_bounds(&r, call->bound, count);
+        fill_bounds(&r, call, count);
     memory_free(r.error);
     memory_free(r.size);
     memory_free(r.states);

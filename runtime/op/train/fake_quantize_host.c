@@ -139,6 +139,10 @@ static void estimate_element(const walk *w, uint64_t i, rlxvk_estimator estimato
                        : isnan(z)                        ? z
                                                          : fmax(0, 1 - fabs(z) / w->most);
         c->out[i] = dy * share;
+        if (isinf(dy) && share > 0 && share <= 1e-6) { /* in f32 it may be 0: infinite or NaN */
+            host_leave_open(c, i);
+            return;
+        }
     }
     if (c->bound)
         c->bound[i] = isnan(bound) ? 0 : bound;
