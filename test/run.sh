@@ -91,8 +91,8 @@ numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 s
 modes=64 seeds=1
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4
-    drawn=(5 7 9) # of 2 to 15, those with which all cases pass
-    seeds=1,${drawn[16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 3]}
+    drawn=(2 5 7 9) # of 2 to 15, those with which all cases pass
+    seeds=1,${drawn[16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 4]}
     echo "seeds $seeds"
 fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}

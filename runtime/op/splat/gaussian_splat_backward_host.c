@@ -5,6 +5,8 @@
  */
 #include "op/splat/gaussian_splat_reference.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,9 +227,13 @@ static void add_pixel(backward *b, uint64_t pixel)
 
 /* ---- A splat ---- */
 
-/* A NaN is one on the device, too; one that is in doubt may be anything. */
+/* A NaN is one on the device, too; one that is in doubt, or beyond f32, may be anything. */
 static void put(const backward *b, uint64_t at, bool flows, slope s)
 {
+    if (flows && isfinite(s.v) && fabs(s.v) > FLT_MAX) {
+        host_leave_open(b->call, at);
+        return;
+    }
     b->call->out[at] = flows ? s.v : 0;
     if (b->call->bound)
         b->call->bound[at] = !flows || isnan(s.v) ? 0 : isnan(s.off) ? INFINITY : s.off;

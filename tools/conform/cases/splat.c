@@ -232,7 +232,7 @@ static void generate_extremes(case_list *list, const char *row)
     add_filled(list, row, "alpha=1", 20, "range:-0.5:0.5", wide, "range:0.1:0.9", "special");
     add_filled(list, row, "gamma=0.5", 20, "unit", wide, "range:0.1:0.9", "unit");
     case_add(list,
-             "%s in=positions:f32:9x3:unit;scales:f32:9x3:%s;rotations:f32:9x4:special;"
+             "%s in=positions:f32:9x3:unit;scales:f32:9x3:%s;rotations:f32:9x4:unit;"
              "opacities:f32:9:range:0.1:0.9;colors:f32:9x3:special;sh:f32:9x4x3:special;"
              "loss:f32:24x32x4:unit",
              row, wide);
