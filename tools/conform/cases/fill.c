@@ -73,7 +73,7 @@ static double fill_special(source *s)
  * elements become values of different kinds, which the seed chooses. */
 static void place_specials(source *s, uint64_t count, float *words)
 {
-    uint8_t order[SPECIAL_KINDS];
+    uint8_t order[SPECIAL_KINDS] = {0};
     uint64_t places = count >= SPECIAL_KINDS ? SPECIAL_KINDS : divide_up(count, 2);
     for (uint64_t i = 0; i < SPECIAL_KINDS; i++) {
         uint64_t k = below(s, i + 1);
