@@ -5,7 +5,7 @@
  * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
  * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
  * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite. One
- * of infinity takes anything, unless the reference is infinite or NaN.
+ * of infinity takes anything beside a finite reference, and what is not finite beside another.
  */
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H

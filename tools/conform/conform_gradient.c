@@ -211,6 +211,8 @@ static bool is_estimated(const node *n)
 /* Whether the case is of use here: a real or complex result that the leaves may move, small. */
 static bool is_suitable(const check *k)
 {
+    if (case_real(&k->spec, "differences", 1) == 0)
+        return false;
     uint64_t words = 0;
     const char *steps = case_word(&k->spec, "steps", case_word(&k->spec, "chain", ""));
     if (strstr(steps, "round"))

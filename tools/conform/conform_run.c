@@ -41,7 +41,8 @@ static double flush(double value)
     return fabs(value) < FLT_MIN ? 0 : value;
 }
 
-/* An infinite bound comes of infinite terms, too: then the result is no less certain. */
+/* An infinite bound comes of infinite terms, too: then the result is infinite or NaN for certain.
+ */
 bool conform_is_unjudged(double reference, double bound)
 {
     return isinf(bound) && isfinite(reference);
@@ -53,6 +54,8 @@ double conform_error(float got, double reference, double bound)
     double value = flush(got), wanted = flush(bound > 0 ? reference : (float)reference);
     if (conform_is_unjudged(reference, bound))
         return 0;
+    if (isinf(bound)) /* 0 times infinity, of a term that counts as 0, and infinities that meet */
+        return isfinite(value) ? INFINITY : 0;
     if (isnan(value) || isnan(wanted))
         return isnan(value) && isnan(wanted) ? 0 : INFINITY;
     if (isinf(value))

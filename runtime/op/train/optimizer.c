@@ -417,10 +417,8 @@ static state adamw_step(host_step *h, state *out_error)
 }
 
 /* What is not finite is so in f32, too. */
-static double bound_of(double value, double error, bool unsure)
+static double bound_of(double value, double error)
 {
-    if (unsure)
-        return INFINITY;
     return isfinite(value) ? error + 1e-37 : 0;
 }
 
@@ -455,7 +453,9 @@ static rlxvk_status optimizer_host(const host_call *call)
         for (uint32_t r = 0; r <= averages; r++) {
             call->out[r * numel + i] = values[r];
             if (call->bound)
-                call->bound[r * numel + i] = bound_of(values[r], errors[r], r == 0 && h.unsure);
+                call->bound[r * numel + i] = bound_of(values[r], errors[r]);
+            if (r == 0 && h.unsure)
+                host_leave_open(call, i);
         }
     }
     return RLXVK_OK;

@@ -218,7 +218,8 @@ static void errors_are_in_units_of_the_bound(void **state)
         {2, 1, NAN, INFINITY},
         {2, 1, INFINITY, 0}, /* unjudged */
         {NAN, 1, INFINITY, 0},
-        {NAN, INFINITY, INFINITY, INFINITY},
+        {NAN, INFINITY, INFINITY, 0}, /* a term that counts as 0 makes one of the other */
+        {1, INFINITY, INFINITY, INFINITY},
         {-INFINITY, -INFINITY, INFINITY, 0},
         {1, NAN, INFINITY, INFINITY},
         {1.5f * FLT_MIN, 0.75 * FLT_MIN, 1.5 * FLT_MIN, 0.5}, /* else 1, from 0 */

@@ -177,7 +177,7 @@ static const char *const learned_others[] = {
     "axis=1 bits=4 in=x:f32:3x5;scale:f32:1x5:positive;dy:f32:3x5",
     "bits=2 in=x:f32:3000;scale:f32:1:constant:-1;dy:f32:3000",
     "bits=2 in=x:f32:300:large;scale:f32:1:constant:1e30;dy:f32:300",
-    "bits=3 axis=0 in=x:f32:40x9;scale:f32:40:special;dy:f32:40x9:special",
+    "bits=3 axis=0 in=x:f32:40x9;scale:f32:40:special;dy:f32:40x9",
     "expect=E_SHAPE in=x:f32:3;scale:f32:2;dy:f32:3",
     "expect=E_ATTR bits=11 in=x:f32:3;scale:f32:1;dy:f32:3",
     "expect=E_DTYPE in=x:f32:3;scale:i32:1;dy:f32:3"};
