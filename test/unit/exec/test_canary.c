@@ -188,9 +188,9 @@ static void runs_in_flight(void **state)
     rlxvk_run_input in = {"x", x, 64, RLXVK_AS_F32};
     (void)state;
     expect_ok(rlxvk_compile(watched, g, NULL, &e));
+    rlxvk_run_output out[] = {{0, y[0], 64, RLXVK_AS_F32}, {0, y[1], 64, RLXVK_AS_F32}};
     for (int i = 0; i < 2; i++)
-        expect_ok(rlxvk_submit(e, &in, 1, &(rlxvk_run_output){0, y[i], 64, RLXVK_AS_F32}, 1,
-                               &tickets[i]));
+        expect_ok(rlxvk_submit(e, &in, 1, &out[i], 1, &tickets[i]));
     for (int i = 0; i < 2; i++)
         expect_error(rlxvk_wait(e, tickets[i]), RLXVK_E_RANGE,
                      "behind the end of custom (node 1): 1, the first");
