@@ -353,8 +353,6 @@ class Worker:
         return self.command(['build/test/rlxvk', 'conform', '--bounds', '--op', known, '--jobs', '1'], 240) if known else 0
 
     def golden(self, ops):
-        known = {line.split()[0] for line in open(os.path.join(ROOT, 'test/golden/cases.txt'))} if not hasattr(self, 'known') else self.known
-        self.known = known
         if not self.make('build/test/rlxvk'):
             return 1
         words = ['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '1']
@@ -447,11 +445,7 @@ class Run:
                 return None
             group = max(behind, key=lambda g: self.quota[g])
             self.quota[group] -= 1
-            mutant = self.draw(group)
-            return mutant or self.next_unlocked()
-
-    def next_unlocked(self):
-        return None
+            return self.draw(group)
 
     def work(self, index):
         worker = Worker(index, self.options, self.concerns)
