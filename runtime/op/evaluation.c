@@ -162,7 +162,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     memset(v->exact[id], 0, results * sizeof *v->exact[id]); /* of the run before */
     for (uint64_t i = 0; i < results; i++)
         v->bounds[id][i] = -1;
-    host_call call = {n, inputs, v->exact[id], v->bounds[id], v->precision};
+    host_call call = {n, inputs, v->exact[id], v->values_only ? NULL : v->bounds[id], v->precision};
     status = node_row(n)->family->host(&call);
     if (status == RLXVK_OK) {
         settle(v, id);

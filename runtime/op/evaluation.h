@@ -16,6 +16,9 @@ typedef struct evaluation {
     double **bounds; /* per computed node: accepted error of that node alone, given its operands as
                         held */
     rlxvk_precision precision; /* that bounds allow for; F32 unless set after creation */
+    /* Set after creation: bounds stay those of the rows, and every element has its value, also what
+     * a reference would leave open (host_leave_open). For those who go on with the values. */
+    bool values_only;
 } evaluation;
 
 rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out);

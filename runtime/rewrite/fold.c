@@ -109,6 +109,7 @@ uint32_t fold_constant(pass *p, uint32_t id)
         return NODE_NONE;
     TRY(isolate(p, n, &g));
     TRY(evaluation_create(g, &v));
+    v.values_only = true;
     TRY(evaluation_run(&v));
     result = append_constant(p, n, v.words[g->nodes.count - 1]);
 error:

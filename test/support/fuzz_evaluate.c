@@ -51,6 +51,7 @@ static bool evaluate(const rlxvk_graph *g, uint64_t run, evaluation *v)
     random_source r = {run};
     if (evaluation_create(g, v) != RLXVK_OK)
         return false;
+    v->values_only = true;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         bool leaf = n->op == OP_input || n->op == OP_param, state = false;

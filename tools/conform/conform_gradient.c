@@ -243,6 +243,7 @@ static rlxvk_status prepare(check *k)
     rlxvk_status status;
     flush_leaves(k);
     TRY(evaluation_create(k->plain, &k->reference));
+    k->reference.values_only = true;
     for (size_t i = 0; i < k->spec.input_count; i++)
         TRY(evaluation_set(&k->reference, k->leaves[i].id - 1, k->contents[i]));
     k->length = words_of(k->plain, k->output);
