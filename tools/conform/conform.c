@@ -246,8 +246,7 @@ rlxvk_status conform_open_device(void *user)
         return RLXVK_OK;
     TRY(option_device(j->options->device, &found, &options));
     TRY(rlxvk_context_create(&options, &j->setup.context));
-    if (j->options->canary)
-        j->setup.context->switches.check |= CHECK_CANARY;
+    j->setup.context->switches.check |= CHECK_PLAN | (j->options->canary ? CHECK_CANARY : 0);
     if (j->options->invocations)
         j->setup.context->device->invocations = j->options->order;
     rlxvk_context_device(j->setup.context, &found);

@@ -12,7 +12,8 @@ enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
 
 const char conform_help[] =
     "usage: rlxvk conform [OPTION]...\n\n"
-    "Runs every case of every op on a device and compares with the host reference.\n\n"
+    "Runs every case of every op on a device and compares with the host reference. Each plan is\n"
+    "proved sound, as with RLXVK_CHECK=plan.\n\n"
     "  --device D     index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
     "  --op NAME,...  only the cases of these ops\n"
     "  --case N       only case N of that op\n"

@@ -293,11 +293,12 @@ static rlxvk_status emit_outer(lowering *l, pad_work *w, operand *source, uint32
     }
     first.rank = PAD_AXES;
     first.axes[outer] = (pad_axis){rest, rest, 0};
-    TRY(lower_temporary(l, 4 * MAX(elements, 1), &between));
-    if (elements)
+    if (elements) { /* else x is empty, too, and nothing reads it */
+        TRY(lower_temporary(l, 4 * elements, &between));
         TRY(emit(l, &first, (operand[]){*source, between}, words));
-    *source = between;
-    source->access = ACCESS_READ;
+        *source = between;
+        source->access = ACCESS_READ;
+    }
     w->rank -= outer - 1;
     memmove(w->axes, w->axes + outer - 1, w->rank * sizeof *w->axes);
     w->axes[0] = (pad_axis){sizes, sizes, 0};

@@ -97,6 +97,7 @@ static void generate_pads(case_list *list)
         "before=0,0 after=0,0 in=x:f32:3x4",
         "before=1,2 after=1,2 in=x:f32:0x3",
         "before=1 after=2 value=4 in=x:f32:0",
+        "before=1,3,0,3,1,4,1 after=1,0,1,0,1,0,1 value=3 in=x:f32:2x1x2x2x0x2x2",
         "before=-2 after=-2 in=x:f32:4",
         "before=-2 after=0 mode=edge in=x:f32:2x3x2",
         "before=0,1 after=0,1 mode=wrap in=x:f32:0x3",
