@@ -300,7 +300,7 @@ static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint
     rlxvk_graph *g = s->graph;
     const node given = *graph_node(g, id);
     node reading = given, *n = &reading;
-    rlxvk_tensor simpler = RLXVK_NONE;
+    uint32_t made = 0;
     uint32_t *inputs = memory_allocate((n->input_count + 1) * sizeof *inputs);
     if (!inputs)
         graph_fail(g, status_fail_memory("gradients"));
@@ -309,11 +309,11 @@ static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint
     n->inputs = inputs;
     *out_start = (uint32_t)g->nodes.count;
     if (g->status == RLXVK_OK)
-        simpler = node_row(n)->family->expand(g, n);
-    if (simpler.id && g->status == RLXVK_OK)
-        graph_fail(g, check_read(s, id, &given, *out_start, inputs, simpler));
+        made = node_row(n)->family->expand(g, n).id;
+    if (made && g->status == RLXVK_OK)
+        graph_fail(g, check_read(s, id, &given, *out_start, inputs, (rlxvk_tensor){made}));
     memory_free(inputs);
-    return simpler;
+    return (rlxvk_tensor){made};
 }
 
 static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
