@@ -561,35 +561,42 @@ size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
-/* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
- * leaves), or host bytes of the declared dtype. Other values are E_ATTR. */
-typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
+/*
+ * The type of data. Every buffer that a call reads or writes has an element type: `dtype`, in its
+ * host encoding (BOOL one byte, C64 two floats). It must be the tensor's own dtype, or the call is
+ * E_DTYPE and says which it is; nothing is converted in silence. What has no dtype, a call with
+ * float * or a struct whose field is left out, is F32, and only tensors declared F32 are taken.
+ */
 
-/* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH
+/* Params. `length` counts values, or bytes where the data are `bytes`. A wrong length is E_LENGTH
  * and nothing is written; an unknown name is E_UNKNOWN_NAME; a dtype that is none, or data that do
  * not fit the param's, is E_DTYPE; a param that the compiler dropped as dead is accepted and
- * discarded. Visible to the next run. F16/BF16 params round f32 data to nearest even.
- *   set_param        f32 values, one an element
- *   set_param_bytes  raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32
- *                    bits)
- *   set_param_typed  values of `dtype` in its host encoding, converted as a constant would be
- *   read_param       the present content, as f32 values; of a dropped param E_UNKNOWN_NAME
+ * discarded. Visible to the next run.
+ *   set_param         f32 values, one an element, of an F32 param
+ *   set_param_typed   values of any `dtype` in its host encoding, converted as a constant would be:
+ *                     F16/BF16 params round to nearest even. U8/I8 params take those alone, C64
+ * ones C64, or F32 two an element set_param_bytes   the encoding of the param's own dtype; U8, I8,
+ * F16, BF16, F32 and C64 alone read_param        the present content of an F32 param
+ *   read_param_typed  values of `dtype`: the param's own, or F32 (of C64 two an element, of U8 and
+ *                     I8 E_DTYPE); of a dropped param E_UNKNOWN_NAME, as read_param
+ *   read_param_bytes  in the encoding of the param's own dtype
  * Under check_packed, setting a param that rlxvk_dequant_* ops read is E_RANGE, naming block and
  * value, and nothing is written, where a scale (of a GGUF block or a tensor of its own), minimum,
  * zero point or global factor is NaN or infinite, an E8M0 scale is 255, an E4M3 scale 0x7f or
  * above, or an FP8 code NaN or infinite. Params reach their reader directly or through views. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
                                               const float *values, size_t length);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
-                                                    const void *bytes, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
                                                     const void *bytes, size_t length,
                                                     rlxvk_dtype dtype);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
+                                                    const void *bytes, size_t length);
 /* All zeros, which the device fills in: what caches begin with. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name,
                                                float *values, size_t length);
-/* The same for a U8/I8 param: numel bytes. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param_typed(rlxvk_executable *executable, const char *name,
+                                                     void *bytes, size_t length, rlxvk_dtype dtype);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param_bytes(rlxvk_executable *executable, const char *name,
                                                      void *bytes, size_t length);
 
@@ -605,21 +612,76 @@ typedef struct rlxvk_param_item {
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_params(rlxvk_executable *executable,
                                                const rlxvk_param_item *items, size_t count);
 
-/* One input of a run: `length` counts f32 values or bytes, by `encoding`. */
+/* One input of a run: `length` values of type `dtype`, the input's own. With f32_words the data are
+ * f32 words instead, as the device holds tensors whatever their dtype but U8 and I8 (two words an
+ * element of C64): for programs that handle all types alike. */
 typedef struct rlxvk_run_input {
     const char *name;
     const void *data;
     size_t length;
-    rlxvk_encoding encoding;
+    rlxvk_dtype dtype;
+    bool f32_words;
 } rlxvk_run_input;
 
-/* One output to read: written to `buffer`, which must hold exactly `length` values or bytes. */
+/* One output to read: written to `buffer`, which must hold exactly `length` values. */
 typedef struct rlxvk_run_output {
     size_t index;
     void *buffer;
     size_t length;
-    rlxvk_encoding encoding;
+    rlxvk_dtype dtype;
+    bool f32_words;
 } rlxvk_run_output;
+
+/* RLXVK_RUN_INPUT("ids", ids) and RLXVK_RUN_OUTPUT(0, best) fill in length and dtype from an array
+ * of a C type that one dtype has (bool, float, double, fixed-width integers); not from a pointer.
+ */
+#ifdef __cplusplus
+}
+template <typename T> struct rlxvk_dtype_of;
+#define RLXVK_DTYPE_OF(type, of)                                                                   \
+    template <> struct rlxvk_dtype_of<type> {                                                      \
+        static const rlxvk_dtype value = of;                                                       \
+    };
+RLXVK_DTYPE_OF(float, RLXVK_F32)
+RLXVK_DTYPE_OF(double, RLXVK_F64)
+RLXVK_DTYPE_OF(int8_t, RLXVK_I8)
+RLXVK_DTYPE_OF(int16_t, RLXVK_I16)
+RLXVK_DTYPE_OF(int32_t, RLXVK_I32)
+RLXVK_DTYPE_OF(int64_t, RLXVK_I64)
+RLXVK_DTYPE_OF(uint8_t, RLXVK_U8)
+RLXVK_DTYPE_OF(uint32_t, RLXVK_U32)
+RLXVK_DTYPE_OF(bool, RLXVK_BOOL)
+#undef RLXVK_DTYPE_OF
+template <typename T, size_t count>
+static inline rlxvk_run_input RLXVK_RUN_INPUT(const char *name, const T (&array)[count])
+{
+    return rlxvk_run_input{name, array, count, rlxvk_dtype_of<T>::value, false};
+}
+template <typename T, size_t count>
+static inline rlxvk_run_output RLXVK_RUN_OUTPUT(size_t index, T (&array)[count])
+{
+    return rlxvk_run_output{index, array, count, rlxvk_dtype_of<T>::value, false};
+}
+extern "C" {
+#else
+#define RLXVK_DTYPE_OF(value)                                                                      \
+    _Generic((value), float                                                                        \
+             : RLXVK_F32, double                                                                   \
+             : RLXVK_F64, int8_t                                                                   \
+             : RLXVK_I8, int16_t                                                                   \
+             : RLXVK_I16, int32_t                                                                  \
+             : RLXVK_I32, int64_t                                                                  \
+             : RLXVK_I64, uint8_t                                                                  \
+             : RLXVK_U8, uint32_t                                                                  \
+             : RLXVK_U32, bool                                                                     \
+             : RLXVK_BOOL)
+#define RLXVK_RUN_INPUT(name, array)                                                               \
+    ((rlxvk_run_input){name, array, sizeof(array) / sizeof *(array), RLXVK_DTYPE_OF(*(array)),     \
+                       false})
+#define RLXVK_RUN_OUTPUT(index, array)                                                             \
+    ((rlxvk_run_output){index, array, sizeof(array) / sizeof *(array), RLXVK_DTYPE_OF(*(array)),   \
+                        false})
+#endif
 
 /*
  * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
@@ -654,18 +716,18 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_tic
 /* ---- Handles: inputs whose value stays on the device between runs ---- */
 
 /* Of the calls below: a name that is no input is E_UNKNOWN_NAME, a length that is not the input's
- * E_LENGTH, f32 values for a U8/I8 input E_DTYPE, an index that is no output's E_INDEX; nothing has
- * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. */
+ * E_LENGTH, data of another dtype E_DTYPE, an index that is no output's E_INDEX; nothing has
+ * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. Those that end
+ * in _as take and give `length` values of type `dtype`, the tensor's own; the others f32 values. */
 
-/* Writes `length` f32 values into input `name` and keeps a copy that every later run restores,
+/* Writes `length` values into input `name` and keeps a copy that every later run restores,
  * until a feed, or a kernel that writes the input in place, makes the device's content the
  * authority. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
                                                 const float *values, size_t length);
-/* As bind_handle, with the data in the given encoding. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
                                                    const void *data, size_t length,
-                                                   rlxvk_encoding encoding);
+                                                   rlxvk_dtype dtype);
 /* The handle becomes a plain input again; its content is kept. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
 /* Whether the input is a handle, bound or resident; false for a name that is no input. */
@@ -674,10 +736,15 @@ bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
  * output depends on. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
                                                 float *values, size_t length);
-/* The whole output that feeds the handle, as f32, as the last run left it. E_UNBOUND_HANDLE: no
- * feed is set. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name,
+                                                   void *data, size_t length, rlxvk_dtype dtype);
+/* The whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: no feed is
+ * set. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable,
+                                                       const char *name, void *data, size_t length,
+                                                       rlxvk_dtype dtype);
 
 /* After every run, output `index` is copied into input `name` on the device. They must have the
  * same number of elements (E_LENGTH); set_handle_feed_prefix takes any two, and copies the leading
@@ -704,10 +771,13 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executab
  * executables share it is done at once. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
-/* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. E_RANGE:
- * they are not all in the output; E_DTYPE: it is complex or raw bytes. */
+/* Elements [row * row_elements, + row_elements) of output `index` after a run. E_RANGE: they are
+ * not all in the output. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row_as(rlxvk_executable *executable, size_t index,
+                                                       size_t row, size_t row_elements, void *data,
+                                                       rlxvk_dtype dtype);
 
 /* Replaces the random-number options from the next run or submission on (NULL: the defaults); reads
  * them (step as it will be then). Neither waits. E_ATTR: no such backend. Graphs without random ops
@@ -716,80 +786,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);
 
-/* ---- Reports ---- */
-
-/* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
- * within a run; what data pass through between host and device. And how well scratch was packed:
- * between the largest set live at one step and what no two tensors sharing memory would take. And
- * what gradients compute again instead of keeping it (rlxvk_checkpoint). */
-typedef struct rlxvk_memory_report {
-    uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
-    uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
-    uint64_t prepared_bytes; /* of weight_bytes: what is kept beside the params, made of them */
-    uint32_t block_count;    /* allocations on the device, without staging */
-} rlxvk_memory_report;
-void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
-
-/* What a run consists of: dispatches on the device and steps on the host, and the segments of
- * either kind between which it changes from one to the other. */
-typedef struct rlxvk_plan_report {
-    uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
-    uint64_t runs, submissions;   /* counted since compile */
-    uint32_t loops;               /* that replay: their dispatches are counted once above */
-    uint64_t executed_dispatches; /* of a run, each as often as it is replayed; of a while that
-                                   * stops early, at most */
-    /* Dispatches before those of a run, in the first run after a param that they read was set:
-     * what they make of params is kept. And how often they were due since compile. */
-    uint32_t prepared_dispatches;
-    uint64_t preparations;
-} rlxvk_plan_report;
-void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
-
-/* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
- * executable. A step's time runs from the end of the step before it, or the begin of what was
- * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0.
- * Writes at most `capacity` steps; *out_count is how many there are. E_UNSUPPORTED as run_time's.
- */
-typedef struct rlxvk_step_time {
-    const char *name; /* kernel, or row name of a host step */
-    const char *node; /* debug name of the node, "" when it has none */
-    uint32_t node_id;
-    bool gpu;
-    double microseconds;
-    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.
-                     * 0: done when params are set; the time is of the last time */
-} rlxvk_step_time;
-RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
-                                                       rlxvk_step_time *steps, size_t capacity,
-                                                       size_t *out_count);
-
-/* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
- * host steps, uploads and what is done when params were set. E_UNSUPPORTED unless compiled with
- * `time_runs` or `profile`, on a device with timestamps, and run. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
-                                                        double *out_microseconds);
-
-/* Where NaN or Inf first appears. `found` is false for a clean run. */
-typedef struct rlxvk_bad_node {
-    bool found;
-    uint32_t node;
-    char op[64], name[64];
-    uint64_t nan_count, infinity_count, first_index;
-    float neighbours[5]; /* elements first_index - 2 .. + 2, 0 outside */
-    uint32_t previous_node;
-    char previous_op[64];
-    rlxvk_shape previous_shape;
-    float previous_min, previous_max, previous_max_abs;
-} rlxvk_bad_node;
-/* Runs once with every node kept, on a compile of its own with the executable's content, which
- * stays as it is, and scans the nodes in order, leaves included. Errors as rlxvk_compile and
- * rlxvk_run; inputs and params never set count as zeros. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
-                                                   const rlxvk_run_input *inputs,
-                                                   size_t input_count, rlxvk_bad_node *out_node);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include <rlxvk_report.h>
 
 #endif

@@ -23,7 +23,8 @@ static rlxvk_status upload_constant(rlxvk_executable *e, uint32_t id)
     if (!slot_bytes)
         return status_fail_memory("constant");
     if (shape_numel(&n->shape))
-        slot_encode(n, program_held(e->program, id), RLXVK_AS_BYTES, n->data, slot_bytes);
+        slot_encode(n, program_held(e->program, id), (slot_type){(rlxvk_dtype)n->dtype, false},
+                    n->data, slot_bytes);
     TRY(transfer_write(e, &at, slot_bytes, state_slot_bytes(e, id)));
 error:
     memory_free(slot_bytes);

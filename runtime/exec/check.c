@@ -19,11 +19,11 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     if (!in)
         return name_unknown(e->program->source, call, "input", item->name);
     const node *n = graph_node(e->program->source, in->leaf->source);
-    TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source), item->encoding,
-                    &length));
+    TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source),
+                    slot_type_of_input(item), &length));
     if (!slot_fits(length, item->length, item->data))
-        return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: input '%s' needs",
-                           call, in->leaf->name);
+        return slot_refuse(length, "values", item->length, "%s: input '%s' needs", call,
+                           in->leaf->name);
     e->given[in - e->inputs] = item;
 error:
     return status;
@@ -38,11 +38,10 @@ static rlxvk_status check_output(const rlxvk_executable *e, const char *call,
         return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call,
                            item->index, e->program->result_count);
     uint32_t id = e->outputs[item->index].result->node;
-    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id), item->encoding,
-                    &length));
+    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id),
+                    slot_type_of_output(item), &length));
     if (!slot_fits(length, item->length, item->buffer))
-        return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: output %zu has",
-                           call, item->index);
+        return slot_refuse(length, "values", item->length, "%s: output %zu has", call, item->index);
 error:
     return status;
 }

@@ -54,8 +54,9 @@ static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, s
     rlxvk_status status;
     TRY(given && taken && words ? RLXVK_OK : status_fail_memory("param copy"));
     TRY(transfer_read(from, &source, given, source.bytes));
-    slot_decode(n, program_held(from->program, a->node), RLXVK_AS_F32, given, words);
-    slot_encode(n, program_held(to->program, b->node), RLXVK_AS_F32, words, taken);
+    slot_decode(n, program_held(from->program, a->node), SLOT_WORDS, given, shape_numel(&n->shape),
+                words);
+    slot_encode(n, program_held(to->program, b->node), SLOT_WORDS, words, taken);
     TRY(transfer_write(to, &target, taken, target.bytes));
 error:
     memory_free(given);

@@ -12,7 +12,7 @@
 #include "exec/transfer.h"
 
 rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name, const void *data,
-                                  size_t length, rlxvk_encoding encoding)
+                                  size_t length, rlxvk_dtype dtype)
 {
     rlxvk_executable *e = executable;
     input_state *in;
@@ -22,15 +22,15 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     TRY(name_live_input(e, "bind_handle", name, &in));
     const node *n = graph_node(e->program->source, in->leaf->source);
     storage held = op_node_storage(e->program->source, in->leaf->source);
-    TRY(slot_length(n, held, encoding, &needed));
+    const slot_type type = {dtype, false};
+    TRY(slot_length(n, held, type, &needed));
     if (!slot_fits(needed, length, data))
-        TRY(slot_refuse(needed, slot_unit(encoding), length, "bind_handle: input '%s' needs",
-                        name));
+        TRY(slot_refuse(needed, "values", length, "bind_handle: input '%s' needs", name));
     uint64_t bytes = dtype_storage_bytes(held, shape_numel(&n->shape));
     if (!(mirror = memory_zeroed(1, bytes)))
         TRY(status_fail_memory("handle mirror"));
     if (length)
-        slot_encode(n, held, encoding, data, mirror);
+        slot_encode(n, held, type, data, mirror);
     TRY(ticket_flush(e));
     in->content->fingerprint_valid = false;
     if (in->leaf->node != NODE_NONE) {
@@ -50,7 +50,7 @@ error:
 rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name, const float *values,
                                size_t length)
 {
-    return rlxvk_bind_handle_as(executable, name, values, length, RLXVK_AS_F32);
+    return rlxvk_bind_handle_as(executable, name, values, length, RLXVK_F32);
 }
 
 rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name)
@@ -75,21 +75,24 @@ bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
     return in && (in->bound || in->resident);
 }
 
-static rlxvk_status check_words(const rlxvk_executable *e, const char *call, const char *name,
-                                uint32_t id, size_t length, const float *values)
+/* The whole value of node `id`, which lies at `from`, as values of `dtype`. */
+static rlxvk_status read_value(rlxvk_executable *e, const char *call, const char *name, uint32_t id,
+                               location from, void *data, size_t length, rlxvk_dtype dtype)
 {
+    const node *n = graph_node(e->program->graph, id);
+    const slot_type type = {dtype, false};
     uint64_t needed;
     rlxvk_status status;
-    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id), RLXVK_AS_F32,
-                    &needed));
-    if (!slot_fits(needed, length, values))
+    TRY(slot_length(n, program_held(e->program, id), type, &needed));
+    if (!slot_fits(needed, length, data))
         return slot_refuse(needed, "values", length, "%s: '%s' has", call, name);
+    TRY(row_read(e, id, from, 0, length, type, data));
 error:
     return status;
 }
 
-rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, float *values,
-                               size_t length)
+rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name, void *data,
+                                  size_t length, rlxvk_dtype dtype)
 {
     input_state *in;
     rlxvk_status status;
@@ -100,14 +103,20 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
     if (in->leaf->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_handle: '%s' was dropped as dead; no output depends on it", name);
-    TRY(check_words(executable, "read_handle", name, in->leaf->node, length, values));
-    TRY(row_read(executable, state_location(executable, in->leaf->node), 0, length, values));
+    TRY(read_value(executable, "read_handle", name, in->leaf->node,
+                   state_location(executable, in->leaf->node), data, length, dtype));
 error:
     return status;
 }
 
-rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name, float *values,
-                                   size_t length)
+rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, float *values,
+                               size_t length)
+{
+    return rlxvk_read_handle_as(executable, name, values, length, RLXVK_F32);
+}
+
+rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable, const char *name, void *data,
+                                      size_t length, rlxvk_dtype dtype)
 {
     input_state *in;
     rlxvk_status status;
@@ -117,8 +126,14 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
                            "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed",
                            name);
     const output_state *out = &executable->outputs[in->feed];
-    TRY(check_words(executable, "read_fed_output", name, out->result->node, length, values));
-    TRY(row_read(executable, state_output_location(executable, out), 0, length, values));
+    TRY(read_value(executable, "read_fed_output", name, out->result->node,
+                   state_output_location(executable, out), data, length, dtype));
 error:
     return status;
+}
+
+rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name, float *values,
+                                   size_t length)
+{
+    return rlxvk_read_fed_output_as(executable, name, values, length, RLXVK_F32);
 }

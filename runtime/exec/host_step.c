@@ -66,7 +66,8 @@ static rlxvk_status load_operand(rlxvk_executable *e, const host_step *h, uint32
     rlxvk_status status;
     TRY(transfer_read(e, &from, h->buffers[2 * i], from.bytes));
     if (h->buffers[2 * i + 1])
-        slot_decode(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
+        slot_decode(n, STORAGE_HALF, SLOT_WORDS, h->buffers[2 * i], shape_numel(&n->shape),
+                    h->buffers[2 * i + 1]);
 error:
     return status;
 }
@@ -87,7 +88,7 @@ static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double 
             h->words[i] = (float)result[i];
     if (held != STORAGE_HALF)
         return transfer_write(e, &to, h->words, to.bytes);
-    slot_encode(graph_node(e->program->graph, id), held, RLXVK_AS_F32, h->words, halves);
+    slot_encode(graph_node(e->program->graph, id), held, SLOT_WORDS, h->words, halves);
     return transfer_write(e, &to, halves, to.bytes);
 }
 

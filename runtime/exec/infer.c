@@ -27,17 +27,15 @@ static rlxvk_status look_up(const rlxvk_graph *g, const char *call, const rlxvk_
     if (id == NODE_NONE)
         return name_unknown(g, call, "input", item->name);
     const node *n = graph_node(g, id);
-    size_t unit = item->encoding == RLXVK_AS_BYTES ? rlxvk_dtype_size((rlxvk_dtype)n->dtype)
-                  : n->dtype == RLXVK_C64          ? 2
-                                                   : 1;
+    size_t unit = item->f32_words && n->dtype == RLXVK_C64 ? 2 : 1;
     *out = (given_input){.name = n->name,
                          .table = g->symbols,
                          .shape = g->symbols->nodes.items[id].shape,
                          .elements = item->length / unit};
     out->is_symbolic = symbol_in_shape(&out->shape);
     if (item->length % unit && out->is_symbolic)
-        return status_fail(RLXVK_E_LENGTH, "%s: input '%s': %zu bytes are no whole elements", call,
-                           n->name, item->length);
+        return status_fail(RLXVK_E_LENGTH, "%s: input '%s': %zu f32 words are no whole elements",
+                           call, n->name, item->length);
     return RLXVK_OK;
 }
 

@@ -271,7 +271,7 @@ static bool fits_current(rlxvk_executable *e, const rlxvk_run_input *inputs, siz
             continue;
         const node *n = graph_node(e->program->source, in->leaf->source);
         storage held = op_node_storage(e->program->source, in->leaf->source);
-        if (slot_length(n, held, inputs[i].encoding, &length) == RLXVK_OK &&
+        if (slot_length(n, held, slot_type_of_input(&inputs[i]), &length) == RLXVK_OK &&
             length != inputs[i].length)
             return false;
     }

@@ -186,34 +186,53 @@ error:
 
 /* ---- The public calls ---- */
 
-rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
-                             size_t length)
+/* Only of the types in `accepted`: without a dtype beside them, data must not be misread. */
+static rlxvk_status check_untyped(rlxvk_executable *e, const char *call, const char *name,
+                                  uint32_t accepted, rlxvk_dtype *out)
 {
     uint32_t source;
     rlxvk_status status;
-    TRY(find_param(executable, "set_param", name, &source));
-    const node *n = graph_node(state_source(executable), source);
-    if (op_node_storage(state_source(executable), source) != STORAGE_RAW) {
-        uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-        if (!slot_fits(needed, length, values))
-            return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
-    }
+    TRY(find_param(e, call, name, &source));
+    *out = (rlxvk_dtype)graph_node(state_source(e), source)->dtype;
+    if (!(accepted >> *out & 1))
+        return status_fail(
+            RLXVK_E_DTYPE,
+            "%s: param '%s' is %s; use rlxvk_set_param_typed, which says the type of "
+            "the data",
+            call, name, rlxvk_dtype_name(*out));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
+                             size_t length)
+{
+    rlxvk_dtype dtype;
+    rlxvk_status status;
+    TRY(check_untyped(executable, "set_param", name, 1u << RLXVK_F32, &dtype));
+    uint32_t source = op_find_param(state_source(executable), name);
+    uint64_t needed = shape_numel(&graph_node(state_source(executable), source)->shape);
+    if (!slot_fits(needed, length, values))
+        return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
     TRY(set_param(executable, &d));
 error:
     return status;
 }
 
+/* Those that have one encoding in the host's memory and the same on the device, or f32. */
+enum {
+    STORED = 1u << RLXVK_U8 | 1u << RLXVK_I8 | 1u << RLXVK_F16 | 1u << RLXVK_BF16 |
+             1u << RLXVK_C64 | 1u << RLXVK_F32
+};
+
 rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length)
 {
-    uint32_t source;
+    rlxvk_dtype dtype;
     rlxvk_status status;
-    TRY(find_param(executable, "set_param_bytes", name, &source));
-    rlxvk_dtype dtype = (rlxvk_dtype)graph_node(state_source(executable), source)->dtype;
-    bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
-               dtype == RLXVK_BF16 || dtype == RLXVK_C64;
-    param_data d = {"set_param_bytes", name, bytes, length, own ? dtype : RLXVK_F32};
+    TRY(check_untyped(executable, "set_param_bytes", name, STORED, &dtype));
+    param_data d = {"set_param_bytes", name, bytes, length, dtype};
     TRY(set_param(executable, &d));
 error:
     return status;
@@ -273,11 +292,11 @@ error:
 }
 
 static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data, size_t length,
-                               rlxvk_encoding encoding)
+                               bool in_bytes, slot_type type)
 {
     param_state *p = name_find_param(e, name);
     uint64_t needed;
-    void *slot_bytes = NULL;
+    void *bytes = NULL;
     double begin;
     rlxvk_status status;
     TRY(state_require(e, "read_param"));
@@ -288,31 +307,44 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);
     const node *n = graph_node(e->program->graph, p->leaf->node);
-    TRY(slot_length(n, program_held(e->program, p->leaf->node), encoding, &needed));
+    storage held = program_held(e->program, p->leaf->node);
+    TRY(slot_length(n, held, type, &needed));
+    needed = in_bytes ? slot_bytes(type, needed) : needed;
     if (!slot_fits(needed, length, data))
-        return slot_refuse(needed, slot_unit(encoding), length, "read_param: param '%s' has", name);
+        return slot_refuse(needed, in_bytes ? "bytes" : "values", length,
+                           "read_param: param '%s' has", name);
     if (length == 0)
         return RLXVK_OK;
     TRY(ticket_flush(e));
     location from = state_location(e, p->leaf->node);
-    if (!(slot_bytes = memory_allocate(from.bytes)))
+    if (!(bytes = memory_allocate(from.bytes)))
         TRY(status_fail_memory("read_param"));
-    TRY(transfer_read(e, &from, slot_bytes, from.bytes));
-    slot_decode(n, program_held(e->program, p->leaf->node), encoding, slot_bytes, data);
+    TRY(transfer_read(e, &from, bytes, from.bytes));
+    slot_decode(n, held, type, bytes, shape_numel(&n->shape), data);
     trace_end_named(e->context->trace, "read_param", begin, name, "bytes", from.bytes);
 error:
-    memory_free(slot_bytes);
+    memory_free(bytes);
     return status;
 }
 
 rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name, float *values,
                               size_t length)
 {
-    return read_param(executable, name, values, length, RLXVK_AS_F32);
+    return read_param(executable, name, values, length, false, (slot_type){RLXVK_F32, false});
+}
+
+rlxvk_status rlxvk_read_param_typed(rlxvk_executable *executable, const char *name, void *bytes,
+                                    size_t length, rlxvk_dtype dtype)
+{
+    return read_param(executable, name, bytes, length, true,
+                      (slot_type){dtype, dtype == RLXVK_F32});
 }
 
 rlxvk_status rlxvk_read_param_bytes(rlxvk_executable *executable, const char *name, void *bytes,
                                     size_t length)
 {
-    return read_param(executable, name, bytes, length, RLXVK_AS_BYTES);
+    const param_state *p = executable ? name_find_param(executable, name) : NULL;
+    const node *n = p ? graph_node(executable->program->source, p->leaf->source) : NULL;
+    return rlxvk_read_param_typed(executable, name, bytes, length,
+                                  n ? (rlxvk_dtype)n->dtype : RLXVK_U8);
 }

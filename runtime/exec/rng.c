@@ -18,7 +18,7 @@ void rng_prepare(rlxvk_executable *e)
 rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
 {
     float words[RNG_STATE_WORDS];
-    rlxvk_run_input item = {RNG_STATE_NAME, words, RNG_STATE_WORDS, RLXVK_AS_F32};
+    rlxvk_run_input item = {RNG_STATE_NAME, words, RNG_STATE_WORDS, RLXVK_F32, true};
     if (!e->rng_input)
         return RLXVK_OK;
     random_state_write(&e->rng, words);

@@ -5,20 +5,30 @@
 
 #include <string.h>
 
-rlxvk_status slot_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
+static rlxvk_status refuse_dtype(const node *n, slot_type type)
+{
+    const char *row = node_row(n)->name, *own = rlxvk_dtype_name((rlxvk_dtype)n->dtype);
+    const char *name = n->name ? n->name : "";
+    if ((unsigned)type.dtype >= RLXVK_DTYPE_COUNT)
+        return status_fail(RLXVK_E_DTYPE, "%s '%s': dtype %d of the buffer is none of rlxvk_dtype",
+                           row, name, (int)type.dtype);
+    if (type.f32_words)
+        return status_fail(RLXVK_E_DTYPE,
+                           "%s '%s' is held as raw %s, not as f32 words; give bytes and dtype "
+                           "RLXVK_%s",
+                           row, name, own, own);
+    return status_fail(RLXVK_E_DTYPE,
+                       "%s '%s' is %s, the buffer %s%s; give a buffer of %s and dtype RLXVK_%s",
+                       row, name, own, rlxvk_dtype_name(type.dtype),
+                       type.dtype == RLXVK_F32 ? " (where no dtype is given)" : "", own, own);
+}
+
+rlxvk_status slot_length(const node *n, storage held, slot_type type, uint64_t *out)
 {
     uint64_t numel = shape_numel(&n->shape);
-    if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
-        return status_fail(RLXVK_E_ATTR, "%s '%s': encoding %d is none of rlxvk_encoding",
-                           node_row(n)->name, n->name ? n->name : "", (int)encoding);
-    if (encoding == RLXVK_AS_BYTES)
-        *out = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
-    else if (held == STORAGE_RAW)
-        return status_fail(RLXVK_E_DTYPE, "%s '%s' is raw %s; give bytes, not f32 values",
-                           node_row(n)->name, n->name ? n->name : "",
-                           rlxvk_dtype_name((rlxvk_dtype)n->dtype));
-    else
-        *out = held == STORAGE_PAIR ? 2 * numel : numel;
+    if (type.f32_words ? held == STORAGE_RAW : type.dtype != (rlxvk_dtype)n->dtype)
+        return refuse_dtype(n, type);
+    *out = type.f32_words && held == STORAGE_PAIR ? 2 * numel : numel;
     return RLXVK_OK;
 }
 
@@ -42,10 +52,10 @@ static void encode_half(const node *n, const float *values, uint64_t count, uint
         to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
 }
 
-void slot_encode(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
+void slot_encode(const node *n, storage held, slot_type type, const void *data, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
-    bool bytes = encoding == RLXVK_AS_BYTES;
+    bool bytes = !type.f32_words;
     if (held == STORAGE_RAW || (held == STORAGE_HALF && bytes)) {
         memcpy(to, data, numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
     } else if (held == STORAGE_HALF) {
@@ -59,16 +69,15 @@ void slot_encode(const node *n, storage held, rlxvk_encoding encoding, const voi
     }
 }
 
-void slot_decode(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
+void slot_decode(const node *n, storage held, slot_type type, const void *from, uint64_t count,
+                 void *data)
 {
-    uint64_t numel = shape_numel(&n->shape);
-    bool bytes = encoding == RLXVK_AS_BYTES;
-    if (held == STORAGE_RAW || (held == STORAGE_HALF && bytes))
-        memcpy(data, from, numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
+    if (held == STORAGE_RAW || (held == STORAGE_HALF && !type.f32_words))
+        memcpy(data, from, count * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
     else if (held == STORAGE_HALF)
-        dtype_widen((rlxvk_dtype)n->dtype, from, numel, data);
-    else if (bytes)
-        dtype_narrow((rlxvk_dtype)n->dtype, from, numel, data);
+        dtype_widen((rlxvk_dtype)n->dtype, from, count, data);
+    else if (!type.f32_words)
+        dtype_narrow((rlxvk_dtype)n->dtype, from, count, data);
     else
-        memcpy(data, from, numel * (held == STORAGE_PAIR ? 8 : 4));
+        memcpy(data, from, count * (held == STORAGE_PAIR ? 8 : 4));
 }

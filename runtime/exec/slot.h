@@ -4,8 +4,15 @@
 
 #include "op/op.h"
 
-/* Length that `encoding` asks for node `id`; E_DTYPE where it does not apply. */
-rlxvk_status slot_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out);
+/* The type of a caller's data: that of the tensor, in its host encoding, or f32 words whatever the
+ * tensor's, as the device holds them. */
+typedef struct slot_type {
+    rlxvk_dtype dtype;
+    bool f32_words;
+} slot_type;
+
+/* How many values of that type node `n` has; E_DTYPE where it has another. */
+rlxvk_status slot_length(const node *n, storage held, slot_type type, uint64_t *out);
 /* What a caller's data or buffer of `given` units is to be: `length` of them, and there. */
 static inline bool slot_fits(uint64_t length, size_t given, const void *data)
 {
@@ -15,13 +22,24 @@ static inline bool slot_fits(uint64_t length, size_t given, const void *data)
  * or has that many. */
 rlxvk_status slot_refuse(uint64_t length, const char *unit, size_t given, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-static inline const char *slot_unit(rlxvk_encoding encoding)
+#define SLOT_WORDS ((slot_type){.f32_words = true})
+static inline slot_type slot_type_of_input(const rlxvk_run_input *item)
 {
-    return encoding == RLXVK_AS_BYTES ? "bytes" : "values";
+    return (slot_type){item->dtype, item->f32_words};
 }
-/* Caller's data -> slot bytes at `to`; slot bytes -> caller's data. */
-void slot_encode(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to);
-void slot_decode(const node *n, storage held, rlxvk_encoding encoding, const void *from,
+static inline slot_type slot_type_of_output(const rlxvk_run_output *item)
+{
+    return (slot_type){item->dtype, item->f32_words};
+}
+/* Bytes of so many values. */
+static inline uint64_t slot_bytes(slot_type type, uint64_t length)
+{
+    return length * (type.f32_words ? 4 : rlxvk_dtype_size(type.dtype));
+}
+/* Caller's data -> slot bytes at `to`; slot bytes of `count` elements -> caller's data. Of a type
+ * that slot_length accepts. */
+void slot_encode(const node *n, storage held, slot_type type, const void *data, void *to);
+void slot_decode(const node *n, storage held, slot_type type, const void *from, uint64_t count,
                  void *data);
 
 #endif

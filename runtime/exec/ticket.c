@@ -38,27 +38,29 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
     const output_state *out = &e->outputs[item->index];
     const node *n = graph_node(e->program->graph, out->result->node);
     storage held = program_held(e->program, out->result->node);
+    slot_type type = slot_type_of_output(item);
     location from = state_output_location(e, out);
     const memory_block *block = location_block(&from);
+    uint64_t count = shape_numel(&n->shape);
     rlxvk_status status;
     if (out->readback.commands) {
         uint64_t at = out->readback.offsets[ticket];
         TRY(memory_block_invalidate(e->device, &e->read_staging, at, from.bytes));
-        slot_decode(n, held, item->encoding, e->read_staging.mapped + at, item->buffer);
+        slot_decode(n, held, type, e->read_staging.mapped + at, count, item->buffer);
         return RLXVK_OK;
     }
     if (block->mapped && e->device->choice.arena_cached) {
         TRY(memory_block_invalidate(e->device, block, from.offset, from.bytes));
-        slot_decode(n, held, item->encoding, block->mapped + from.offset, item->buffer);
+        slot_decode(n, held, type, block->mapped + from.offset, count, item->buffer);
         return RLXVK_OK;
     }
-    void *slot_bytes = memory_allocate(MAX(from.bytes, 1));
-    if (!slot_bytes)
+    void *bytes = memory_allocate(MAX(from.bytes, 1));
+    if (!bytes)
         return status_fail_memory("output conversion");
-    status = transfer_read(e, &from, slot_bytes, from.bytes);
+    status = transfer_read(e, &from, bytes, from.bytes);
     if (status == RLXVK_OK)
-        slot_decode(n, held, item->encoding, slot_bytes, item->buffer);
-    memory_free(slot_bytes);
+        slot_decode(n, held, type, bytes, count, item->buffer);
+    memory_free(bytes);
 error:
     return status;
 }
@@ -70,8 +72,7 @@ static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
         const rlxvk_run_output *item = &t->outputs[i];
         double begin = trace_begin(e->context->trace);
         if (e->context->switches.dispatch_only)
-            memset(item->buffer, 0,
-                   item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
+            memset(item->buffer, 0, slot_bytes(slot_type_of_output(item), item->length));
         else if (item->length)
             TRY(read_output(e, item, (uint32_t)(t - e->tickets)));
         trace_end_named(e->context->trace, "readback", begin, NULL, "output", item->index);

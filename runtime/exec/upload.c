@@ -37,7 +37,7 @@ static void mix_block(const uint8_t *bytes, uint64_t a[LANES], uint64_t b[LANES]
     }
 }
 
-static void fingerprint_of(const void *data, uint64_t size, uint64_t encoding, uint64_t out[2])
+static void fingerprint_of(const void *data, uint64_t size, slot_type type, uint64_t out[2])
 {
     uint64_t a[LANES] = {1, 2, 3, 4}, b[LANES] = {5, 6, 7, 8}, at = 0;
     uint8_t last[BLOCK_BYTES] = {0};
@@ -47,27 +47,23 @@ static void fingerprint_of(const void *data, uint64_t size, uint64_t encoding, u
         memcpy(last, (const uint8_t *)data + at, size - at);
     mix_block(last, a, b);
     out[0] = 0x9e3779b97f4a7c15u ^ size;
-    out[1] = 0xc2b2ae3d27d4eb4fu ^ encoding;
+    out[1] = 0xc2b2ae3d27d4eb4fu ^ (uint64_t)type.f32_words;
     for (int i = 0; i < LANES; i++) {
         mix(a[i], &out[0], &out[1]);
         mix(b[i], &out[0], &out[1]);
     }
 }
 
-static uint64_t payload_bytes(const rlxvk_run_input *item)
-{
-    return item->encoding == RLXVK_AS_BYTES ? item->length : item->length * 4;
-}
-
 /* Whether the slot already holds exactly this; remembers it as what the slot is about to hold. */
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
+    slot_type type = slot_type_of_input(item);
     uint64_t now[2];
     if (in->leaf->in_place || in->feed >= 0 || e->program->options.force_upload) {
         in->content->fingerprint_valid = false;
         return false;
     }
-    fingerprint_of(item->data, payload_bytes(item), item->encoding, now);
+    fingerprint_of(item->data, slot_bytes(type, item->length), type, now);
     bool same =
         in->content->fingerprint_valid && memcmp(now, in->content->fingerprint, sizeof now) == 0;
     memcpy(in->content->fingerprint, now, sizeof now);
@@ -78,17 +74,17 @@ static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run
 static rlxvk_status upload_blocking(rlxvk_executable *e, const node *n, const location *to,
                                     storage held, const rlxvk_run_input *item)
 {
-    bool verbatim = held == STORAGE_RAW || item->encoding == RLXVK_AS_F32 || n->dtype == RLXVK_F32;
+    bool verbatim = held == STORAGE_RAW || item->f32_words || n->dtype == RLXVK_F32;
     rlxvk_status status;
     TRY(ticket_complete_all(e));
     if (verbatim)
         return transfer_write(e, to, item->data, to->bytes);
-    void *slot_bytes = memory_allocate(to->bytes);
-    if (!slot_bytes)
+    void *bytes = memory_allocate(to->bytes);
+    if (!bytes)
         return status_fail_memory("input conversion");
-    slot_encode(n, held, item->encoding, item->data, slot_bytes);
-    status = transfer_write(e, to, slot_bytes, to->bytes);
-    memory_free(slot_bytes);
+    slot_encode(n, held, slot_type_of_input(item), item->data, bytes);
+    status = transfer_write(e, to, bytes, to->bytes);
+    memory_free(bytes);
 error:
     return status;
 }
@@ -105,13 +101,13 @@ rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
     if (same_as_before(e, in, item))
         return RLXVK_OK;
     if (block->mapped && !ticket_in_flight(e) && e->batch_count == 0) {
-        slot_encode(n, held, item->encoding, item->data, block->mapped + to.offset);
+        slot_encode(n, held, slot_type_of_input(item), item->data, block->mapped + to.offset);
         return memory_block_flush(e->device, block, to.offset, to.bytes);
     }
     if (!in->upload.commands)
         return upload_blocking(e, n, &to, held, item);
     uint64_t at = in->upload.offsets[ticket];
-    slot_encode(n, held, item->encoding, item->data, e->staging.mapped + at);
+    slot_encode(n, held, slot_type_of_input(item), item->data, e->staging.mapped + at);
     e->batch[e->batch_count++] = in->upload.commands[ticket];
     return memory_block_flush(e->device, &e->staging, at, round_up(to.bytes, 4));
 }

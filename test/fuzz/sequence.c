@@ -52,14 +52,15 @@ static void add_input(flight *f, const model_executable *m, const char *name)
 {
     const model_node *n = node_named(m, MODEL_INPUT, name);
     rlxvk_run_input *item = &f->inputs[f->input_count++];
-    *item = (rlxvk_run_input){.name = name, .encoding = RLXVK_AS_F32};
+    *item = (rlxvk_run_input){.name = name};
     if (!n) {
         item->data = block(0);
         return;
     }
-    bool raw = model_storage_of(n->dtype) == MODEL_RAW;
-    item->encoding = raw != seldom(8) ? RLXVK_AS_BYTES : RLXVK_AS_F32;
-    item->data = seldom_null(fill(n, n->dtype, item->encoding == RLXVK_AS_BYTES, &item->length));
+    size_t bytes;
+    choose_type(n, &item->dtype, &item->f32_words);
+    item->data = seldom_null(fill(n, n->dtype, !item->f32_words, &bytes));
+    item->length = item->f32_words ? model_words(n) : model_numel(&n->shape);
     if (!choices.calm && seldom(40))
         item->length ^= 1; /* one too many is never read, as it is refused */
 }
@@ -88,11 +89,9 @@ static void choose_outputs(flight *f, const model_executable *m)
             continue;
         }
         const model_node *n = &m->graph->nodes[m->graph->outputs[index]];
-        bool raw = model_storage_of(n->dtype) == MODEL_RAW;
-        bool bytes = raw != seldom(8);
-        item->encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
-        item->length = bytes ? model_numel(&n->shape) * rlxvk_dtype_size(n->dtype) : model_words(n);
-        item->buffer = seldom_null(block(bytes ? item->length : 4 * item->length));
+        choose_type(n, &item->dtype, &item->f32_words);
+        item->length = item->f32_words ? model_words(n) : model_numel(&n->shape);
+        item->buffer = seldom_null(block(8 * item->length));
         if (!choices.calm && seldom(40))
             item->length ^= 1;
     }
@@ -102,15 +101,17 @@ static void tell_flight(const flight *f)
 {
     for (size_t i = 0; i < f->input_count; i++) {
         const rlxvk_run_input *item = &f->inputs[i];
-        bool words = item->encoding == RLXVK_AS_F32;
-        tell(" %s[%zu%s]", text_of(item->name), item->length, words ? "" : " bytes");
+        bool words = item->f32_words || item->dtype == RLXVK_F32;
+        tell(" %s[%zu of %s]", text_of(item->name), item->length,
+             type_name(item->dtype, item->f32_words));
         if (item->length && item->length % 2 == 0)
-            tell_bytes("=", words, item->data, words ? 4 * item->length : item->length);
+            tell_bytes("=", words, item->data,
+                       (words ? 4 : rlxvk_dtype_size(item->dtype)) * item->length);
     }
     tell(" ->");
     for (size_t i = 0; i < f->output_count; i++)
-        tell(" %zu[%zu%s]", f->outputs[i].index, f->outputs[i].length,
-             f->outputs[i].encoding == RLXVK_AS_F32 ? "" : " bytes");
+        tell(" %zu[%zu of %s]", f->outputs[i].index, f->outputs[i].length,
+             type_name(f->outputs[i].dtype, f->outputs[i].f32_words));
 }
 
 static void release_flight(flight *f)
@@ -128,7 +129,7 @@ static void check_results(const live *l, const flight *f)
         const rlxvk_run_output *item = &f->outputs[i];
         uint8_t id = l->model->graph->outputs[item->index];
         rlxvk_dtype dtype = l->model->graph->nodes[id].dtype;
-        bool words = item->encoding == RLXVK_AS_F32 || dtype == RLXVK_F32 || dtype == RLXVK_C64;
+        bool words = item->f32_words || dtype == RLXVK_F32 || dtype == RLXVK_C64;
         expect_bytes("output", item->index, words, item->buffer, &f->expected[i]);
     }
 }
@@ -311,17 +312,17 @@ static void step_bind(live *l)
 {
     const char *name = choose_name(l->model, MODEL_INPUT);
     const model_node *n = node_named(l->model, MODEL_INPUT, name);
-    size_t length = 0;
-    bool bytes = n && (model_storage_of(n->dtype) == MODEL_RAW) != seldom(8), typed = choose(2);
-    void *data = seldom_null(n ? fill(n, n->dtype, bytes, &length) : block(0));
+    size_t length = n ? model_numel(&n->shape) : 0, bytes = 0;
+    bool typed = choose(2);
+    rlxvk_dtype dtype = n && typed && !seldom(12) ? n->dtype : RLXVK_F32;
+    void *data = seldom_null(n ? fill(n, n->dtype, true, &bytes) : block(0));
     length = seldom(24) ? length ^ 1 : length;
-    rlxvk_encoding encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
-    tell("e%u bind %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
-    if (length % 2 == 0)
-        tell_bytes("=", !bytes, data, bytes ? length : 4 * length);
-    status_set allowed = model_bind(l->model, name, data, length, encoding);
-    (void)expect(bytes || typed ? rlxvk_bind_handle_as(l->real, name, data, length, encoding)
-                                : rlxvk_bind_handle(l->real, name, data, length),
+    tell("e%u bind %s[%zu of %s]", number_of(l), text_of(name), length, rlxvk_dtype_name(dtype));
+    if (n && length == model_numel(&n->shape))
+        tell_bytes("=", dtype == RLXVK_F32, data, bytes);
+    status_set allowed = model_bind(l->model, name, data, length, (model_type){dtype, false});
+    (void)expect(typed ? rlxvk_bind_handle_as(l->real, name, data, length, dtype)
+                       : rlxvk_bind_handle(l->real, name, data, length),
                  allowed);
     free(data);
 }
@@ -347,16 +348,20 @@ static void check_has_handles(const live *l)
     }
 }
 
-static void read_handle(live *l, const char *name, size_t length)
+static void read_handle(live *l, const char *name, size_t length, rlxvk_dtype dtype)
 {
     model_bytes wanted;
-    float *values = block(4 * length);
-    tell("e%u read handle %s[%zu]", number_of(l), text_of(name), length);
-    status_set allowed = model_read_handle(l->model, name, length, &wanted);
-    bool nowhere = length && seldom(48);
-    if (expect(rlxvk_read_handle(l->real, name, nowhere ? NULL : values, length),
+    void *values = block(8 * length);
+    tell("e%u read handle %s[%zu of %s]", number_of(l), text_of(name), length,
+         rlxvk_dtype_name(dtype));
+    status_set allowed =
+        model_read_handle(l->model, name, (model_type){dtype, false}, length, &wanted);
+    bool nowhere = length && seldom(48), typed = dtype != RLXVK_F32 || choose(2);
+    void *to = nowhere ? NULL : values;
+    if (expect(typed ? rlxvk_read_handle_as(l->real, name, to, length, dtype)
+                     : rlxvk_read_handle(l->real, name, to, length),
                nowhere ? also_null(allowed) : allowed))
-        expect_bytes("the handle", 0, true, values, &wanted);
+        expect_bytes("the handle", 0, dtype == RLXVK_F32, values, &wanted);
     free(values);
 }
 
@@ -364,7 +369,7 @@ static void step_read_handle(live *l)
 {
     const char *name = choose_name(l->model, MODEL_INPUT);
     const model_node *n = node_named(l->model, MODEL_INPUT, name);
-    read_handle(l, name, (n ? model_words(n) : 1) + seldom(24));
+    read_handle(l, name, (n ? model_numel(&n->shape) : 1) + seldom(24), node_dtype(n));
 }
 
 static void step_set_feed(live *l, bool rows)
@@ -409,16 +414,19 @@ static void step_read_fed_output(live *l)
     const char *name = choose_name(l->model, MODEL_INPUT);
     int id = model_find(l->model, MODEL_INPUT, name);
     int feed = id < 0 ? -1 : l->model->leaves[id].feed;
-    size_t length = seldom(24);
-    if (feed >= 0)
-        length += model_words(&l->model->graph->nodes[l->model->graph->outputs[feed]]);
+    const model_node *n = feed < 0 ? NULL : &l->model->graph->nodes[l->model->graph->outputs[feed]];
+    size_t length = seldom(24) + (n ? model_numel(&n->shape) : 0);
+    rlxvk_dtype dtype = node_dtype(n);
     model_bytes wanted;
-    float *values = block(4 * length);
-    tell("e%u read output fed to %s[%zu]", number_of(l), text_of(name), length);
-    if (expect(rlxvk_read_fed_output(l->real, name, values, length),
-               model_read_fed_output(l->model, name, length, &wanted)) &&
+    void *values = block(8 * length);
+    tell("e%u read fed output %s[%zu]", number_of(l), text_of(name), length);
+    bool typed = dtype != RLXVK_F32 || choose(2);
+    if (expect(typed ? rlxvk_read_fed_output_as(l->real, name, values, length, dtype)
+                     : rlxvk_read_fed_output(l->real, name, values, length),
+               model_read_fed_output(l->model, name, (model_type){dtype, false}, length,
+                                     &wanted)) &&
         model_is_settled(l->model, (size_t)feed))
-        expect_bytes("the fed output", 0, true, values, &wanted);
+        expect_bytes("the fed output", 0, dtype == RLXVK_F32, values, &wanted);
     free(values);
 }
 
@@ -437,13 +445,18 @@ static void step_feed_rows(live *l)
 
 static void read_row(live *l, size_t index, size_t row, size_t length)
 {
+    const model_graph *g = l->model->graph;
+    const model_node *n = index < g->output_count ? &g->nodes[g->outputs[index]] : NULL;
+    rlxvk_dtype dtype = node_dtype(n);
     model_bytes wanted;
-    float *values = block(4 * (length < MODEL_MAX_WORDS ? length : 0));
+    void *values = block(8 * (length < MODEL_MAX_WORDS ? length : 0));
     tell("e%u read row %zu of %zu of output %zu", number_of(l), row, length, index);
-    if (expect(rlxvk_read_output_row(l->real, index, row, length, values),
-               model_read_output_row(l->model, index, row, length, &wanted)) &&
+    bool typed = dtype != RLXVK_F32 || choose(2);
+    if (expect(typed ? rlxvk_read_output_row_as(l->real, index, row, length, values, dtype)
+                     : rlxvk_read_output_row(l->real, index, row, length, values),
+               model_read_output_row(l->model, index, row, length, dtype, &wanted)) &&
         model_is_settled(l->model, index))
-        expect_bytes("the row of output", index, true, values, &wanted);
+        expect_bytes("the row of output", index, dtype == RLXVK_F32, values, &wanted);
     free(values);
 }
 
@@ -460,7 +473,7 @@ static void step_set_param(live *l)
 {
     const char *name = choose_name(l->model, MODEL_PARAM);
     const model_node *n = node_named(l->model, MODEL_PARAM, name);
-    bool raw = n && model_storage_of(n->dtype) == MODEL_RAW, bytes = raw != seldom(4);
+    bool plain = n && n->dtype == RLXVK_F32, bytes = plain == seldom(4);
     size_t length = 0;
     status_set refused = 0;
     rlxvk_param_item item;
@@ -468,7 +481,7 @@ static void step_set_param(live *l)
     length = seldom(24) ? length ^ 1 : length;
     tell("e%u set param %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
     if (bytes)
-        item = model_item_of_bytes(l->model, name, data, length);
+        item = model_item_of_bytes(l->model, name, data, length, &refused);
     else
         item = model_item_of_values(l->model, name, data, length, &refused);
     status_set allowed = refused ? also_null(refused | STATUS(RLXVK_E_LENGTH))
@@ -507,16 +520,20 @@ static void step_set_params(live *l)
 static void read_param(live *l, const char *name, size_t extra)
 {
     const model_node *n = node_named(l->model, MODEL_PARAM, name);
-    bool raw = n && model_storage_of(n->dtype) == MODEL_RAW;
-    size_t length = (n ? model_words(n) : 1) + extra;
+    rlxvk_dtype dtype = node_dtype(n);
+    size_t length = (n ? model_numel(&n->shape) : 1) + extra, size = rlxvk_dtype_size(dtype);
     model_bytes wanted;
-    void *values = block(4 * length);
-    tell("e%u read param %s[%zu]", number_of(l), text_of(name), length);
-    rlxvk_status status = raw ? rlxvk_read_param_bytes(l->real, name, values, length)
+    void *values = block(8 * length);
+    tell("e%u read param %s[%zu of %s]", number_of(l), text_of(name), length,
+         rlxvk_dtype_name(dtype));
+    bool typed = dtype != RLXVK_F32 || choose(2);
+    rlxvk_status status = typed
+                              ? rlxvk_read_param_typed(l->real, name, values, length * size, dtype)
                               : rlxvk_read_param(l->real, name, values, length);
-    if (expect(status, model_read_param(l->model, name, raw ? RLXVK_AS_BYTES : RLXVK_AS_F32, length,
-                                        &wanted)))
-        expect_bytes("the param", 0, !raw, values, &wanted);
+    if (expect(status,
+               model_read_param(l->model, name, (model_type){dtype, typed && dtype == RLXVK_F32},
+                                length, &wanted)))
+        expect_bytes("the param", 0, dtype == RLXVK_F32, values, &wanted);
     free(values);
 }
 
@@ -695,7 +712,7 @@ static void finish(live *l)
         if (n->op == MODEL_PARAM)
             read_param(l, n->name, 0);
         else if (n->op == MODEL_INPUT)
-            read_handle(l, n->name, model_words(n));
+            read_handle(l, n->name, model_numel(&n->shape), n->dtype);
     }
     step_run(l);
 }

@@ -50,6 +50,23 @@ void *fill(const model_node *n, rlxvk_dtype dtype, bool bytes, size_t *length)
     return data;
 }
 
+void choose_type(const model_node *n, rlxvk_dtype *dtype, bool *f32_words)
+{
+    bool raw = model_storage_of(n->dtype) == MODEL_RAW;
+    *f32_words = raw ? seldom(8) : choose(2);
+    *dtype = *f32_words || seldom(12) ? RLXVK_F32 : n->dtype;
+}
+
+rlxvk_dtype node_dtype(const model_node *n)
+{
+    return n && !seldom(12) ? n->dtype : RLXVK_F32;
+}
+
+const char *type_name(rlxvk_dtype dtype, bool f32_words)
+{
+    return f32_words ? "words" : rlxvk_dtype_name(dtype);
+}
+
 status_set also_null(status_set allowed)
 {
     return (allowed & ~ACCEPTED) | STATUS(RLXVK_E_NULL);

@@ -18,6 +18,11 @@ bool seldom(uint32_t n);
 void *block(size_t size);
 /* Data for a leaf in that encoding: host bytes of `dtype`, or f32 values. */
 void *fill(const model_node *n, rlxvk_dtype dtype, bool bytes, size_t *length);
+/* The type of a buffer: the tensor's own, f32 words, or seldom what is refused. */
+void choose_type(const model_node *n, rlxvk_dtype *dtype, bool *f32_words);
+/* The tensor's own; seldom, or without a node, F32. */
+rlxvk_dtype node_dtype(const model_node *n);
+const char *type_name(rlxvk_dtype dtype, bool f32_words);
 /* The pointer, or seldom NULL, which is refused where there is anything to read. */
 void *seldom_null(void *data);
 /* The statuses of a call that is given NULL where it would write. */

@@ -87,7 +87,7 @@ static float *read_outputs(rlxvk_executable *e, const rlxvk_run_input *inputs, s
     rlxvk_run_output *items = calloc(outputs + 1, sizeof *items);
     for (size_t i = 0; i < outputs; i++) {
         rlxvk_shape s = rlxvk_executable_output_shape(e, i);
-        items[i] = (rlxvk_run_output){.index = i, .length = shape_numel(&s)};
+        items[i] = (rlxvk_run_output){.index = i, .length = shape_numel(&s), .f32_words = true};
         total += items[i].length;
     }
     float *values = malloc((total + 1) * sizeof *values);
@@ -111,13 +111,14 @@ float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool
         float *values = leaf_content(n, seed, exact);
         size_t length = shape_numel(&n->shape);
         if (n->op == OP_input) {
-            inputs[count++] = (rlxvk_run_input){n->name, values, length, RLXVK_AS_F32};
+            inputs[count++] = (rlxvk_run_input){n->name, values, length, .f32_words = true};
             continue;
         }
         if (n->dtype == RLXVK_U8)
             set_bytes(e, n, values);
         else
-            expect_ok(rlxvk_set_param(e, n->name, values, length));
+            expect_ok(
+                rlxvk_set_param_typed(e, n->name, values, length * sizeof *values, RLXVK_F32));
         free(values);
     }
     float *result = read_outputs(e, inputs, count, out_count);

@@ -218,33 +218,41 @@ bool model_shares(const model_executable *a, const model_executable *b)
 
 /* ---- Encodings ---- */
 
+static model_type input_type(const rlxvk_run_input *item)
+{
+    return (model_type){item->dtype, item->f32_words};
+}
+
+static model_type output_type(const rlxvk_run_output *item)
+{
+    return (model_type){item->dtype, item->f32_words};
+}
+
 /* Values that a caller gives or gets for a tensor. */
-static status_set check_length(const model_node *n, rlxvk_encoding encoding, size_t length,
+static status_set check_length(const model_node *n, model_type type, size_t length,
                                const void *data)
 {
-    size_t needed = encoding == RLXVK_AS_BYTES ? model_numel(&n->shape) * rlxvk_dtype_size(n->dtype)
-                                               : model_words(n);
+    size_t needed = type.f32_words ? model_words(n) : model_numel(&n->shape);
     status_set refused = (length != needed ? STATUS(RLXVK_E_LENGTH) : 0) |
                          (length && !data ? STATUS(RLXVK_E_NULL) : 0);
-    if (encoding == RLXVK_AS_F32 && model_storage_of(n->dtype) == MODEL_RAW)
+    if (type.f32_words ? model_storage_of(n->dtype) == MODEL_RAW : type.dtype != n->dtype)
         refused |= STATUS(RLXVK_E_DTYPE);
     return refused;
 }
 
-static void encode(const model_node *n, rlxvk_encoding encoding, const void *data, float *words)
+static void encode(const model_node *n, model_type type, const void *data, float *words)
 {
-    if (encoding == RLXVK_AS_BYTES)
+    if (!type.f32_words)
         dtype_widen(n->dtype, data, model_numel(&n->shape), words);
     else if (model_words(n))
         memcpy(words, data, 4 * model_words(n));
 }
 
-static void decode(const model_node *n, rlxvk_encoding encoding, const float *words,
-                   model_bytes *out)
+static void decode(const model_node *n, model_type type, const float *words, model_bytes *out)
 {
     size_t count = model_words(n), numel = model_numel(&n->shape);
-    out->size = encoding == RLXVK_AS_BYTES ? numel * rlxvk_dtype_size(n->dtype) : 4 * count;
-    if (encoding == RLXVK_AS_BYTES)
+    out->size = !type.f32_words ? numel * rlxvk_dtype_size(n->dtype) : 4 * count;
+    if (!type.f32_words)
         dtype_narrow(n->dtype, words, numel, out->bytes);
     else
         memcpy(out->bytes, words, out->size);
@@ -300,30 +308,31 @@ rlxvk_param_item model_item_of_values(const model_executable *e, const char *nam
                                       const float *values, size_t length, status_set *refused)
 {
     int id = model_find(e, MODEL_PARAM, name);
-    *refused =
-        id >= 0 && model_storage_of(node_of(e, id)->dtype) == MODEL_RAW ? STATUS(RLXVK_E_DTYPE) : 0;
+    *refused = id >= 0 && node_of(e, id)->dtype != RLXVK_F32 ? STATUS(RLXVK_E_DTYPE) : 0;
     return (rlxvk_param_item){name, values, 4 * length, RLXVK_F32};
 }
 
 rlxvk_param_item model_item_of_bytes(const model_executable *e, const char *name, const void *bytes,
-                                     size_t length)
+                                     size_t length, status_set *refused)
 {
     int id = model_find(e, MODEL_PARAM, name);
     rlxvk_dtype dtype = id >= 0 ? node_of(e, id)->dtype : RLXVK_F32;
-    bool own = model_storage_of(dtype) != MODEL_WORD || dtype == RLXVK_F16 || dtype == RLXVK_BF16;
-    return (rlxvk_param_item){name, bytes, length, own ? dtype : RLXVK_F32};
+    bool stored = model_storage_of(dtype) != MODEL_WORD || dtype == RLXVK_F16 ||
+                  dtype == RLXVK_BF16 || dtype == RLXVK_F32;
+    *refused = stored ? 0 : STATUS(RLXVK_E_DTYPE);
+    return (rlxvk_param_item){name, bytes, length, dtype};
 }
 
-status_set model_read_param(const model_executable *e, const char *name, rlxvk_encoding encoding,
+status_set model_read_param(const model_executable *e, const char *name, model_type type,
                             size_t length, model_bytes *out)
 {
     int id = model_find(e, MODEL_PARAM, name);
     if (id < 0 || !e->leaves[id].live)
         return unknown(name);
-    status_set refused = check_length(node_of(e, id), encoding, length, out);
+    status_set refused = check_length(node_of(e, id), type, length, out);
     if (refused)
         return refused;
-    decode(node_of(e, id), encoding, e->cells[id]->words, out);
+    decode(node_of(e, id), type, e->cells[id]->words, out);
     return ACCEPTED;
 }
 
@@ -358,14 +367,15 @@ status_set model_refusals(const model_executable *e, const rlxvk_run_input *inpu
     for (size_t i = 0; i < n; i++) {
         int id = model_find(e, MODEL_INPUT, inputs[i].name);
         refused |= id < 0 ? unknown(inputs[i].name)
-                          : check_length(node_of(e, id), inputs[i].encoding, inputs[i].length,
+                          : check_length(node_of(e, id), input_type(&inputs[i]), inputs[i].length,
                                          inputs[i].data);
     }
     for (size_t i = 0; i < m; i++)
-        refused |= outputs[i].index >= e->graph->output_count
-                       ? STATUS(RLXVK_E_INDEX)
-                       : check_length(node_of(e, e->graph->outputs[outputs[i].index]),
-                                      outputs[i].encoding, outputs[i].length, outputs[i].buffer);
+        refused |=
+            outputs[i].index >= e->graph->output_count
+                ? STATUS(RLXVK_E_INDEX)
+                : check_length(node_of(e, e->graph->outputs[outputs[i].index]),
+                               output_type(&outputs[i]), outputs[i].length, outputs[i].buffer);
     status_set content = check_content(e, inputs, n);
     return refused | content;
 }
@@ -379,7 +389,7 @@ static void take_inputs(model_executable *e, const rlxvk_run_input *inputs, size
         }
     for (size_t i = 0; i < n; i++) {
         int id = model_find(e, MODEL_INPUT, inputs[i].name);
-        encode(node_of(e, id), inputs[i].encoding, inputs[i].data, e->cells[id]->words);
+        encode(node_of(e, id), input_type(&inputs[i]), inputs[i].data, e->cells[id]->words);
         mark_written(e, id);
     }
 }
@@ -460,7 +470,7 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
     (void)compute(e);
     for (size_t i = 0; i < m; i++) {
         uint8_t id = e->graph->outputs[outputs[i].index];
-        decode(node_of(e, id), outputs[i].encoding, words_of(e, id), &results[i]);
+        decode(node_of(e, id), output_type(&outputs[i]), words_of(e, id), &results[i]);
     }
     for (size_t i = 0; i < e->graph->output_count; i++)
         memcpy(e->outputs[i], words_of(e, e->graph->outputs[i]),
@@ -484,16 +494,16 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
 /* ---- Handles ---- */
 
 status_set model_bind(model_executable *e, const char *name, const void *data, size_t length,
-                      rlxvk_encoding encoding)
+                      model_type type)
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
         return unknown(name);
     model_leaf *leaf = &e->leaves[id];
-    status_set refused = check_length(node_of(e, id), encoding, length, data);
+    status_set refused = check_length(node_of(e, id), type, length, data);
     if (refused)
         return refused;
-    encode(node_of(e, id), encoding, data, leaf->mirror);
+    encode(node_of(e, id), type, data, leaf->mirror);
     memcpy(e->cells[id]->words, leaf->mirror, sizeof leaf->mirror);
     leaf->bound = true;
     leaf->resident = false;
@@ -516,8 +526,8 @@ bool model_has_handle(const model_executable *e, const char *name)
     return id >= 0 && (e->leaves[id].bound || e->leaves[id].resident);
 }
 
-status_set model_read_handle(const model_executable *e, const char *name, size_t length,
-                             model_bytes *out)
+status_set model_read_handle(const model_executable *e, const char *name, model_type type,
+                             size_t length, model_bytes *out)
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
@@ -526,15 +536,15 @@ status_set model_read_handle(const model_executable *e, const char *name, size_t
         return STATUS(RLXVK_E_UNBOUND_HANDLE);
     if (!e->leaves[id].live)
         return STATUS(RLXVK_E_UNKNOWN_NAME);
-    status_set refused = check_length(node_of(e, id), RLXVK_AS_F32, length, out);
+    status_set refused = check_length(node_of(e, id), type, length, out);
     if (refused)
         return refused;
-    decode(node_of(e, id), RLXVK_AS_F32, e->cells[id]->words, out);
+    decode(node_of(e, id), type, e->cells[id]->words, out);
     return ACCEPTED;
 }
 
-status_set model_read_fed_output(const model_executable *e, const char *name, size_t length,
-                                 model_bytes *out)
+status_set model_read_fed_output(const model_executable *e, const char *name, model_type type,
+                                 size_t length, model_bytes *out)
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
@@ -542,10 +552,10 @@ status_set model_read_fed_output(const model_executable *e, const char *name, si
     if (e->leaves[id].feed < 0)
         return STATUS(RLXVK_E_UNBOUND_HANDLE);
     uint8_t from = e->graph->outputs[e->leaves[id].feed];
-    status_set refused = check_length(node_of(e, from), RLXVK_AS_F32, length, out);
+    status_set refused = check_length(node_of(e, from), type, length, out);
     if (refused)
         return refused;
-    decode(node_of(e, from), RLXVK_AS_F32, e->outputs[e->leaves[id].feed], out);
+    decode(node_of(e, from), type, e->outputs[e->leaves[id].feed], out);
     return ACCEPTED;
 }
 
@@ -667,19 +677,21 @@ status_set model_feed_rows(model_executable *e, size_t source_row, size_t target
 }
 
 status_set model_read_output_row(const model_executable *e, size_t index, size_t row,
-                                 size_t row_elements, model_bytes *out)
+                                 size_t row_elements, rlxvk_dtype dtype, model_bytes *out)
 {
     if (index >= e->graph->output_count)
         return STATUS(RLXVK_E_INDEX);
     uint8_t id = e->graph->outputs[index];
-    status_set refused =
-        model_storage_of(node_of(e, id)->dtype) == MODEL_WORD ? 0 : STATUS(RLXVK_E_DTYPE);
+    const model_node *n = node_of(e, id);
+    status_set refused = n->dtype == dtype ? 0 : STATUS(RLXVK_E_DTYPE);
     if (!row_fits(node_of(e, id), row, row_elements))
         refused |= STATUS(RLXVK_E_RANGE);
     if (refused)
         return refused;
-    out->size = row_elements * sizeof(float);
+    size_t words = n->dtype == RLXVK_C64 ? 2 : 1;
+    out->size = row_elements * rlxvk_dtype_size(dtype);
     if (row_elements)
-        memcpy(out->bytes, e->outputs[index] + row * row_elements, out->size);
+        dtype_narrow(dtype, e->outputs[index] + row * row_elements * words, row_elements,
+                     out->bytes);
     return ACCEPTED;
 }

@@ -137,6 +137,12 @@ typedef struct model_executable {
     unsigned writes[MODEL_MAX_OUTPUTS];
 } model_executable;
 
+/* The type of a caller's buffer. */
+typedef struct model_type {
+    rlxvk_dtype dtype;
+    bool f32_words;
+} model_type;
+
 /* What a caller's buffer holds after a call. */
 typedef struct model_bytes {
     uint8_t bytes[8 * MODEL_MAX_WORDS];
@@ -159,8 +165,8 @@ status_set model_set_params(model_executable *e, const rlxvk_param_item *items, 
 rlxvk_param_item model_item_of_values(const model_executable *e, const char *name,
                                       const float *values, size_t length, status_set *refused);
 rlxvk_param_item model_item_of_bytes(const model_executable *e, const char *name, const void *bytes,
-                                     size_t length);
-status_set model_read_param(const model_executable *e, const char *name, rlxvk_encoding encoding,
+                                     size_t length, status_set *refused);
+status_set model_read_param(const model_executable *e, const char *name, model_type type,
                             size_t length, model_bytes *out);
 
 /* Why a run would be refused; empty: it is not. With ACCEPTED among them it may or may not be. */
@@ -172,13 +178,13 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
                      const rlxvk_run_output *outputs, size_t m, model_bytes *results);
 
 status_set model_bind(model_executable *e, const char *name, const void *data, size_t length,
-                      rlxvk_encoding encoding);
+                      model_type type);
 status_set model_unbind(model_executable *e, const char *name);
 bool model_has_handle(const model_executable *e, const char *name);
-status_set model_read_handle(const model_executable *e, const char *name, size_t length,
-                             model_bytes *out);
-status_set model_read_fed_output(const model_executable *e, const char *name, size_t length,
-                                 model_bytes *out);
+status_set model_read_handle(const model_executable *e, const char *name, model_type type,
+                             size_t length, model_bytes *out);
+status_set model_read_fed_output(const model_executable *e, const char *name, model_type type,
+                                 size_t length, model_bytes *out);
 status_set model_set_feed(model_executable *e, const char *name, size_t index, bool prefix);
 status_set model_clear_feed(model_executable *e, const char *name);
 /* upper 0 with actual 0 clears it. */
@@ -187,7 +193,7 @@ status_set model_register_row_feed(model_executable *e, const char *name, size_t
 status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,
                            size_t row_elements);
 status_set model_read_output_row(const model_executable *e, size_t index, size_t row,
-                                 size_t row_elements, model_bytes *out);
+                                 size_t row_elements, rlxvk_dtype dtype, model_bytes *out);
 
 /* Whether an output is what the last run left: it is nobody's promise before the first, and once an
  * input that the output views has been written by other calls. */

@@ -134,10 +134,15 @@ void trial_run(trial *t, float *const *outputs, const uint64_t *lengths)
     rlxvk_run_input in[MOST_INPUTS];
     rlxvk_run_output out[MOST_OUTPUTS];
     for (size_t i = 0; i < t->inputs; i++)
-        in[i] =
-            (rlxvk_run_input){.name = input_names[i], .data = t->data[i], .length = t->lengths[i]};
+        in[i] = (rlxvk_run_input){.name = input_names[i],
+                                  .data = t->data[i],
+                                  .length = t->lengths[i],
+                                  .f32_words = true};
     for (size_t i = 0; i < t->outputs; i++)
-        out[i] = (rlxvk_run_output){.index = i, .buffer = outputs[i], .length = (size_t)lengths[i]};
+        out[i] = (rlxvk_run_output){.index = i,
+                                    .buffer = outputs[i],
+                                    .length = (size_t)lengths[i],
+                                    .f32_words = true};
     expect_ok(rlxvk_run(t->executable, in, t->inputs, out, t->outputs));
 }
 

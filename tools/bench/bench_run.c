@@ -207,7 +207,8 @@ static rlxvk_status fill_leaf(bench *b, size_t input)
     for (uint32_t copy = 0; copy < b->copies; copy++) {
         leaf_name(b, input, copy, name);
         TRY(case_is_raw(leaf) ? rlxvk_set_param_bytes(b->executable, name, words, length)
-                              : rlxvk_set_param(b->executable, name, words, length));
+                              : rlxvk_set_param_typed(b->executable, name, words,
+                                                      length * sizeof *words, RLXVK_F32));
     }
 error:
     memory_free(words);

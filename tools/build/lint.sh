@@ -100,10 +100,10 @@ for f in "${found[@]}"; do complain "$f: literal number of a specialization cons
 # A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
 # concerns. A new row never collides with a function that is no op.
 nouns='context symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
-verbs='compile set_symbol_example bind_symbols clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params clear_param read_param read_param_bytes
-    bind_handle bind_handle_as unbind_handle has_handle read_handle read_fed_output set_handle_feed set_handle_feed_prefix
+verbs='compile set_symbol_example bind_symbols clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params clear_param read_param read_param_typed read_param_bytes
+    bind_handle bind_handle_as unbind_handle has_handle read_handle read_handle_as read_fed_output read_fed_output_as set_handle_feed set_handle_feed_prefix
     clear_handle_feed register_row_feed
-    feed_rows read_output_row set_rng get_rng set_active_extent clear_active_extent extent_supported'
+    feed_rows read_output_row read_output_row_as set_rng get_rng set_active_extent clear_active_extent extent_supported'
 builders='matmul_with narrow_with attention_with_lse call if while scan grad checkpoint gradient_clip rng_uniform_like rng_normal_like dot_general einsum log_sum_exp l1_norm l2_norm triu tril bitwise_not scalar full leaky_relu prelu clip lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
 builders="$builders pool_lp global_pool_max global_pool_mean global_pool_lp adaptive_pool_mean adaptive_pool_max pool_max_with_indices

@@ -276,12 +276,13 @@ static rlxvk_status run(check *k)
             TRY(rlxvk_set_param_bytes(k->executable, leaf->name, k->contents[i],
                                       case_length(leaf)));
         else if (case_is_param(leaf))
-            TRY(rlxvk_set_param(k->executable, leaf->name, k->contents[i], case_length(leaf)));
+            TRY(rlxvk_set_param_typed(k->executable, leaf->name, k->contents[i],
+                                      case_length(leaf) * sizeof(float), RLXVK_F32));
         else
             inputs[input_count++] =
-                (rlxvk_run_input){leaf->name, k->contents[i], case_length(leaf), RLXVK_AS_F32};
+                (rlxvk_run_input){leaf->name, k->contents[i], case_length(leaf), .f32_words = true};
     }
-    inputs[input_count++] = (rlxvk_run_input){SEED_NAME, k->seed, k->length, RLXVK_AS_F32};
+    inputs[input_count++] = (rlxvk_run_input){SEED_NAME, k->seed, k->length, .f32_words = true};
     for (size_t i = 0; i < k->count; i++) {
         uint64_t length = case_length(&k->spec.inputs[k->differentiated[i]]);
         k->got[i] = memory_zeroed(length + 1, sizeof(float));
@@ -289,7 +290,7 @@ static rlxvk_status run(check *k)
         outputs[i] = (rlxvk_run_output){.index = i,
                                         .buffer = k->got[i],
                                         .length = length,
-                                        .encoding = RLXVK_AS_F32};
+                                        .f32_words = true};
     }
     TRY(rlxvk_run(k->executable, inputs, input_count, outputs, k->count));
 error:

@@ -379,7 +379,8 @@ static rlxvk_status set_params(session *s)
             status =
                 rlxvk_set_param_bytes(s->executable, leaf->name, s->contents[i], case_length(leaf));
         else if (case_is_param(leaf))
-            status = rlxvk_set_param(s->executable, leaf->name, s->contents[i], case_length(leaf));
+            status = rlxvk_set_param_typed(s->executable, leaf->name, s->contents[i],
+                                           case_length(leaf) * sizeof(float), RLXVK_F32);
     }
     return status;
 }
@@ -396,11 +397,12 @@ static rlxvk_status run_once(session *s, int turn)
         if (!case_is_param(&s->spec.inputs[i]))
             inputs[input_count++] =
                 (rlxvk_run_input){s->spec.inputs[i].name, s->contents[i],
-                                  case_length(&s->spec.inputs[i]), RLXVK_AS_F32};
+                                  case_length(&s->spec.inputs[i]), .f32_words = true};
     rlxvk_run_output output = {.index = 0,
                                .buffer = s->got[turn],
                                .length = s->count,
-                               .encoding = s->raw ? RLXVK_AS_BYTES : RLXVK_AS_F32};
+                               .dtype = rlxvk_executable_output_dtype(s->executable, 0),
+                               .f32_words = !s->raw};
     rlxvk_status status = rlxvk_run(s->executable, inputs, input_count, &output, 1);
     const char *wanted = case_word(&s->spec, "run", rlxvk_status_name(RLXVK_OK));
     if (strcmp(rlxvk_status_name(status), wanted) == 0)

@@ -230,7 +230,8 @@ static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *in
                                                .buffer = logits,
                                                .length = rows * (size_t)m->config.vocabulary};
     if (tokens)
-        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = tokens, .length = rows};
+        outputs[wanted++] =
+            (rlxvk_run_output){.index = 1, .buffer = tokens, .length = rows, .f32_words = true};
     TRY(rlxvk_set_rng(e, &rng));
     TRY(rlxvk_run(e, inputs, count, outputs, wanted));
 error:
@@ -284,14 +285,17 @@ static rlxvk_status run_every(llama *m, rlxvk_executable *e, size_t length, llam
     size_t many = (size_t)m->sequences;
     float *positions = m->numbers, *last = positions + many, *out = last + many;
     float *turns = out + many;
-    rlxvk_run_input inputs[4] = {{.name = "tokens", .data = m->tokens, .length = many * length},
-                                 {.name = "position", .data = positions, .length = many}};
+    rlxvk_run_input inputs[4] = {
+        {.name = "tokens", .data = m->tokens, .length = many * length, .f32_words = true},
+        {.name = "position", .data = positions, .length = many, .f32_words = true}};
     size_t count = 2;
     rlxvk_status status;
     if (m->by_length)
-        inputs[count++] = (rlxvk_run_input){.name = "stretch", .data = turns, .length = many};
+        inputs[count++] =
+            (rlxvk_run_input){.name = "stretch", .data = turns, .length = many, .f32_words = true};
     if (length > 1)
-        inputs[count++] = (rlxvk_run_input){.name = "last", .data = last, .length = many};
+        inputs[count++] =
+            (rlxvk_run_input){.name = "last", .data = last, .length = many, .f32_words = true};
     for (size_t s = 0; s < many; s++) {
         size_t taken = MIN(pieces[s].count, length);
         positions[s] = taken ? (float)m->positions[s] : -1;
@@ -397,10 +401,10 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
     float place[2] = {(float)*position_of(m), (float)m->sequence};
     float last = (float)c.tokens - 1, turn = stretch_of(m, m->sequence), token;
     const rlxvk_run_input inputs[] = {
-        {.name = "tokens", .data = m->tokens, .length = (size_t)c.rows},
-        {.name = "position", .data = place, .length = ARRAY_COUNT(place)},
-        {.name = "last", .data = &last, .length = 1},
-        {.name = "stretch", .data = &turn, .length = 1}};
+        {.name = "tokens", .data = m->tokens, .length = (size_t)c.rows, .f32_words = true},
+        {.name = "position", .data = place, .length = ARRAY_COUNT(place), .f32_words = true},
+        {.name = "last", .data = &last, .length = 1, .f32_words = true},
+        {.name = "stretch", .data = &turn, .length = 1, .f32_words = true}};
     rlxvk_executable *e;
     rlxvk_status status;
     if (c.rows == 0)

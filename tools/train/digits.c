@@ -178,8 +178,8 @@ error:
 static rlxvk_status test_held(digits *d, uint64_t *out_right)
 {
     rlxvk_run_input input = {.name = "x", .data = d->x, .length = d->held * PIXELS};
-    float *found = memory_allocate(d->held * sizeof *found);
-    rlxvk_run_output output = {.index = 0, .buffer = found, .length = d->held};
+    int32_t *found = memory_allocate(d->held * sizeof *found);
+    rlxvk_run_output output = {.index = 0, .buffer = found, .length = d->held, .dtype = RLXVK_I32};
     rlxvk_status status;
     *out_right = 0;
     TRY(found ? RLXVK_OK : status_fail_memory("results"));
@@ -187,7 +187,7 @@ static rlxvk_status test_held(digits *d, uint64_t *out_right)
         take_picture(d, i, (uint32_t)(i * HELD));
     TRY(rlxvk_run(d->test, &input, 1, &output, 1));
     for (uint64_t i = 0; i < d->held; i++)
-        *out_right += found[i] == d->y[i];
+        *out_right += (float)found[i] == d->y[i];
 error:
     memory_free(found);
     return status;

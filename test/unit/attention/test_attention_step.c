@@ -80,10 +80,10 @@ static void run_at(rlxvk_executable *e, float position, float y[HEADS * WIDTH])
         q[i] = (float)(i % 7) - 3;
     for (int i = 0; i < WIDTH / 2; i++)
         table[i] = 0.5f;
-    rlxvk_run_input inputs[] = {{"q", q, HEADS * WIDTH, RLXVK_AS_F32},
-                                {"position", &position, 1, RLXVK_AS_F32},
-                                {"table", table, WIDTH / 2, RLXVK_AS_F32}};
-    rlxvk_run_output out = {0, y, HEADS * WIDTH, RLXVK_AS_F32};
+    rlxvk_run_input inputs[] = {{"q", q, HEADS * WIDTH, RLXVK_F32},
+                                {"position", &position, 1, RLXVK_F32},
+                                {"table", table, WIDTH / 2, RLXVK_F32}};
+    rlxvk_run_output out = {0, y, HEADS * WIDTH, RLXVK_F32};
     expect_ok(rlxvk_run(e, inputs, 3, &out, 1));
 }
 

@@ -473,8 +473,8 @@ static void a_singular_slice_spoils_only_itself(void **state)
     rlxvk_graph_output(g, rlxvk_neg(g, solved));
     rlxvk_graph_output(g, rlxvk_add(g, right, right));
     expect_ok(rlxvk_compile(c, g, NULL, &e));
-    const rlxvk_run_input inputs[] = {{"a", a, 12, RLXVK_AS_F32}, {"b", b, 6, RLXVK_AS_F32}};
-    const rlxvk_run_output outputs[] = {{0, x, 6, RLXVK_AS_F32}, {1, doubled, 6, RLXVK_AS_F32}};
+    const rlxvk_run_input inputs[] = {{"a", a, 12, RLXVK_F32}, {"b", b, 6, RLXVK_F32}};
+    const rlxvk_run_output outputs[] = {{0, x, 6, RLXVK_F32}, {1, doubled, 6, RLXVK_F32}};
     for (int turn = 0; turn < 2; turn++) {
         expect_error(rlxvk_run(e, inputs, 2, outputs, 2), RLXVK_E_SINGULAR, "slice 1");
         assert_true(x[0] == -1 && x[1] == -1 && x[4] == -6 && x[5] == -5);

@@ -33,8 +33,8 @@ static rlxvk_tensor input(rlxvk_graph *g, const char *name, int64_t n)
 static void run(rlxvk_graph *g, const float *x, size_t n, size_t index, float *y, size_t count)
 {
     rlxvk_executable *e = NULL;
-    rlxvk_run_input in = {"x", x, n, RLXVK_AS_F32};
-    rlxvk_run_output out = {index, y, count, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, n, RLXVK_F32};
+    rlxvk_run_output out = {index, y, count, RLXVK_F32};
     expect_ok(
         rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
     float one = 1;

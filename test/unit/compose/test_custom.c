@@ -69,8 +69,8 @@ static rlxvk_status run(const char *op, const void *attributes, size_t size, con
 {
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
-    rlxvk_run_input in = {"x", x, (size_t)n, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, (size_t)n, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, (size_t)n, RLXVK_F32};
+    rlxvk_run_output out = {0, y, (size_t)n, RLXVK_F32};
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor t = rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(n)));
     t = rlxvk_custom(g, op, &t, 1, attributes, size);
@@ -335,8 +335,8 @@ static void test_host_run_allocates_nothing(void **state)
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
     float factor = 3, x[300], y[300];
-    rlxvk_run_input in = {"x", x, 300, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, 300, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 300, RLXVK_F32};
+    rlxvk_run_output out = {0, y, 300, RLXVK_F32};
     (void)state;
     register_all();
     for (int i = 0; i < 300; i++)

@@ -356,8 +356,8 @@ static rlxvk_executable *compile(const rlxvk_graph *g)
 static void run_counting(rlxvk_executable *e, float *out, size_t count)
 {
     const float x[2] = {0, 5};
-    expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, 2, RLXVK_AS_F32}, 1,
-                        &(rlxvk_run_output){0, out, count, RLXVK_AS_F32}, 1));
+    expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, 2, RLXVK_F32}, 1,
+                        &(rlxvk_run_output){0, out, count, RLXVK_F32}, 1));
 }
 
 static rlxvk_plan_report plan_of(const rlxvk_executable *e)
@@ -531,8 +531,8 @@ static void test_long_loops_of_symbols(void **state)
             assert_int_equal(r.executed_dispatches, 2 + steps);
             if (steps > 1000 && !getenv("RLXVK_TEST_LOOP_STEPS"))
                 continue;
-            expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, (size_t)size, RLXVK_AS_F32}, 1,
-                                &(rlxvk_run_output){0, y, (size_t)size, RLXVK_AS_F32}, 1));
+            expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, (size_t)size, RLXVK_F32}, 1,
+                                &(rlxvk_run_output){0, y, (size_t)size, RLXVK_F32}, 1));
             for (int64_t i = 0; i < size; i++)
                 assert_true(y[i] == x[i] + (float)steps);
         }
@@ -639,11 +639,11 @@ static void test_tickets(void **state)
     rlxvk_graph *g = counting(3000, (rlxvk_scan_options){0});
     rlxvk_executable *e = compile(g);
     float x[2][2] = {{0, 5}, {100, 7}}, y[2][2];
-    rlxvk_run_output out[2] = {{0, y[0], 2, RLXVK_AS_F32}, {0, y[1], 2, RLXVK_AS_F32}};
+    rlxvk_run_output out[2] = {{0, y[0], 2, RLXVK_F32}, {0, y[1], 2, RLXVK_F32}};
     rlxvk_ticket tickets[2];
     (void)state;
     for (int i = 0; i < 2; i++)
-        expect_ok(rlxvk_submit(e, &(rlxvk_run_input){"x", x[i], 2, RLXVK_AS_F32}, 1, &out[i], 1,
+        expect_ok(rlxvk_submit(e, &(rlxvk_run_input){"x", x[i], 2, RLXVK_F32}, 1, &out[i], 1,
                                &tickets[i]));
     for (int i = 2; i-- > 0;)
         expect_ok(rlxvk_wait(e, tickets[i]));

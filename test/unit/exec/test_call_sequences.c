@@ -28,7 +28,7 @@ static rlxvk_graph *graph(void)
 
 static void run(rlxvk_executable *e, const char *name, const float *values, size_t length)
 {
-    rlxvk_run_input in = {name, values, length, RLXVK_AS_F32};
+    rlxvk_run_input in = {name, values, length, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, values != NULL, NULL, 0));
 }
 
@@ -43,8 +43,8 @@ static void test_feed_of_bytes(void **state)
     rlxvk_graph_output(g, rlxvk_copy(g, rlxvk_input(g, "to", RLXVK_U8, RLXVK_SHAPE(6))));
     rlxvk_graph_output(g, rlxvk_input(g, "from", RLXVK_U8, RLXVK_SHAPE(5)));
     rlxvk_executable *e = compile(g, NULL);
-    rlxvk_run_input inputs[] = {{"from", from, 5, RLXVK_AS_BYTES}, {"to", to, 6, RLXVK_AS_BYTES}};
-    rlxvk_run_output out = {0, got, 6, RLXVK_AS_BYTES};
+    rlxvk_run_input inputs[] = {{"from", from, 5, RLXVK_U8}, {"to", to, 6, RLXVK_U8}};
+    rlxvk_run_output out = {0, got, 6, RLXVK_U8};
     expect_error(rlxvk_set_handle_feed(e, "to", 1), RLXVK_E_LENGTH, "output 1 (5, 5 elements)");
     expect_ok(rlxvk_set_handle_feed_prefix(e, "to", 1));
     expect_ok(rlxvk_run(e, inputs, 2, NULL, 0));
@@ -62,7 +62,7 @@ static void test_params_of_no_dtype(void **state)
     rlxvk_graph_output(g, rlxvk_copy(g, rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(2))));
     rlxvk_executable *e = compile(g, NULL);
     rlxvk_param_item item = {"w", y, 0, RLXVK_DTYPE_COUNT};
-    rlxvk_run_output out = {0, y, 2, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, y, 2, RLXVK_F32};
     expect_error(rlxvk_set_params(e, &item, 1), RLXVK_E_DTYPE, "'w'");
     expect_error(rlxvk_run(e, NULL, 0, &out, 1), RLXVK_E_UNSET_PARAM, "'w'");
     rlxvk_executable_destroy(e);
@@ -89,7 +89,7 @@ static void test_step_of_failed_runs(void **state)
         rlxvk_graph_output(g, plus_one(g, x));
         rlxvk_executable *e =
             compile(g, &(rlxvk_compile_options){.check_index = RLXVK_ON, .rng = &rng});
-        rlxvk_run_input inputs[] = {{"x", data, 2, RLXVK_AS_F32}, {"i", &bad, 1, RLXVK_AS_F32}};
+        rlxvk_run_input inputs[] = {{"x", data, 2, RLXVK_F32}, {"i", &bad, 1, RLXVK_F32}};
         if (fed)
             expect_ok(rlxvk_set_handle_feed(e, "x", 1));
         expect_error(rlxvk_run(e, inputs, 2, NULL, 0), RLXVK_E_INDEX_OOB, "gather");
@@ -133,8 +133,8 @@ static void test_complex_param(void **state)
     (void)state;
     rlxvk_graph_output(g, rlxvk_copy(g, rlxvk_param(g, "w", RLXVK_C64, RLXVK_SHAPE(2))));
     rlxvk_executable *e = compile(g, NULL);
-    expect_ok(rlxvk_set_param(e, "w", values, 4));
-    expect_ok(rlxvk_read_param(e, "w", got, 4));
+    expect_ok(rlxvk_set_param_typed(e, "w", values, 16, RLXVK_F32));
+    expect_ok(rlxvk_read_param_typed(e, "w", got, 16, RLXVK_F32));
     assert_memory_equal(got, values, sizeof got);
     rlxvk_executable_destroy(e);
 }

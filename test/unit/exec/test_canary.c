@@ -87,8 +87,8 @@ static rlxvk_graph *graph_of(place where, int64_t n, const fault *f)
 static rlxvk_status run(rlxvk_executable *e, place where, int64_t n, float *y)
 {
     float *x = calloc((size_t)n, sizeof *x);
-    rlxvk_run_input in = {"x", x, (size_t)n, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, (size_t)n, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, (size_t)n, RLXVK_F32};
+    rlxvk_run_output out = {0, y, (size_t)n, RLXVK_F32};
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(i % 7) - 3;
     if (where == FIRST)
@@ -185,10 +185,10 @@ static void runs_in_flight(void **state)
     rlxvk_executable *e = NULL;
     rlxvk_ticket tickets[2];
     float x[64] = {0}, y[2][64];
-    rlxvk_run_input in = {"x", x, 64, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 64, RLXVK_F32};
     (void)state;
     expect_ok(rlxvk_compile(watched, g, NULL, &e));
-    rlxvk_run_output out[] = {{0, y[0], 64, RLXVK_AS_F32}, {0, y[1], 64, RLXVK_AS_F32}};
+    rlxvk_run_output out[] = {{0, y[0], 64, RLXVK_F32}, {0, y[1], 64, RLXVK_F32}};
     for (int i = 0; i < 2; i++)
         expect_ok(rlxvk_submit(e, &in, 1, &out[i], 1, &tickets[i]));
     for (int i = 0; i < 2; i++)

@@ -311,8 +311,8 @@ static void missing_data_are_told_from_short_ones(void **state)
     expect_error(rlxvk_set_param(e, NULL, w, 12), RLXVK_E_NULL, "set_param: name is NULL");
     expect_error(rlxvk_bind_handle(e, "x", w, 2), RLXVK_E_LENGTH,
                  "bind_handle: input 'x' needs 3 values, given 2");
-    expect_error(rlxvk_bind_handle_as(e, "x", w, 2, RLXVK_AS_BYTES), RLXVK_E_LENGTH,
-                 "needs 12 bytes, given 2");
+    expect_error(rlxvk_bind_handle_as(e, "x", w, 2, RLXVK_F32), RLXVK_E_LENGTH,
+                 "needs 3 values, given 2");
     expect_error(rlxvk_bind_handle(e, "x", NULL, 3), RLXVK_E_NULL, "3 values, given NULL");
     expect_ok(rlxvk_set_param(e, "w", w, 12));
     rlxvk_run_input in = {.name = "x", .length = 3}, nameless = {.data = w, .length = 3};
@@ -328,9 +328,9 @@ static void missing_data_are_told_from_short_ones(void **state)
                  "set_param: the graph has no param named 'v'; there are 'w'");
     expect_error(rlxvk_unbind_handle(e, "w"), RLXVK_E_UNKNOWN_NAME,
                  "unbind_handle: 'w' is a param, not an input; set it with rlxvk_set_param");
-    in.encoding = (rlxvk_encoding)7;
-    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_ATTR, "input 'x': encoding 7 is none");
-    in.encoding = RLXVK_AS_F32;
+    in.dtype = (rlxvk_dtype)77;
+    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_DTYPE, "input 'x': dtype 77 of the buffer");
+    in.dtype = RLXVK_F32;
     out.buffer = w;
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
     rlxvk_executable_destroy(e);
@@ -351,17 +351,17 @@ static void cleared_params_are_zeros(void **state)
         rlxvk_graph_output(g, rlxvk_mul(g, x, rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(ODD))));
         rlxvk_executable *e = compile(g, NULL);
         float values[ODD] = {1, 2, 3, 4, 5, 6, 7}, y[ODD], back[ODD];
-        rlxvk_run_input in = {"x", values, ODD, RLXVK_AS_F32};
-        rlxvk_run_output out = {0, y, ODD, RLXVK_AS_F32};
+        rlxvk_run_input in = {"x", values, ODD, RLXVK_F32};
+        rlxvk_run_output out = {0, y, ODD, RLXVK_F32};
         expect_error(rlxvk_clear_param(e, "x"), RLXVK_E_UNKNOWN_NAME, "clear_param");
         expect_ok(rlxvk_set_param(e, "w", values, ODD));
         for (int round = 0; round < 2; round++) {
             expect_ok(rlxvk_clear_param(e, "h"));
             expect_ok(rlxvk_run(e, &in, 1, &out, 1));
-            expect_ok(rlxvk_read_param(e, "h", back, ODD));
+            expect_ok(rlxvk_read_param_typed(e, "h", back, 4 * ODD, RLXVK_F32));
             for (int i = 0; i < ODD; i++)
                 assert_true(back[i] == 0 && y[i] == values[i] * values[i]);
-            expect_ok(rlxvk_set_param(e, "h", values, ODD));
+            expect_ok(rlxvk_set_param_typed(e, "h", values, 4 * ODD, RLXVK_F32));
             expect_ok(rlxvk_run(e, &in, 1, &out, 1));
             assert_true(y[6] == 14 * 7);
         }

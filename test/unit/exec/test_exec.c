@@ -38,8 +38,8 @@ static rlxvk_executable *increment(void)
 
 static void run_h(rlxvk_executable *e, const float *h, float *y)
 {
-    rlxvk_run_input in = {"h", h, 4, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, y ? 4 : 0, RLXVK_AS_F32};
+    rlxvk_run_input in = {"h", h, 4, RLXVK_F32};
+    rlxvk_run_output out = {0, y, y ? 4 : 0, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, h != NULL, &out, y != NULL));
 }
 
@@ -145,7 +145,7 @@ static void test_row_feeds(void **state)
     rlxvk_executable *e = NULL;
     rlxvk_plan_report before, after;
     float cache[8] = {0}, row[2] = {7, 8}, y[10];
-    rlxvk_run_input in = {"row", row, 2, RLXVK_AS_F32};
+    rlxvk_run_input in = {"row", row, 2, RLXVK_F32};
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor c = rlxvk_input(g, "cache", RLXVK_F32, RLXVK_SHAPE(4, 2));
@@ -160,7 +160,7 @@ static void test_row_feeds(void **state)
     expect_ok(rlxvk_feed_rows(e, 4, 1, 2));
     rlxvk_executable_plan(e, &before);
     row[0] = 1;
-    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, y, 10, RLXVK_AS_F32}, 1));
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, y, 10, RLXVK_F32}, 1));
     rlxvk_executable_plan(e, &after);
     assert_int_equal(after.submissions - before.submissions, 1);
     EXPECT(y, 0, 0, 7, 8, 0, 0, 0, 0, 1, 8);
@@ -199,23 +199,25 @@ static void test_params(void **state)
     float w[] = {1, 2, 3, 4, 5, 6}, x[] = {1, 10, 100}, y[2], back[6], h[4];
     uint8_t raw[] = {1, 2, 3, 250, 5}, raw_back[5];
     uint16_t half[4];
-    rlxvk_run_input in = {"x", x, 3, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 3, RLXVK_F32};
     (void)state;
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_UNSET_PARAM, "'w'");
     expect_error(rlxvk_set_param(e, "nope", w, 6), RLXVK_E_UNKNOWN_NAME, "'nope'");
     expect_error(rlxvk_set_param(e, "w", w, 5), RLXVK_E_LENGTH, "needs 6");
-    expect_error(rlxvk_set_param(e, "raw", w, 5), RLXVK_E_DTYPE, "raw");
+    expect_error(rlxvk_set_param(e, "raw", w, 5), RLXVK_E_DTYPE, "'raw' is U8");
+    expect_error(rlxvk_set_param(e, "h", w, 4), RLXVK_E_DTYPE, "use rlxvk_set_param_typed");
     expect_error(rlxvk_set_param_bytes(e, "raw", raw, 4), RLXVK_E_LENGTH, "needs 5");
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_UNSET_PARAM, "'w'");
     expect_ok(rlxvk_set_param(e, "w", w, 6));
     expect_ok(rlxvk_set_param(e, "d", w, 2)); /* dropped as dead, still known */
     expect_ok(rlxvk_set_param_bytes(e, "raw", raw, 5));
-    expect_ok(
-        rlxvk_set_param(e, "h", (float[]){1.0f, 1.0009765625f + 0.000244140625f, 65520, -2}, 4));
-    rlxvk_run_output out[] = {{0, y, 2, RLXVK_AS_F32},
-                              {1, raw_back, 5, RLXVK_AS_BYTES},
-                              {2, h, 4, RLXVK_AS_F32},
-                              {2, half, 8, RLXVK_AS_BYTES}};
+    expect_ok(rlxvk_set_param_typed(e, "h",
+                                    (float[]){1.0f, 1.0009765625f + 0.000244140625f, 65520, -2}, 16,
+                                    RLXVK_F32));
+    rlxvk_run_output out[] = {{0, y, 2, RLXVK_F32},
+                              {1, raw_back, 5, RLXVK_U8},
+                              {2, h, 4, .f32_words = true},
+                              {2, half, 4, RLXVK_F16}};
     expect_ok(rlxvk_run(e, &in, 1, out, 4));
     EXPECT(y, 321, 654);
     EXPECT(h, 1, 1.0009765625f, INFINITY, -2);
@@ -242,10 +244,10 @@ static void test_run_errors_change_nothing(void **state)
 {
     rlxvk_executable *e = increment();
     float h[] = {1, 2, 3, 4}, y[4];
-    rlxvk_run_input good = {"h", h, 4, RLXVK_AS_F32}, unknown = {"z", h, 4, RLXVK_AS_F32},
-                    short_one = {"h", h, 3, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32}, bad_index = {2, y, 4, RLXVK_AS_F32},
-                     bad_length = {0, y, 5, RLXVK_AS_F32};
+    rlxvk_run_input good = {"h", h, 4, RLXVK_F32}, unknown = {"z", h, 4, RLXVK_F32},
+                    short_one = {"h", h, 3, RLXVK_F32};
+    rlxvk_run_output out = {0, y, 4, RLXVK_F32}, bad_index = {2, y, 4, RLXVK_F32},
+                     bad_length = {0, y, 5, RLXVK_F32};
     rlxvk_plan_report report;
     (void)state;
     expect_error(rlxvk_run(e, NULL, 0, &out, 1), RLXVK_E_MISSING_INPUT, "'h'");
@@ -257,7 +259,7 @@ static void test_run_errors_change_nothing(void **state)
     expect_error(rlxvk_run(e, NULL, 0, &out, 1), RLXVK_E_MISSING_INPUT, "'h'");
     rlxvk_executable_plan(e, &report);
     assert_int_equal(report.runs, 0);
-    expect_ok(rlxvk_run(e, (rlxvk_run_input[]){{"h", y, 4, RLXVK_AS_F32}, good}, 2, &out, 1));
+    expect_ok(rlxvk_run(e, (rlxvk_run_input[]){{"h", y, 4, RLXVK_F32}, good}, 2, &out, 1));
     EXPECT(y, 2, 3, 4, 5); /* a name given twice: the last wins */
     rlxvk_executable_destroy(e);
 }
@@ -333,9 +335,9 @@ static void test_tickets(void **state)
 {
     rlxvk_executable *e = increment();
     float a[] = {1, 1, 1, 1}, b[] = {2, 2, 2, 2}, ya[4], yb[4], yc[4];
-    rlxvk_run_input ia = {"h", a, 4, RLXVK_AS_F32}, ib = {"h", b, 4, RLXVK_AS_F32};
-    rlxvk_run_output oa = {0, ya, 4, RLXVK_AS_F32}, ob = {0, yb, 4, RLXVK_AS_F32},
-                     oc = {0, yc, 4, RLXVK_AS_F32};
+    rlxvk_run_input ia = {"h", a, 4, RLXVK_F32}, ib = {"h", b, 4, RLXVK_F32};
+    rlxvk_run_output oa = {0, ya, 4, RLXVK_F32}, ob = {0, yb, 4, RLXVK_F32},
+                     oc = {0, yc, 4, RLXVK_F32};
     rlxvk_ticket ta, tb, tc;
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -371,7 +373,7 @@ static void test_run_makes_nothing(void **state)
     free(run_seeded(e, g, 1, false, &n));
     float out[64];
     rlxvk_shape s = rlxvk_executable_output_shape(e, 1);
-    rlxvk_run_output item = {1, out, shape_numel(&s), RLXVK_AS_F32};
+    rlxvk_run_output item = {1, out, shape_numel(&s), RLXVK_F32};
     uint64_t allocations = memory_allocation_count();
     vk_test_hooks before = vk_hooks;
     for (int i = 0; i < 10; i++)
@@ -427,7 +429,7 @@ static void test_write_rows_and_sharing(void **state)
     rlxvk_graph *two = cache_graph(2), *one = cache_graph(1);
     rlxvk_executable *a = NULL, *b = NULL;
     float w = 1, rows[] = {1, 2, 3, 4}, position = 0, sum, y[8];
-    rlxvk_run_input inputs[] = {{"rows", rows, 4, RLXVK_AS_F32}, {"position", &position, 1, 0}};
+    rlxvk_run_input inputs[] = {{"rows", rows, 4, RLXVK_F32}, {"position", &position, 1, 0}};
     rlxvk_run_output out[] = {{0, &sum, 1, 0}, {1, y, 8, 0}};
     (void)state;
     expect_ok(rlxvk_compile(shared_context, two, NULL, &a));
@@ -460,7 +462,7 @@ static void test_first_bad_node(void **state)
     rlxvk_executable *e = NULL;
     rlxvk_bad_node bad;
     float x[] = {4, 1, -1, 9};
-    rlxvk_run_input in = {"x", x, 4, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 4, RLXVK_F32};
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor a = rlxvk_neg(g, rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
@@ -516,7 +518,7 @@ static void test_profile(void **state)
     rlxvk_executable *e = NULL;
     rlxvk_step_time steps[4];
     float x[4] = {1, 2, 3, 4};
-    rlxvk_run_input in = {"x", x, 4, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 4, RLXVK_F32};
     double whole = -1, sum = 0;
     size_t count;
     (void)state;
@@ -585,8 +587,8 @@ static rlxvk_status whole_life(rlxvk_graph *g)
 {
     rlxvk_executable *e = NULL;
     float x[] = {1, 2, 3}, y[2], w[] = {1, 2, 3, 4, 5, 6};
-    rlxvk_run_input in = {"x", x, 3, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, 2, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, 3, RLXVK_F32};
+    rlxvk_run_output out = {0, y, 2, RLXVK_F32};
     rlxvk_status status;
     TRY(rlxvk_compile(shared_context, g, NULL, &e));
     TRY(rlxvk_set_param(e, "w", w, 6));
@@ -629,8 +631,8 @@ static void test_lost_device(void **state)
 {
     rlxvk_context *kept = shared_context;
     float h[] = {1, 2, 3, 4}, y[4];
-    rlxvk_run_input in = {"h", h, 4, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32};
+    rlxvk_run_input in = {"h", h, 4, RLXVK_F32};
+    rlxvk_run_output out = {0, y, 4, RLXVK_F32};
     (void)state;
     shared_context = open_context(NULL);
     rlxvk_executable *e = increment(), *other = increment();

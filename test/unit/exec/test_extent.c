@@ -80,12 +80,12 @@ static void run_outputs(rlxvk_executable *e, uint64_t seed, float other, float *
             if (!matters(e, p->inputs[i].node, k))
                 values[k] = other;
         assert_true(given < ARRAY_COUNT(inputs));
-        inputs[given++] = (rlxvk_run_input){n->name, values, count, RLXVK_AS_F32};
+        inputs[given++] = (rlxvk_run_input){n->name, values, count, RLXVK_F32};
     }
     for (size_t i = 0; i < p->result_count; i++) {
         size_t count = shape_numel(&p->results[i].shape);
         outputs[i] = malloc((count + 1) * sizeof **outputs);
-        reads[i] = (rlxvk_run_output){i, outputs[i], count, RLXVK_AS_F32};
+        reads[i] = (rlxvk_run_output){i, outputs[i], count, RLXVK_F32};
     }
     expect_ok(rlxvk_run(e, inputs, given, reads, p->result_count));
     while (given)
@@ -341,10 +341,10 @@ static void test_indices_of_rows(void **state)
     for (int64_t actual = 1; actual <= ROWS; actual++) {
         float at = (float)actual - 1;
         random_fill(&r, false, x, ARRAY_COUNT(x));
-        rlxvk_run_input inputs[] = {{"x", x, ARRAY_COUNT(x), RLXVK_AS_F32},
-                                    {"last", &at, 1, RLXVK_AS_F32}};
-        rlxvk_run_output outputs[] = {{0, y[0], ROW_GRAPH_WIDTH, RLXVK_AS_F32},
-                                      {0, y[1], ROW_GRAPH_WIDTH, RLXVK_AS_F32}};
+        rlxvk_run_input inputs[] = {{"x", x, ARRAY_COUNT(x), RLXVK_F32},
+                                    {"last", &at, 1, RLXVK_F32}};
+        rlxvk_run_output outputs[] = {{0, y[0], ROW_GRAPH_WIDTH, RLXVK_F32},
+                                      {0, y[1], ROW_GRAPH_WIDTH, RLXVK_F32}};
         expect_ok(rlxvk_run(plain, inputs, 2, &outputs[0], 1));
         for (size_t i = (size_t)actual * ROW_GRAPH_WIDTH; i < ARRAY_COUNT(x); i++)
             x[i] = NAN;
@@ -574,7 +574,7 @@ static rlxvk_executable *decoder(rlxvk_context *c)
 static void expect_past(rlxvk_executable *e, float row, const float wanted[8])
 {
     float values[] = {row, -row}, past[8];
-    rlxvk_run_input in = {"row", values, 2, RLXVK_AS_F32};
+    rlxvk_run_input in = {"row", values, 2, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
     expect_ok(rlxvk_read_handle(e, "past", past, 8));
     for (int i = 0; i < 8; i++)
@@ -628,14 +628,14 @@ static void test_runs_in_flight(void **state)
     float *values = values_of(graph_node(e->program->source, e->program->inputs[0].source), 5);
     memcpy(x, values, sizeof x);
     free(values);
-    rlxvk_run_input in = {"x", x, COUNT, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, COUNT, RLXVK_F32};
     for (int i = 0; i < 2; i++) {
-        rlxvk_run_output out = {0, y[i], COUNT, RLXVK_AS_F32};
+        rlxvk_run_output out = {0, y[i], COUNT, RLXVK_F32};
         memset(y[i], 0, sizeof y[i]);
         expect_ok(rlxvk_set_active_extent(e, i ? 10 : 40, 64));
         expect_ok(rlxvk_submit(e, &in, 1, &out, 1, &tickets[i]));
         expect_ok(rlxvk_clone(e, &copy)); /* of the same extent */
-        rlxvk_run_output again = {0, y[2], COUNT, RLXVK_AS_F32};
+        rlxvk_run_output again = {0, y[2], COUNT, RLXVK_F32};
         expect_ok(rlxvk_run(copy, &in, 1, &again, 1));
         assert_memory_equal(y[2], full[0], (i ? 10 : 40) * ROW_GRAPH_WIDTH * sizeof(float));
         assert_int_equal(copy->extent_actual, i ? 10 : 40);

@@ -160,8 +160,8 @@ static void lengths_are_checked(void **state)
 {
     rlxvk_executable *e = make_executable();
     float w[COUNT] = {1, 2, 3, 4, 5, 6, 7, 8}, x[COUNT] = {1, 1, 1, 1, 1, 1, 1, 1}, y[COUNT];
-    rlxvk_run_input in[] = {{"x", x, COUNT, RLXVK_AS_F32}};
-    rlxvk_run_output out = {0, y, COUNT, RLXVK_AS_F32};
+    rlxvk_run_input in[] = {{"x", x, COUNT, RLXVK_F32}};
+    rlxvk_run_output out = {0, y, COUNT, RLXVK_F32};
     (void)state;
     expect_ok(rlxvk_set_param(e, "w", w, COUNT));
     expect_ok(rlxvk_bind_handle(e, "h", w, COUNT));
@@ -175,7 +175,7 @@ static void lengths_are_checked(void **state)
         REFUSED(rlxvk_set_params(e, &item, 1), n);
         REFUSED(rlxvk_read_param(e, "w", y, n), n);
         REFUSED(rlxvk_bind_handle(e, "h", x, n), n);
-        REFUSED(rlxvk_bind_handle_as(e, "h", x, n, RLXVK_AS_BYTES), n);
+        REFUSED(rlxvk_bind_handle_as(e, "h", x, n, RLXVK_F32), n);
         REFUSED(rlxvk_read_handle(e, "h", y, n), n);
         REFUSED(rlxvk_set_handle_feed(e, "h", n ? n : 1), n);
         REFUSED(rlxvk_set_handle_feed_prefix(e, "h", n ? n : 1), n);
@@ -201,8 +201,8 @@ static void rows_are_checked(void **state)
 {
     rlxvk_executable *e = make_executable();
     float w[COUNT] = {1, 2, 3, 4, 5, 6, 7, 8}, x[COUNT] = {0}, y[COUNT];
-    rlxvk_run_input in[] = {{"x", x, COUNT, RLXVK_AS_F32}};
-    rlxvk_run_output out = {0, y, COUNT, RLXVK_AS_F32};
+    rlxvk_run_input in[] = {{"x", x, COUNT, RLXVK_F32}};
+    rlxvk_run_output out = {0, y, COUNT, RLXVK_F32};
     (void)state;
     expect_ok(rlxvk_set_param(e, "w", w, COUNT));
     expect_ok(rlxvk_bind_handle(e, "h", w, COUNT));

@@ -53,7 +53,7 @@ static rlxvk_executable *compiled(rlxvk_graph *g, const rlxvk_compile_options *o
 
 static void set_params(rlxvk_executable *e)
 {
-    expect_ok(rlxvk_set_param(e, "w", ramp, WIDTH * WIDTH));
+    expect_ok(rlxvk_set_param_typed(e, "w", ramp, 4 * WIDTH * WIDTH, RLXVK_F32));
     expect_ok(rlxvk_set_param(e, "bias", ramp + 5, WIDTH));
 }
 
@@ -69,8 +69,8 @@ static void expect_run(rlxvk_executable *e, int64_t b, int64_t s)
     static float got[MOST], wanted[MOST];
     size_t length = (size_t)(b * s) * WIDTH;
     rlxvk_executable *plain = compiled(model(b, s), NULL);
-    rlxvk_run_input x = {"x", ramp + 3, length, RLXVK_AS_F32};
-    rlxvk_run_output out[] = {{0, got, length, RLXVK_AS_F32}, {0, wanted, length, RLXVK_AS_F32}};
+    rlxvk_run_input x = {"x", ramp + 3, length, RLXVK_F32};
+    rlxvk_run_output out[] = {{0, got, length, RLXVK_F32}, {0, wanted, length, RLXVK_F32}};
     set_params(plain);
     expect_ok(rlxvk_run(plain, &x, 1, &out[1], 1));
     expect_ok(rlxvk_run(e, &x, 1, &out[0], 1));
@@ -202,12 +202,12 @@ static void lengths_tell_sizes(void **state)
         const size_t lengths[] = {rows[i].batch, rows[i].both, rows[i].square, rows[i].rows,
                                   rows[i].sum};
         const char *const names[] = {"batch", "both", "square", "rows", "sum"};
-        rlxvk_run_input inputs[6] = {{"none", ramp, 3, RLXVK_AS_F32}};
+        rlxvk_run_input inputs[6] = {{"none", ramp, 3, RLXVK_F32}};
         rlxvk_binding sizes[4];
         size_t n = 1, count;
         for (size_t k = 5; k-- > 0;) /* in whatever order */
             if (lengths[k])
-                inputs[n++] = (rlxvk_run_input){names[k], ramp, lengths[k], RLXVK_AS_F32};
+                inputs[n++] = (rlxvk_run_input){names[k], ramp, lengths[k], RLXVK_F32};
         if (rows[i].status != RLXVK_OK) {
             expect_error(rlxvk_run(e, inputs, n, NULL, 0), rows[i].status, rows[i].part);
             assert_int_equal(family_of(e).members, 0);
@@ -230,17 +230,17 @@ static void lengths_change_the_binding(void **state)
     (void)state;
     rlxvk_graph_output(g, rlxvk_complex_norm_sq(g, x));
     rlxvk_executable *e = compiled(g, NULL);
-    rlxvk_run_output out = {0, got, 12, RLXVK_AS_F32};
-    rlxvk_run_input in = {"x", ramp, 24, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, got, 12, RLXVK_F32};
+    rlxvk_run_input in = {"x", ramp, 24, .f32_words = true};
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
-    in = (rlxvk_run_input){"x", ramp, 2 * 3 * 8, RLXVK_AS_BYTES};
+    in = (rlxvk_run_input){"x", ramp, 2 * 3, RLXVK_C64};
     out.length = 6;
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
-    in.length = 24 + 1;
+    in = (rlxvk_run_input){"x", ramp, 24 + 1, .f32_words = true};
     expect_error(rlxvk_run(e, &in, 1, &out, 1), RLXVK_E_LENGTH, "no whole elements");
-    rlxvk_run_input twice[] = {{"x", ramp, 24, RLXVK_AS_F32}, {"x", ramp, 12, RLXVK_AS_F32}};
+    rlxvk_run_input twice[] = {{"x", ramp, 12, RLXVK_C64}, {"x", ramp, 6, RLXVK_C64}};
     expect_error(rlxvk_run(e, twice, 2, &out, 1), RLXVK_E_BIND_CONFLICT, "'x'");
-    in = (rlxvk_run_input){"z", ramp, 24, RLXVK_AS_F32};
+    in = (rlxvk_run_input){"z", ramp, 24, RLXVK_F32};
     expect_error(rlxvk_run(e, &in, 1, &out, 1), RLXVK_E_UNKNOWN_NAME, "'z'");
     expect_family(e, 2, 0, 2, 0);
     expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 4}, 1));
@@ -272,7 +272,7 @@ static void weights_are_uploaded_once(void **state)
     }
     expect_ok(rlxvk_executable_params(e, params, 2, &count));
     assert_true(params[0].shared && params[1].shared && params[0].written);
-    expect_ok(rlxvk_read_param(e, "w", w, WIDTH * WIDTH));
+    expect_ok(rlxvk_read_param_typed(e, "w", w, 4 * WIDTH * WIDTH, RLXVK_F32));
     assert_true(w[3] == ramp[3]);
     expect_ok(rlxvk_set_param(e, "bias", ramp + 9, WIDTH)); /* for all bindings */
     expect_ok(bind(e, 1, 4));
@@ -295,17 +295,17 @@ static void params_held_apart_are_copied(void **state)
     set_params(a);
     expect_ok(carry_check(a, b));
     expect_ok(carry_state(a, b));
-    expect_ok(rlxvk_read_param(b, "w", w, WIDTH * WIDTH));
+    expect_ok(rlxvk_read_param_typed(b, "w", w, 4 * WIDTH * WIDTH, RLXVK_F32));
     assert_memory_equal(w, ramp, sizeof w);
-    expect_ok(rlxvk_set_param(b, "w", ramp + 1, WIDTH * WIDTH));
+    expect_ok(rlxvk_set_param_typed(b, "w", ramp + 1, 4 * WIDTH * WIDTH, RLXVK_F32));
     expect_ok(carry_state(b, a));
-    expect_ok(rlxvk_read_param(a, "w", w, WIDTH * WIDTH));
+    expect_ok(rlxvk_read_param_typed(a, "w", w, 4 * WIDTH * WIDTH, RLXVK_F32));
     assert_memory_equal(w, ramp + 1, sizeof w);
     a->params[0].content->version = b->params[0].content->version = 7; /* alike: left alone */
-    expect_ok(rlxvk_set_param(b, "w", ramp, WIDTH * WIDTH));
+    expect_ok(rlxvk_set_param_typed(b, "w", ramp, 4 * WIDTH * WIDTH, RLXVK_F32));
     b->params[0].content->version = 7;
     expect_ok(carry_state(b, a));
-    expect_ok(rlxvk_read_param(a, "w", w, WIDTH * WIDTH));
+    expect_ok(rlxvk_read_param_typed(a, "w", w, 4 * WIDTH * WIDTH, RLXVK_F32));
     assert_memory_equal(w, ramp + 1, sizeof w);
     rlxvk_executable_destroy(a);
     rlxvk_executable_destroy(b);
@@ -327,7 +327,7 @@ static void handles_go_along(void **state)
 {
     static const float ones[64] = {[0 ... 63] = 1};
     rlxvk_executable *e = compiled(adder(), NULL);
-    rlxvk_run_input in[] = {{"x", ones, 8, RLXVK_AS_F32}, {"last", ones, 8, RLXVK_AS_F32}};
+    rlxvk_run_input in[] = {{"x", ones, 8, RLXVK_F32}, {"last", ones, 8, RLXVK_F32}};
     float sum[4], last[64];
     (void)state;
     expect_error(rlxvk_bind_handle(e, "sum", ones, 4), RLXVK_E_UNBOUND_SYMBOL, "bind_handle");
@@ -383,7 +383,7 @@ static void row_feeds_go_along(void **state)
     expect_ok(rlxvk_register_row_feed(e, "rows", 0));
     expect_error(rlxvk_feed_rows(e, 0, 0, 4), RLXVK_E_UNBOUND_SYMBOL, "feed_rows");
     for (size_t n = 1; n <= 3; n++) {
-        rlxvk_run_input in[] = {{"x", ramp, 4 * n, RLXVK_AS_F32}, {"rows", ramp, 32, RLXVK_AS_F32}};
+        rlxvk_run_input in[] = {{"x", ramp, 4 * n, RLXVK_F32}, {"rows", ramp, 32, RLXVK_F32}};
         expect_ok(rlxvk_run(e, in, n == 1 ? 2 : 1, NULL, 0));
         expect_ok(rlxvk_feed_rows(e, n - 1, 5, 4));
     }
@@ -419,11 +419,11 @@ static void tickets_outlive_the_binding(void **state)
     rlxvk_ticket tickets[2];
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        const rlxvk_run_input in[] = {{"x", ramp + 4, 4 * (i + 1), RLXVK_AS_F32},
-                                      {"last", ramp, 4 * (i + 1), RLXVK_AS_F32},
-                                      {"sum", ramp, 4, RLXVK_AS_F32}};
+        const rlxvk_run_input in[] = {{"x", ramp + 4, 4 * (i + 1), RLXVK_F32},
+                                      {"last", ramp, 4 * (i + 1), RLXVK_F32},
+                                      {"sum", ramp, 4, RLXVK_F32}};
         static rlxvk_run_output outs[2];
-        outs[i] = (rlxvk_run_output){0, sums[i], 4, RLXVK_AS_F32};
+        outs[i] = (rlxvk_run_output){0, sums[i], 4, RLXVK_F32};
         expect_ok(rlxvk_submit(e, in, 3, &outs[i], 1, &tickets[i]));
     }
     assert_int_not_equal(tickets[0], tickets[1]);
@@ -552,7 +552,7 @@ static void params_with_symbols_belong_to_a_binding(void **state)
     (void)state;
     rlxvk_graph_output(g, rlxvk_add(g, x, p));
     rlxvk_executable *e = compiled(g, NULL);
-    rlxvk_run_input in = {"x", ramp, 8, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", ramp, 8, RLXVK_F32};
     expect_error(rlxvk_set_param(e, "p", ramp, 8), RLXVK_E_UNBOUND_SYMBOL, "'p' is SEQx4");
     expect_error(rlxvk_set_param(e, "q", ramp, 8), RLXVK_E_UNKNOWN_NAME, "'q'");
     expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 2}, 1));
@@ -561,10 +561,10 @@ static void params_with_symbols_belong_to_a_binding(void **state)
     in.length = 12;
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_UNSET_PARAM, "'p'");
     expect_ok(rlxvk_set_param(e, "p", ramp + 1, 12));
-    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, 12, RLXVK_AS_F32}, 1));
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, 12, RLXVK_F32}, 1));
     assert_true(got[2] == ramp[2] + ramp[3]);
     in.length = 8;
-    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, 8, RLXVK_AS_F32}, 1));
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, 8, RLXVK_F32}, 1));
     assert_true(got[2] == ramp[2] + ramp[2]);
     rlxvk_executable_destroy(e);
 }
@@ -581,7 +581,7 @@ static void nothing_bound_yet(void **state)
     size_t count;
     (void)state;
     expect_error(rlxvk_read_param(e, "w", ramp, 64), RLXVK_E_UNBOUND_SYMBOL, "read_param");
-    expect_error(rlxvk_set_param(e, "w", ramp, 63), RLXVK_E_LENGTH, "64");
+    expect_error(rlxvk_set_param_bytes(e, "w", ramp, 127), RLXVK_E_LENGTH, "128");
     expect_error(rlxvk_unbind_handle(e, "x"), RLXVK_E_UNBOUND_SYMBOL, "unbind");
     expect_error(rlxvk_read_handle(e, "x", ramp, 1), RLXVK_E_UNBOUND_SYMBOL, "read_handle");
     expect_error(rlxvk_read_fed_output(e, "x", ramp, 1), RLXVK_E_UNBOUND_SYMBOL, "read_fed");
@@ -599,7 +599,7 @@ static void nothing_bound_yet(void **state)
     assert_int_equal(plan.dispatches, 0);
     fill_ramp();
     expect_ok(bind(e, 1, 2));
-    expect_ok(rlxvk_first_bad_node(e, &(rlxvk_run_input){"x", ramp, 16, RLXVK_AS_F32}, 1, &bad));
+    expect_ok(rlxvk_first_bad_node(e, &(rlxvk_run_input){"x", ramp, 16, RLXVK_F32}, 1, &bad));
     assert_false(bad.found);
     rlxvk_executable_destroy(e);
 }

@@ -62,13 +62,13 @@ static void set_weight(rlxvk_executable *e, int part, int round)
     float w[PART * K];
     for (int i = 0; i < PART * K; i++)
         w[i] = weight_value(part, round, i);
-    expect_ok(rlxvk_set_param(e, weights[part], w, PART * K));
+    expect_ok(rlxvk_set_param_typed(e, weights[part], w, 4 * PART * K, RLXVK_F32));
 }
 
 static void expect_weight(rlxvk_executable *e, int part, int round)
 {
     float w[PART * K];
-    expect_ok(rlxvk_read_param(e, weights[part], w, PART * K));
+    expect_ok(rlxvk_read_param_typed(e, weights[part], w, 4 * PART * K, RLXVK_F32));
     for (int i = 0; i < PART * K; i++)
         assert_true(w[i] == weight_value(part, round, i));
 }
@@ -77,7 +77,7 @@ static void expect_weight(rlxvk_executable *e, int part, int round)
 static void expect_products(rlxvk_executable *e, const joined_case *c, const int rounds[PARTS])
 {
     static float y[PARTS][ROWS * PART], x[ROWS * K];
-    rlxvk_run_input in = {"x", x, (size_t)c->rows * K, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, (size_t)c->rows * K, RLXVK_F32};
     rlxvk_run_output out[PARTS];
     size_t count = 0;
     int part_of[PARTS];
@@ -87,7 +87,7 @@ static void expect_products(rlxvk_executable *e, const joined_case *c, const int
         if (c->parts >> i & 1) {
             part_of[count] = i;
             out[count] = (rlxvk_run_output){count * (1 + c->read_twice), y[count],
-                                            (size_t)c->rows * PART, RLXVK_AS_F32};
+                                            (size_t)c->rows * PART, RLXVK_F32};
             count++;
         }
     expect_ok(rlxvk_run(e, &in, 1, out, count));
@@ -233,14 +233,14 @@ static void bad_weights_are_found(void **state)
     joined_case c = {.rows = 1, .parts = 7};
     float w[PART * K] = {[100] = NAN}, x[K] = {1};
     rlxvk_executable *e = projecting(&c, NULL);
-    rlxvk_run_input in = {"x", x, K, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, K, RLXVK_F32};
     rlxvk_bad_node bad;
     (void)state;
     for (int i = 0; i < PARTS; i++)
         set_weight(e, i, 0);
     expect_ok(rlxvk_first_bad_node(e, &in, 1, &bad));
     assert_int_equal(bad.found, false);
-    expect_ok(rlxvk_set_param(e, "k", w, PART * K));
+    expect_ok(rlxvk_set_param_typed(e, "k", w, 4 * PART * K, RLXVK_F32));
     expect_ok(rlxvk_first_bad_node(e, &in, 1, &bad));
     assert_int_equal(bad.found, true);
     assert_string_equal(bad.name, "k");
@@ -290,7 +290,7 @@ static void set_evenly(rlxvk_executable *e, int part, int64_t rows, float value)
     static float w[2 * PART * K];
     for (int64_t i = 0; i < rows * K; i++)
         w[i] = value;
-    expect_ok(rlxvk_set_param(e, weights[part], w, (size_t)(rows * K)));
+    expect_ok(rlxvk_set_param_typed(e, weights[part], w, 4 * (size_t)(rows * K), RLXVK_F32));
 }
 
 static void expect_evenly(rlxvk_executable *e, const int64_t rows[PARTS], const float *values)
@@ -299,8 +299,8 @@ static void expect_evenly(rlxvk_executable *e, const int64_t rows[PARTS], const 
     for (int i = 0; i < K; i++)
         x[i] = 1;
     for (size_t p = 0; p < PARTS; p++) {
-        rlxvk_run_input in = {"x", x, K, RLXVK_AS_F32};
-        rlxvk_run_output out = {p, y, (size_t)rows[p], RLXVK_AS_F32};
+        rlxvk_run_input in = {"x", x, K, RLXVK_F32};
+        rlxvk_run_output out = {p, y, (size_t)rows[p], RLXVK_F32};
         expect_ok(rlxvk_run(e, &in, 1, &out, 1));
         for (int64_t i = 0; i < rows[p]; i++)
             assert_true(y[i] == K * values[p]);

@@ -92,7 +92,7 @@ static void test_list_of_params_and_outputs(void **state)
     rlxvk_tensor_info infos[4] = {0};
     size_t count = 0;
     (void)state;
-    expect_ok(rlxvk_set_param(e, "w", (float[4]){1}, 4));
+    expect_ok(rlxvk_set_param_typed(e, "w", (float[4]){1}, 16, RLXVK_F32));
     other = compiled(&(rlxvk_compile_options){.share_with = e});
     expect_ok(rlxvk_executable_params(e, infos, 4, &count));
     assert_int_equal(count, 2);
@@ -118,7 +118,7 @@ static void test_leaves_of_the_other_kind(void **state)
 {
     rlxvk_executable *e = compiled(NULL);
     float w[4] = {0};
-    rlxvk_run_input in = {"w", w, 4, RLXVK_AS_F32};
+    rlxvk_run_input in = {"w", w, 4, RLXVK_F32};
     const char *param = "'w' is a param, not an input; set it with rlxvk_set_param";
     const char *input = "'x' is an input, not a param; give it to rlxvk_run";
     (void)state;
@@ -180,9 +180,9 @@ static void test_prefix_feeds(void **state)
 {
     rlxvk_executable *e = compiled(&(rlxvk_compile_options){.allow_unset = RLXVK_ON});
     float x[4], y[8];
-    rlxvk_run_input in = {"cache", (float[]){1, 2, 3, 4, 5, 6, 7, 8}, 8, RLXVK_AS_F32};
-    rlxvk_run_input at = {"at", (float[]){9}, 1, RLXVK_AS_F32}; /* outside: dropped */
-    rlxvk_run_output out = {1, y, 8, RLXVK_AS_F32};
+    rlxvk_run_input in = {"cache", (float[]){1, 2, 3, 4, 5, 6, 7, 8}, 8, RLXVK_F32};
+    rlxvk_run_input at = {"at", (int32_t[]){9}, 1, RLXVK_I32}; /* outside: dropped */
+    rlxvk_run_output out = {1, y, 8, RLXVK_F32};
     (void)state;
     expect_error(rlxvk_set_handle_feed(e, "x", 1), RLXVK_E_LENGTH,
                  "output 1 (1x4x2, 8 elements) does not fill input 'x' (4, 4 elements) exactly");

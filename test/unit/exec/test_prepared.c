@@ -130,8 +130,8 @@ static void expect_values(const content *c, int64_t batch, const float *got)
 static void expect_result(rlxvk_executable *e, const content *c, int64_t batch)
 {
     float y[4 * RESULT] = {0};
-    rlxvk_run_input in = {"x", image(), (size_t)batch * IMAGE, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, (size_t)batch * RESULT, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", image(), (size_t)batch * IMAGE, RLXVK_F32};
+    rlxvk_run_output out = {0, y, (size_t)batch * RESULT, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
     expect_values(c, batch, y);
 }
@@ -209,9 +209,8 @@ static void tickets_keep_what_they_began_with(void **state)
     float y[2][RESULT];
     rlxvk_ticket tickets[2];
     rlxvk_executable *e = compiled(network(1), NULL);
-    rlxvk_run_input in = {"x", image(), IMAGE, RLXVK_AS_F32};
-    const rlxvk_run_output out[] = {{0, y[0], RESULT, RLXVK_AS_F32},
-                                    {0, y[1], RESULT, RLXVK_AS_F32}};
+    rlxvk_run_input in = {"x", image(), IMAGE, RLXVK_F32};
+    const rlxvk_run_output out[] = {{0, y[0], RESULT, RLXVK_F32}, {0, y[1], RESULT, RLXVK_F32}};
     (void)state;
     fill(&before);
     set_all(e, &before);
@@ -237,8 +236,8 @@ static void failed_runs_prepare_nothing(void **state)
         content c;
         float y[RESULT];
         rlxvk_executable *e = compiled(network(1), NULL);
-        rlxvk_run_input in = {"x", image(), IMAGE, RLXVK_AS_F32};
-        rlxvk_run_output out = {0, y, RESULT, RLXVK_AS_F32};
+        rlxvk_run_input in = {"x", image(), IMAGE, RLXVK_F32};
+        rlxvk_run_output out = {0, y, RESULT, RLXVK_F32};
         fill(&c);
         set_all(e, &c);
         expect_result(e, &c, 1);
@@ -365,9 +364,9 @@ static void trained_params_are_not_prepared(void **state)
     rlxvk_graph *g = new_graph();
     rlxvk_tensor gamma, y = norm_of(g, 1, &gamma);
     float got[RESULT];
-    rlxvk_run_input in[] = {{"x", image(), IMAGE, RLXVK_AS_F32},
-                            {"gradient", gradient, CHANNELS, RLXVK_AS_F32}};
-    rlxvk_run_output out = {0, got, RESULT, RLXVK_AS_F32};
+    rlxvk_run_input in[] = {{"x", image(), IMAGE, RLXVK_F32},
+                            {"gradient", gradient, CHANNELS, RLXVK_F32}};
+    rlxvk_run_output out = {0, got, RESULT, RLXVK_F32};
     (void)state;
     rlxvk_graph_output(g, y);
     rlxvk_graph_output(g, train(g, gamma));
@@ -388,7 +387,7 @@ static void steps_of_a_trainer_are_seen(void **state)
 {
     content c;
     rlxvk_graph *g = new_graph();
-    rlxvk_run_input in = {"gradient", gradient, CHANNELS, RLXVK_AS_F32};
+    rlxvk_run_input in = {"gradient", gradient, CHANNELS, RLXVK_F32};
     rlxvk_executable *e = compiled(network(1), NULL);
     (void)state;
     rlxvk_graph_output(g, train(g, param(g, "gamma", RLXVK_SHAPE(CHANNELS))));

@@ -52,8 +52,8 @@ static void set_params(rlxvk_executable *e)
 
 static void run_layers(rlxvk_executable *e, const float *x, float *y)
 {
-    rlxvk_run_input in = {"x", x, WIDTH, RLXVK_AS_F32};
-    rlxvk_run_output out = {0, y, WIDTH, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, WIDTH, RLXVK_F32};
+    rlxvk_run_output out = {0, y, WIDTH, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, x != NULL, &out, 1));
 }
 
@@ -263,7 +263,7 @@ static void test_shared_param_as_output(void **state)
     rlxvk_graph_destroy(g);
     expect_ok(rlxvk_set_param(owner, "w", (float[]){1, 2, 3, 4}, 4));
     rlxvk_executable_destroy(owner);
-    rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, y, 4, RLXVK_F32};
     expect_ok(rlxvk_run(sharer, NULL, 0, &out, 1));
     assert_memory_equal(y, ((float[]){1, 2, 3, 4}), sizeof y);
     rlxvk_executable_destroy(sharer);

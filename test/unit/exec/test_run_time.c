@@ -46,7 +46,7 @@ static rlxvk_executable *segmented(int hosts, int heavy, rlxvk_compile_options o
 static void run_once(rlxvk_executable *e)
 {
     static float x[64 * 64], w[512 * 512];
-    rlxvk_run_input in[] = {{"x", x, 64 * 64, RLXVK_AS_F32}, {"w", w, 512 * 512, RLXVK_AS_F32}};
+    rlxvk_run_input in[] = {{"x", x, 64 * 64, RLXVK_F32}, {"w", w, 512 * 512, RLXVK_F32}};
     for (int i = 0; i < 64 * 64; i++)
         x[i] = (float)(i % 7);
     expect_ok(rlxvk_run(e, in, e->program->input_count, NULL, 0));

@@ -42,8 +42,8 @@ static void expect_even(uint32_t axes, uint32_t axis)
     rlxvk_tensor at = rlxvk_input(g, "grid", RLXVK_F32, points);
     rlxvk_graph_output(g, rlxvk_grid_sample(g, image, at, &o));
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
-    const rlxvk_run_input inputs[] = {{"x", x, CELLS, RLXVK_AS_F32},
-                                      {"grid", grid, HALVES * (size_t)axes, RLXVK_AS_F32}};
+    const rlxvk_run_input inputs[] = {{"x", x, CELLS, RLXVK_F32},
+                                      {"grid", grid, HALVES * (size_t)axes, RLXVK_F32}};
     const rlxvk_run_output out = {.index = 0, .buffer = y, .length = HALVES};
     expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
     for (int i = 0; i < HALVES; i++)
@@ -85,9 +85,9 @@ static void a_single_plane_is_an_image(void **state)
         rlxvk_graph_output(g, rlxvk_grid_sample(g, image, two, &o));
         rlxvk_graph_output(g, rlxvk_grid_sample(g, stack, three, &o));
         expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
-        const rlxvk_run_input inputs[] = {{"x", x, ARRAY_COUNT(x), RLXVK_AS_F32},
-                                          {"flat", flat, ARRAY_COUNT(flat), RLXVK_AS_F32},
-                                          {"deep", deep, ARRAY_COUNT(deep), RLXVK_AS_F32}};
+        const rlxvk_run_input inputs[] = {{"x", x, ARRAY_COUNT(x), RLXVK_F32},
+                                          {"flat", flat, ARRAY_COUNT(flat), RLXVK_F32},
+                                          {"deep", deep, ARRAY_COUNT(deep), RLXVK_F32}};
         const rlxvk_run_output outputs[] = {{.index = 0, .buffer = y[0], .length = 2 * POINTS},
                                             {.index = 1, .buffer = y[1], .length = 2 * POINTS}};
         expect_ok(rlxvk_run(e, inputs, 3, outputs, 2));

@@ -152,7 +152,7 @@ static void fewer_rows(void **state)
     const product_case c = {.rows = 70, .depth = 64, .widths = {24, 8, 16}, .format = -1};
     const rlxvk_compile_options options = {.bucket_axes = axes, .bucket_axis_count = 1};
     static float x[70 * 64], all[3][70 * 24], some[3][70 * 24];
-    rlxvk_run_input in = {"x", x, ARRAY_COUNT(x), RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, ARRAY_COUNT(x), RLXVK_F32};
     rlxvk_run_output out[2][3];
     rlxvk_graph *g = build(&c);
     rlxvk_executable *e = NULL;
@@ -162,8 +162,8 @@ static void fewer_rows(void **state)
     random_fill(&r, false, x, ARRAY_COUNT(x));
     random_fill(&r, false, w, ARRAY_COUNT(w));
     for (uint32_t i = 0; i < 3; i++) {
-        out[0][i] = (rlxvk_run_output){i, all[i], 70 * (size_t)c.widths[i], RLXVK_AS_F32};
-        out[1][i] = (rlxvk_run_output){i, some[i], 70 * (size_t)c.widths[i], RLXVK_AS_F32};
+        out[0][i] = (rlxvk_run_output){i, all[i], 70 * (size_t)c.widths[i], RLXVK_F32};
+        out[1][i] = (rlxvk_run_output){i, some[i], 70 * (size_t)c.widths[i], RLXVK_F32};
     }
     expect_ok(rlxvk_compile(shared_context, g, &options, &e));
     assert_true(rlxvk_extent_supported(e, NULL));

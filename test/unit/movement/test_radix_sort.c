@@ -69,7 +69,7 @@ static void run(const char *row, const float *x, float *values, float *places)
     rlxvk_executable *e = NULL;
     rlxvk_run_input in = {.name = "x", .data = x, .length = COUNT};
     rlxvk_run_output out[] = {{.index = 0, .buffer = values, .length = COUNT},
-                              {.index = 1, .buffer = places, .length = COUNT}};
+                              {.index = 1, .buffer = places, .length = COUNT, .f32_words = true}};
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, EXTENT));
     rlxvk_graph_output(g, rlxvk_sort(g, t, -1, descending));

@@ -54,7 +54,8 @@ static size_t run(builder build, const operand_data *inputs, size_t count, bool 
         x[i] = rlxvk_input(g, names[i], inputs[i].dtype, inputs[i].shape);
         in[i] = (rlxvk_run_input){.name = names[i],
                                   .data = inputs[i].values,
-                                  .length = words_of(&inputs[i])};
+                                  .length = words_of(&inputs[i]),
+                                  .f32_words = true};
     }
     rlxvk_tensor y = build(g, x);
     rlxvk_graph_output(g, y);
@@ -64,7 +65,7 @@ static size_t run(builder build, const operand_data *inputs, size_t count, bool 
     for (uint32_t i = 0; i < shape.rank; i++)
         words *= (size_t)shape.dims[i];
     assert_true(words <= MOST_VALUES);
-    const rlxvk_run_output to = {.index = 0, .buffer = out, .length = words};
+    const rlxvk_run_output to = {.index = 0, .buffer = out, .length = words, .f32_words = true};
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
     expect_ok(rlxvk_run(e, in, count, &to, 1));
     rlxvk_executable_destroy(e);

@@ -22,7 +22,7 @@ static void expect_result(rlxvk_graph *g, rlxvk_tensor result, const float *want
 {
     rlxvk_executable *e = NULL;
     float got[16] = {0};
-    rlxvk_run_output out = {0, got, count, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, got, count, .f32_words = true};
     rlxvk_graph_output(g, result);
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));

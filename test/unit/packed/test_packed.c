@@ -66,8 +66,8 @@ static void test_products(void **state)
         expect_ok(rlxvk_set_param_bytes(e, "w", bytes, ROWS * row));
         for (int p = 0; p < K; p += 37) {
             float x[K] = {0};
-            rlxvk_run_input in = {"x", x, K, RLXVK_AS_F32};
-            rlxvk_run_output out = {0, y, ROWS, RLXVK_AS_F32};
+            rlxvk_run_input in = {"x", x, K, RLXVK_F32};
+            rlxvk_run_output out = {0, y, ROWS, RLXVK_F32};
             x[p] = 1;
             expect_ok(rlxvk_run(e, &in, 1, &out, 1));
             for (int r = 0; r < ROWS; r++)
@@ -126,8 +126,8 @@ static void weights_by(const char *way, const char *tiles, rlxvk_precision preci
     rlxvk_graph_output(g, rlxvk_dequant_matmul(g, in, w, (rlxvk_quant_format)type));
     expect_ok(rlxvk_compile(shared_context, g, &options, &e));
     expect_ok(rlxvk_set_param_bytes(e, "w", bytes, (uint64_t)size));
-    rlxvk_run_input input = {"x", x, DEPTH * DEPTH, RLXVK_AS_F32};
-    rlxvk_run_output output = {0, y, COLUMNS * DEPTH, RLXVK_AS_F32};
+    rlxvk_run_input input = {"x", x, DEPTH * DEPTH, RLXVK_F32};
+    rlxvk_run_output output = {0, y, COLUMNS * DEPTH, RLXVK_F32};
     expect_ok(rlxvk_run(e, &input, 1, &output, 1));
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
@@ -422,8 +422,8 @@ static void run_parts(uint64_t bytes, const rlxvk_variant *variants, int64_t m, 
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
     matmul_unpacked_bytes = before;
     expect_ok(rlxvk_set_param_bytes(e, "w", w, size));
-    rlxvk_run_input given = {"x", x, (size_t)(m * K), RLXVK_AS_F32};
-    rlxvk_run_output wanted = {0, y, (size_t)(m * n), RLXVK_AS_F32};
+    rlxvk_run_input given = {"x", x, (size_t)(m * K), RLXVK_F32};
+    rlxvk_run_output wanted = {0, y, (size_t)(m * n), RLXVK_F32};
     expect_ok(rlxvk_run(e, &given, 1, &wanted, 1));
     rlxvk_memory_report memory;
     rlxvk_executable_memory(e, &memory);

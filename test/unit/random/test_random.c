@@ -79,7 +79,7 @@ static void run_draws(rlxvk_executable *e, float uniform[4], float normal[4], fl
     float logits[32];
     for (int i = 0; i < 4; i++)
         memcpy(logits + 8 * i, row, sizeof row);
-    rlxvk_run_input in = {"logits", logits, 32, RLXVK_AS_F32};
+    rlxvk_run_input in = {"logits", logits, 32, RLXVK_F32};
     rlxvk_run_output out[] = {{0, uniform, 4, 0}, {1, normal, 4, 0}, {2, chosen, 4, 0}};
     expect_ok(rlxvk_run(e, &in, 1, out, 3));
 }
@@ -201,7 +201,7 @@ static void test_statistics(void **state)
     rlxvk_tensor rows = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(DRAWS, 4));
     rlxvk_graph_output(g, rlxvk_sample(g, rows, &(rlxvk_sample_options){.temperature = 1}));
     expect_ok(rlxvk_compile(c, g, NULL, &e));
-    rlxvk_run_input in = {"x", x, DRAWS * 4, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, DRAWS * 4, RLXVK_F32};
     rlxvk_run_output out[] = {{0, z, NORMALS, 0}, {1, chosen, DRAWS, 0}};
     expect_ok(rlxvk_run(e, &in, 1, out, 2));
     for (int i = 0; i < NORMALS; i++) {

@@ -473,7 +473,7 @@ static void walk_projection(rlxvk_dtype dtype, bool apart, float eps, double siz
     snprintf(t.label, sizeof t.label, "projection of %g, eps %g%s", size, (double)eps,
              apart ? ", of a norm and a product" : "");
     trial_compile(&t, NULL);
-    expect_ok(rlxvk_set_param(t.executable, "w", w, N * K));
+    expect_ok(rlxvk_set_param_typed(t.executable, "w", w, 4 * N * K, RLXVK_F32));
     trial_give(&t, 0, x, K);
     trial_give(&t, 1, gamma, K);
     trial_run_one(&t, y, N);

@@ -30,7 +30,7 @@ static void expect_output(rlxvk_graph *g, rlxvk_tensor t, const float *wanted, s
 {
     rlxvk_executable *e = NULL;
     float got[16];
-    rlxvk_run_output out = {0, got, count, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, got, count, RLXVK_F32};
     rlxvk_graph_output(g, t);
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));
@@ -138,11 +138,10 @@ static rlxvk_graph *accumulator(bool param)
 static void run_accumulator(rlxvk_executable *e, const float *h, const float *wanted)
 {
     float before, y[2], after;
-    const rlxvk_run_input in[] = {{"x", (float[]){3, 4}, 2, RLXVK_AS_F32},
-                                  {"h", h, 1, RLXVK_AS_F32}};
-    const rlxvk_run_output out[] = {{0, &before, 1, RLXVK_AS_F32},
-                                    {1, y, 2, RLXVK_AS_F32},
-                                    {2, &after, 1, RLXVK_AS_F32}};
+    const rlxvk_run_input in[] = {{"x", (float[]){3, 4}, 2, RLXVK_F32}, {"h", h, 1, RLXVK_F32}};
+    const rlxvk_run_output out[] = {{0, &before, 1, RLXVK_F32},
+                                    {1, y, 2, RLXVK_F32},
+                                    {2, &after, 1, RLXVK_F32}};
     expect_ok(rlxvk_run(e, in, h ? 2 : 1, out, LENGTH(out)));
     assert_true(before == wanted[0] && y[0] == wanted[1] && y[1] == wanted[2] &&
                 after == wanted[3]);
@@ -189,7 +188,7 @@ static void test_unread_writer(void **state)
     rlxvk_tensor h = rlxvk_param(g, "h", RLXVK_F32, RLXVK_SHAPE(1, 1, 1));
     rlxvk_executable *e = NULL;
     float five = 5, got;
-    rlxvk_run_output out = {0, &got, 1, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, &got, 1, RLXVK_F32};
     (void)state;
     (void)rlxvk_rnn(g, two_steps(g), one, one, GIVEN(g, RLXVK_SHAPE(1), 0), h, &options, NULL);
     rlxvk_graph_output(g, h);

@@ -153,7 +153,7 @@ static void test_example(void **state)
     expect_ok(rlxvk_compile(shared_context, g, NULL, &exe));
     for (size_t i = 0; i < 5; i++) {
         size_t count = i == 2 ? 1 : 2;
-        const rlxvk_run_output out = {i, got, count, RLXVK_AS_F32};
+        const rlxvk_run_output out = {i, got, count, RLXVK_F32};
         expect_ok(rlxvk_run(exe, NULL, 0, &out, 1));
         for (size_t k = 0; k < count; k++)
             assert_float_equal(got[k], wanted[at++], 1e-6);
@@ -183,8 +183,8 @@ static void test_same_bits(void **state)
         a = rlxvk_reshape(g, a, RLXVK_SHAPE(CHANNELS, SIZE));
         (void)rlxvk_selective_scan_backward(g, x, x, a, b, b, x, NULL, &da, NULL, NULL);
         rlxvk_graph_output(g, da);
-        const rlxvk_run_input in = {"x", data, WIDE, RLXVK_AS_F32};
-        const rlxvk_run_output out = {0, got[run], COUNT, RLXVK_AS_F32};
+        const rlxvk_run_input in = {"x", data, WIDE, RLXVK_F32};
+        const rlxvk_run_output out = {0, got[run], COUNT, RLXVK_F32};
         expect_ok(rlxvk_compile(shared_context, g, NULL, &exe));
         expect_ok(rlxvk_run(exe, &in, 1, &out, 1));
         rlxvk_executable_destroy(exe);

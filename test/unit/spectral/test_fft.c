@@ -64,8 +64,8 @@ static void run_graph(rlxvk_graph *g, rlxvk_tensor y, const float *x, size_t x_l
                       size_t length)
 {
     rlxvk_executable *e = NULL;
-    rlxvk_run_input in = {"x", x, x_length, RLXVK_AS_F32};
-    rlxvk_run_output result = {0, out, length, RLXVK_AS_F32};
+    rlxvk_run_input in = {"x", x, x_length, .f32_words = true};
+    rlxvk_run_output result = {0, out, length, .f32_words = true};
     rlxvk_graph_output(g, y);
     expect_ok(rlxvk_graph_status(g));
     expect_ok(rlxvk_compile(context, g, NULL, &e));

@@ -88,7 +88,7 @@ static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what wh
                                            floats(g, RLXVK_SHAPE(n, 3), s->colors),
                                            floats(g, RLXVK_SHAPE(n, 1, 3), s->sh),
                                            input(g, "meta", RLXVK_SHAPE(23))};
-    rlxvk_run_input in = {"meta", s->meta, 23, RLXVK_AS_F32};
+    rlxvk_run_input in = {"meta", s->meta, 23, RLXVK_F32};
     rlxvk_tensor y = what <= LACKING ? rlxvk_gaussian_splat_render(g, &of, o)
                                      : rlxvk_gaussian_splat_prepare(g, &of, o);
     if (what == IN_TWO)
@@ -99,7 +99,7 @@ static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what wh
     *out = shape_numel(&graph_node(g, y.id - 1)->shape);
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     float *words = calloc(*out + 1, sizeof *words);
-    rlxvk_run_output to = {.buffer = words, .length = *out, .encoding = RLXVK_AS_F32};
+    rlxvk_run_output to = {.buffer = words, .length = *out, .dtype = RLXVK_F32};
     assert_int_equal(rlxvk_run(e, &in, 1, &to, 1), what == LACKING ? RLXVK_E_TOO_LARGE : RLXVK_OK);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);

@@ -98,11 +98,11 @@ static rlxvk_executable *compile_gradient(bool on_host)
 static void run_gradient(rlxvk_executable *e, const splat *s, float out[GRADIENTS])
 {
     const rlxvk_run_input in[] = {
-        {"position", s->position, 3, RLXVK_AS_F32}, {"scale", s->scale, 3, RLXVK_AS_F32},
-        {"rotation", s->rotation, 4, RLXVK_AS_F32}, {"opacity", &s->opacity, 1, RLXVK_AS_F32},
-        {"color", s->color, 3, RLXVK_AS_F32},       {"sh", s->sh, 3, RLXVK_AS_F32},
-        {"meta", s->meta, 23, RLXVK_AS_F32},        {"loss", s->loss, LOSS, RLXVK_AS_F32}};
-    rlxvk_run_output to = {.buffer = out, .length = GRADIENTS, .encoding = RLXVK_AS_F32};
+        {"position", s->position, 3, RLXVK_F32}, {"scale", s->scale, 3, RLXVK_F32},
+        {"rotation", s->rotation, 4, RLXVK_F32}, {"opacity", &s->opacity, 1, RLXVK_F32},
+        {"color", s->color, 3, RLXVK_F32},       {"sh", s->sh, 3, RLXVK_F32},
+        {"meta", s->meta, 23, RLXVK_F32},        {"loss", s->loss, LOSS, RLXVK_F32}};
+    rlxvk_run_output to = {.buffer = out, .length = GRADIENTS, .dtype = RLXVK_F32};
     expect_ok(rlxvk_run(e, in, sizeof in / sizeof *in, &to, 1));
 }
 

@@ -177,10 +177,11 @@ static float run_step(rlxvk_executable *e, int index)
         word[i] = (float)random_below(&r, WORDS);
         label[i] = (float)random_below(&r, CLASSES);
     }
-    const rlxvk_run_input in[] = {{.name = "x", .data = x, .length = sizeof x / sizeof *x},
-                                  {.name = "word", .data = word, .length = BATCH},
-                                  {.name = "label", .data = label, .length = BATCH},
-                                  {.name = "schedule", .data = schedule, .length = 3}};
+    const rlxvk_run_input in[] = {
+        {.name = "x", .data = x, .length = sizeof x / sizeof *x},
+        {.name = "word", .data = word, .length = BATCH, .f32_words = true},
+        {.name = "label", .data = label, .length = BATCH, .f32_words = true},
+        {.name = "schedule", .data = schedule, .length = 3}};
     const rlxvk_run_output out = {.index = 0, .buffer = &loss, .length = 1};
     expect_ok(rlxvk_run(e, in, 4, &out, 1));
     assert_true(isfinite(loss));

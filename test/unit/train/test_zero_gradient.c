@@ -54,10 +54,10 @@ static void expect_all(rlxvk_graph *g, const char *what, size_t count, const flo
         y[i] = points[i / POINTS];
     }
     for (size_t i = 0; i < count; i++) {
-        rlxvk_run_output out = {i, got, POINTS * POINTS, RLXVK_AS_F32};
-        rlxvk_run_input in[] = {{"x", x, POINTS * POINTS, RLXVK_AS_F32},
-                                {"y", y, POINTS * POINTS, RLXVK_AS_F32},
-                                {"never", &no, 1, RLXVK_AS_F32}};
+        rlxvk_run_output out = {i, got, POINTS * POINTS, RLXVK_F32};
+        rlxvk_run_input in[] = {{"x", x, POINTS * POINTS, RLXVK_F32},
+                                {"y", y, POINTS * POINTS, RLXVK_F32},
+                                {"never", &no, 1, RLXVK_F32}};
         expect_ok(rlxvk_run(e, in, 3, &out, 1));
         for (size_t k = 0; k < POINTS * POINTS; k++, instances++)
             if (got[k] != wanted[i])
@@ -262,9 +262,8 @@ static void powers_at_zero(void **state)
             expect_ok(rlxvk_graph_status(g));
             expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
             for (int k = 1; k <= 4; k++) {
-                rlxvk_run_input in[] = {{"x", zeros, 2, RLXVK_AS_F32},
-                                        {"p", &power, 1, RLXVK_AS_F32}};
-                rlxvk_run_output out = {(size_t)k - 1, got, 2, RLXVK_AS_F32};
+                rlxvk_run_input in[] = {{"x", zeros, 2, RLXVK_F32}, {"p", &power, 1, RLXVK_F32}};
+                rlxvk_run_output out = {(size_t)k - 1, got, 2, RLXVK_F32};
                 factorial *= (float)k;
                 expect_ok(rlxvk_run(e, in, as_input ? 2 : 1, &out, 1));
                 for (int i = 0; i < 2; i++)

@@ -1,0 +1,88 @@
+/*
+ * What an executable consists of and how long it took: memory, plan, times, and where NaN first
+ * appears. rlxvk.h includes this header.
+ */
+#ifndef RLXVK_REPORT_H
+#define RLXVK_REPORT_H
+
+#include <rlxvk.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
+ * within a run; what data pass through between host and device. And how well scratch was packed:
+ * between the largest set live at one step and what no two tensors sharing memory would take. And
+ * what gradients compute again instead of keeping it (rlxvk_checkpoint). */
+typedef struct rlxvk_memory_report {
+    uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
+    uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
+    uint64_t prepared_bytes; /* of weight_bytes: what is kept beside the params, made of them */
+    uint32_t block_count;    /* allocations on the device, without staging */
+} rlxvk_memory_report;
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
+
+/* What a run consists of: dispatches on the device and steps on the host, and the segments of
+ * either kind between which it changes from one to the other. */
+typedef struct rlxvk_plan_report {
+    uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
+    uint64_t runs, submissions;   /* counted since compile */
+    uint32_t loops;               /* that replay: their dispatches are counted once above */
+    uint64_t executed_dispatches; /* of a run, each as often as it is replayed; of a while that
+                                   * stops early, at most */
+    /* Dispatches before those of a run, in the first run after a param that they read was set:
+     * what they make of params is kept. And how often they were due since compile. */
+    uint32_t prepared_dispatches;
+    uint64_t preparations;
+} rlxvk_plan_report;
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
+
+/* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
+ * executable. A step's time runs from the end of the step before it, or the begin of what was
+ * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0.
+ * Writes at most `capacity` steps; *out_count is how many there are. E_UNSUPPORTED as run_time's.
+ */
+typedef struct rlxvk_step_time {
+    const char *name; /* kernel, or row name of a host step */
+    const char *node; /* debug name of the node, "" when it has none */
+    uint32_t node_id;
+    bool gpu;
+    double microseconds;
+    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.
+                     * 0: done when params are set; the time is of the last time */
+} rlxvk_step_time;
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
+                                                       rlxvk_step_time *steps, size_t capacity,
+                                                       size_t *out_count);
+
+/* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
+ * host steps, uploads and what is done when params were set. E_UNSUPPORTED unless compiled with
+ * `time_runs` or `profile`, on a device with timestamps, and run. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
+                                                        double *out_microseconds);
+
+/* Where NaN or Inf first appears. `found` is false for a clean run. */
+typedef struct rlxvk_bad_node {
+    bool found;
+    uint32_t node;
+    char op[64], name[64];
+    uint64_t nan_count, infinity_count, first_index;
+    float neighbours[5]; /* elements first_index - 2 .. + 2, 0 outside */
+    uint32_t previous_node;
+    char previous_op[64];
+    rlxvk_shape previous_shape;
+    float previous_min, previous_max, previous_max_abs;
+} rlxvk_bad_node;
+/* Runs once with every node kept, on a compile of its own with the executable's content, which
+ * stays as it is, and scans the nodes in order, leaves included. Errors as rlxvk_compile and
+ * rlxvk_run; inputs and params never set count as zeros. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
+                                                   const rlxvk_run_input *inputs,
+                                                   size_t input_count, rlxvk_bad_node *out_node);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
