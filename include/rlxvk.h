@@ -29,7 +29,10 @@
  *   }
  *
  * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails
- * changes nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error().
+ * changes nothing, but for the object that it was to make, which is NULL, and leaves a sentence
+ * (what, where, values, remedy) in rlxvk_last_error(). Objects hold what they need: they may be
+ * destroyed in any order, each once. In the child of a fork the parent's objects are of no use:
+ * calls that need the device are E_DEVICE_LOST, and destroying them frees nothing.
  * Structs of options are read during the call only; a zeroed struct, or NULL, means all defaults.
  * Strings and arrays passed in stay the caller's and are copied where they must outlive the call.
  * Any other pointer that is NULL is E_NULL, unless its contract says what NULL means; an array may
@@ -302,7 +305,8 @@ typedef struct rlxvk_context_options {
  * Errors: E_NO_DEVICE (no loader, no driver, none of Vulkan 1.2, no match; the text says which),
  * E_ATTR (bad switch value), E_UNSUPPORTED (no validation layer is installed), E_FILE (RLXVK_TRACE
  * cannot be written), E_OUT_OF_*_MEMORY, E_VULKAN. A cache that cannot be read or written is none.
- * The context may be used from several threads at once and must outlive what is made from it.
+ * The context may be used from several threads at once. What is made from it holds it: destroyed
+ * first, it stays open until the last executable is gone, and so must what its options point to.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *options,
                                                    rlxvk_context **out_context);
@@ -508,10 +512,10 @@ typedef struct rlxvk_compile_options {
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
  * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
  * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
- * those of rlxvk_graph_bind, E_DEVICE_LOST, E_VULKAN.
+ * those of rlxvk_graph_bind, E_DEVICE_LOST, E_TIMEOUT (timeout_ns is of its uploads, too),
+ * E_VULKAN.
  *
- * An executable is used by one thread at a time; different ones may run on different threads. It
- * must be destroyed before its context.
+ * An executable is used by one thread at a time; different ones may run on different threads.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                                             const rlxvk_compile_options *options,

@@ -15,6 +15,10 @@ const char *system_environment(const char *name);
 /* All variables, "NAME=value", and NULL behind the last; no list in such a program. */
 char **system_environment_list(void);
 
+/* How often this process is a fork of one that had called it before: threads and devices stay with
+ * the parent. */
+unsigned system_forks(void);
+
 /*
  * A file that takes its name only when it is complete. It is written beside its place, under the
  * name <path>.rlxvk-new, so that the old file survives every failure. Its writer holds a lock on

@@ -2,6 +2,8 @@
 #define _DEFAULT_SOURCE /* flock */
 #include "base/system.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,6 +39,27 @@ const char *system_environment(const char *name)
 char **system_environment_list(void)
 {
     return is_privileged() ? NULL : environ;
+}
+
+/* ---- Forks ---- */
+
+static atomic_uint forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+unsigned system_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+    return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 /* ---- Replacements ---- */

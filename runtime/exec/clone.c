@@ -86,8 +86,9 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
 {
     rlxvk_executable *e = NULL;
     rlxvk_status status;
-    TRY(status_require(executable, "clone", "executable"));
     TRY(status_require(out_executable, "clone", "out_executable"));
+    *out_executable = NULL;
+    TRY(status_require(executable, "clone", "executable"));
     TRY(executable->family ? clone_family(executable, &e) : clone_current(executable, &e));
     *out_executable = e;
     return RLXVK_OK;

@@ -78,6 +78,7 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     double begin = trace_begin(context->trace);
     program *p = NULL;
     rlxvk_status status;
+    TRY(vk_require_device(context->device, "compile"));
     TRY(compile_program(context, graph, options, given, &p));
     TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
 error:

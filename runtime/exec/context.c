@@ -22,12 +22,23 @@ static void warn_once(const log_sink *log)
         switches_warn_unknown(log);
 }
 
+static void close_context(rlxvk_context *c)
+{
+    device_close(c->device);
+    tuning_destroy(&c->tuning);
+    trace_close(c->trace, &c->log);
+    if (c->lock_made)
+        pthread_mutex_destroy(&c->lock);
+    memory_free(c);
+}
+
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
     rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
     rlxvk_context *c = NULL;
     rlxvk_status status;
     TRY(status_require(out_context, "context_create", "out_context"));
+    *out_context = NULL;
     if (!(c = memory_zeroed(1, sizeof *c)))
         TRY(status_fail_memory("context"));
     c->log = (log_sink){chosen.log, chosen.log_user};
@@ -36,6 +47,7 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         TRY(status_fail_memory("context lock"));
     c->lock_made = true;
+    c->references = 1;
     if (c->switches.trace[0])
         TRY(trace_open(c->switches.trace, &c->trace));
     TRY(device_open(&chosen, &c->switches, &c->device));
@@ -43,20 +55,33 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     *out_context = c;
     return RLXVK_OK;
 error:
-    rlxvk_context_destroy(c);
+    if (c)
+        close_context(c);
     return status;
 }
 
+rlxvk_context *context_retain(rlxvk_context *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->references++;
+    pthread_mutex_unlock(&c->lock);
+    return c;
+}
+
+void context_release(rlxvk_context *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool last = --c->references == 0;
+    pthread_mutex_unlock(&c->lock);
+    if (last)
+        close_context(c);
+}
+
+/* In a fork the lock may be another thread's, which is not there. */
 void rlxvk_context_destroy(rlxvk_context *context)
 {
-    if (!context)
-        return;
-    device_close(context->device);
-    tuning_destroy(&context->tuning);
-    trace_close(context->trace, &context->log);
-    if (context->lock_made)
-        pthread_mutex_destroy(&context->lock);
-    memory_free(context);
+    if (context && !vk_is_foreign(context->device))
+        context_release(context);
 }
 
 rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size_t *out_count)

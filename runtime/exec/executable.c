@@ -40,7 +40,7 @@ error:
 void rlxvk_executable_destroy(rlxvk_executable *executable)
 {
     rlxvk_executable *e = executable;
-    if (!e)
+    if (!e || vk_is_foreign(e->device)) /* a fork has no right to free what is the parent's */
         return;
     family_destroy(e->family);
     if (!e->program) { /* nothing was bound */

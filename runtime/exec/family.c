@@ -75,6 +75,7 @@ rlxvk_status family_open(rlxvk_context *context, family *f, rlxvk_executable **o
     e->device = context->device;
     e->rng = f->options.rng;
     e->family = f;
+    f->context = context_retain(context);
     *out = e;
     return RLXVK_OK;
 }
@@ -106,6 +107,8 @@ void family_destroy(family *f)
     VECTOR_FREE(&f->feeds);
     VECTOR_FREE(&f->axes);
     rlxvk_graph_destroy(f->graph);
+    if (f->context)
+        context_release(f->context);
     memory_free(f);
 }
 

@@ -42,7 +42,8 @@ enum family_feed_kind { FAMILY_FEED_WHOLE, FAMILY_FEED_PREFIX, FAMILY_FEED_ROWS,
 struct family {
     rlxvk_graph *graph; /* with symbols, its own */
     exec_options options;
-    axis_list axes; /* of buckets */
+    rlxvk_context *context; /* held; NULL for a copy that is not open */
+    axis_list axes;         /* of buckets */
     uint32_t capacity;
     VECTOR(family_member) members;
     size_t current; /* FAMILY_NOBODY: nothing is bound yet */

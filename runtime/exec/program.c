@@ -151,7 +151,7 @@ rlxvk_status program_create(rlxvk_context *context, program **out)
     program *p = memory_zeroed(1, sizeof *p);
     if (!p)
         return status_fail_memory("program");
-    p->context = context;
+    p->context = context_retain(context);
     p->device = context->device;
     p->references = 1;
     *out = p;
@@ -184,5 +184,6 @@ void program_release(program *p)
     VECTOR_FREE(&p->pairs);
     rlxvk_graph_destroy(p->graph);
     rlxvk_graph_destroy(p->source);
+    context_release(p->context);
     memory_free(p);
 }

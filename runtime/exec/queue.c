@@ -52,8 +52,8 @@ rlxvk_status queue_wait_all(rlxvk_executable *e)
 
 rlxvk_status queue_usable(const rlxvk_executable *e)
 {
-    if (e->lost || vk_is_lost(e->device))
+    if (e->lost && !vk_is_lost(e->device))
         return status_fail(RLXVK_E_DEVICE_LOST,
-                           "the device was lost or a deadline passed; destroy this executable");
-    return RLXVK_OK;
+                           "a deadline passed before; destroy this executable");
+    return vk_require_device(e->device, "run");
 }

@@ -87,9 +87,10 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     exec_options resolved;
     axis_list axes = {0};
     rlxvk_status status;
+    TRY(status_require(out_executable, "compile", "out_executable"));
+    *out_executable = NULL;
     TRY(status_require(context, "compile", "context"));
     TRY(status_require(graph, "compile", "graph"));
-    TRY(status_require(out_executable, "compile", "out_executable"));
     TRY(check_sharing(context, &given));
     TRY(status_require_items(given.bindings, given.binding_count, "compile", "bindings"));
     TRY(options_resolve(context, &given, &resolved));

@@ -24,6 +24,7 @@ rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph)
     rlxvk_graph *g;
     rlxvk_status status;
     TRY(status_require(out_graph, "graph_create", "out_graph"));
+    *out_graph = NULL;
     if (!(g = memory_zeroed(1, sizeof *g)))
         TRY(status_fail_memory("graph"));
     g->serial = next_serial();

@@ -197,9 +197,10 @@ rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph, const rlxvk_binding *bin
 {
     binding_list sizes = {0};
     rlxvk_status status;
+    TRY(status_require(out_graph, "graph_bind", "out_graph"));
+    *out_graph = NULL;
     TRY(status_require(graph, "graph_bind", "graph"));
     TRY(status_require_items(bindings, count, "graph_bind", "bindings"));
-    TRY(status_require(out_graph, "graph_bind", "out_graph"));
     status = bind_resolve(bindings, count, &sizes);
     if (status == RLXVK_OK)
         status = bind_graph(graph, &sizes, out_graph);

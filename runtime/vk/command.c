@@ -3,6 +3,7 @@
  * plan knows the hazards as byte ranges, and drivers treat buffer barriers no better.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "base/system.h"
 #include "vk/internal.h"
 
 #include <time.h>
@@ -171,17 +172,29 @@ error:
 
 /* ---- Timeline ---- */
 
+bool vk_is_foreign(const device *d)
+{
+    return d->forks != system_forks();
+}
+
 /* Once lost, a device is asked for nothing more: what its calls do then is up to the driver. */
 bool vk_is_lost(const device *d)
 {
-    return __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
+    return __atomic_load_n(&d->lost, __ATOMIC_RELAXED) || vk_is_foreign(d);
 }
 
-static rlxvk_status fail_lost(const char *what)
+rlxvk_status vk_require_device(const device *d, const char *call)
 {
-    return status_fail(
-        RLXVK_E_DEVICE_LOST,
-        "%s: the device was lost earlier; destroy everything on it and open it again", what);
+    if (vk_is_foreign(d))
+        return status_fail(RLXVK_E_DEVICE_LOST,
+                           "%s: the device was opened before this process was forked, and stays "
+                           "the parent's; fork first, and create the context in the child",
+                           call);
+    if (vk_is_lost(d))
+        return status_fail(
+            RLXVK_E_DEVICE_LOST,
+            "%s: the device was lost earlier; destroy everything on it and open it again", call);
+    return RLXVK_OK;
 }
 
 rlxvk_status vk_timeline_create(device *d, VkSemaphore *out)
@@ -215,8 +228,9 @@ rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uin
                              const VkCommandBuffer *buffers, uint32_t count)
 {
     static const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    if (vk_is_lost(d))
-        return fail_lost("submit");
+    rlxvk_status status = vk_require_device(d, "submit");
+    if (status != RLXVK_OK)
+        return status;
     uint32_t wait_count = wait ? 1 : 0;
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -237,7 +251,7 @@ rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uin
         .pSignalSemaphores = &timeline,
     };
     pthread_mutex_lock(&d->queue_lock);
-    rlxvk_status status = submit_locked(d, &info);
+    status = submit_locked(d, &info);
     pthread_mutex_unlock(&d->queue_lock);
     return status;
 }
@@ -268,7 +282,7 @@ static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
 rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
 {
     if (vk_is_lost(d))
-        return fail_lost("wait");
+        return vk_require_device(d, "wait");
     if (reached_soon(d, timeline, value))
         return RLXVK_OK;
     VkSemaphoreWaitInfo info = {

@@ -2,6 +2,7 @@
  * Opening and closing a device. Invariant: a device is zeroed at birth and every step sets its own
  * members, so that device_close undoes any prefix of device_open, on a lost device too.
  */
+#include "base/system.h"
 #include "vk/internal.h"
 
 #include <string.h>
@@ -216,6 +217,7 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
     if (!d)
         return status_fail_memory("device");
     d->log = (log_sink){options->log, options->log_user};
+    d->forks = system_forks();
     d->no_specialization = environment->no_specialization;
     d->invocations = environment->invocations;
     rlxvk_status status = RLXVK_OK;
@@ -271,6 +273,7 @@ static rlxvk_status survey_open(device **d, survey *out)
     rlxvk_status status;
     if (!(*d = memory_zeroed(1, sizeof **d)))
         TRY(status_fail_memory("device"));
+    (*d)->forks = system_forks();
     TRY(loader_instance_open(*d, false));
     TRY(survey_take(*d, NULL, out));
 error:

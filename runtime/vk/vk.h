@@ -85,6 +85,7 @@ typedef struct device {
     VkQueue queue;
     pthread_mutex_t queue_lock;
     bool queue_lock_made;
+    unsigned forks; /* system_forks when it was opened */
     device_snapshot snapshot;
     device_choice choice;
     log_sink log;
@@ -102,8 +103,13 @@ typedef struct device {
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
                          device **out);
 void device_close(device *d);
-/* Another thread may find it out at any time. */
+/* Whether the device was opened by the process of which this one is a fork: nothing of it may be
+ * used, and nothing freed. */
+bool vk_is_foreign(const device *d);
+/* Or foreign. Another thread may find it out at any time. */
 bool vk_is_lost(const device *d);
+/* E_DEVICE_LOST, with the remedy, if it is lost. */
+rlxvk_status vk_require_device(const device *d, const char *call);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
 /* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
