@@ -501,7 +501,7 @@ typedef enum rlxvk_rope_style {
 
 /* Which row of the tables token s of batch entry b takes. */
 typedef enum rlxvk_rope_table {
-    RLXVK_ROPE_TABLE_AUTO = 0,         /* per token iff the table has dim0 * S rows and not S */
+    RLXVK_ROPE_TABLE_AUTO = 0, /* per token iff dim0 * S rows, not S; E_ATTR if symbols decide */
     RLXVK_ROPE_TABLE_PER_POSITION = 1, /* row s */
     RLXVK_ROPE_TABLE_PER_TOKEN = 2     /* row b * S + s */
 } rlxvk_rope_table;
@@ -531,7 +531,7 @@ typedef enum rlxvk_attention_mask {
 
 /* How q, k, v and the result are stored; all four alike. */
 typedef enum rlxvk_attention_layout {
-    RLXVK_LAYOUT_AUTO = 0,   /* the first of these that q's shape and num_heads fit */
+    RLXVK_LAYOUT_AUTO = 0,   /* the first that q and num_heads fit; E_ATTR if symbols decide */
     RLXVK_LAYOUT_BHSD = 1,   /* [B, H, S, D] */
     RLXVK_LAYOUT_BSHD = 2,   /* [B, S, H, D] */
     RLXVK_LAYOUT_PACKED = 3, /* [B, S, H * D] or [S, H * D] */

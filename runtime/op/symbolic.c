@@ -362,16 +362,35 @@ error:
     return status;
 }
 
+/* The attributes as given, but for what the library chose. */
+static rlxvk_status keep_attributes(attempt *a, const void **out)
+{
+    const node *given = a->given;
+    const void *inferred[SYMBOL_EXAMPLES];
+    instance_attributes room;
+    rlxvk_status status = RLXVK_OK;
+    *out = NULL;
+    if (!given->attributes)
+        return RLXVK_OK;
+    memcpy(&room, given->attributes, given->attribute_size);
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+        inferred[k] = &a->attributes[k];
+    if (a->checked && node_row(given)->family->settle)
+        TRY(node_row(given)->family->settle(given, &room, inferred, SYMBOL_EXAMPLES));
+    if (!(*out = arena_copy(&a->g->memory, &room, given->attribute_size)))
+        TRY(status_fail_memory("symbols"));
+error:
+    return status;
+}
+
 /* Constants keep their bytes in the graph itself alone. */
 static rlxvk_status append_all(attempt *a)
 {
     symbol_table *t = a->g->symbols;
-    const node *given = a->given;
-    symbol_node known = {NULL, given->shape, false};
+    symbol_node known = {NULL, a->given->shape, false};
     rlxvk_status status = RLXVK_OK;
-    if (given->attributes)
-        known.attributes = arena_copy(&a->g->memory, given->attributes, given->attribute_size);
-    if ((given->attributes && !known.attributes) || !VECTOR_PUSH(&t->nodes, known))
+    TRY(keep_attributes(a, &known.attributes));
+    if (!VECTOR_PUSH(&t->nodes, known))
         TRY(status_fail_memory("symbols"));
     for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
         rlxvk_graph *to = k ? t->examples[k] : a->g;

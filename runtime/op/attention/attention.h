@@ -77,6 +77,9 @@ rlxvk_status attention_resolve(const rlxvk_graph *g, const node *n, uint32_t mas
 void attention_describe_options(const rlxvk_attention_options *o, text *out);
 
 /* Whether both attend alike. */
+/* op_family.settle, of one pair: E_ATTR if two examples have two layouts. */
+rlxvk_status attention_settle(const node *n, rlxvk_attention_options *given,
+                              const rlxvk_attention_options *inferred);
 bool attention_same(const attention_attributes *a, const attention_attributes *b);
 
 /* Which operand of attention_backward is the mask, if there is one. */

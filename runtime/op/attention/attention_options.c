@@ -216,6 +216,18 @@ error:
     return status;
 }
 
+rlxvk_status attention_settle(const node *n, rlxvk_attention_options *given,
+                              const rlxvk_attention_options *inferred)
+{
+    if (given->layout != RLXVK_LAYOUT_AUTO && given->layout != inferred->layout)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "layout AUTO is %s at some sizes of the symbols and %s at others; give the "
+                       "layout",
+                       layout_names[given->layout], layout_names[inferred->layout]);
+    given->layout = inferred->layout;
+    return RLXVK_OK;
+}
+
 bool attention_same(const attention_attributes *a, const attention_attributes *b)
 {
     const rlxvk_attention_options *x = &a->options, *y = &b->options;

@@ -341,9 +341,24 @@ static void rope_describe(const node *n, text *out)
                 modes[o->table]);
 }
 
+static rlxvk_status settle(const node *n, void *given, const void *const *inferred, uint32_t count)
+{
+    rlxvk_rope_options *o = &((rope_attributes *)given)->options;
+    for (uint32_t i = 0; i < count; i++) {
+        const rlxvk_rope_options *at = &((const rope_attributes *)inferred[i])->options;
+        if (o->table != RLXVK_ROPE_TABLE_AUTO && o->table != at->table)
+            return op_fail(n, RLXVK_E_ATTR,
+                           "table AUTO is one row per token at some sizes of the symbols and per "
+                           "position at others; give the table");
+        o->table = at->table;
+    }
+    return RLXVK_OK;
+}
+
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
+                               .settle = settle,
                                .takes = rope_takes,
                                .in_place = op_first_in_place,
                                .lower = rope_lower,
