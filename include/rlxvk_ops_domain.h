@@ -69,7 +69,7 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
 /* One entry per spatial axis, outermost first; those beyond must be 0 (E_ATTR). */
 typedef struct rlxvk_pool_options {
     int64_t kernel[3];  /* >= 1 */
-    int64_t stride[3];  /* 0: 1 */
+    int64_t stride[3];  /* 0: the kernel's, so that windows lie side by side */
     int64_t padding[3]; /* on both sides, at most half the kernel */
     bool exclude_pad;   /* pool_mean divides by the cells inside x, not by the whole kernel */
 } rlxvk_pool_options;

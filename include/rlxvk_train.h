@@ -329,7 +329,7 @@ rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
 /* ---- Dropout ---- */
 
 typedef struct rlxvk_dropout_options {
-    float rate;    /* what share is dropped, from 0 up to, not with, 1 */
+    float rate;    /* what share is dropped, from 0, which is none, up to, not with, 1 */
     uint64_t seed; /* which stream: two dropouts of one graph take two seeds */
 } rlxvk_dropout_options;
 
@@ -348,12 +348,13 @@ rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_o
 /* ---- Batch norm ---- */
 
 typedef struct rlxvk_batch_norm_options {
-    float eps;      /* 0 or more */
-    float momentum; /* 0 to 1: the batch's share of the new running averages */
+    float eps; /* 0: 1e-5; 1e-40: none */
+    float
+        momentum; /* up to 1: the batch's share of the new running averages; 0: 0.1; 1e-40: none */
 } rlxvk_batch_norm_options;
 
 /* Of x [N, C, ...], over all but C: (x - mean) / sqrt(var + eps) gamma + beta, var biased; gamma
- * and beta are [C] or RLXVK_NONE (ones, zeros). Options NULL: 1e-5 and 0.1. running_mean and
+ * and beta are [C] or RLXVK_NONE (ones, zeros). running_mean and
  * running_variance, [C], are both RLXVK_NONE or both F32 params, or inputs kept as handles, written
  * in place: (1 - momentum) running + momentum times the batch's mean, and its unbiased variance
  * (Ioffe and Szegedy 2015, in the form of PyTorch); rlxvk_batch_norm_inference reads them. var +
@@ -473,20 +474,26 @@ typedef struct rlxvk_optimizer_data {
     rlxvk_tensor gradient_scale; /* one number that the gradient is multiplied with (clipping) */
 } rlxvk_optimizer_data;
 
-/* All 0 or more, the betas and momentum below 1. A parameter that is not to decay has a
- * weight_decay of 0. */
+/* All 0 or more, the betas and momentum below 1. 0 is the default, that of PyTorch where it has
+ * one; for none give 1e-40, which counts as 0. A weight_decay or momentum of sgd of 0 is none. */
 typedef struct rlxvk_adamw_options {
-    float learning_rate, beta1, beta2, eps, weight_decay;
+    float learning_rate; /* 0: 1e-3 */
+    float beta1, beta2;  /* 0: 0.9, 0.999 */
+    float eps;           /* 0: 1e-8 */
+    float weight_decay;
     uint32_t step; /* from 1 on; not read where there is a schedule */
 } rlxvk_adamw_options;
 
 typedef struct rlxvk_sgd_options {
-    float learning_rate, momentum, weight_decay;
+    float learning_rate; /* 0: 1e-3 */
+    float momentum, weight_decay;
     bool nesterov;
 } rlxvk_sgd_options;
 
 typedef struct rlxvk_lion_options {
-    float learning_rate, beta1, beta2, weight_decay;
+    float learning_rate; /* 0: 1e-4 */
+    float beta1, beta2;  /* 0: 0.9, 0.99 */
+    float weight_decay;
 } rlxvk_lion_options;
 
 /* m' = b1 m + (1 - b1) g, v' = b2 v + (1 - b2) g^2, p' = p (1 - lr decay) - lr (m' / (1 - b1^step))

@@ -185,6 +185,13 @@ static inline void host_leave_open(const host_call *c, uint64_t element)
     }
 }
 
+/* A number of an options struct: 0, as in a zeroed struct, is the default, and what is too small
+ * for a normal f32 is 0. NaN stays. */
+static inline float op_number(float given, float otherwise)
+{
+    return given == 0 ? otherwise : fabsf(given) < 0x1p-126f ? 0 : given;
+}
+
 /* A value as kernels that count denormals as 0, which they may, see it. */
 static inline double flush_denormal(double v)
 {

@@ -29,7 +29,7 @@ rlxvk_status pool_check(const node *n, const rlxvk_shape *x, rlxvk_pool_options 
     for (uint32_t i = 0; i < ARRAY_COUNT(o->kernel); i++) {
         bool exists = i < x->rank - 2;
         if (exists && o->stride[i] == 0)
-            o->stride[i] = 1;
+            o->stride[i] = o->kernel[i];
         TRY(check_axis(n, o, i, exists));
         if (!exists)
             continue;

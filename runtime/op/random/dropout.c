@@ -26,10 +26,10 @@ typedef struct dropout_attributes {
 rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_options *options,
                            rlxvk_tensor step)
 {
-    if (!graph_ready(g, "dropout") ||
-        graph_fail(g, status_require(options, "dropout", "options")) != RLXVK_OK)
+    rlxvk_dropout_options o = options ? *options : (rlxvk_dropout_options){0};
+    dropout_attributes a = {o.seed, o.rate, !step.id};
+    if (!graph_ready(g, "dropout"))
         return RLXVK_NONE;
-    dropout_attributes a = {options->seed, options->rate, !step.id};
     if (a.counted && x.id)
         step = random_state(g);
     return op_build(g, OP_dropout, (rlxvk_tensor[]){x, step}, 2, &a);

@@ -22,8 +22,9 @@ rlxvk_tensor rlxvk_batch_norm_statistics(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          const rlxvk_batch_norm_options *options)
 {
     rlxvk_tensor operands[] = {x, running_mean, running_variance};
-    batch_norm_training_attributes a = {.eps = options ? options->eps : 1e-5f,
-                                        .momentum = options ? options->momentum : 0.1f,
+    rlxvk_batch_norm_options o = options ? *options : (rlxvk_batch_norm_options){0};
+    batch_norm_training_attributes a = {.eps = op_number(o.eps, 1e-5f),
+                                        .momentum = op_number(o.momentum, 0.1f),
                                         .running = running_mean.id || running_variance.id};
     return op_build(g, OP_batch_norm_statistics, operands, ARRAY_COUNT(operands), &a);
 }

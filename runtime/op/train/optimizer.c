@@ -69,26 +69,19 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor parameter, rl
     return rlxvk_reshape(g, rlxvk_narrow(g, result, 0, 0, length), shape);
 }
 
-static bool options_given(rlxvk_graph *g, const void *options, const char *call)
-{
-    return graph_ready(g, call) &&
-           graph_fail(g, status_require(options, call, "options")) == RLXVK_OK;
-}
-
 rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
                          rlxvk_tensor first, rlxvk_tensor second,
                          const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
                          rlxvk_tensor *out_averages)
 {
-    if (!options_given(g, options, "adamw"))
-        return RLXVK_NONE;
+    rlxvk_adamw_options o = options ? *options : (rlxvk_adamw_options){0};
     return build(g, OP_adamw, parameter, gradient, (rlxvk_tensor[]){first, second}, data,
-                 (optimizer_attributes){.rate = options->learning_rate,
-                                        .beta1 = options->beta1,
-                                        .beta2 = options->beta2,
-                                        .eps = options->eps,
-                                        .decay = options->weight_decay,
-                                        .step = options->step,
+                 (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-3f),
+                                        .beta1 = op_number(o.beta1, 0.9f),
+                                        .beta2 = op_number(o.beta2, 0.999f),
+                                        .eps = op_number(o.eps, 1e-8f),
+                                        .decay = o.weight_decay,
+                                        .step = o.step,
                                         .in_place = !out_averages},
                  out_averages);
 }
@@ -97,13 +90,12 @@ rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor grad
                        rlxvk_tensor momentum, const rlxvk_sgd_options *options,
                        const rlxvk_optimizer_data *data, rlxvk_tensor *out_momentum)
 {
-    if (!options_given(g, options, "sgd"))
-        return RLXVK_NONE;
+    rlxvk_sgd_options o = options ? *options : (rlxvk_sgd_options){0};
     return build(g, OP_sgd, parameter, gradient, &momentum, data,
-                 (optimizer_attributes){.rate = options->learning_rate,
-                                        .beta1 = options->momentum,
-                                        .decay = options->weight_decay,
-                                        .nesterov = options->nesterov,
+                 (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-3f),
+                                        .beta1 = o.momentum,
+                                        .decay = o.weight_decay,
+                                        .nesterov = o.nesterov,
                                         .in_place = !out_momentum},
                  out_momentum);
 }
@@ -112,13 +104,12 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                         rlxvk_tensor average, const rlxvk_lion_options *options,
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average)
 {
-    if (!options_given(g, options, "lion"))
-        return RLXVK_NONE;
+    rlxvk_lion_options o = options ? *options : (rlxvk_lion_options){0};
     return build(g, OP_lion, parameter, gradient, &average, data,
-                 (optimizer_attributes){.rate = options->learning_rate,
-                                        .beta1 = options->beta1,
-                                        .beta2 = options->beta2,
-                                        .decay = options->weight_decay,
+                 (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-4f),
+                                        .beta1 = op_number(o.beta1, 0.9f),
+                                        .beta2 = op_number(o.beta2, 0.99f),
+                                        .decay = o.weight_decay,
                                         .in_place = !out_average},
                  out_average);
 }

@@ -44,7 +44,9 @@ static void evaluate_ones(rlxvk_graph *g, float *out)
 static void windows_far_longer_than_the_image(void **state)
 {
     rlxvk_graph *g = new_graph();
-    rlxvk_pool_options o = {.kernel = {1073741825, 1073741825}, .padding = {536870912, 536870912}};
+    rlxvk_pool_options o = {.kernel = {1073741825, 1073741825},
+                            .stride = {1, 1},
+                            .padding = {536870912, 536870912}};
     float y[48];
     (void)state;
     rlxvk_pool_sum(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(8, 1, 3, 2)), &o);

@@ -121,7 +121,7 @@ OF_X(waited_for, rlxvk_after(g, W(2), x))
 OF_X(swiglu, rlxvk_fused_swiglu(g, x, true))
 OF_X(turned, rlxvk_rope(g, x, W(ROWS, 3), param(g, "s", RLXVK_SHAPE(ROWS, 3)),
                         &(rlxvk_rope_options){.head_dim = 6, .n_rot = 6}))
-OF_X(pooled, rlxvk_pool_max(g, x, &(rlxvk_pool_options){.kernel = {2, 2}}))
+OF_X(pooled, rlxvk_pool_max(g, x, &(rlxvk_pool_options){.kernel = {2, 2}, .stride = {1, 1}}))
 OF_X(sampled, rlxvk_sample(g, x, NULL))
 OF_X(drawn, rlxvk_rng_uniform_like(g, x, 0, 1, NULL))
 

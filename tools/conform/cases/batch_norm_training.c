@@ -78,11 +78,11 @@ static void generate_shape(case_list *list, const struct shape_case *c)
 
 static const char *const statistics[] = {
     "momentum=1 result=variance in=x:f32:5x3x9;mean:f32:3;variance:f32:1x3x1",
-    "momentum=0 result=mean in=x:f32:5x3x9;mean:f32:3;variance:f32:3",
-    "eps=0 in=x:f32:5x3x9:constant:0.1",
-    "eps=0 in=x:f32:5x3x9:range:-1e25:1e25",
-    "eps=0 in=x:f32:9000x3:range:-1e-25:1e-25",
-    "eps=0 in=x:f32:2x3x9000:large",
+    "momentum=1e-40 result=mean in=x:f32:5x3x9;mean:f32:3;variance:f32:3",
+    "eps=1e-40 in=x:f32:5x3x9:constant:0.1",
+    "eps=1e-40 in=x:f32:5x3x9:range:-1e25:1e25",
+    "eps=1e-40 in=x:f32:9000x3:range:-1e-25:1e-25",
+    "eps=1e-40 in=x:f32:2x3x9000:large",
     "in=x:f32:50x12x9:special",
     "shift=1 in=x:f32:4x3x5",
     "expect=E_SHAPE in=x:f32:1x3",
@@ -97,32 +97,34 @@ static const char *const statistics[] = {
     "expect=E_DTYPE in=x:f16:4x3",
     "expect=E_DTYPE in=x:f32:4x3;mean:f32:3;variance:f16:3"};
 
-static const char *const trainings[] = {"eps=0 in=x:f32:5x3x9:constant:0.1;gamma:f32:3;beta:f32:3",
-                                        "eps=0 in=x:f32:5x3x9;gamma:f32:3;beta:f32:3",
-                                        "eps=0 in=x:f32:5x3x9:range:-1e25:1e25;gamma:f32:3",
-                                        "eps=0 in=x:f32:9000x3:range:-1e-25:1e-25;beta:f32:3",
-                                        "eps=0 in=x:f32:2x3x9000:large",
-                                        "in=x:f32:50x30x9:special;gamma:f32:30;beta:f32:30",
-                                        "shift=1 in=x:f32:4x3x5;gamma:f32:3x1;beta:f32:1x3x1",
-                                        "scratch=1 in=x:f32:4x3x64;gamma:f32:3",
-                                        "result=mean in=x:f32:4x3x64;mean:f32:3;variance:f32:3",
-                                        "expect=E_SHAPE in=x:f32:4x3;gamma:f32:4",
-                                        "expect=E_SHAPE in=x:f32:4x4;beta:f32:2x2"};
+static const char *const trainings[] = {
+    "eps=1e-40 in=x:f32:5x3x9:constant:0.1;gamma:f32:3;beta:f32:3",
+    "eps=1e-40 in=x:f32:5x3x9;gamma:f32:3;beta:f32:3",
+    "eps=1e-40 in=x:f32:5x3x9:range:-1e25:1e25;gamma:f32:3",
+    "eps=1e-40 in=x:f32:9000x3:range:-1e-25:1e-25;beta:f32:3",
+    "eps=1e-40 in=x:f32:2x3x9000:large",
+    "in=x:f32:50x30x9:special;gamma:f32:30;beta:f32:30",
+    "shift=1 in=x:f32:4x3x5;gamma:f32:3x1;beta:f32:1x3x1",
+    "scratch=1 in=x:f32:4x3x64;gamma:f32:3",
+    "result=mean in=x:f32:4x3x64;mean:f32:3;variance:f32:3",
+    "expect=E_SHAPE in=x:f32:4x3;gamma:f32:4",
+    "expect=E_SHAPE in=x:f32:4x4;beta:f32:2x2"};
 
-static const char *const inputs[] = {"eps=0 in=x:f32:70x3x9:range:-1e25:1e25;dy:f32:70x3x9:unit",
-                                     "eps=0 in=x:f32:9000x3:range:-1e-25:1e-25;dy:f32:9000x3:unit",
-                                     "in=x:f32:2x2x101x103:offset;dy:f32:2x2x101x103:offset",
-                                     "in=x:f32:9000x5:unit;dy:f32:9000x5:offset",
-                                     "eps=0 in=x:f32:5x3x9:constant:0.1;gamma:f32:3;dy:f32:5x3x9",
-                                     "in=x:f32:50x30x9:special;gamma:f32:30;dy:f32:50x30x9",
-                                     "shift=1 in=x:f32:4x3x5;gamma:f32:3x1;dy:f32:4x3x5",
-                                     "scratch=1 in=x:f32:4x3x64;gamma:f32:3;dy:f32:4x3x64",
-                                     "scratch=4 in=x:f32:4x3x64;dy:f32:4x3x64",
-                                     "expect=E_SHAPE in=x:f32:4x3;gamma:f32:4;dy:f32:4x3"};
+static const char *const inputs[] = {
+    "eps=1e-40 in=x:f32:70x3x9:range:-1e25:1e25;dy:f32:70x3x9:unit",
+    "eps=1e-40 in=x:f32:9000x3:range:-1e-25:1e-25;dy:f32:9000x3:unit",
+    "in=x:f32:2x2x101x103:offset;dy:f32:2x2x101x103:offset",
+    "in=x:f32:9000x5:unit;dy:f32:9000x5:offset",
+    "eps=1e-40 in=x:f32:5x3x9:constant:0.1;gamma:f32:3;dy:f32:5x3x9",
+    "in=x:f32:50x30x9:special;gamma:f32:30;dy:f32:50x30x9",
+    "shift=1 in=x:f32:4x3x5;gamma:f32:3x1;dy:f32:4x3x5",
+    "scratch=1 in=x:f32:4x3x64;gamma:f32:3;dy:f32:4x3x64",
+    "scratch=4 in=x:f32:4x3x64;dy:f32:4x3x64",
+    "expect=E_SHAPE in=x:f32:4x3;gamma:f32:4;dy:f32:4x3"};
 
 static const char *const parameters[] = {
-    "eps=0 in=x:f32:70x3x9:range:-1e25:1e25;dy:f32:70x3x9:unit",
-    "eps=0 in=x:f32:9000x3:range:-1e-25:1e-25;dy:f32:9000x3:unit",
+    "eps=1e-40 in=x:f32:70x3x9:range:-1e25:1e25;dy:f32:70x3x9:unit",
+    "eps=1e-40 in=x:f32:9000x3:range:-1e-25:1e-25;dy:f32:9000x3:unit",
     "in=x:f32:2x2x101x103:offset;dy:f32:2x2x101x103:offset",
     "in=x:f32:50x30x9:special;dy:f32:50x30x9",
     "shift=1 in=x:f32:4x3x5;dy:f32:4x3x5",

@@ -232,6 +232,24 @@ size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_
     return count;
 }
 
+void case_entries(const case_spec *s, const char *key, int64_t out[3])
+{
+    int32_t values[3];
+    size_t count = case_integers(s, key, values, COUNT(values));
+    for (size_t i = 0; i < count; i++)
+        out[i] = values[i];
+}
+
+void case_windows(const case_spec *s, rlxvk_pool_options *out)
+{
+    case_entries(s, "kernel", out->kernel);
+    case_entries(s, "stride", out->stride);
+    case_entries(s, "padding", out->padding);
+    for (size_t i = 0; i < COUNT(out->kernel); i++)
+        if (out->kernel[i] && !case_word(s, "stride", NULL))
+            out->stride[i] = 1;
+}
+
 rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback)
 {
     const char *word = case_word(s, "precision", ""), *name;

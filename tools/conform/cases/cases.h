@@ -30,6 +30,7 @@
 #define RLXVK_CASES_H
 
 #include <rlxvk_ops.h>
+#include <rlxvk_ops_domain.h>
 #include <rlxvk_train.h>
 
 #define CASE_MAX_INPUTS 16
@@ -63,6 +64,10 @@ int64_t case_integer(const case_spec *s, const char *key, int64_t fallback);
 double case_real(const case_spec *s, const char *key, double fallback);
 /* "0,2,-1" -> values; returns how many (at most `capacity`). */
 size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_t capacity);
+/* The same for axes; those that are not there stay as they are. */
+void case_entries(const case_spec *s, const char *key, int64_t out[3]);
+/* kernel, stride and padding of a pool; the stride of a case is 1 where it names none. */
+void case_windows(const case_spec *s, rlxvk_pool_options *out);
 /* precision=f32|f16|bf16|split: of the compile, for any op. */
 rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback);
 /* "2x3x4" */

@@ -13,22 +13,14 @@
 
 /* ---- building ---- */
 
-static void take_values(const case_spec *s, const char *key, int64_t values[3])
-{
-    int32_t words[3];
-    size_t count = case_integers(s, key, words, 3);
-    for (size_t i = 0; i < count; i++)
-        values[i] = words[i];
-}
-
 static rlxvk_conv_options options_of(const case_spec *s)
 {
     rlxvk_conv_options options = {.groups = case_integer(s, "groups", 0)};
-    take_values(s, "kernel", options.kernel);
-    take_values(s, "stride", options.stride);
-    take_values(s, "padding", options.padding);
-    take_values(s, "dilation", options.dilation);
-    take_values(s, "output_padding", options.output_padding);
+    case_entries(s, "kernel", options.kernel);
+    case_entries(s, "stride", options.stride);
+    case_entries(s, "padding", options.padding);
+    case_entries(s, "dilation", options.dilation);
+    case_entries(s, "output_padding", options.output_padding);
     return options;
 }
 

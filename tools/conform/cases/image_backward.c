@@ -9,20 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void take_values(const case_spec *s, const char *key, int64_t values[3])
-{
-    int32_t words[3];
-    size_t count = case_integers(s, key, words, 3);
-    for (size_t i = 0; i < count; i++)
-        values[i] = words[i];
-}
-
 static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x, rlxvk_tensor dy)
 {
     rlxvk_pool_options o = {0};
-    take_values(s, "kernel", o.kernel);
-    take_values(s, "stride", o.stride);
-    take_values(s, "padding", o.padding);
+    case_windows(s, &o);
     bool largest = strncmp(s->row, "pool_max", 8) == 0;
     if (strstr(s->row, "_take"))
         return (largest ? rlxvk_pool_max_take : rlxvk_pool_min_take)(g, x, dy, &o);
@@ -40,12 +30,12 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     first = case_shifted(g, s, "shift", first);
     if (strncmp(s->row, "pool", 4) == 0)
         return build_pool(g, s, first, dy);
-    take_values(s, "kernel", o.kernel);
-    take_values(s, "stride", o.stride);
-    take_values(s, "padding", o.padding);
-    take_values(s, "dilation", o.dilation);
-    take_values(s, "output_padding", o.output_padding);
-    take_values(s, "input_size", size);
+    case_entries(s, "kernel", o.kernel);
+    case_entries(s, "stride", o.stride);
+    case_entries(s, "padding", o.padding);
+    case_entries(s, "dilation", o.dilation);
+    case_entries(s, "output_padding", o.output_padding);
+    case_entries(s, "input_size", size);
     return of_input ? rlxvk_conv_backward_input(g, first, dy, size, &o)
                     : rlxvk_conv_backward_weight(g, first, dy, &o);
 }

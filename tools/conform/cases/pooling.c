@@ -28,14 +28,6 @@ static rlxvk_tensor build_norm(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                                       (int32_t)case_integer(s, "axis", -1));
 }
 
-static void read_entries(const case_spec *s, const char *key, int64_t out[3])
-{
-    int32_t values[3];
-    size_t count = case_integers(s, key, values, COUNT(values));
-    for (size_t i = 0; i < count; i++)
-        out[i] = values[i];
-}
-
 typedef rlxvk_tensor (*pool_builder)(rlxvk_graph *, rlxvk_tensor, const rlxvk_pool_options *);
 static const struct pool_row {
     const char *name;
@@ -50,9 +42,7 @@ static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, const rlxvk_t
 {
     rlxvk_pool_options options = {.exclude_pad = case_integer(s, "exclude_pad", 0) != 0};
     size_t i = 0;
-    read_entries(s, "kernel", options.kernel);
-    read_entries(s, "stride", options.stride);
-    read_entries(s, "padding", options.padding);
+    case_windows(s, &options);
     while (strcmp(pool_rows[i].name, s->row) != 0)
         i++;
     return pool_rows[i].build(g, operand(g, s, inputs), &options);

@@ -86,7 +86,7 @@ static void generate_sums(case_list *list)
 static void generate_extremes(case_list *list)
 {
     static const char *const optimizers[] = {"adamw step=2 weight_decay=0.01",
-                                             "adamw step=3 eps=0 beta2=0.5",
+                                             "adamw step=3 eps=1e-40 beta2=0.5",
                                              "sgd weight_decay=0.01 nesterov=1",
                                              "sgd momentum=0",
                                              "lion weight_decay=0.1 beta2=0.99",
@@ -117,7 +117,7 @@ static void generate_extremes(case_list *list)
     case_add(list, "lion lr=0.5 in=p:f32:64;g:f32:64:zero;m:f32:64:zero");
     case_add(list,
              "lion lr=0.5 beta1=0.5 in=p:f32:64;g:f32:64:constant:1.5;m:f32:64:constant:-1.5");
-    case_add(list, "lion lr=0.5 beta1=0 in=p:f32:64;g:f32:64:zero;m:f32:64");
+    case_add(list, "lion lr=0.5 beta1=1e-40 in=p:f32:64;g:f32:64:zero;m:f32:64");
     case_add(list, "lion lr=0.5 beta1=0.5 in=p:f32:640;g:f32:640:integers;m:f32:640:integers");
     case_add(list, "adamw lr=0.5 step=3 in=p:f32:640:unit;g:f32:640:unit;m:f32:640:unit;"
                    "v:f32:640:positive");
@@ -128,7 +128,7 @@ static void generate(case_list *list)
 {
     generate_sums(list);
     static const char *const rows[] = {"adamw weight_decay=0.01 step=3",
-                                       "adamw eps=1e-3 step=1 beta1=0 beta2=0.5",
+                                       "adamw eps=1e-3 step=1 beta1=1e-40 beta2=0.5",
                                        "adamw step=1000000 weight_decay=0.1",
                                        "sgd weight_decay=0.01",
                                        "sgd nesterov=1 lr=0.1",

@@ -13,14 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void read_entries(const case_spec *s, const char *key, int64_t out[3])
-{
-    int32_t values[3];
-    size_t count = case_integers(s, key, values, COUNT(values));
-    for (size_t i = 0; i < count; i++)
-        out[i] = values[i];
-}
-
 /* Of names; past them for another. */
 static int enumerator(const case_spec *s, const char *key, const char *const *names, int count)
 {
@@ -52,8 +44,8 @@ static rlxvk_tensor build_resize(rlxvk_graph *g, const case_spec *s, const rlxvk
     int64_t input[3] = {0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
     o.coordinates = (rlxvk_resize_coordinates)enumerator(s, "coordinates", coordinates, 3);
-    read_entries(s, "size", o.size);
-    read_entries(s, "input", input);
+    case_entries(s, "size", o.size);
+    case_entries(s, "input", input);
     if (strcmp(s->row, "resize") == 0)
         return joined(g, s, rlxvk_resize(g, x, &o));
     return joined(g, s, rlxvk_resize_backward(g, x, input, &o));
@@ -178,7 +170,7 @@ static rlxvk_tensor build_grid(rlxvk_graph *g, const case_spec *s, const rlxvk_t
     rlxvk_tensor dy = case_shifted(g, s, "dy_shift", case_tensor(s, inputs, "dy"));
     rlxvk_tensor grid = case_tensor(s, inputs, "grid");
     int64_t input[3] = {0};
-    read_entries(s, "input", input);
+    case_entries(s, "input", input);
     if (strcmp(s->row, "grid_sample") == 0)
         return rlxvk_grid_sample(g, x, grid, &o);
     if (strcmp(s->row, "grid_sample_backward_grid") == 0)
@@ -330,10 +322,8 @@ static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, const rlxvk_t
     int64_t size[3] = {0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x")), indices;
     float p = (float)case_real(s, "p", 2);
-    read_entries(s, "kernel", o.kernel);
-    read_entries(s, "stride", o.stride);
-    read_entries(s, "padding", o.padding);
-    read_entries(s, "size", size);
+    case_windows(s, &o);
+    case_entries(s, "size", size);
     if (strcmp(s->row, "pool_lp") == 0)
         return rlxvk_pool_lp(g, x, p, &o);
     if (strcmp(s->row, "global_pool_max") == 0)
@@ -446,12 +436,12 @@ static rlxvk_tensor build_conv(rlxvk_graph *g, const case_spec *s, const rlxvk_t
     int64_t before[3] = {0}, after[3] = {0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
     rlxvk_tensor w = case_tensor(s, inputs, "w"), bias = case_tensor(s, inputs, "bias");
-    read_entries(s, "stride", o.stride);
-    read_entries(s, "padding", o.padding);
-    read_entries(s, "dilation", o.dilation);
-    read_entries(s, "output_padding", o.output_padding);
-    read_entries(s, "before", before);
-    read_entries(s, "after", after);
+    case_entries(s, "stride", o.stride);
+    case_entries(s, "padding", o.padding);
+    case_entries(s, "dilation", o.dilation);
+    case_entries(s, "output_padding", o.output_padding);
+    case_entries(s, "before", before);
+    case_entries(s, "after", after);
     if (strcmp(s->row, "conv_padded") == 0)
         return rlxvk_conv_padded(g, x, w, bias, &o, before, after);
     if (strcmp(s->row, "conv_same") == 0)
