@@ -724,9 +724,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_tic
  * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. Those that end
  * in _as take and give `length` values of type `dtype`, the tensor's own; the others f32 values. */
 
-/* Writes `length` values into input `name` and keeps a copy that every later run restores,
- * until a feed, or a kernel that writes the input in place, makes the device's content the
- * authority. */
+/* Writes `length` values into input `name` and keeps a copy that every later run restores, until a
+ * feed, a kernel that writes the input in place, or an executable that shares its memory has
+ * written it: then the device's content is the authority. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
                                                 const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,

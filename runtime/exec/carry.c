@@ -32,7 +32,8 @@ static rlxvk_status carry_input(rlxvk_executable *from, rlxvk_executable *to, si
     memory_free(b->mirror);
     b->mirror = a->mirror;
     b->bound = a->bound;
-    b->resident = a->resident;
+    b->resident = a->resident || (a->bound && !input_is_restored(a));
+    b->seen = b->content->writes;
     a->mirror = NULL;
     a->bound = a->resident = false;
     if (a->content == b->content || a == from->rng_input)

@@ -20,7 +20,8 @@ static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *fr
                                          shape_numel(&n->shape));
     b->content->written = a->content->written;
     b->bound = a->bound;
-    b->resident = a->resident;
+    b->resident = a->resident || (a->bound && !input_is_restored(a));
+    b->seen = b->content->writes;
     if (!a->mirror)
         return RLXVK_OK;
     if (!(b->mirror = memory_allocate(bytes)))

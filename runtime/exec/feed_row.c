@@ -124,7 +124,8 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
         rows[3 * index] = (uint32_t)(source_row * row_elements);
         rows[3 * index + 1] = (uint32_t)(target_row * row_elements);
         rows[3 * index++ + 2] = (uint32_t)row_elements;
-        in->resident = in->content->written = true;
+        in->resident = true;
+        input_note_write(in);
         in->content->fingerprint_valid = false;
     }
     TRY(memory_block_flush(e->device, &e->feeds.row_arguments, 0, 12 * index));

@@ -39,8 +39,9 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     }
     memory_free(in->mirror);
     in->mirror = mirror;
-    in->bound = in->content->written = true;
+    in->bound = true;
     in->resident = false;
+    input_note_write(in);
     return RLXVK_OK;
 error:
     memory_free(mirror);

@@ -36,8 +36,8 @@ static rlxvk_tensor_info describe_input(const rlxvk_executable *e, size_t index)
 {
     const input_state *in = &e->inputs[index];
     rlxvk_tensor_info info = describe_leaf(e, in->leaf, in->content);
-    info.bound = in->bound && !in->resident;
-    info.resident = in->resident;
+    info.bound = input_is_restored(in);
+    info.resident = in->resident || (in->bound && !info.bound);
     info.fed = in->feed >= 0 || in->row_feed >= 0;
     return info;
 }

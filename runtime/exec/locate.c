@@ -107,6 +107,7 @@ static void adopt_input(input_state *mine, const rlxvk_executable *other)
     mine->content = theirs->content;
     mine->content->shared = true;
     mine->resident = theirs->bound || theirs->resident;
+    mine->seen = mine->content->writes;
 }
 
 /* A record in the pool of the leaf's memory, of whatever class that is, so that the two live

@@ -11,6 +11,7 @@ typedef struct leaf_content {
     bool written;            /* by anyone, since the memory was made */
     bool shared;             /* more than one executable may write it */
     uint64_t version;        /* counts what was set, for members of a family */
+    uint64_t writes;         /* counts what was given, bound or fed, and what kernels overwrote */
     bool fingerprint_valid;  /* the memory holds what the last upload brought */
     uint64_t fingerprint[2]; /* of that upload */
 } leaf_content;

@@ -21,7 +21,7 @@ static void advance_handles(rlxvk_executable *e)
         if (in->feed < 0 && !in->leaf->in_place)
             continue;
         in->resident = true;
-        in->content->written = true;
+        input_note_write(in);
         in->content->fingerprint_valid = false;
     }
 }

@@ -30,11 +30,26 @@ typedef struct input_state {
     leaf_content *content;
     bool bound, resident;   /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
     void *mirror;           /* slot bytes of a bound handle */
+    uint64_t seen;          /* content->writes when this executable last wrote it */
     int64_t feed, row_feed; /* output index; -1: none */
     bool feed_prefix;       /* the feed copies what both have, or the active rows */
     bool in_row_feeds;      /* row feeds read or write its memory */
     staged_copy upload;
 } input_state;
+
+/* After this executable has written the input's memory. */
+static inline void input_note_write(input_state *in)
+{
+    in->content->written = true;
+    in->seen = ++in->content->writes;
+}
+
+/* Whether every run restores what was bound: not once a feed, a kernel, or another executable that
+ * shares the memory has written it. */
+static inline bool input_is_restored(const input_state *in)
+{
+    return in->bound && !in->resident && in->seen == in->content->writes;
+}
 
 typedef struct output_state {
     const program_result *result;

@@ -130,8 +130,7 @@ error:
 /* Whether the next run writes it: given, or restored from its mirror. */
 bool upload_is_due(const rlxvk_executable *e, const input_state *in)
 {
-    bool restored = in->bound && !in->resident;
-    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs] || restored);
+    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs] || input_is_restored(in));
 }
 
 rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
@@ -144,7 +143,7 @@ rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
         if (e->given[i]) {
             double begin = trace_begin(e->context->trace);
             TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
-            e->inputs[i].content->written = true;
+            input_note_write(&e->inputs[i]);
             trace_end_named(e->context->trace, "upload", begin, e->inputs[i].leaf->name, "length",
                             e->given[i]->length);
         }

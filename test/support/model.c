@@ -89,6 +89,19 @@ static void mark_written(model_executable *e, int id)
     e->cells[id]->writes++;
 }
 
+static void mark_changed(model_executable *e, int id)
+{
+    mark_written(e, id);
+    e->leaves[id].seen = ++e->cells[id]->changes;
+}
+
+/* Not what another has changed since. */
+static bool is_restored(const model_executable *e, uint8_t id)
+{
+    const model_leaf *leaf = &e->leaves[id];
+    return leaf->bound && !leaf->resident && leaf->seen == e->cells[id]->changes;
+}
+
 /* ---- Birth and death ---- */
 
 static void release(model_cell *cell)
@@ -178,6 +191,7 @@ model_executable *model_compile(const model_graph *g, const rlxvk_compile_option
             e->cells[id]->references++;
             leaf->resident = node_of(e, id)->op == MODEL_INPUT &&
                              (other->leaves[theirs].bound || other->leaves[theirs].resident);
+            leaf->seen = e->cells[id]->changes;
         }
         if (node_of(e, id)->op == MODEL_CONSTANT)
             model_evaluate(g, id, (const float *const[3]){0}, &e->rng, e->cells[id]->words, NULL);
@@ -383,14 +397,14 @@ status_set model_refusals(const model_executable *e, const rlxvk_run_input *inpu
 static void take_inputs(model_executable *e, const rlxvk_run_input *inputs, size_t n)
 {
     for (uint8_t id = 0; id < e->graph->node_count; id++)
-        if (e->leaves[id].bound && !e->leaves[id].resident) {
+        if (is_restored(e, id)) {
             memcpy(e->cells[id]->words, e->leaves[id].mirror, sizeof e->leaves[id].mirror);
             mark_written(e, id);
         }
     for (size_t i = 0; i < n; i++) {
         int id = model_find(e, MODEL_INPUT, inputs[i].name);
         encode(node_of(e, id), input_type(&inputs[i]), inputs[i].data, e->cells[id]->words);
-        mark_written(e, id);
+        mark_changed(e, id);
     }
 }
 
@@ -416,7 +430,7 @@ static size_t smaller(size_t a, size_t b)
 static void become_resident(model_executable *e, int id)
 {
     e->leaves[id].resident = true;
-    mark_written(e, id);
+    mark_changed(e, id);
 }
 
 static unsigned *writes_to(const model_executable *e, size_t output)
@@ -507,7 +521,7 @@ status_set model_bind(model_executable *e, const char *name, const void *data, s
     memcpy(e->cells[id]->words, leaf->mirror, sizeof leaf->mirror);
     leaf->bound = true;
     leaf->resident = false;
-    mark_written(e, id);
+    mark_changed(e, id);
     return ACCEPTED;
 }
 

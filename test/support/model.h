@@ -110,7 +110,8 @@ void model_evaluate(const model_graph *g, uint8_t id, const float *const operand
 typedef struct model_cell {
     float words[MODEL_MAX_WORDS]; /* raw bytes as numbers */
     bool written;                 /* by anyone that shares it */
-    unsigned writes;              /* how often */
+    unsigned writes;              /* how often, with what runs restore */
+    unsigned changes;             /* without */
     unsigned references;
 } model_cell;
 
@@ -118,6 +119,7 @@ typedef struct model_leaf {
     bool live; /* not dropped as dead */
     bool in_place;
     bool bound, resident;
+    unsigned seen; /* the cell's changes when this executable last made one */
     float mirror[MODEL_MAX_WORDS];
     int feed, row_feed; /* output index, -1: none */
     bool feed_prefix;

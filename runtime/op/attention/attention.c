@@ -151,12 +151,13 @@ static void attention_describe(const node *n, text *out)
         text_append(out, " exact=1");
 }
 
-static rlxvk_status settle(const node *n, void *given, const void *const *inferred, uint32_t count)
+static rlxvk_status attention_settle(const node *n, void *given, const void *const *inferred,
+                                     uint32_t count)
 {
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle(n, &((attention_attributes *)given)->options,
-                             &((const attention_attributes *)inferred[i])->options));
+        TRY(attention_settle_layout(n, &((attention_attributes *)given)->options,
+                                    &((const attention_attributes *)inferred[i])->options));
 error:
     return status;
 }
@@ -165,7 +166,7 @@ const op_family attention_family = {.name = "attention",
                                     .attribute_size = sizeof(attention_attributes),
                                     .matrix_layout = true,
                                     .infer = attention_infer,
-                                    .settle = settle,
+                                    .settle = attention_settle,
                                     .takes = attention_takes,
                                     .lower = attention_lower,
                                     .host = attention_host,

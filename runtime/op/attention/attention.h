@@ -78,8 +78,8 @@ void attention_describe_options(const rlxvk_attention_options *o, text *out);
 
 /* Whether both attend alike. */
 /* op_family.settle, of one pair: E_ATTR if two examples have two layouts. */
-rlxvk_status attention_settle(const node *n, rlxvk_attention_options *given,
-                              const rlxvk_attention_options *inferred);
+rlxvk_status attention_settle_layout(const node *n, rlxvk_attention_options *given,
+                                     const rlxvk_attention_options *inferred);
 bool attention_same(const attention_attributes *a, const attention_attributes *b);
 
 /* Which operand of attention_backward is the mask, if there is one. */

@@ -411,12 +411,14 @@ static void attention_backward_describe(const node *n, text *out)
         text_append(out, " with_bias=1");
 }
 
-static rlxvk_status settle(const node *n, void *given, const void *const *inferred, uint32_t count)
+static rlxvk_status attention_backward_settle(const node *n, void *given,
+                                              const void *const *inferred, uint32_t count)
 {
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle(n, &((attention_backward_attributes *)given)->options,
-                             &((const attention_backward_attributes *)inferred[i])->options));
+        TRY(attention_settle_layout(
+            n, &((attention_backward_attributes *)given)->options,
+            &((const attention_backward_attributes *)inferred[i])->options));
 error:
     return status;
 }
@@ -425,7 +427,7 @@ const op_family attention_backward_family = {
     .name = "attention_backward",
     .attribute_size = sizeof(attention_backward_attributes),
     .infer = attention_backward_infer,
-    .settle = settle,
+    .settle = attention_backward_settle,
     .lower = attention_backward_lower,
     .host = attention_backward_host,
     .expand = attention_backward_expand,

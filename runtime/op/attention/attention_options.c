@@ -216,8 +216,8 @@ error:
     return status;
 }
 
-rlxvk_status attention_settle(const node *n, rlxvk_attention_options *given,
-                              const rlxvk_attention_options *inferred)
+rlxvk_status attention_settle_layout(const node *n, rlxvk_attention_options *given,
+                                     const rlxvk_attention_options *inferred)
 {
     if (given->layout != RLXVK_LAYOUT_AUTO && given->layout != inferred->layout)
         return op_fail(n, RLXVK_E_ATTR,

@@ -341,7 +341,8 @@ static void rope_describe(const node *n, text *out)
                 modes[o->table]);
 }
 
-static rlxvk_status settle(const node *n, void *given, const void *const *inferred, uint32_t count)
+static rlxvk_status rope_settle(const node *n, void *given, const void *const *inferred,
+                                uint32_t count)
 {
     rlxvk_rope_options *o = &((rope_attributes *)given)->options;
     for (uint32_t i = 0; i < count; i++) {
@@ -358,7 +359,7 @@ static rlxvk_status settle(const node *n, void *given, const void *const *inferr
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .settle = settle,
+                               .settle = rope_settle,
                                .takes = rope_takes,
                                .in_place = op_first_in_place,
                                .lower = rope_lower,

@@ -213,6 +213,66 @@ static void test_feed_between_unlike_storages(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* ---- Shared handles ---- */
+
+/* y = c + by, and c becomes y. */
+static rlxvk_executable *shared_counter(rlxvk_context *context, float by,
+                                        rlxvk_executable *share_with)
+{
+    const char *shared[] = {"c"};
+    rlxvk_compile_options options = {.share_with = share_with,
+                                     .shared_inputs = shared,
+                                     .shared_input_count = share_with != NULL};
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor c = rlxvk_input(g, "c", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_graph_output(g, rlxvk_add(g, c, rlxvk_scalar(g, by)));
+    return compile(context, g, &options);
+}
+
+/* What one executable writes counts for all: another's bound value is not restored over it, however
+ * it was written, and a later binding counts again. */
+static void bound_handles_yield(rlxvk_context *context)
+{
+    float y[1];
+    rlxvk_run_output out = RLXVK_RUN_OUTPUT(0, y);
+    rlxvk_executable *a = shared_counter(context, 0, NULL), *b = shared_counter(context, 1, a),
+                     *copy = NULL;
+    expect_ok(rlxvk_bind_handle(a, "c", (float[]){0}, 1));
+    expect_ok(rlxvk_set_handle_feed(b, "c", 0));
+    expect_ok(rlxvk_run(b, NULL, 0, &out, 1));
+    expect_ok(rlxvk_clone(a, &copy));
+    rlxvk_executable *readers[] = {a, copy, a};
+    for (size_t i = 0; i < ARRAY_COUNT(readers); i++) {
+        expect_ok(rlxvk_run(readers[i], NULL, 0, &out, 1));
+        assert_true(y[0] == 1);
+    }
+    expect_ok(rlxvk_run(b, &(rlxvk_run_input){"c", (float[]){7}, 1, RLXVK_F32, false}, 1, &out, 1));
+    expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
+    assert_true(y[0] == 8);
+    expect_ok(rlxvk_bind_handle(a, "c", (float[]){20}, 1));
+    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* 21 now */
+    expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
+    assert_true(y[0] == 21);
+    expect_ok(rlxvk_clear_handle_feed(b, "c"));
+    expect_ok(rlxvk_bind_handle(b, "c", (float[]){30}, 1));
+    expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
+    assert_true(y[0] == 30);
+    expect_ok(rlxvk_run(a, &(rlxvk_run_input){"c", (float[]){5}, 1, RLXVK_F32, false}, 1, &out, 1));
+    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* 5 counts for all */
+    assert_true(y[0] == 6);
+    rlxvk_executable_destroy(a);
+    rlxvk_executable_destroy(b);
+    rlxvk_executable_destroy(copy);
+}
+
+static void test_bound_handles_yield_to_others(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++)
+        bound_handles_yield(contexts[k]);
+}
+
 /* ---- Reports of runs in flight ---- */
 
 static rlxvk_ticket submit(rlxvk_executable *e, const rlxvk_run_input *in, rlxvk_run_output *out)
@@ -511,6 +571,7 @@ static void test_feed_failure_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound_handles_yield_to_others),
         cmocka_unit_test(test_feed_spares_views_of_its_target),
         cmocka_unit_test(test_read_fed_output_of_swapped_inputs),
         cmocka_unit_test(test_row_feed_goes_before_uploads_of_its_source),
