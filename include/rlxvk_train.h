@@ -24,9 +24,9 @@ extern "C" {
  * qconv2d their sums times the multiplier before they are rounded and saturated, of x and w less
  * their zero points and not of the I32 bias; of I8 tensors those that quantize, qmatmul and qconv2d
  * make, and what is made of these alone, pass it on. Gradients are tensors like others: they may be
- * differentiated again, by the same rules, be outputs, or be read by optimizers. They read the
- * operands of the ops they go through, where those have been written in place since, as they are
- * then.
+ * differentiated again, by the same rules, be outputs, or be read by optimizers. Take them before
+ * the first step of an optimizer: the graph fails with E_ORDER if a gradient would read a leaf that
+ * has been written in place since the op that it goes through has read it.
  *
  * An element whose gradient is exactly 0 hands on 0, also if the local derivative is infinite or
  * NaN: so does each op that works element by element on real numbers. What rlxvk_where does not

@@ -8,6 +8,7 @@
  */
 #include "op/gradient.h"
 #include "op/recompute.h"
+#include "op/view.h"
 
 #include <rlxvk_train.h>
 
@@ -31,6 +32,8 @@ typedef struct gradients {
     uint32_t marked;       /* of them it is known whether they are wanted */
     VECTOR(part) parts;    /* not yet put together */
     recompute again;
+    uint32_t *writers; /* of each leaf: the last node that writes it in place; 0: none */
+    size_t writer_count;
 } gradients;
 
 static rlxvk_status graph_status(const rlxvk_graph *g)
@@ -342,13 +345,62 @@ error:
     return status;
 }
 
+/* ---- The order of steps ---- */
+
+/* No node 0 writes: it has no operands. */
+static rlxvk_status find_writers(gradients *s)
+{
+    const rlxvk_graph *g = s->graph;
+    uint64_t offset;
+    s->writer_count = g->nodes.count;
+    if (!(s->writers = memory_zeroed(s->writer_count + 1, sizeof *s->writers)))
+        return status_fail_memory("gradients");
+    for (uint32_t id = 0; id < s->writer_count; id++) {
+        const node *n = graph_node(g, id);
+        uint32_t writes = node_writes(n);
+        for (uint32_t i = 0; i < n->input_count && writes >> i; i++) {
+            uint32_t root = view_root(g, n->inputs[i], &offset);
+            if ((writes >> i & 1) && graph_node(g, root)->input_count == 0)
+                s->writers[root] = id;
+        }
+    }
+    return RLXVK_OK;
+}
+
+/* Nodes from `start` on are of the gradient of node `id`, and are to read what that has read:
+ * E_ORDER where a leaf was written in between, as by an optimizer's step. */
+static rlxvk_status check_order(const gradients *s, uint32_t id, uint32_t start)
+{
+    const rlxvk_graph *g = s->graph;
+    char labels[3][NODE_LABEL];
+    uint64_t offset;
+    for (uint32_t k = start; k < g->nodes.count; k++)
+        for (uint32_t i = 0; i < graph_node(g, k)->input_count; i++) {
+            uint32_t root = view_root(g, graph_node(g, k)->inputs[i], &offset);
+            if (root < s->writer_count && s->writers[root] > id)
+                return status_fail(
+                    RLXVK_E_ORDER,
+                    "grad: the gradient of %s reads %s, which %s has written since; take all "
+                    "gradients before the first step, in one call of rlxvk_grad or several",
+                    op_node_label(g, id, labels[0]), op_node_label(g, root, labels[1]),
+                    op_node_label(g, s->writers[root], labels[2]));
+        }
+    return RLXVK_OK;
+}
+
 static rlxvk_status differentiate(gradients *s, uint32_t id)
 {
     const node n = *graph_node(s->graph, id);
+    uint32_t start = (uint32_t)s->graph->nodes.count;
     bool wanted = false;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n.input_count; i++)
         wanted = wanted || (gradient_flows((op_kind)n.op, i) && is_wanted(s, n.inputs[i]));
-    return wanted ? graph_fail(s->graph, apply_rule(s, id, &n)) : RLXVK_OK;
+    if (wanted)
+        status = apply_rule(s, id, &n);
+    if (wanted && status == RLXVK_OK && s->graph->status == RLXVK_OK)
+        status = check_order(s, id, start);
+    return graph_fail(s->graph, status);
 }
 
 /* From the last node that there is down to `first`. Rules append nodes: those are gradients, which
@@ -428,6 +480,7 @@ static rlxvk_status differentiate_all(gradients *s, rlxvk_tensor loss, rlxvk_ten
     rlxvk_status status;
     rlxvk_graph *g = s->graph;
     TRY(recompute_create(g, &s->again));
+    TRY(find_writers(s));
     TRY(grow(s));
     for (size_t i = 0; i < count; i++)
         s->entries.items[wrt[i].id - 1].wanted = true;
@@ -458,6 +511,7 @@ void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxv
     if (!done && out_gradients && count)
         memset(out_gradients, 0, count * sizeof *out_gradients);
     VECTOR_FREE(&s.entries);
+    memory_free(s.writers);
     VECTOR_FREE(&s.parts);
     recompute_destroy(&s.again);
 }

@@ -60,8 +60,65 @@ static void small_updates_are_not_lost(void **state)
     }
 }
 
+/* ---- The order of gradients and steps ---- */
+
+/* loss = sum(a b): gradients and steps of a and b, all gradients first, or each before its step. */
+static rlxvk_graph *product(bool gradients_first, bool read_again)
+{
+    static const int32_t axes[] = {0};
+    const rlxvk_sgd_options sgd = {.learning_rate = 1};
+    rlxvk_graph *g = NULL;
+    rlxvk_tensor p[2], m[2], d[2];
+    expect_ok(rlxvk_graph_create(&g));
+    for (int i = 0; i < 2; i++) {
+        p[i] = rlxvk_param(g, i ? "b" : "a", RLXVK_F32, RLXVK_SHAPE(1));
+        m[i] = rlxvk_param(g, i ? "mb" : "ma", RLXVK_F32, RLXVK_SHAPE(1));
+    }
+    rlxvk_tensor loss = rlxvk_reduce_sum(g, rlxvk_mul(g, p[0], p[1]), axes, 1, false);
+    if (gradients_first)
+        rlxvk_grad(g, loss, RLXVK_NONE, p, 2, d);
+    for (int i = 0; i < 2; i++) {
+        if (i && read_again) /* of what the first step has left */
+            loss = rlxvk_reduce_sum(g, rlxvk_mul(g, p[0], p[1]), axes, 1, false);
+        if (!gradients_first)
+            rlxvk_grad(g, loss, RLXVK_NONE, &p[i], 1, &d[i]);
+        rlxvk_sgd(g, p[i], d[i], m[i], &sgd, NULL, NULL);
+    }
+    rlxvk_graph_output(g, loss);
+    return g;
+}
+
+static void expect_steps(rlxvk_graph *g, float a, float b)
+{
+    const rlxvk_compile_options options = {.allow_unset = RLXVK_ON};
+    rlxvk_executable *e = NULL;
+    float got[2];
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    expect_ok(rlxvk_set_param(e, "a", (float[]){2}, 1));
+    expect_ok(rlxvk_set_param(e, "b", (float[]){3}, 1));
+    expect_ok(rlxvk_run(e, NULL, 0, NULL, 0));
+    expect_ok(rlxvk_read_param(e, "a", &got[0], 1));
+    expect_ok(rlxvk_read_param(e, "b", &got[1], 1));
+    assert_true(got[0] == a && got[1] == b);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static void gradients_do_not_read_what_a_step_has_written(void **state)
+{
+    (void)state;
+    rlxvk_graph *late = product(false, false);
+    expect_error(rlxvk_graph_status(late), RLXVK_E_ORDER, "reads param 'a' (node 0), which sgd");
+    rlxvk_graph_destroy(late);
+    expect_steps(product(true, false), -1, 1);
+    expect_steps(product(false, true), -1, 4); /* the second loss is of a = -1 */
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_updates_are_not_lost)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_updates_are_not_lost),
+        cmocka_unit_test(gradients_do_not_read_what_a_step_has_written),
+    };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
