@@ -3,6 +3,7 @@
  * Results are kept by case and reported in the order of the cases, however the processes ran.
  */
 #include "conform/conform_job.h"
+#include "conform/conform_pool.h"
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "exec/context.h"
@@ -236,7 +237,7 @@ static void crash(void *user, size_t i, const char *how)
     note_done(j, i);
 }
 
-rlxvk_status conform_open_device(void *user)
+static rlxvk_status open_device(void *user)
 {
     conform_job *j = user;
     rlxvk_context_options options = {.tuning = j->options->tuned ? RLXVK_ON : RLXVK_OFF};
@@ -255,7 +256,7 @@ error:
     return status;
 }
 
-void conform_close_device(void *user)
+static void close_device(void *user)
 {
     conform_job *j = user;
     if (j->setup.context) {
@@ -288,32 +289,40 @@ static void mark_cases(void *user, size_t item)
     memory_free(of_row);
 }
 
-void conform_ignore_done(void *user, size_t item)
+static void ignore_done(void *user, size_t item)
 {
     (void)user, (void)item;
 }
 
-void conform_ignore_crash(void *user, size_t item, const char *how)
+static void ignore_crash(void *user, size_t item, const char *how)
 {
     (void)user, (void)item, (void)how;
 }
 
-/* Leaves out cases by the pipelines that they need (--pipelines), in another process where others
- * are to run them. What cannot be lowered is left in, for its run to say why; so is everything if
- * that process crashes. */
+/* Either all of a job's pools run in the caller's process, or none does: a child of a process that
+ * has the device open lacks the driver's threads, and waits for them without end. */
+static rlxvk_status run_pool(conform_job *j, conform_pool pool)
+{
+    pool.user = j;
+    pool.processes = j->options->jobs;
+    pool.open = open_device;
+    pool.close = close_device;
+    return conform_pool_run(&pool);
+}
+
+rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item))
+{
+    return run_pool(j, (conform_pool){
+                           .items = 1, .run = look, .done = ignore_done, .crashed = ignore_crash});
+}
+
+/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left in,
+ * for its run to say why; so is everything if the process that looks crashes. */
 static rlxvk_status choose_pipelines(conform_job *j)
 {
-    const conform_pool pool = {j,
-                               1,
-                               j->options->jobs,
-                               conform_open_device,
-                               mark_cases,
-                               conform_close_device,
-                               conform_ignore_done,
-                               conform_ignore_crash};
     rlxvk_status status;
     size_t kept = 0;
-    TRY(conform_pool_run(&pool));
+    TRY(conform_look(j, mark_cases));
     for (size_t i = 0; i < j->cases.count; i++)
         if (!j->common->results[i].passed_over &&
             conform_is_of_share(j->options, j->cases.items[i].number))
@@ -326,17 +335,11 @@ error:
 
 rlxvk_status conform_run_all(conform_job *j)
 {
-    const conform_pool pool = {.user = j,
-                               .items = j->cases.count,
-                               .processes = MIN(j->options->jobs, j->cases.count),
-                               .open = conform_open_device,
-                               .run = run_case,
-                               .close = conform_close_device,
-                               .done = note_done,
-                               .crashed = crash};
     double begin = clock_seconds();
     j->done = 0;
-    rlxvk_status status = conform_pool_run(&pool);
+    rlxvk_status status = run_pool(
+        j, (conform_pool){
+               .items = j->cases.count, .run = run_case, .done = note_done, .crashed = crash});
     print_progress(NULL);
     j->report.seconds = clock_seconds() - begin;
     j->report.device = j->common->device;
@@ -445,7 +448,7 @@ static rlxvk_status conform(conform_job *j)
     fflush(stdout); /* the page may go to the same place */
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
-    conform_close_device(j);
+    close_device(j);
     if (j->common->permutes)
         fprintf(
             o->json ? stderr : stdout,
@@ -455,7 +458,7 @@ static rlxvk_status conform(conform_job *j)
         status = status_fail(RLXVK_E_VULKAN, "the validation layer had %u messages",
                              j->common->messages);
 error:
-    conform_close_device(j);
+    close_device(j);
     return status;
 }
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
+
 /* The cases of a family's ops. */
 static rlxvk_status take_cases(conform_job *j, const choice_family *family, const conform_case *all,
                                size_t count)
@@ -48,18 +50,10 @@ static void add_kernels(conform_job *j)
 
 static rlxvk_status count_uses(conform_job *j)
 {
-    const conform_pool pool = {j,
-                               1,
-                               j->options->jobs,
-                               conform_open_device,
-                               count_dispatches,
-                               conform_close_device,
-                               conform_ignore_done,
-                               conform_ignore_crash};
     rlxvk_status status;
     memset(&j->common->use, 0, sizeof j->common->use);
     memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
-    TRY(conform_pool_run(&pool));
+    TRY(conform_look(j, count_dispatches));
     add_kernels(j);
 error:
     return status;
@@ -103,15 +97,7 @@ static void find_lack(void *user, size_t item)
 /* A variant that no case dispatches: has the device no way to run it, or is a case missing? */
 static rlxvk_status report_unused(conform_job *j)
 {
-    const conform_pool pool = {j,
-                               1,
-                               j->options->jobs,
-                               conform_open_device,
-                               find_lack,
-                               conform_close_device,
-                               conform_ignore_done,
-                               conform_ignore_crash};
-    rlxvk_status status = conform_pool_run(&pool);
+    rlxvk_status status = conform_look(j, find_lack);
     bool lacks = status == RLXVK_OK && j->common->lack[0];
     j->variants.unused += lacks;
     j->variants.failed += !lacks;
@@ -224,41 +210,49 @@ static bool is_of_no_op(size_t kernel)
 
 static void report_kernels(conform_job *j, const size_t *first)
 {
-    size_t unreached = 0;
+    size_t unreached = 0, failed = 0;
     for (size_t k = 0; k < KERNEL_COUNT; k++) {
         if (j->common->kernels[k] || is_of_no_op(k))
             continue;
         find_kernel_lack(j, k, first);
         unreached++;
-        j->variants.failed += !j->common->lack[0];
+        failed += !j->common->lack[0];
         printf("kernel %-29s %5d %10d  %s%s\n", kernel_table[k].name, 0, 0,
                j->common->lack[0] ? "not possible here, for want of "
                                   : "FAILED: no case dispatches it",
                j->common->lack);
     }
     printf("%zu kernels, %zu of them in no dispatch\n", (size_t)KERNEL_COUNT, unreached);
+    j->common->failed_kernels = failed;
+}
+
+static void look_at_kernels(void *user, size_t item)
+{
+    conform_job *j = user;
+    size_t *first = memory_zeroed(PRECISIONS * KERNEL_COUNT, sizeof *first);
+    (void)item;
+    for (size_t p = 0; first && p < PRECISIONS; p++) {
+        j->setup.precision = (rlxvk_precision)p;
+        conform_find_kernels(&j->setup, j->cases.items, j->cases.count, first + p * KERNEL_COUNT);
+    }
+    if (first)
+        report_kernels(j, first);
+    memory_free(first);
 }
 
 /* A kernel that no case reaches, in no precision and by no variant, fails unless the device lacks
  * what it needs. */
 static rlxvk_status check_kernels(conform_job *j)
 {
-    enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
-    size_t *first = memory_zeroed(PRECISIONS * KERNEL_COUNT, sizeof *first);
-    rlxvk_status status = first ? RLXVK_OK : status_fail_memory("kernels");
+    rlxvk_status status = RLXVK_OK;
     for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
         j->setup.precision = (rlxvk_precision)p;
         status = count_uses(j);
     }
+    j->common->failed_kernels = KERNEL_COUNT; /* unless they are looked at to the end */
     if (status == RLXVK_OK)
-        status = conform_open_device(j);
-    for (size_t p = 0; p < PRECISIONS && status == RLXVK_OK; p++) {
-        j->setup.precision = (rlxvk_precision)p;
-        conform_find_kernels(&j->setup, j->cases.items, j->cases.count, first + p * KERNEL_COUNT);
-    }
-    if (status == RLXVK_OK)
-        report_kernels(j, first);
-    memory_free(first);
+        status = conform_look(j, look_at_kernels);
+    j->variants.failed += j->common->failed_kernels;
     return status;
 }
 

@@ -4,7 +4,6 @@
 
 #include "conform/conform.h"
 #include "conform/conform_options.h"
-#include "conform/conform_pool.h"
 #include "op/choice/choice.h"
 
 #include <stdatomic.h>
@@ -23,6 +22,7 @@ typedef struct conform_in_common {
     conform_use use;                      /* of --each-variant: of the variant in hand */
     char lack[256];                       /* ... and what the device would need for it */
     uint64_t kernels[KERNEL_COUNT];       /* ... and dispatches of each in all that was lowered */
+    uint64_t failed_kernels;              /* ... and those that no case dispatches but could */
     conform_result results[];             /* of each case */
 } conform_in_common;
 
@@ -47,13 +47,10 @@ const char *conform_row_of(const conform_case *c, char out[40]);
 bool conform_is_of_share(const conform_options *o, uint64_t number);
 /* Runs the job's cases in its processes. */
 RLXVK_MUST_CHECK rlxvk_status conform_run_all(conform_job *j);
+/* Calls `look` once with the device open, in another process where --jobs has several; what it
+ * finds must then lie in j->common. A crash there is no failure. */
+RLXVK_MUST_CHECK rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item));
 /* --each-variant; in conform_each.c. */
 RLXVK_MUST_CHECK rlxvk_status conform_run_variants(conform_job *j);
-
-/* For a conform_pool whose user is a job. */
-rlxvk_status conform_open_device(void *user);
-void conform_close_device(void *user);
-void conform_ignore_done(void *user, size_t item);
-void conform_ignore_crash(void *user, size_t item, const char *how);
 
 #endif

@@ -327,6 +327,32 @@ static void cases_are_left_out_by_their_pipelines(void **state)
     assert_true(first > all / 10); /* what the same pipelines serve stays */
 }
 
+/* Of what was printed, which ends there. */
+static const char *last_line(void)
+{
+    char *end = strrchr(got.out, '\n');
+    assert_non_null(end);
+    *end = 0;
+    const char *before = strrchr(got.out, '\n');
+    return before ? before + 1 : got.out;
+}
+
+/* With several processes none runs cases in the first one, not even a single case: whom it started
+ * after that would wait for threads of the driver that it has not. */
+static void variants_end_in_several_processes(void **state)
+{
+    static const char line[] = "conform --op softmax --each-variant --sparse=20 --jobs";
+    char arguments[128], alone[64];
+    (void)state;
+    snprintf(arguments, sizeof arguments, "%s 1", line);
+    assert_int_equal(run(arguments), 1); /* some variants are of other ops alone */
+    snprintf(alone, sizeof alone, "%s", last_line());
+    snprintf(arguments, sizeof arguments, "%s 2", line);
+    assert_int_equal(run_with("timeout 120", arguments), 1);
+    assert_says(got.out, " 1      0 "); /* a variant of one case */
+    assert_string_equal(last_line(), alone);
+}
+
 static void training_is_timed_in_json(void **state)
 {
     (void)state;
@@ -390,6 +416,7 @@ int main(void)
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
         cmocka_unit_test(cases_are_left_out_by_their_pipelines),
+        cmocka_unit_test(variants_end_in_several_processes),
         cmocka_unit_test(training_is_timed_in_json),
         cmocka_unit_test(inference_is_timed_in_json),
         cmocka_unit_test(the_version_is_the_library_s),
