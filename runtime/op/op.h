@@ -10,6 +10,7 @@
 #ifndef RLXVK_OP_H
 #define RLXVK_OP_H
 
+#include <float.h>
 #include <math.h>
 #include <rlxvk_ops.h>
 #include "base/profile.h"
@@ -190,6 +191,20 @@ static inline void host_leave_open(const host_call *c, uint64_t element)
 static inline float op_number(float given, float otherwise)
 {
     return given == 0 ? otherwise : fabsf(given) < 0x1p-126f ? 0 : given;
+}
+
+/* For a sum whose finite terms have sizes that add up to `sizes`: in some order they pass the range
+ * of f32, if not in all. What is finite by the reference may then be anything, what is infinite
+ * may be NaN, too. */
+static inline void host_judge_range(const host_call *c, uint64_t element, double sizes)
+{
+    double value = c->out[element];
+    if (!c->bound || !(sizes > FLT_MAX) || fabs(value) == sizes)
+        return;
+    if (isfinite(value))
+        host_leave_open(c, element);
+    else if (isinf(value))
+        c->bound[element] = INFINITY;
 }
 
 /* A value as kernels that count denormals as 0, which they may, see it. */

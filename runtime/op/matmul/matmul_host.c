@@ -11,7 +11,6 @@
 #include "op/matmul/matmul.h"
 #include "op/activation.h"
 
-#include <float.h>
 #include <math.h>
 
 /* ---- products ---- */
@@ -86,13 +85,14 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
     extra = matmul_precision_bound(c->precision, (double)k, magnitude, largest_a, largest_b);
     *out = sum;
     *bound = plain_bound((double)k, magnitude) + extra;
-    if (c->bound && in_range > FLT_MAX) { /* some order of the terms passes the range of f32 */
-        *out = 0;
-        *bound = INFINITY;
+    if (!fused) {
+        host_judge_range(c, (uint64_t)(out - c->out), in_range);
         return;
     }
-    if (!fused)
+    if (in_range > FLT_MAX && c->bound) {
+        host_leave_open(c, (uint64_t)(out - c->out)); /* whatever the activation makes of it */
         return;
+    }
     *out += c->inputs[2].words[j];
     magnitude += fabs((double)c->inputs[2].words[j]);
     *bound = 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + extra;

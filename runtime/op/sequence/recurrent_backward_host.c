@@ -1,8 +1,12 @@
-/* The sweep back in double precision: the equations of recurrent_backward.c, unit by unit. */
+/*
+ * The sweep back in double precision: the equations of recurrent_backward.c, unit by unit.
+ *
+ * A sum of what arrives at a unit may pass the range of f32 in one order of its terms and not in
+ * another. What is computed from it, by the weights all steps before, is open then.
+ */
 #include "op/sequence/recurrent_backward.h"
 
 #include <math.h>
-#include <string.h>
 
 #define MOST_GATES 4
 
@@ -14,7 +18,9 @@ typedef struct walk {
     double *dh, *dc;   /* [hidden]: what arrives from the steps behind */
     double *direct;    /* [hidden]: of dh, what goes past the weights (gru) */
     double *gradients; /* [rows] of the step, of what comes from h */
+    double *sizes;     /* [hidden]: of dh's finite terms */
     double *c;         /* [steps + 1, hidden]: before each step in the order of the net (lstm) */
+    bool open;         /* all steps from here on */
 } walk;
 
 static double sigmoid(double v)
@@ -64,6 +70,11 @@ static void find_cell_states(walk *w)
     }
 }
 
+static double size_of(double term)
+{
+    return isfinite(term) ? fabs(term) : 0;
+}
+
 static void lstm(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GATES])
 {
     uint64_t row = row_of(w, step);
@@ -95,19 +106,21 @@ static void gru(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GAT
     w->direct[u] = dh * sigmoid(z);
 }
 
-static void step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
+/* Whether what arrives at the unit passes the range of f32 in some order. */
+static bool step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
 {
     const recurrent_sweep *s = &w->s;
     uint64_t row = row_of(w, step);
     double dy =
         w->call->inputs[recurrent_sweep_weights(w->call->node) + 1].words[row * s->hidden + u];
-    double dh = w->dh[u] + dy, z = value(w, 0, row, 0, u);
+    double dh = w->dh[u] + dy, z = value(w, 0, row, 0, u), dc = w->dc[u];
     if (s->cell == RECURRENT_LSTM)
         lstm(w, step, u, dh, d);
     else if (s->cell == RECURRENT_GRU)
         gru(w, step, u, dh, d);
     else
         d[0] = dh * (s->cell == RECURRENT_RNN ? tanh_slope(z) : z > 0);
+    return w->sizes[u] + size_of(dy) + size_of(dc) > FLT_MAX;
 }
 
 /* dh = W_hh^T d, and what goes past it */
@@ -115,10 +128,24 @@ static void return_to_h(walk *w)
 {
     const recurrent_sweep *s = &w->s;
     const float *weights = w->call->inputs[recurrent_sweep_weights(w->call->node)].words;
-    memcpy(w->dh, w->direct, s->hidden * sizeof *w->dh);
+    for (uint64_t u = 0; u < s->hidden; u++) {
+        w->dh[u] = w->direct[u];
+        w->sizes[u] = size_of(w->direct[u]);
+    }
     for (uint64_t r = 0; r < s->rows; r++)
-        for (uint64_t u = 0; u < s->hidden; u++)
-            w->dh[u] += weights[r * s->hidden + u] * w->gradients[r];
+        for (uint64_t u = 0; u < s->hidden; u++) {
+            double term = weights[r * s->hidden + u] * w->gradients[r];
+            w->dh[u] += term;
+            w->sizes[u] += size_of(term);
+        }
+}
+
+/* An infinite bound marks what is open, for set_bound. */
+static void store(const walk *w, uint64_t at, double value, bool open)
+{
+    w->call->out[at] = value;
+    if (w->call->bound && open)
+        w->call->bound[at] = INFINITY;
 }
 
 static void sweep(walk *w)
@@ -126,16 +153,19 @@ static void sweep(walk *w)
     const recurrent_sweep *s = &w->s;
     uint64_t second = s->batch * s->steps * s->rows;
     for (uint64_t step = s->steps; step-- > 0;) {
+        bool open_before = w->open;
         for (uint64_t u = 0; u < s->hidden; u++) {
-            double d[MOST_GATES], *out = w->call->out + row_of(w, step) * s->rows + u;
-            step_unit(w, step, u, d);
+            uint64_t at = row_of(w, step) * s->rows + u;
+            double d[MOST_GATES];
+            bool open = step_unit(w, step, u, d) || open_before;
             for (uint64_t gate = 0; gate < s->gates; gate++) {
                 double h = s->cell == RECURRENT_GRU && gate == 2 ? d[3] : d[gate];
-                out[gate * s->hidden] = d[gate];
+                store(w, at + gate * s->hidden, d[gate], open);
                 w->gradients[gate * s->hidden + u] = h;
                 if (s->cell == RECURRENT_GRU)
-                    out[second + gate * s->hidden] = h;
+                    store(w, second + at + gate * s->hidden, h, open);
             }
+            w->open = w->open || open;
         }
         return_to_h(w);
     }
@@ -146,30 +176,36 @@ static void run_row(walk *w)
     const recurrent_backward_attributes *a = w->call->node->attributes;
     const recurrent_sweep *s = &w->s;
     uint64_t state = recurrent_sweep_state(s);
-    double *out = w->call->out + recurrent_sweep_result(s) + w->b * s->hidden;
+    uint64_t out = recurrent_sweep_result(s) + w->b * s->hidden;
     for (uint64_t u = 0; u < s->hidden; u++) {
         w->dh[u] = optional(w, BACKWARD_DHN, u);
         w->dc[u] = optional(w, BACKWARD_DCN, u);
+        w->sizes[u] = size_of(w->dh[u]);
     }
+    w->open = false;
     if (s->cell == RECURRENT_LSTM)
         find_cell_states(w);
     sweep(w);
-    if (!a->initial)
-        return;
-    memcpy(out, w->dh, s->hidden * sizeof *out);
-    if (s->states == 2)
-        memcpy(out + state, w->dc, s->hidden * sizeof *out);
+    for (uint64_t u = 0; a->initial && u < s->hidden; u++) {
+        store(w, out + u, w->dh[u], w->open || w->sizes[u] > FLT_MAX);
+        if (s->states == 2)
+            store(w, out + state + u, w->dc[u], w->open);
+    }
 }
 
-/* Of one result: 1e-6 and 2e-5 of its largest magnitude. */
+/* Of one result: 1e-6 and 2e-5 of its largest magnitude. What is not finite and open is another
+ * thing that is not finite. */
 static void set_bound(const host_call *call, uint64_t first, uint64_t count)
 {
     double largest = 0;
     for (uint64_t i = first; i < first + count; i++)
-        if (isfinite(call->out[i]))
+        if (isfinite(call->out[i]) && !(call->bound && isinf(call->bound[i])))
             largest = fmax(largest, fabs(call->out[i]));
     for (uint64_t i = first; call->bound && i < first + count; i++)
-        call->bound[i] = 1e-6 + 2e-5 * largest;
+        if (!isinf(call->bound[i]))
+            call->bound[i] = 1e-6 + 2e-5 * largest;
+        else if (isfinite(call->out[i]))
+            host_leave_open(call, i);
 }
 
 rlxvk_status recurrent_backward_host(const host_call *call)
@@ -182,13 +218,14 @@ rlxvk_status recurrent_backward_host(const host_call *call)
     const recurrent_sweep *s = &w.s;
     uint64_t half = s->batch * s->steps * s->rows, result = recurrent_sweep_result(s);
     double *room =
-        memory_zeroed(3 * s->hidden + s->rows + (s->steps + 1) * s->hidden, sizeof *room);
+        memory_zeroed(4 * s->hidden + s->rows + (s->steps + 1) * s->hidden, sizeof *room);
     if (!room)
         return status_fail_memory("gradients of a recurrent net on the host");
     w.dh = room;
     w.dc = w.dh + s->hidden;
     w.direct = w.dc + s->hidden;
-    w.gradients = w.direct + s->hidden;
+    w.sizes = w.direct + s->hidden;
+    w.gradients = w.sizes + s->hidden;
     w.c = w.gradients + s->rows;
     for (; w.b < s->batch; w.b++)
         run_row(&w);

@@ -95,6 +95,9 @@ static rlxvk_status upfirdn_host(const host_call *c)
     uint64_t extent = (uint64_t)in->dims[in->rank - 1], length = (uint64_t)a->length;
     uint64_t rows = shape_numel(in) / extent, count = rows * length;
     int64_t taps = c->inputs[1].node->shape.dims[0];
+    double *sizes = memory_zeroed(count + 1, sizeof *sizes); /* of finite terms */
+    if (!sizes)
+        return status_fail_memory("upfirdn");
     for (uint64_t i = 0; c->bound && i < count; i++)
         c->bound[i] = 1e-36;
     for (uint64_t i = 0; i < rows * extent; i++)
@@ -105,9 +108,13 @@ static rlxvk_status upfirdn_host(const host_call *c)
                 continue;
             uint64_t to = i / extent * length + (uint64_t)(at / a->down);
             c->out[to] += term;
+            sizes[to] += isfinite(term) ? fabs(term) : 0;
             if (c->bound)
                 c->bound[to] += 0x1p-24 * ((double)(taps / a->up) + 2) * fabs(term);
         }
+    for (uint64_t i = 0; i < count; i++)
+        host_judge_range(c, i, sizes[i]);
+    memory_free(sizes);
     return RLXVK_OK;
 }
 
