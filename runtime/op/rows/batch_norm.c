@@ -122,6 +122,10 @@ static rlxvk_status batch_norm_host(const host_call *c)
                 c->out[at] = normal * scale + shift;
                 if (c->bound)
                     c->bound[at] = 1e-6 + 2e-5 * (fabs(normal * scale) + fabs(shift));
+                bool passes =
+                    isfinite(normal) && fmax(fabs(normal), fabs(normal * scale)) > FLT_MAX;
+                if (passes && fabs(c->out[at]) <= FLT_MAX)
+                    host_leave_open(c, at); /* f32 has it infinite on the way */
             }
         }
     return RLXVK_OK;
