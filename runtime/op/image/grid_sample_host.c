@@ -198,15 +198,28 @@ static double sample(const place *p, const float *x, double *cells, double *term
     return sum;
 }
 
-static double sample_bound(const geometry *g, const place *places, const float *x, double value,
-                           double cells, double terms)
+/* Raises *most to what another value, that rounding may turn the first into, is away from it. False
+ * if one of them is finite and the other is not, or not in the same way. */
+static bool take_other(double value, double other, double *most)
 {
-    double taps = grid_sample_point_taps(g->options->mode, g->axes), most = 0, unused;
+    if (isfinite(value) && isfinite(other))
+        *most = fmax(*most, fabs(other - value));
+    return isnan(value) ? isnan(other) : isfinite(value) ? isfinite(other) : other == value;
+}
+
+static void judge_sample(const host_call *c, const geometry *g, const place *places, const float *x,
+                         uint64_t at)
+{
+    double taps = grid_sample_point_taps(g->options->mode, g->axes), most = 0, cells, terms, unused;
+    bool sure = true;
     for (int i = 1; i < g->places; i++)
-        most = fmax(most, fabs(sample(&places[i], x, &unused, &unused) - value));
-    if (g->options->mode == RLXVK_GRID_NEAREST)
-        return most;
-    return 2 * most + UNIT * (12 * cells + (taps + 4) * terms) + 0x1p-120;
+        sure = take_other(c->out[at], sample(&places[i], x, &unused, &unused), &most) && sure;
+    (void)sample(&places[0], x, &cells, &terms);
+    c->bound[at] = most;
+    if (g->options->mode != RLXVK_GRID_NEAREST)
+        c->bound[at] = 2 * most + UNIT * (12 * cells + (taps + 4) * terms) + 0x1p-120;
+    if (!sure)
+        host_leave_open(c, at);
 }
 
 rlxvk_status grid_sample_host(const host_call *c)
@@ -219,10 +232,10 @@ rlxvk_status grid_sample_host(const host_call *c)
             uint64_t plane = p / g.points * g.channels + k;
             uint64_t at = plane * g.points + p % g.points;
             const float *x = c->inputs[0].words + plane * g.cells;
-            double cells, terms;
-            c->out[at] = sample(&places[0], x, &cells, &terms);
+            double unused;
+            c->out[at] = sample(&places[0], x, &unused, &unused);
             if (c->bound)
-                c->bound[at] = sample_bound(&g, places, x, c->out[at], cells, terms);
+                judge_sample(c, &g, places, x, at);
         }
     }
     return RLXVK_OK;
@@ -339,22 +352,31 @@ static void point_slopes(const host_call *c, const geometry *g, uint64_t p, uint
                          const place *places)
 {
     double scale = (double)g->size[axis], terms = (double)g->channels + 40;
-    double sum = 0, bound = 0, off[MOST_PLACES] = {0};
+    double sum = 0, bound = 0, unused = 0, off[MOST_PLACES] = {0}, others[MOST_PLACES] = {0};
+    uint64_t at = g->axes * p + axis;
+    bool sure = true;
     for (uint64_t k = 0; k < g->channels; k++) {
         uint64_t plane = p / g->points * g->channels + k;
-        double dy = c->inputs[2].words[plane * g->points + p % g->points], cells, unused;
+        double dy = c->inputs[2].words[plane * g->points + p % g->points], cells;
         const float *x = c->inputs[0].words + plane * g->cells;
         double slope = slope_of(&places[0], axis, x, &cells);
         sum += dy * slope;
         bound += UNIT * terms * scale * cells * fabs(dy);
-        for (int i = 1; i < g->places && c->bound; i++)
-            off[i] += fabs(dy * (slope_of(&places[i], axis, x, &unused) - slope));
+        for (int i = 1; i < g->places && c->bound; i++) {
+            double other = slope_of(&places[i], axis, x, &unused);
+            others[i] += dy * other;
+            off[i] += isfinite(other) && isfinite(slope) ? fabs(dy * (other - slope)) : 0;
+        }
     }
-    for (int i = 1; i < g->places; i++)
+    c->out[at] = sum;
+    for (int i = 1; i < g->places && c->bound; i++) {
+        sure = take_other(sum, others[i], &unused) && sure;
         off[0] = fmax(off[0], off[i]);
-    c->out[g->axes * p + axis] = sum;
+    }
     if (c->bound)
-        c->bound[g->axes * p + axis] = bound + 2 * off[0] + 0x1p-120;
+        c->bound[at] = bound + 2 * off[0] + 0x1p-120;
+    if (!sure)
+        host_leave_open(c, at);
 }
 
 rlxvk_status grid_sample_backward_grid_host(const host_call *c)
