@@ -199,7 +199,7 @@ static void run_row(reference *r, int64_t b, int64_t h, int64_t i)
     at.q = b * a->q.batch + h * a->q.head + i * a->q.seq;
     at.k = b * a->kv.batch + h * a->kv_heads / a->heads * a->kv.head;
     find_scores(r, &at);
-    if (at.maximum == -INFINITY)
+    if (at.maximum == -INFINITY && (at.moderate || !r->bound)) /* no key is left */
         return;
     find_weights(r, &at);
     for (int64_t j = 0; j < a->keys; j++)
