@@ -312,12 +312,12 @@ static rlxvk_status run_pool(conform_job *j, conform_pool pool)
 
 rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item))
 {
-    return run_pool(j, (conform_pool){
-                           .items = 1, .run = look, .done = ignore_done, .crashed = ignore_crash});
+    return run_pool(
+        j, (conform_pool){.items = 1, .run = look, .done = ignore_done, .crashed = ignore_crash});
 }
 
-/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left in,
- * for its run to say why; so is everything if the process that looks crashes. */
+/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left
+ * in, for its run to say why; so is everything if the process that looks crashes. */
 static rlxvk_status choose_pipelines(conform_job *j)
 {
     rlxvk_status status;
@@ -337,9 +337,10 @@ rlxvk_status conform_run_all(conform_job *j)
 {
     double begin = clock_seconds();
     j->done = 0;
-    rlxvk_status status = run_pool(
-        j, (conform_pool){
-               .items = j->cases.count, .run = run_case, .done = note_done, .crashed = crash});
+    rlxvk_status status = run_pool(j, (conform_pool){.items = j->cases.count,
+                                                     .run = run_case,
+                                                     .done = note_done,
+                                                     .crashed = crash});
     print_progress(NULL);
     j->report.seconds = clock_seconds() - begin;
     j->report.device = j->common->device;
