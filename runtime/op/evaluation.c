@@ -93,6 +93,12 @@ rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content)
     return RLXVK_OK;
 }
 
+/* The element as its readers find it. */
+static float held(const evaluation *v, double exact, double bound)
+{
+    return isinf(bound) && isfinite(exact) ? v->open_as : (float)exact;
+}
+
 /* Rounds the exact result into what the arena holds and fills bounds the family left to its row. */
 static void settle(evaluation *v, uint32_t id)
 {
@@ -104,7 +110,7 @@ static void settle(evaluation *v, uint32_t id)
         if (v->bytes[id])
             v->bytes[id][i] = (uint8_t)(int)exact;
         else
-            v->words[id][i] = (float)exact;
+            v->words[id][i] = held(v, exact, v->bounds[id][i]);
     }
     for (uint64_t i = 0; i < results; i++) {
         double exact = v->exact[id][i];
@@ -132,7 +138,7 @@ static rlxvk_status update_operands(evaluation *v, uint32_t id)
         if (!v->bounds[k] && !(v->bounds[k] = memory_zeroed(count + 1, sizeof(double))))
             return status_fail_memory("evaluation");
         for (uint64_t e = 0; e < count; e++) {
-            v->words[k][e] = (float)exact[e];
+            v->words[k][e] = held(v, exact[e], bounds[e]);
             v->exact[k][e] = exact[e];
             v->bounds[k][e] = bounds[e];
         }

@@ -19,6 +19,8 @@ typedef struct evaluation {
     /* Set after creation: bounds stay those of the rows, and every element has its value, also what
      * a reference would leave open (host_leave_open). For those who go on with the values. */
     bool values_only;
+    /* Set after creation: what readers find where a reference leaves an element open. */
+    float open_as;
 } evaluation;
 
 rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out);

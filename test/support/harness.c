@@ -133,6 +133,7 @@ float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *
     evaluation v;
     size_t total = 0;
     expect_ok(evaluation_create(g, &v));
+    v.values_only = true;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         if ((n->op != OP_input && n->op != OP_param) || random_is_state(n))

@@ -82,6 +82,7 @@ static rlxvk_status extra_bounds(evaluation *v, uint32_t id, rlxvk_precision pre
 {
     uint64_t length = op_host_length(v->graph, graph_node(v->graph, id));
     rlxvk_status status;
+    v->values_only = false;
     v->precision = RLXVK_PRECISION_F32;
     TRY(evaluation_node(v, id));
     memcpy(out, v->bounds[id], length * sizeof *out);
@@ -92,7 +93,10 @@ static rlxvk_status extra_bounds(evaluation *v, uint32_t id, rlxvk_precision pre
         out[e] = v->bounds[id][e] > out[e] ? v->bounds[id][e] - out[e] : 0;
         *out_count += out[e] > 0;
     }
+    v->values_only = true; /* others go on with what is open, too */
+    TRY(evaluation_node(v, id));
 error:
+    v->values_only = true;
     return status;
 }
 
@@ -131,6 +135,7 @@ rlxvk_status conform_precision_errors(evaluation *v, rlxvk_precision precision,
     double *bounds = NULL;
     rlxvk_status status;
     memset(out, 0, count * sizeof *out);
+    v->values_only = true;
     TRY(evaluation_run(v));
     for (uint32_t id = 0; id < nodes; id++)
         longest = MAX(longest, op_host_length(v->graph, graph_node(v->graph, id)));

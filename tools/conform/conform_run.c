@@ -303,20 +303,73 @@ static rlxvk_status set_rng_state(session *s)
     return evaluation_set(&s->reference, id, words);
 }
 
+static rlxvk_status run_reference(session *s, float open_as)
+{
+    rlxvk_status status;
+    s->reference.open_as = open_as;
+    TRY(set_rng_state(s));
+    for (size_t i = 0; i < s->spec.input_count; i++) /* ops may have written them */
+        TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
+    TRY(evaluation_run(&s->reference));
+error:
+    return status;
+}
+
+/* Whether a node before the one that is judged has an element that its reference leaves open. */
+static bool has_open_operands(const session *s)
+{
+    const evaluation *v = &s->reference;
+    for (uint32_t id = 0; id < s->node; id++)
+        for (uint64_t i = 0;
+             v->bounds[id] && i < op_host_length(s->graph, graph_node(s->graph, id)); i++)
+            if (conform_is_unjudged(v->exact[id][i], v->bounds[id][i]))
+                return true;
+    return false;
+}
+
+/* What depends on open elements is open, too: what differs when they are other values. */
+static rlxvk_status spread_open(session *s)
+{
+    static const float others[] = {NAN, INFINITY, -INFINITY, 1};
+    const evaluation *v = &s->reference;
+    double *first = NULL, *exact = v->exact[s->node] + s->offset;
+    bool *open = NULL;
+    rlxvk_status status = RLXVK_OK;
+    if (!v->exact[s->node] || !has_open_operands(s))
+        return RLXVK_OK;
+    first = memory_zeroed(s->count + 1, sizeof *first);
+    open = memory_zeroed(s->count + 1, sizeof *open);
+    TRY(first && open ? RLXVK_OK : status_fail_memory("open elements"));
+    memcpy(first, exact, s->count * sizeof *first);
+    for (size_t k = 0; k < ARRAY_COUNT(others); k++) {
+        TRY(run_reference(s, others[k]));
+        for (uint64_t i = 0; i < s->count; i++)
+            open[i] |= exact[i] != first[i] && !(isnan(exact[i]) && isnan(first[i]));
+    }
+    TRY(run_reference(s, 0));
+    for (uint64_t i = 0; i < s->count; i++)
+        if (open[i]) {
+            exact[i] = 0;
+            v->bounds[s->node][s->offset + i] = INFINITY;
+        }
+error:
+    memory_free(first);
+    memory_free(open);
+    return status;
+}
+
 static rlxvk_status evaluate(session *s)
 {
     rlxvk_status status;
     TRY(evaluation_create(s->graph, &s->reference));
     s->reference.precision = s->precision;
-    TRY(set_rng_state(s));
-    for (size_t i = 0; i < s->spec.input_count; i++)
-        TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
-    TRY(evaluation_run(&s->reference));
+    TRY(run_reference(s, 0));
     rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
     s->node = conform_source(s->graph, s->output.id - 1, &s->offset);
     s->raw = s->reference.bytes[s->output.id - 1] != NULL;
     s->count = shape_numel(&shape);
     s->count *= rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_C64 ? 2 : 1;
+    TRY(spread_open(s));
     if (s->given->golden && !golden_has_length(s->given->golden, s->count))
         TRY(status_fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
                         (unsigned long long)s->given->golden->expected.numel,

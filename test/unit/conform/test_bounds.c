@@ -177,9 +177,40 @@ static void rounded_attributes_count(void **state)
     }
 }
 
+/* A product whose sum passes f32 in some order is open, yet what a precision adds behind it goes by
+ * its value. */
+static void precisions_are_followed_past_what_is_open(void **state)
+{
+    static const float terms[] = {3e38f, 2e38f, -3e38f, -1e38f}, ones[] = {1, 1, 1, 1};
+    static const float small = 1e-38f;
+    rlxvk_graph *g = NULL;
+    evaluation v;
+    double error;
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    rlxvk_tensor a = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, 4), terms, sizeof terms);
+    rlxvk_tensor b = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(4, 1), ones, sizeof ones);
+    rlxvk_tensor open = rlxvk_matmul(g, a, b),
+                 four = rlxvk_matmul(g, rlxvk_reshape(g, b, RLXVK_SHAPE(1, 4)), b);
+    rlxvk_tensor y =
+        rlxvk_mul(g,
+                  rlxvk_mul(g, open,
+                            rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &small, sizeof small)),
+                  four);
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_int_equal(evaluation_create(g, &v), RLXVK_OK);
+    assert_int_equal(conform_precision_errors(&v, RLXVK_PRECISION_BF16,
+                                              &(conform_word){y.id - 1, 0}, 1, &error),
+                     RLXVK_OK);
+    assert_true(error > 0.9 * 4 * 0x1p-7 && error < 1.1 * 4 * 0x1p-7);
+    evaluation_destroy(&v);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(precisions_are_followed_past_what_is_open),
         cmocka_unit_test(moved_results_fail),
         cmocka_unit_test(exact_directions_have_one_sign),
         cmocka_unit_test(rounded_attributes_count),
