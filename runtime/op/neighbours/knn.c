@@ -57,11 +57,10 @@ static int compare_points(const void *left, const void *right)
     return a->index < b->index ? -1 : 1;
 }
 
-static void host_store(const host_call *c, uint64_t row, near_point *all, size_t count,
+static void host_store(const host_call *c, uint64_t row, const near_point *all, size_t count,
                        near_point none)
 {
     size_t k = (size_t)c->node->shape.dims[1] / 2;
-    qsort(all, count, sizeof *all, compare_points);
     for (size_t i = 0; i < k; i++) {
         const near_point *p = i < count ? &all[i] : &none;
         uint64_t at = row * 2 * k + i;
@@ -115,6 +114,7 @@ static rlxvk_status umap_knn_host(const host_call *c)
             if (j != i && v < (double)FLT_MAX)
                 all[count++] = (near_point){v, v, 0, j};
         }
+        qsort(all, count, sizeof *all, compare_points);
         host_store(c, i, all, count, (near_point){FLT_MAX, FLT_MAX, 0, n});
     }
     memory_free(all);
@@ -209,11 +209,11 @@ static rlxvk_status knn_lower(lowering *l, uint32_t id)
     return knn_emit(l, id, metric);
 }
 
-static near_point host_measure(const float *q, const float *p, size_t d, int32_t metric)
+static near_point host_measure(const float *q, const float *p, size_t d, int32_t metric, bool flush)
 {
     double squares = 0, product = 0, magnitude = 0, q_square = 0, p_square = 0;
     for (size_t i = 0; i < d; i++) {
-        double a = q[i], b = p[i];
+        double a = flush ? flush_denormal(q[i]) : q[i], b = flush ? flush_denormal(p[i]) : p[i];
         squares += (a - b) * (a - b);
         product += a * b;
         magnitude += fabs(a * b);
@@ -231,21 +231,34 @@ static near_point host_measure(const float *q, const float *p, size_t d, int32_t
     return (near_point){-cosine, distance, 0x1p-22, 0};
 }
 
+/* All points by their distance from query i. */
+static void host_sort(const host_call *c, size_t i, bool flush, near_point *all, size_t count)
+{
+    size_t d = (size_t)c->inputs[0].node->shape.dims[1];
+    int32_t metric = ((const knn_attributes *)c->node->attributes)->metric;
+    const float *query = c->inputs[0].words + i * d, *points = c->inputs[1].words;
+    for (size_t j = 0; j < count; j++) {
+        all[j] = host_measure(query, points + j * d, d, metric, flush);
+        all[j].index = j;
+    }
+    qsort(all, count, sizeof *all, compare_points);
+}
+
 static rlxvk_status knn_host(const host_call *c)
 {
-    const rlxvk_shape *q = &c->inputs[0].node->shape;
-    size_t n = (size_t)c->inputs[1].node->shape.dims[0], d = (size_t)q->dims[1];
-    int32_t metric = ((const knn_attributes *)c->node->attributes)->metric;
-    near_point *all = memory_zeroed(n, sizeof *all), none = {0};
+    size_t m = (size_t)c->inputs[0].node->shape.dims[0];
+    size_t n = (size_t)c->inputs[1].node->shape.dims[0], k = (size_t)c->node->shape.dims[1] / 2;
+    near_point *all = memory_zeroed(2 * n + 1, sizeof *all), *flushed = all + n, none = {0};
     if (!all)
         return status_fail_memory("knn");
-    for (size_t i = 0; i < (size_t)q->dims[0]; i++) {
-        for (size_t j = 0; j < n; j++) {
-            all[j] =
-                host_measure(c->inputs[0].words + i * d, c->inputs[1].words + j * d, d, metric);
-            all[j].index = j;
-        }
+    for (size_t i = 0; i < m; i++) {
+        host_sort(c, i, false, all, n);
         host_store(c, i, all, n, none);
+        if (c->bound)
+            host_sort(c, i, true, flushed, n);
+        for (size_t j = 0; j < k && c->bound; j++)
+            if (flushed[j].index != all[j].index) /* points that only denormals tell apart */
+                host_leave_open(c, i * 2 * k + j);
     }
     memory_free(all);
     return RLXVK_OK;
