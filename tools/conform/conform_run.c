@@ -109,8 +109,9 @@ static double wanted_element(const session *s, uint64_t i)
     return v->exact[s->node] ? v->exact[s->node][at] : (double)v->words[s->node][at];
 }
 
-/* The case's own bound, see cases.h. An opt-in precision adds its relative error (rlxvk_precision)
- * once for each of the few products that a composite chains. */
+/* The case's own bound, see cases.h, for what several nodes add up to; the last one's by itself may
+ * be larger. An opt-in precision adds its relative error (rlxvk_precision) once for each of the few
+ * products that a composite chains. */
 static double bound_within(const session *s)
 {
     double factor = case_real(&s->spec, "within", 0), largest = 0;
@@ -125,10 +126,8 @@ static double bound_within(const session *s)
 static double bound_of(const session *s, uint64_t i)
 {
     const double *bounds = s->reference.bounds[s->node];
-    double slack = s->slack ? s->slack[i] : 0;
-    if (s->within > 0)
-        return s->within + slack;
-    return (bounds ? bounds[s->offset + i] : 0) + slack;
+    double slack = s->slack ? s->slack[i] : 0, own = bounds ? bounds[s->offset + i] : 0;
+    return fmax(s->within, own) + slack;
 }
 
 /* "[2, 0, 5] (flat 35)" */
