@@ -124,7 +124,8 @@ void main()
         q[c] = rotations[args.rotations_offset + 4u * i + c];
     s.opacity = uintBitsToFloat(prepared[args.prepared_offset + 4u * i + 3u]);
     s.away = cam.position - position;
-    q /= max(square_root(dot(q, q)), VECTOR_FLOOR);
+    float size = square_root(dot(q, q));
+    q /= max(size, VECTOR_FLOOR);
     s.turn = rotation_of(q);
     s.deviation = args.radius_scale *
                   vec3(exponential(scale.x), exponential(scale.y), exponential(scale.z));
@@ -132,7 +133,7 @@ void main()
     vec3 local = (s.away * s.turn) * inverse;
     vec3 m = -vec3(dot(cam.right, s.away), dot(cam.up, s.away), dot(cam.forward, s.away));
     bool whole = is_finite(local) && is_finite(reach) && is_finite(inverse) && is_finite(m) &&
-                 is_finite(scale) && is_finite(dot(q, q)) && is_finite(cam.focal) &&
+                 is_finite(scale) && is_finite(size) && is_finite(cam.focal) &&
                  prepared[valid_at() + i] != 0u;
     footprint f = footprint(vec2(0.0), 0.0, 0.0, 0.0, 0.0, 0.0);
     bool seen = whole && s.opacity >= args.alpha_cutoff && m.z > cam.near && m.z < cam.far;

@@ -38,6 +38,12 @@ static void put_splat(const host_call *c, const splat_reference *r, uint64_t i)
     put(c, at->valid + i, bits_as_float(s->valid), 0);
     for (uint64_t k = 0; k < 4; k++)
         put(c, at->rotation + 4 * i + k, s->unit[k], 8 * SPLAT_UNIT);
+    for (uint64_t k = 0; k < 3 && s->open; k++) {
+        host_leave_open(c, at->local + 3 * i + k);
+        host_leave_open(c, at->inverse + 3 * i + k);
+    }
+    for (uint64_t k = 0; k < 4 && s->open; k++)
+        host_leave_open(c, at->rotation + 4 * i + k);
 }
 
 rlxvk_status gaussian_splat_prepare_host(const host_call *c)

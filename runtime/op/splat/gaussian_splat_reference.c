@@ -4,6 +4,7 @@
  */
 #include "op/splat/gaussian_splat_reference.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,6 +231,22 @@ static bool project(splat_shape *s, const rlxvk_gaussian_splat_options *o, const
            s->centre[1] + radius >= 0 && s->centre[1] - radius < o->height;
 }
 
+/* Whether a sum behind the splat's place passes the range of f32 in some order of its terms. */
+static bool passes_range(const splat_shape *s, const splat_camera *c, const double rows[3][3],
+                         const double away[3])
+{
+    bool passes = false;
+    for (int k = 0; k < 3; k++) {
+        double own = 0, seen = 0;
+        for (int i = 0; i < 3; i++) {
+            own += fabs(rows[i][k] * away[i]);
+            seen += fabs(c->axes[k][i] * away[i]);
+        }
+        passes = passes || fmax(fmax(own, own * s->inverse[k]), seen) > FLT_MAX;
+    }
+    return passes;
+}
+
 static void find_shape(splat_shape *s, const host_call *call, const rlxvk_gaussian_splat_options *o,
                        const splat_camera *camera, size_t i)
 {
@@ -255,7 +272,10 @@ static void find_shape(splat_shape *s, const host_call *call, const rlxvk_gaussi
     for (int k = 0; k < 3; k++) {
         s->local[k] *= s->inverse[k];
         m[k] = -splat_dot(camera->axes[k], away);
+        finite = finite && fabs(s->local[k]) <= FLT_MAX && fabs(m[k]) <= FLT_MAX;
     }
+    s->open = finite && passes_range(s, camera, rows, away);
+    finite = finite && !s->open;
     s->distance = sqrt(splat_dot(away, away));
     s->valid = finite && s->opacity >= o->alpha_cutoff && m[2] > camera->near &&
                m[2] < camera->far && project(s, o, camera, m, rows, deviation, away);

@@ -17,6 +17,7 @@ typedef struct splat_shape {
     double color[3], opacity, local[3], inverse[3], unit[4];
     double color_error[3];
     bool valid;
+    bool open; /* in its own axes: f32 may take it for one with a place that is not finite */
     /* the ellipse: centre, S, and what q has to be below */
     double centre[2], sxx, sxy, syy;
     double distance;

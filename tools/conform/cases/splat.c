@@ -238,6 +238,21 @@ static void generate_extremes(case_list *list, const char *row)
              row, wide);
 }
 
+/* Splats whose places, in their own axes or the camera's, pass the range of f32, and quaternions
+ * whose squares do. */
+static void generate_far(case_list *list, const char *row)
+{
+    static const char rest[] = "opacities:f32:20:range:0.1:0.9;colors:f32:20x3:range:0:1;sh:f32:0";
+    case_add(list,
+             "%s in=positions:f32:20x3:range:-3.4e38:3.4e38;scales:f32:20x3:range:-1:1;"
+             "rotations:f32:20x4:unit;%s",
+             row, rest);
+    case_add(list,
+             "%s in=positions:f32:20x3:unit;scales:f32:20x3:range:-2:-1;"
+             "rotations:f32:20x4:range:-3e38:3e38;%s",
+             row, rest);
+}
+
 static void generate(case_list *list)
 {
     for (size_t r = 0; rows[r]; r++)
@@ -249,6 +264,8 @@ static void generate(case_list *list)
     add_scene(list, rows[3], "alpha=1 clip=inf", 20, 9, "range:-3:-1");
     for (size_t r = 0; rows[r]; r++)
         generate_extremes(list, rows[r]);
+    for (size_t r = 0; r < 3; r++)
+        generate_far(list, rows[r]);
 }
 
 const case_family splat_cases = {rows, build, generate};
