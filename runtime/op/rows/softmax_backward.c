@@ -137,6 +137,8 @@ static void host_row(const host_call *c, uint64_t start, axis_view v)
             c->bound[at] = scale * (0x1p-23 * chain_of(v) * magnitude + 0x1p-22 * fabs(factor));
         if (finite + fabs((double)dy[i * v.inner]) > FLT_MAX && isfinite(dy[i * v.inner]))
             host_leave_open(c, at); /* an order of the sum passes the range of f32 */
+        else if (finite > FLT_MAX && isinf(c->out[at]) && c->bound)
+            c->bound[at] = INFINITY; /* infinite, or NaN where the sum is infinite, too */
         if (scale > 0 && scale < FLT_MIN && isinf(factor))
             host_leave_open(c, at); /* infinite, or NaN where denormals count as 0 */
     }

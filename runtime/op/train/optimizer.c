@@ -341,6 +341,7 @@ typedef struct host_step {
     double g;
     state s;
     bool unsure; /* out: p may be anything */
+    bool meets;  /* out: v is infinite, or NaN of that and of a square that passes f32 */
 } host_step;
 
 static state sgd_step(host_step *h, state *out_error)
@@ -402,6 +403,7 @@ static state adamw_step(host_step *h, state *out_error)
     double off = most - fabs(change) + 4 * UNIT * fabs(change);
     change = held(change, off, &h->unsure);
     h->unsure |= (isfinite(change) && !isfinite(off)) || (v < 0 && v >= -e.v);
+    h->meets = s.v == -INFINITY && isfinite(h->g) && h->g * h->g > FLT_MAX;
     e.p = UNIT * fabs(s.p) * (1 + rate * a->decay) + rate * off;
     *out_error = e;
     return (state){s.p - rate * (a->decay * s.p + change), m, v};
@@ -447,6 +449,8 @@ static rlxvk_status optimizer_host(const host_call *call)
                 call->bound[r * numel + i] = bound_of(values[r], errors[r]);
             if (r == 0 && h.unsure)
                 host_leave_open(call, i);
+            if (r == 2 && h.meets && call->bound)
+                call->bound[r * numel + i] = INFINITY;
         }
     }
     return RLXVK_OK;
