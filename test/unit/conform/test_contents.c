@@ -1,0 +1,76 @@
+/*
+ * Contents with which references once took one of several right results for the only one, or with
+ * which a kernel was wrong. A case's number and the seed decide what its line's leaves hold.
+ */
+#include "conform/conform.h"
+#include "support/harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const struct {
+    uint64_t number, seed;
+    const char *line;
+} contents[] = {
+    /* scores that are all -inf, and keys that are infinite */
+    {244, 14,
+     "attention_backward mask=sliding window=2 "
+     "in=q:f32:1x2x40x8;k:f32:1x2x40x8:special;v:f32:1x2x40x8;dy:f32:1x2x40x8"},
+    /* terms that cancel: the bound goes by them, not by the result */
+    {12, 8, "einsum within=2e-6 equation=i,i-> in=a:f32:300;b:f32:300"},
+    /* sums that pass the range of f32 in one order of their terms alone */
+    {51, 6, "einsum within=2e-6 equation=ij,jk->ik in=a:f32:5x7:special;b:f32:7x9:unit"},
+    {14, 12, "upfirdn in=x:f32:9:special;taps:f32:4"},
+    {59, 10,
+     "gru_backward_gates in=x:f32:2x6x9;h:f32:2x6x9;previous:f32:2x6x3;w_hh:f32:9x3:one;"
+     "dy:f32:2x6x3:special"},
+    {55, 11, "rnn_backward_gates in=z:f32:2x6x3;w_hh:f32:3x3;dy:f32:2x6x3:special"},
+    {14, 28, "softmax_backward axis=1 in=y:f32:4x9;dy:f32:4x9:special"},
+    {71, 31,
+     "adamw step=2 weight_decay=0.01 result=v in=p:f32:203:special;g:f32:203:special;"
+     "m:f32:203:special;v:f32:203:special"},
+    /* large terms that cancel, beside small ones */
+    {54, 34, "rnn hidden=3 in=x:f32:2x6x2:special;w_ih:f32:3x2:one;w_hh:f32:3x3;bias:f32:3"},
+    /* a quotient that passes it, times a small gamma */
+    {28, 17,
+     "batch_norm_inference in=x:f32:9x40:special;gamma:f32:40;beta:f32:40;mean:f32:40;"
+     "var:f32:40:positive"},
+    /* points that only denormals tell apart, by their indices, which are cast */
+    {70, 12,
+     "knn variant=knn=filtered metric=0 indices=1 k=4 in=q:f32:2x3:zero;p:f32:500x3:special"},
+    /* next to the middle between a number and an infinity */
+    {33, 4,
+     "grid_sample mode=nearest in=x:f32:1x27x30x30:special;grid:f32:1x2x40001x2:range:-1.2:1.2"},
+    /* quaternions whose squares pass it: the kernel took them for 0 */
+    {54, 3,
+     "gaussian_splat_prepare in=positions:f32:9x3:special;scales:f32:9x3:special;"
+     "rotations:f32:9x4:special;opacities:f32:9:special;colors:f32:9x3:range:0:1;sh:f32:0"},
+};
+
+static void they_pass(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(contents); i++) {
+        const conform_setup setup = {.context = shared_context,
+                                     .seeds = {contents[i].seed},
+                                     .seed_count = 1};
+        const conform_case given = {.line = contents[i].line, .number = contents[i].number};
+        conform_result result;
+        conform_run(&setup, &given, &result);
+        if (result.verdict != VERDICT_PASSED)
+            fail_msg("%s: %s", given.line, result.message);
+        /* or it would pass for nothing */
+        if (result.unjudged > 0.8 * (double)result.elements)
+            fail_msg("%s: %llu of %llu elements are unjudged", given.line,
+                     (unsigned long long)result.unjudged, (unsigned long long)result.elements);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(they_pass)};
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}
