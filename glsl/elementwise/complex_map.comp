@@ -50,7 +50,8 @@ float with_sign_of(float v, float sign)
 }
 
 /* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a
- * factor is not finite, C99 Annex G; +Inf with a denormal angle has that angle's sign. */
+ * factor is not finite, C99 Annex G; with a denormal angle, which may count as 0, an infinite one has
+ * that angle's sign. */
 vec2 complex_exponential(vec2 a)
 {
     uint angle_bits = magnitude_bits(a.y), bits = floatBitsToUint(a.x);
@@ -60,9 +61,9 @@ vec2 complex_exponential(vec2 a)
         return vec2(0.0);
     if (angle_bits >= INFINITY_BITS && bits == INFINITY_BITS)
         return vec2(INFINITY, NAN_VALUE);
-    if (angle_bits < SMALLEST_BITS && bits == INFINITY_BITS)
-        return vec2(INFINITY, with_sign_of(INFINITY, a.y));
     float half_way = exponential(0.5 * a.x);
+    if (angle_bits < SMALLEST_BITS && is_inf(half_way))
+        return vec2(INFINITY, with_sign_of(INFINITY, a.y));
     vec2 turned = vec2(sine(a.y, 1), sine(a.y, 0)) * half_way;
     return turned * half_way;
 }
