@@ -3,8 +3,7 @@
  * not where it may not, and that a barrier is there where a step needs one and absent where none
  * does. And the proof's count of barriers that could be dropped, against dropping each of them.
  */
-#include "plan/plan.h"
-#include "rewrite/rewrite.h"
+#include "support/planned.h"
 #include "support/profiles.h"
 #include "support/random_graph.h"
 
@@ -19,43 +18,17 @@
 
 static const device_profile profile = ORDINARY_GPU;
 
-typedef struct planned {
-    rlxvk_graph *source, *graph;
-    pair_list pairs;
-    schedule schedule;
-    plan plan;
-} planned;
-
 static void make_plan(planned *p, bool fusion, bool full_barrier)
 {
-    rewrite_options rewrite = {.fusion = fusion, .regions = fusion, .profile = &profile};
-    schedule_options how = {.profile = &profile,
-                            .forbid_host = true,
-                            .strided = true,
-                            .reorder = true};
-    plan_options layout = {.max_block_bytes = 1u << 30,
-                           .max_binding_bytes = 1u << 30,
-                           .alignment = 256,
-                           .full_barrier = full_barrier};
-    assert_int_equal(rlxvk_graph_status(p->source), RLXVK_OK);
-    assert_int_equal(graph_clone(p->source, &p->graph), RLXVK_OK);
-    assert_int_equal(rewrite_graph(p->graph, &rewrite), RLXVK_OK);
-    if (fusion)
-        assert_int_equal(rewrite_find_norm_pairs(p->graph, &p->pairs), RLXVK_OK);
-    how.pairs = p->pairs.items;
-    how.pair_count = p->pairs.count;
-    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
-    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+    const planning how = {
+        .rewrite = {.fusion = fusion, .regions = fusion, .profile = &profile},
+        .schedule = {.profile = &profile, .forbid_host = true, .strided = true, .reorder = true},
+        .plan = {.max_block_bytes = 1u << 30,
+                 .max_binding_bytes = 1u << 30,
+                 .alignment = 256,
+                 .full_barrier = full_barrier}};
+    assert_int_equal(planned_make(p, &how), RLXVK_OK);
     assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
-}
-
-static void release(planned *p)
-{
-    plan_destroy(&p->plan);
-    schedule_destroy(&p->schedule);
-    VECTOR_FREE(&p->pairs);
-    rlxvk_graph_destroy(p->graph);
-    rlxvk_graph_destroy(p->source);
 }
 
 /* ---- Graphs ---- */
@@ -170,7 +143,7 @@ static void test_counts(void **state)
                             p.plan.barrier_count, steps, barriers);
                 wrong = true;
             }
-            release(&p);
+            planned_release(&p);
         }
     assert_false(wrong);
 }
@@ -243,7 +216,7 @@ static void test_needless(void **state)
         assert_int_equal(needless, droppable(&p));
         loops += p.schedule.loops.count && needless;
         total += needless;
-        release(&p);
+        planned_release(&p);
     }
     print_message("%u needless barriers; %u loops have some\n", total, loops);
     assert_true(total > 100 && loops > 10);
@@ -274,7 +247,7 @@ static void test_shifted(void **state)
                 *y = kept;
                 shifted++;
             }
-        release(&p);
+        planned_release(&p);
     }
     print_message("%u shifted\n", shifted);
     assert_true(shifted >= 3);
@@ -308,7 +281,7 @@ static void test_the_first_value(void **state)
             found[1] += strstr(rlxvk_last_error(), "pinned value 0 is overwritten") != NULL;
             *s = kept;
         }
-        release(&p);
+        planned_release(&p);
     }
     print_message("%u read after, %u pinned\n", found[0], found[1]);
     assert_true(found[0] > 0 && found[1] > 10);

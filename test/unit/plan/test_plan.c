@@ -3,8 +3,7 @@
  * every barrier is removed once and the proof must fail, slots of small forced blocks never
  * straddle, and scratch stays near its lower bound.
  */
-#include "plan/plan.h"
-#include "rewrite/rewrite.h"
+#include "support/planned.h"
 #include "support/profiles.h"
 #include "support/random_graph.h"
 
@@ -20,51 +19,27 @@
 
 static const device_profile profile = ORDINARY_GPU;
 
-typedef struct planned {
-    rlxvk_graph *source, *graph;
-    pair_list pairs;
-    schedule schedule;
-    plan plan;
-} planned;
-
 static rlxvk_status plan_random(uint64_t seed, uint64_t block_bytes, bool reorder, bool bump,
                                 bool full_barrier, planned *out)
 {
     random_source r = {seed};
-    schedule_options how = {.profile = &profile,
-                            .forbid_host = true,
-                            .reorder = reorder,
-                            .strided = true};
-    plan_options layout = {.max_block_bytes = block_bytes,
-                           .max_binding_bytes = block_bytes,
-                           .alignment = 256,
-                           .bump = bump,
-                           .full_barrier = full_barrier};
+    const planning how = {
+        .rewrite = {.fusion = true},
+        .schedule = {.profile = &profile, .forbid_host = true, .reorder = reorder, .strided = true},
+        .plan = {.max_block_bytes = block_bytes,
+                 .max_binding_bytes = block_bytes,
+                 .alignment = 256,
+                 .bump = bump,
+                 .full_barrier = full_barrier}};
     rlxvk_status status;
     *out = (planned){0};
     TRY(rlxvk_graph_create(&out->source));
     random_graph(out->source, &r, 10 + random_below(&r, 60), seed & 1);
-    TRY(rlxvk_graph_status(out->source));
-    TRY(graph_clone(out->source, &out->graph));
-    TRY(rewrite_graph(out->graph, &(rewrite_options){.fusion = true}));
-    TRY(rewrite_find_norm_pairs(out->graph, &out->pairs));
-    how.pairs = out->pairs.items;
-    how.pair_count = out->pairs.count;
-    TRY(schedule_create(out->graph, &how, &out->schedule));
-    TRY(plan_create(&out->schedule, &layout, &out->plan));
+    TRY(planned_make(out, &how));
 error:
     if (status != RLXVK_OK)
         fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed, rlxvk_last_error());
     return status;
-}
-
-static void release(planned *p)
-{
-    plan_destroy(&p->plan);
-    schedule_destroy(&p->schedule);
-    VECTOR_FREE(&p->pairs);
-    rlxvk_graph_destroy(p->graph);
-    rlxvk_graph_destroy(p->source);
 }
 
 static void test_plans_are_sound(void **state)
@@ -77,7 +52,7 @@ static void test_plans_are_sound(void **state)
             assert_int_equal(plan_random(seed, 1u << 30, mode & 1, mode & 2, false, &p), RLXVK_OK);
             assert_int_equal(plan_check(&p.schedule, &p.plan, &needless), RLXVK_OK);
             assert_int_equal(needless, 0);
-            release(&p);
+            planned_release(&p);
         }
 }
 
@@ -97,7 +72,7 @@ static void test_every_barrier_is_missed(void **state)
             p.plan.barriers[i] = kept;
             removed++;
         }
-        release(&p);
+        planned_release(&p);
     }
     printf("%u barriers removed, each missed\n", removed);
     assert_true(removed > 1000);
@@ -109,7 +84,7 @@ static void test_full_barriers(void **state)
     (void)state;
     assert_int_equal(plan_random(7, 1u << 30, false, false, true, &p), RLXVK_OK);
     assert_int_equal(p.plan.barrier_count, p.schedule.steps.count - 1);
-    release(&p);
+    planned_release(&p);
 }
 
 /* A slot moved onto a neighbour that is live at the same time must be found. */
@@ -135,7 +110,7 @@ static void test_overlap_is_found(void **state)
             }
             last = v;
         }
-        release(&p);
+        planned_release(&p);
     }
     printf("%u of %u overlaps found\n", found, tried);
     assert_true(tried > 100);
@@ -156,7 +131,7 @@ static void test_small_blocks(void **state)
             for (size_t b = 0; b < p.plan.blocks[c].count; b++)
                 assert_true(p.plan.blocks[c].items[b] <= block);
         assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
-        release(&p);
+        planned_release(&p);
     }
 }
 
@@ -167,7 +142,7 @@ static void test_too_large(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         refused |= plan_random(seed, 1024, true, false, false, &p) == RLXVK_E_TOO_LARGE;
-        release(&p);
+        planned_release(&p);
     }
     assert_true(refused);
 }
@@ -201,19 +176,17 @@ static void test_levels_share_barriers(void **state)
     assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
     assert_true(p.plan.barrier_count > LENGTH - 1);
     assert_true(p.plan.scratch_peak < shared);
-    release(&p);
+    planned_release(&p);
 }
 
 /* Plans p->graph in program order and proves it. */
 static void expect_sound(planned *p, const bool *on_host)
 {
-    schedule_options how = {.profile = &profile, .on_host = on_host};
-    plan_options layout = {.max_block_bytes = 1u << 20,
-                           .max_binding_bytes = 1u << 20,
-                           .alignment = 256};
-    assert_int_equal(rlxvk_graph_status(p->graph), RLXVK_OK);
-    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
-    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+    const planning how = {.schedule = {.profile = &profile, .on_host = on_host},
+                          .plan = {.max_block_bytes = 1u << 20,
+                                   .max_binding_bytes = 1u << 20,
+                                   .alignment = 256}};
+    assert_int_equal(planned_make(p, &how), RLXVK_OK);
     assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
 }
 
@@ -249,7 +222,7 @@ static void test_waiting(void **state)
         for (uint32_t i = 0; i < p.schedule.steps.count; i++)
             if (p.schedule.steps.items[i].node == y.id - 1)
                 assert_int_equal(i, waits ? STEPS : 1); /* level 0 has two steps */
-        release(&p);
+        planned_release(&p);
     }
 }
 
@@ -265,7 +238,7 @@ static void test_working_memory(void **state)
     rlxvk_tensor x = rlxvk_dense_solve(p.graph, used_slots(p.graph, a, 4), b);
     rlxvk_graph_output(p.graph, rlxvk_neg(p.graph, x));
     expect_sound(&p, NULL);
-    release(&p);
+    planned_release(&p);
 }
 
 /* A tensor of no elements is made by no step and read by one, on the host and elsewhere; a view of
@@ -287,7 +260,7 @@ static void test_empty_operands(void **state)
                       rlxvk_reduce_sum(p.graph, rlxvk_neg(p.graph, empty), &axis, 1, true));
         rlxvk_graph_output(p.graph, x);
         expect_sound(&p, on_host);
-        release(&p);
+        planned_release(&p);
     }
 }
 
@@ -305,7 +278,7 @@ static void test_unwritten_is_found(void **state)
     p.schedule.steps.items[1] = first;
     assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_E_RANGE);
     assert_non_null(strstr(rlxvk_last_error(), "before any step wrote it"));
-    release(&p);
+    planned_release(&p);
 }
 
 /* Everything that may be is prepared: whatever reads weights alone. */
@@ -363,7 +336,7 @@ static void test_prepared_steps(void **state)
             assert_int_equal(p.plan.segments.items[0].count, p.schedule.prepared);
         prepared += p.schedule.prepared;
         kept += unpin_kept(&p);
-        release(&p);
+        planned_release(&p);
     }
     print_message("%u steps prepared, %u values kept\n", prepared, kept);
     assert_true(prepared > 60 && kept > 20);
@@ -386,7 +359,7 @@ static void test_scratch_ratio(void **state)
         assert_int_equal(plan_random(seed, 1u << 30, true, false, false, &p), RLXVK_OK);
         if (p.plan.scratch_lower_bound)
             ratios[count++] = (double)p.plan.scratch_peak / (double)p.plan.scratch_lower_bound;
-        release(&p);
+        planned_release(&p);
     }
     qsort(ratios, count, sizeof *ratios, by_value);
     printf("scratch peak over lower bound: p50 %.3f p95 %.3f max %.3f over %zu graphs\n",
@@ -455,7 +428,7 @@ static void test_loops(void **state)
             moved++;
         }
     assert_true(moved > 3);
-    release(&p);
+    planned_release(&p);
 }
 
 /* ---- What one dispatch reads and writes ---- */
@@ -470,19 +443,13 @@ typedef struct pair_case {
 
 static void plan_source(planned *p, bool bump)
 {
-    schedule_options how = {.profile = &profile, .forbid_host = true, .strided = true};
-    plan_options layout = {.max_block_bytes = 1u << 30,
-                           .max_binding_bytes = 1u << 30,
-                           .alignment = 256,
-                           .bump = bump};
-    assert_int_equal(rlxvk_graph_status(p->source), RLXVK_OK);
-    assert_int_equal(graph_clone(p->source, &p->graph), RLXVK_OK);
-    assert_int_equal(rewrite_graph(p->graph, &(rewrite_options){.fusion = true}), RLXVK_OK);
-    assert_int_equal(rewrite_find_norm_pairs(p->graph, &p->pairs), RLXVK_OK);
-    how.pairs = p->pairs.items;
-    how.pair_count = p->pairs.count;
-    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
-    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+    const planning how = {.rewrite = {.fusion = true},
+                          .schedule = {.profile = &profile, .forbid_host = true, .strided = true},
+                          .plan = {.max_block_bytes = 1u << 30,
+                                   .max_binding_bytes = 1u << 30,
+                                   .alignment = 256,
+                                   .bump = bump}};
+    assert_int_equal(planned_make(p, &how), RLXVK_OK);
 }
 
 static void plan_pair(const pair_case *c, planned *p)
@@ -533,7 +500,7 @@ static void test_pairs_in_place(void **state)
             assert_true(!read || strstr(rlxvk_last_error(), "as another operand"));
             *at = kept;
         }
-        release(&p);
+        planned_release(&p);
     }
 }
 
