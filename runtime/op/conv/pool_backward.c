@@ -232,18 +232,22 @@ static rlxvk_status pool_backward_host(const host_call *call)
         if (call->bound)
             choose_cell(call, c, 0, plane, &flushed);
         if (call->bound && flushed.cell != best.cell) {
-            arrivals[best.cell].doubtful += fabs(v);
-            arrivals[flushed.cell].doubtful += fabs(v);
+            double doubtful = isfinite(v) ? fabs(v) : INFINITY;
+            arrivals[best.cell].doubtful += doubtful;
+            arrivals[flushed.cell].doubtful += doubtful;
         }
         call->out[best.cell] += v;
         arrivals[best.cell].magnitude += fabs(v);
         arrivals[best.cell].count++;
     }
-    for (uint64_t i = 0; i < numel && call->bound; i++)
-        call->bound[i] =
-            arrivals[i].doubtful +
-            (arrivals[i].count > 1 ? conv_bound((double)arrivals[i].count, arrivals[i].magnitude)
-                                   : 0);
+    for (uint64_t i = 0; i < numel && call->bound; i++) {
+        const arrival *a = &arrivals[i];
+        call->bound[i] = a->doubtful;
+        if (a->count > 1 || a->doubtful > 0)
+            call->bound[i] += conv_bound((double)a->count, a->magnitude + a->doubtful);
+        if (isinf(a->doubtful))
+            host_leave_open(call, i);
+    }
     memory_free(arrivals);
     return RLXVK_OK;
 }
@@ -336,9 +340,9 @@ static rlxvk_status pool_take_host(const host_call *call)
         choose_cell(call, c, 0, plane, &flushed);
         call->out[i] = best.made ? values[best.cell] : 0;
         if (call->bound)
-            call->bound[i] = best.made && best.cell != flushed.cell
-                                 ? fabs((double)values[best.cell] - values[flushed.cell])
-                                 : 0;
+            call->bound[i] = 0;
+        if (best.made && best.cell != flushed.cell)
+            host_leave_open(call, i);
     }
     return RLXVK_OK;
 }
