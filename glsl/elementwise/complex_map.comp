@@ -50,8 +50,8 @@ float with_sign_of(float v, float sign)
 }
 
 /* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a
- * factor is not finite, C99 Annex G; with a denormal angle, which may count as 0, an infinite one has
- * that angle's sign. */
+ * factor is not finite, C99 Annex G; with a denormal angle, which may count as 0, an infinite one
+ * has that angle's sign. */
 vec2 complex_exponential(vec2 a)
 {
     uint angle_bits = magnitude_bits(a.y), bits = floatBitsToUint(a.x);

@@ -331,11 +331,12 @@ static rlxvk_status spread_open(session *s)
 {
     static const float others[] = {NAN, INFINITY, -INFINITY, 1};
     const evaluation *v = &s->reference;
-    double *first = NULL, *exact = v->exact[s->node] + s->offset;
+    double *first = NULL, *exact = v->exact[s->node];
     bool *open = NULL;
     rlxvk_status status = RLXVK_OK;
-    if (!v->exact[s->node] || !has_open_operands(s))
+    if (!exact || !has_open_operands(s))
         return RLXVK_OK;
+    exact += s->offset;
     first = memory_zeroed(s->count + 1, sizeof *first);
     open = memory_zeroed(s->count + 1, sizeof *open);
     TRY(first && open ? RLXVK_OK : status_fail_memory("open elements"));

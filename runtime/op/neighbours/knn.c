@@ -248,9 +248,10 @@ static rlxvk_status knn_host(const host_call *c)
 {
     size_t m = (size_t)c->inputs[0].node->shape.dims[0];
     size_t n = (size_t)c->inputs[1].node->shape.dims[0], k = (size_t)c->node->shape.dims[1] / 2;
-    near_point *all = memory_zeroed(2 * n + 1, sizeof *all), *flushed = all + n, none = {0};
+    near_point *all = memory_zeroed(2 * n + 1, sizeof *all), none = {0};
     if (!all)
         return status_fail_memory("knn");
+    near_point *flushed = all + n;
     for (size_t i = 0; i < m; i++) {
         host_sort(c, i, false, all, n);
         host_store(c, i, all, n, none);
