@@ -135,6 +135,8 @@ static void host_row(const host_call *c, uint64_t start, axis_view v)
         c->out[at] = y[i * v.inner] * factor;
         if (c->bound && isfinite(c->out[at]))
             c->bound[at] = scale * (0x1p-23 * chain_of(v) * magnitude + 0x1p-22 * fabs(factor));
+        if (c->bound && isfinite(c->out[at]) && scale < FLT_MIN)
+            c->bound[at] += scale * fabs(factor); /* 0 where denormals count as 0 */
         if (finite + fabs((double)dy[i * v.inner]) > FLT_MAX && isfinite(dy[i * v.inner]))
             host_leave_open(c, at); /* an order of the sum passes the range of f32 */
         else if (finite > FLT_MAX && isinf(c->out[at]) && c->bound)

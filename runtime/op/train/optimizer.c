@@ -403,6 +403,7 @@ static state adamw_step(host_step *h, state *out_error)
     double off = most - fabs(change) + 4 * UNIT * fabs(change);
     change = held(change, off, &h->unsure);
     h->unsure |= (isfinite(change) && !isfinite(off)) || (v < 0 && v >= -e.v);
+    h->unsure |= isinf(change) && m != 0 && fabs(m) <= e.m; /* 0 / 0 where m counts as 0 */
     h->meets = s.v == -INFINITY && isfinite(h->g) && h->g * h->g > FLT_MAX;
     e.p = UNIT * fabs(s.p) * (1 + rate * a->decay) + rate * off;
     *out_error = e;
