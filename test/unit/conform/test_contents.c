@@ -41,6 +41,16 @@ static const struct {
     /* points that only denormals tell apart, by their indices, which are cast */
     {70, 12,
      "knn variant=knn=filtered metric=0 indices=1 k=4 in=q:f32:2x3:zero;p:f32:500x3:special"},
+    /* denormals, on a device that counts them as 0 */
+    {57, 2, "exp in=x:c64:20000:special"},
+    {2, 13, "pool_max_backward kernel=3 padding=1 in=x:f32:2x3x17:special;dy:f32:2x3x17:special"},
+    {2, 28, "pool_max_backward kernel=3 padding=1 in=x:f32:2x3x17:special;dy:f32:2x3x17:special"},
+    {2, 38, "pool_min_backward kernel=3 padding=1 in=x:f32:2x3x17:special;dy:f32:2x3x17:special"},
+    {2, 34, "pool_max_take kernel=3 padding=1 in=x:f32:2x3x17:special;values:f32:2x3x17:special"},
+    {144, 8,
+     "adamw step=3 eps=0 beta2=0.5 result=p in=p:f32:203:special;g:f32:203:special;"
+     "m:f32:203:special;v:f32:203:special"},
+    {13, 16, "softmax_backward axis=1 in=y:f32:4x9:special;dy:f32:4x9"},
     /* next to the middle between a number and an infinity */
     {33, 4,
      "grid_sample mode=nearest in=x:f32:1x27x30x30:special;grid:f32:1x2x40001x2:range:-1.2:1.2"},
