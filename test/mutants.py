@@ -5,7 +5,8 @@ Mutants are drawn from a seed, stratified over all folders of kernels, the layer
 that does not compile, or whose optimized SPIR-V or object code is the same, is replaced by another one. Each of the others is
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
-  kernel     its conformance cases; with another seed; with canaries; with invocations reversed and permuted; gradients
+  kernel     its conformance cases; with another seed; with canaries; with grids that fold; with invocations reversed and
+             permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      the unit tests of its folder, conformance cases of every op, random graphs
   C          at last, cases with the file under the address sanitizer
@@ -114,11 +115,14 @@ class Concerns:
         listed = subprocess.run(['build/test/mutant_cases', 'map'], capture_output=True, text=True, cwd=ROOT, env=environment, check=True)
         self.by_kernel, self.by_op, self.anyway = collections.defaultdict(list), collections.defaultdict(list), {}
         self.lock = threading.Lock()
+        self.pipelines = collections.defaultdict(set)  # of a kernel, in a case
         for line in listed.stdout.splitlines():
-            op, number, *kernels = line.split()
+            op, number, *pipelines = line.split()
             self.by_op[op].append((op, number))
-            for kernel in kernels:
-                self.by_kernel[kernel].append((op, number))
+            for kernel, pipeline in (p.split(':') for p in pipelines):
+                if not self.pipelines[kernel, op, number]:
+                    self.by_kernel[kernel].append((op, number))
+                self.pipelines[kernel, op, number].add(pipeline)
         newer = {line.split()[0] for line in open(os.path.join(ROOT, 'spv/MANIFEST')) if line.strip()}
         self.kernels_of = collections.defaultdict(set)
         for kernel_file in glob.glob(os.path.join(ROOT, 'glsl/*/*.comp')):
@@ -160,11 +164,11 @@ class Concerns:
         return ops
 
     def cases(self, path, generator):
-        """Cases that concern a file, mixed: neighbours share constants and find the same."""
+        """Cases that concern a file, mixed: neighbours find the same. Of a kernel, those first that have other constants."""
         if path.startswith('glsl/'):
             kernels = sorted(self.kernels_of[path])
             generator.shuffle(kernels)
-            lots = [list(self.by_kernel[k]) for k in kernels[:8]]
+            return self.mixed([self.of_kernel(k, generator) for k in kernels[:12]])
         elif path in self.ops_of:
             lots = [list(self.by_op[op]) for op in sorted(self.ops_of[path]) if self.by_op[op]]
         else:
@@ -172,10 +176,22 @@ class Concerns:
         for lot in lots:
             generator.shuffle(lot)
         generator.shuffle(lots)
+        return self.mixed(lots)
+
+    def of_kernel(self, kernel, generator):
+        cases, seen, first, rest = list(self.by_kernel[kernel]), set(), [], []
+        generator.shuffle(cases)
+        for case in cases:
+            pipelines = self.pipelines[(kernel, *case)]
+            (rest if pipelines <= seen else first).append(case)
+            seen |= pipelines
+        return first + rest
+
+    def mixed(self, lots):
         mixed = []
         for i in range(max([len(lot) for lot in lots] + [0])):
             mixed += [lot[i] for lot in lots if i < len(lot)]
-        return mixed[:2000]
+        return list(dict.fromkeys(mixed))[:2000]
 
     def ops(self, path):
         return sorted(self.ops_of.get(path, []))
@@ -314,6 +330,7 @@ class Worker:
                   ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
         if path.startswith('glsl/'):
             checks += [('canaries', lambda: self.run_cases(cases, short, 3, RLXVK_CHECK='canary')),
+                       ('folded', lambda: self.run_cases(cases, short, 1, 'run', 'folded', RLXVK_CHECK='canary')),
                        ('reversed', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='reversed')),
                        ('permuted', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='permuted:7'))]
         if mutant['group'].startswith(('host', 'kernel')):

@@ -1,11 +1,12 @@
 /*
  * The conformance cases that concern a mutant (test/mutants.py).
  *
- *   cases map                      a line for each case: op, number, names of the kernels that its
- *                                  dispatches run
- *   cases run SECONDS SEED [host]  reads lines "op number" and runs these cases in their order,
+ *   cases map                      a line for each case: op, number, and for the kernels that its
+ *                                  dispatches run name:pipeline
+ *   cases run SECONDS SEED [host|folded]
+ *                                  reads lines "op number" and runs these cases in their order,
  *                                  with a seed, until one fails (exit 1) or the processor's time
- *                                  is up
+ *                                  is up; by host functions, or with grids that fold
  *   cases gradients SECONDS SEED   the gradients of these cases
  */
 #include "conform/conform.h"
@@ -26,16 +27,22 @@ static size_t row_length(const char *line)
     return strcspn(line, " ");
 }
 
-/* Each kernel once. */
+/* The same for the same constants. */
+static uint64_t pipeline_of(const dispatch *d)
+{
+    return base_hash(BASE_HASH_START, d->constants, sizeof d->constants);
+}
+
+/* Each kernel once with each set of constants, but for what lies between. */
 static void print_kernels(const schedule *s)
 {
-    bool seen[KERNEL_COUNT] = {false};
+    const dispatch *before = NULL;
     for (size_t i = 0; i < s->dispatches.count; i++) {
-        uint32_t kernel = s->dispatches.items[i].kernel;
-        if (kernel < KERNEL_COUNT && !seen[kernel])
-            printf(" %s", kernel_table[kernel].name);
-        if (kernel < KERNEL_COUNT)
-            seen[kernel] = true;
+        const dispatch *d = &s->dispatches.items[i];
+        if (d->kernel < KERNEL_COUNT &&
+            !(before && before->kernel == d->kernel && pipeline_of(before) == pipeline_of(d)))
+            printf(" %s:%llx", kernel_table[d->kernel].name, (unsigned long long)pipeline_of(d));
+        before = d;
     }
 }
 
@@ -131,11 +138,13 @@ int main(int argc, char **argv)
     int code = 3;
     rlxvk_status status;
     if (argc < 2) {
-        fprintf(stderr, "usage: cases map | run SECONDS SEED [host] | gradients SECONDS SEED\n");
+        fprintf(stderr, "usage: cases map | run SECONDS SEED [host|folded] | gradients SECONDS SEED\n");
         return code;
     }
     TRY(rlxvk_context_create(&options, &s.setup.context));
     TRY(case_list_generate(&s.lines));
+    if (argc > 4 && strcmp(argv[4], "folded") == 0)
+        conform_fold_grids(s.setup.context);
     code = strcmp(argv[1], "map") == 0
                ? map(&s)
                : run(&s, argc > 2 ? atof(argv[2]) : 5, strcmp(argv[1], "gradients") == 0);

@@ -141,6 +141,8 @@ static void append_command(const conform_job *j, text *line)
         text_append(line, " --tuned");
     if (o->canary)
         text_append(line, " --canary");
+    if (o->folded)
+        text_append(line, " --folded");
     if (o->invocations)
         text_append(line, " --invocations %s", o->invocations);
     if (j->setup.precision)
@@ -237,6 +239,11 @@ static void crash(void *user, size_t i, const char *how)
     note_done(j, i);
 }
 
+void conform_fold_grids(rlxvk_context *context)
+{
+    context->device->choice.profile.max_group_count[0] = 3;
+}
+
 static rlxvk_status open_device(void *user)
 {
     conform_job *j = user;
@@ -248,6 +255,8 @@ static rlxvk_status open_device(void *user)
     TRY(option_device(j->options->device, &found, &options));
     TRY(rlxvk_context_create(&options, &j->setup.context));
     j->setup.context->switches.check |= CHECK_PLAN | (j->options->canary ? CHECK_CANARY : 0);
+    if (j->options->folded)
+        conform_fold_grids(j->setup.context);
     if (j->options->invocations)
         j->setup.context->device->invocations = j->options->order;
     rlxvk_context_device(j->setup.context, &found);

@@ -86,6 +86,9 @@ void conform_run(const conform_setup *setup, const conform_case *c, conform_resu
  * over: too large for that, or nothing but places where it is no smooth function of them. */
 void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out);
 
+/* Grids are three workgroups wide from now on. */
+void conform_fold_grids(rlxvk_context *context);
+
 /* The reference of a golden case: its leaves, and `count` elements at the attributes as f32. */
 typedef struct golden_reference {
     void *const *contents;

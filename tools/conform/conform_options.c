@@ -47,6 +47,7 @@ const char conform_help[] =
     "  --invocations O\n"
     "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
     "                 kernels lack a barrier and are right by the order of invocations\n"
+    "  --folded       grids three workgroups wide, so that most have some without work\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
     "                 bound pass; some case of each op must fail if its result is zeros; lists "
     "the\n"
@@ -78,6 +79,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, 'J'},
     {"canary", no_argument, NULL, 'C'},
     {"invocations", required_argument, NULL, 'I'},
+    {"folded", no_argument, NULL, 'F'},
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
     {"phase", required_argument, NULL, 'P'},
@@ -112,7 +114,8 @@ static bool set_option(conform_options *o, int letter)
         ['H'] = &o->html,   ['v'] = &o->variant, ['I'] = &o->invocations};
     bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant,
                               ['t'] = &o->tuned,      ['l'] = &o->list,   ['h'] = &o->help,
-                              ['G'] = &o->gradients,  ['C'] = &o->canary, ['b'] = &o->bounds};
+                              ['G'] = &o->gradients,  ['C'] = &o->canary, ['b'] = &o->bounds,
+                              ['F'] = &o->folded};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
