@@ -5,11 +5,15 @@ Mutants are drawn from a seed, stratified over all folders of kernels, the layer
 that does not compile, or whose optimized SPIR-V or object code is the same, is replaced by another one. Each of the others is
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
-  kernel     its conformance cases; with another seed; with canaries; with grids that fold; with invocations reversed and
-             permuted; gradients
+  kernel     its conformance cases, first one of each pipeline, also of those that only a variant or a precision by name has;
+             with another seed; with canaries; with grids that fold; with invocations reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
-  layer      the unit tests of its folder, conformance cases of every op, random graphs
+  layer      conformance cases of every op, first those of an op in whose name the function's ends or begins; with host
+             functions; gradients, of runtime/op; the unit tests of its folder
   C          at last, cases with the file under the address sanitizer
+
+Some faults are not planted because they would change nothing or be undefined: one turn more of a loop that is unrolled, over
+registers or components of a vector; a larger number in a call of memory_allocate, memory_zeroed or memory_resize.
 
 Survivors are printed with their change. test/mutants/argued.txt lists survivors that change no behaviour, each with its reason;
 they do not count. Exit 0 if at least 97 % of the others are killed.
@@ -40,6 +44,8 @@ WHOLE = [
     ('statement', re.compile(r'^\s*[\w.\[\]>\-+* ]+ (=|\+=|-=|\*=|\|=|&=) .*;\s*$')),
     ('call', re.compile(r'^\s*[a-z_]+\(.*\);\s*$')),
 ]
+# More memory than is needed is as good.
+ALLOCATION = re.compile(r'\bmemory_(allocate|zeroed|resize)\(')
 # One turn more would use registers beyond an array or a vector: undefined, so there is nothing that a test could ask for.
 UNROLLED = re.compile(r'\[\[unroll\]\]|for \(\w+ (\w) = 0u?; \1 < [234]u?;')
 DECLARATION = re.compile(r'^\s*(const|static|uint|int|float|double|bool|vec[234]|uvec[234]|ivec[234]|uint\w*_t|int\w*_t|size_t|char|struct|rlxvk_\w+|\w+ \*?\w+ =)\b')
@@ -89,7 +95,7 @@ def sites(path):
         if re.match(r'^\s*if \(.*\) return;\s*$', line):
             out.append(('guard', n, ''))
         for operator in OPERATORS:
-            if operator[0] == 'relation' and UNROLLED.search(line):
+            if operator[0] == 'relation' and UNROLLED.search(line) or operator[0] == 'number' and ALLOCATION.search(line):
                 continue
             for m in re.finditer(operator[1], line):
                 found, (a, b) = m.group(m.lastindex or 0), m.span(m.lastindex or 0)
@@ -118,7 +124,8 @@ class Concerns:
         self.pipelines = collections.defaultdict(set)  # of a kernel, in a case
         for line in listed.stdout.splitlines():
             op, number, *pipelines = line.split()
-            self.by_op[op].append((op, number))
+            if ':' not in number:
+                self.by_op[op].append((op, number))
             for kernel, pipeline in (p.split(':') for p in pipelines):
                 if not self.pipelines[kernel, op, number]:
                     self.by_kernel[kernel].append((op, number))
@@ -178,6 +185,11 @@ class Concerns:
         generator.shuffle(lots)
         return self.mixed(lots)
 
+    def named(self, function, cases):
+        """The cases, first those of ops in whose names the function's begins or ends: of slope_mish or mish_slope those of mish."""
+        mine = {op for op in self.by_op if re.search(r'^%s(_|$)|_%s$' % (op, op), function)}
+        return [c for c in cases if c[0] in mine] + [c for c in cases if c[0] not in mine]
+
     def of_kernel(self, kernel, generator):
         cases, seen, first, rest = list(self.by_kernel[kernel]), set(), [], []
         generator.shuffle(cases)
@@ -209,6 +221,16 @@ def groups(concerns):
         if concerns.ops(name) and re.search(r'_host\(', open(os.path.join(ROOT, name)).read()):
             out['host ' + name.split('/')[2]].append(name)
     return out
+
+
+def function_of(path, line):
+    """The name of the function in C in which a line is."""
+    text = open(path).read().split('\n')
+    for n in range(line, -1, -1):
+        head = re.match(r'^[a-z][\w ]*[ *](\w+)\(', text[n])
+        if head:
+            return head.group(1)
+    return ''
 
 
 def host_lines(path):
@@ -302,7 +324,7 @@ class Worker:
         words = ['build/test/mutant_cases', mode, str(seconds), str(seed), *more]
         while True:
             code = self.command(words, seconds * 10 + 60, ''.join('%s %s\n' % c for c in cases), **environment)
-            failed = re.match(r'(\w+) (\d+): ', (self.said or '').strip().split('\n')[-1])
+            failed = re.match(r'(\w+) (\S+): ', (self.said or '').strip().split('\n')[-1])
             if code != 1 or not failed or not self.fails_anyway(words, '%s %s\n' % failed.groups(), **environment):
                 return code
             cases = [c for c in cases if c != failed.groups()]
@@ -325,6 +347,8 @@ class Worker:
         path = mutant['path']
         generator = random.Random('%s %d %s' % (path, mutant['line'], mutant['new']))
         cases = self.concerns.cases(path, generator)
+        if path.endswith('.c'):
+            cases = self.concerns.named(function_of(os.path.join(ROOT, path), mutant['line']), cases)
         short, long = self.options.seconds, self.options.seconds * 4
         checks = [('cases', lambda: self.run_cases(cases, short, 1)),
                   ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
@@ -341,6 +365,8 @@ class Worker:
             checks += [('bounds', lambda: self.bounds(ops))]
         if mutant['group'].startswith('layer'):
             checks += [('host functions', lambda: self.run_cases(cases, short, 1, 'run', 'host'))]
+        if path.startswith('runtime/op/') and mutant['group'].startswith('layer'):
+            checks += [('gradients', lambda: self.run_cases(cases, short, 1, 'gradients'))]
         checks += [('unit %s' % t, lambda t=t: self.unit(t)) for t in self.tests(path)]
         checks += [('more cases', lambda: self.run_cases(cases, long * (4 if mutant['group'].startswith('layer') else 1), 4))]
         if path.endswith('.c'):

@@ -2,15 +2,18 @@
  * The conformance cases that concern a mutant (test/mutants.py).
  *
  *   cases map                      a line for each case: op, number, and for the kernels that its
- *                                  dispatches run name:pipeline
+ *                                  dispatches run name:pipeline; then those that have pipelines
+ *                                  that no case before them has if a variant is named or another
+ *                                  precision: op, number:family=row or number:family=row:f16
  *   cases run SECONDS SEED [host|folded]
- *                                  reads lines "op number" and runs these cases in their order,
+ *                                  reads lines "op number[:...]" and runs these cases in their order,
  *                                  with a seed, until one fails (exit 1) or the processor's time
  *                                  is up; by host functions, or with grids that fold
  *   cases gradients SECONDS SEED   the gradients of these cases
  */
 #include "conform/conform.h"
 #include "exec/stage.h"
+#include "op/choice/choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +30,24 @@ static size_t row_length(const char *line)
     return strcspn(line, " ");
 }
 
-/* The same for the same constants. */
+static bool seen[1 << 20];
+
+/* Of the kernel and its constants; the same for the same ones. */
 static uint64_t pipeline_of(const dispatch *d)
 {
-    return base_hash(BASE_HASH_START, d->constants, sizeof d->constants);
+    return base_hash(base_hash(BASE_HASH_START, &d->kernel, sizeof d->kernel), d->constants,
+                     sizeof d->constants);
+}
+
+static bool note_pipelines(const schedule *s)
+{
+    bool new = false;
+    for (size_t i = 0; i < s->dispatches.count; i++) {
+        bool *one = &seen[pipeline_of(&s->dispatches.items[i]) % ARRAY_COUNT(seen)];
+        new = new || !*one;
+        *one = true;
+    }
+    return new;
 }
 
 /* Each kernel once with each set of constants, but for what lies between. */
@@ -39,8 +56,7 @@ static void print_kernels(const schedule *s)
     const dispatch *before = NULL;
     for (size_t i = 0; i < s->dispatches.count; i++) {
         const dispatch *d = &s->dispatches.items[i];
-        if (d->kernel < KERNEL_COUNT &&
-            !(before && before->kernel == d->kernel && pipeline_of(before) == pipeline_of(d)))
+        if (d->kernel < KERNEL_COUNT && !(before && pipeline_of(before) == pipeline_of(d)))
             printf(" %s:%llx", kernel_table[d->kernel].name, (unsigned long long)pipeline_of(d));
         before = d;
     }
@@ -64,9 +80,15 @@ static void print_case(const session *s, const char *line, uint64_t number)
     TRY(options_resolve(s->setup.context, &options, &lowered->options));
     TRY(stage_rewrite(lowered, graph, NULL));
     TRY(stage_lower(lowered));
-    printf("%.*s %llu", (int)row_length(line), line, (unsigned long long)number);
-    print_kernels(&lowered->schedule);
-    printf("\n");
+    if (note_pipelines(&lowered->schedule) || !s->setup.variant) {
+        printf("%.*s %llu", (int)row_length(line), line, (unsigned long long)number);
+        if (s->setup.variant)
+            printf(":%s", s->setup.variant);
+        if (s->setup.precision)
+            printf(":%s", rlxvk_precision_name(s->setup.precision));
+        print_kernels(&lowered->schedule);
+        printf("\n");
+    }
 error:
     program_release(lowered);
     rlxvk_graph_destroy(graph);
@@ -89,10 +111,32 @@ static uint64_t number_of(const session *s, size_t index)
     return number;
 }
 
-static int map(const session *s)
+static void map_variant(session *s, const choice_family *family, const char *row)
+{
+    char variant[128], op[64];
+    snprintf(variant, sizeof variant, "%s=%s", family->name, row);
+    s->setup.variant = variant;
+    for (size_t i = 0; i < s->lines.lines.count; i++) {
+        const char *line = s->lines.lines.items[i];
+        snprintf(op, sizeof op, "%.*s", (int)row_length(line), line);
+        if (choice_reaches(family, op))
+            print_case(s, line, number_of(s, i));
+    }
+    s->setup.variant = NULL;
+}
+
+static int map(session *s)
 {
     for (size_t i = 0; i < s->lines.lines.count; i++)
         print_case(s, s->lines.lines.items[i], number_of(s, i));
+    for (size_t f = 0; f < CHOICE_COUNT; f++)
+        for (unsigned p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
+            const choice_family *family = &choice_families[f];
+            s->setup.precision = (rlxvk_precision)p;
+            for (size_t i = 0; choice_row_name(family, i) && (!p || family->precisions >> p & 1);
+                 i++)
+                map_variant(s, family, choice_row_name(family, i));
+        }
     return 0;
 }
 
@@ -107,22 +151,37 @@ static const char *find_line(const session *s, const char *row, uint64_t number)
     return NULL;
 }
 
-/* 1 if a case fails, 2 if none ran. */
-static int run(const session *s, double seconds, bool gradients)
+/* "12", "12:matmul=tiled_32x32" or "12:matmul=tiled_32x32:f16", which is cut. */
+static uint64_t take_number(char *word, conform_setup *setup)
 {
-    char row[64];
-    unsigned long long number;
+    char *variant = strchr(word, ':'), *precision = variant ? strchr(variant + 1, ':') : NULL;
+    setup->variant = variant ? variant + 1 : NULL;
+    setup->precision = RLXVK_PRECISION_F32;
+    for (unsigned p = 0; precision && p <= RLXVK_PRECISION_SPLIT; p++)
+        if (strcmp(precision + 1, rlxvk_precision_name((rlxvk_precision)p)) == 0)
+            setup->precision = (rlxvk_precision)p;
+    if (precision)
+        *precision = 0;
+    return strtoull(word, NULL, 10);
+}
+
+/* 1 if a case fails, 2 if none ran. */
+static int run(session *s, double seconds, bool gradients)
+{
+    char row[64], word[160], given[160];
     int ran = 0;
-    while ((double)clock() / CLOCKS_PER_SEC < seconds && scanf("%63s %llu", row, &number) == 2) {
-        conform_case c = {.line = find_line(s, row, number), .number = number};
+    while ((double)clock() / CLOCKS_PER_SEC < seconds && scanf("%63s %159s", row, word) == 2) {
+        memcpy(given, word, sizeof given);
+        conform_case c = {.number = take_number(word, &s->setup)};
         conform_result result = {0};
+        c.line = find_line(s, row, c.number);
         if (!c.line)
             continue;
         (gradients ? conform_run_gradients : conform_run)(&s->setup, &c, &result);
         ran++;
         if (result.verdict != VERDICT_FAILED)
             continue;
-        printf("%s %llu: %s\n", row, number, result.message);
+        printf("%s %s: %s\n", row, given, result.message);
         return 1;
     }
     printf("%d cases\n", ran);
