@@ -6,7 +6,8 @@ that does not compile, or whose optimized SPIR-V or object code is the same, is 
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
   kernel     its conformance cases, first one of each pipeline, also of those that only a variant or a precision by name has;
-             with another seed; with canaries; with grids that fold; with invocations reversed and permuted; gradients
+             with another seed; with canaries; with operands inside larger tensors; with grids that fold; with invocations
+             reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those of an op in whose name the function's ends or begins; with host
              functions; gradients, of runtime/op; the unit tests of its folder
@@ -354,6 +355,7 @@ class Worker:
                   ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
         if path.startswith('glsl/'):
             checks += [('canaries', lambda: self.run_cases(cases, short, 3, RLXVK_CHECK='canary')),
+                       ('shifted', lambda: self.run_cases(cases, short, 1, 'run', 'shifted', RLXVK_CHECK='canary')),
                        ('folded', lambda: self.run_cases(cases, short, 1, 'run', 'folded', RLXVK_CHECK='canary')),
                        ('reversed', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='reversed')),
                        ('permuted', lambda: self.run_cases(cases, short, 1, RLXVK_INVOCATIONS='permuted:7'))]

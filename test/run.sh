@@ -114,6 +114,9 @@ else
 fi
 add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes --jobs 1"
 add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes --phase 2 --jobs 1"
+# Workgroups without work; operands and results that do not begin their slots.
+add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes --phase 1 --jobs 1"
+add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes --phase 3 --jobs 1"
 add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 1"
 add_cases "conform, gradients" --gradients --sparse=$sparse
 add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"

@@ -5,10 +5,11 @@
  *                                  dispatches run name:pipeline; then those that have pipelines
  *                                  that no case before them has if a variant is named or another
  *                                  precision: op, number:family=row or number:family=row:f16
- *   cases run SECONDS SEED [host|folded]
+ *   cases run SECONDS SEED [host|folded|shifted]
  *                                  reads lines "op number[:...]" and runs these cases in their order,
  *                                  with a seed, until one fails (exit 1) or the processor's time
- *                                  is up; by host functions, or with grids that fold
+ *                                  is up; by host functions, with grids that fold, or
+ *                                  with operands inside larger tensors
  *   cases gradients SECONDS SEED   the gradients of these cases
  */
 #include "conform/conform.h"
@@ -192,12 +193,13 @@ int main(int argc, char **argv)
 {
     session s = {.setup = {.seeds = {argc > 3 ? strtoull(argv[3], NULL, 10) : 1},
                            .seed_count = 1,
+                           .shifted = argc > 4 && strcmp(argv[4], "shifted") == 0,
                            .force_host = argc > 4 && strcmp(argv[4], "host") == 0}};
     rlxvk_context_options options = {.cache_directory = "", .tuning = RLXVK_OFF};
     int code = 3;
     rlxvk_status status;
     if (argc < 2) {
-        fprintf(stderr, "usage: cases map | run SECONDS SEED [host|folded] | gradients SECONDS SEED\n");
+        fprintf(stderr, "usage: cases map | run SECONDS SEED [host|folded|shifted] | gradients SECONDS SEED\n");
         return code;
     }
     TRY(rlxvk_context_create(&options, &s.setup.context));

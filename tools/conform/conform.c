@@ -141,6 +141,8 @@ static void append_command(const conform_job *j, text *line)
         text_append(line, " --tuned");
     if (o->canary)
         text_append(line, " --canary");
+    if (o->shifted)
+        text_append(line, " --shifted");
     if (o->folded)
         text_append(line, " --folded");
     if (o->invocations)
@@ -484,6 +486,7 @@ int command_conform(int argc, char **argv)
                                .force_host = o.force_host,
                                .precision = o.precision,
                                .variant = o.variant,
+                               .shifted = o.shifted,
                                .bounds = o.bounds},
                      .report = {.bounds = o.bounds}};
     memcpy(j.setup.seeds, o.seeds, sizeof o.seeds);

@@ -46,6 +46,7 @@ typedef struct conform_setup {
     const char *variant; /* NULL: chosen by shape and device */
     const char *row;     /* pass over a case without dispatches of this row; see conform_count */
     uint16_t kernel;     /* what conform_count counts if there is no row; 0: all, else its id + 1 */
+    bool shifted;        /* operands and results begin inside larger tensors */
     bool bounds;         /* move results by parts of their bounds, too (conform_bounds.c) */
 } conform_setup;
 
@@ -108,6 +109,15 @@ RLXVK_MUST_CHECK rlxvk_status conform_fill(const case_spec *spec, const conform_
 RLXVK_MUST_CHECK rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
                                             rlxvk_tensor leaves[CASE_MAX_INPUTS],
                                             rlxvk_tensor *out_result);
+
+/* The same with operands and the result inside larger tensors, so that they begin at one to four
+ * rows of theirs, by the number of the case. `spec` gets the leaves' shapes; *out_whole: the tensor
+ * at whose end the result is. */
+RLXVK_MUST_CHECK rlxvk_status conform_build_shifted(case_spec *spec, uint64_t number,
+                                                    rlxvk_graph **out,
+                                                    rlxvk_tensor leaves[CASE_MAX_INPUTS],
+                                                    rlxvk_tensor *out_result,
+                                                    rlxvk_tensor *out_whole);
 
 /* How the case is compiled, into options that are otherwise the caller's; variants live in `room`.
  */

@@ -22,6 +22,12 @@ rlxvk_status conform_fill(const case_spec *spec, const conform_case *given, uint
     return RLXVK_OK;
 }
 
+static rlxvk_tensor make_leaf(rlxvk_graph *g, const case_input *leaf)
+{
+    return (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(g, leaf->name, leaf->dtype,
+                                                             leaf->shape);
+}
+
 rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
                            rlxvk_tensor leaves[CASE_MAX_INPUTS], rlxvk_tensor *out_result)
 {
@@ -31,13 +37,62 @@ rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
         return status;
     if (!family)
         return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", spec->row);
-    for (size_t i = 0; i < spec->input_count; i++) {
-        const case_input *leaf = &spec->inputs[i];
-        leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(*out, leaf->name, leaf->dtype,
-                                                                      leaf->shape);
-    }
+    for (size_t i = 0; i < spec->input_count; i++)
+        leaves[i] = make_leaf(*out, &spec->inputs[i]);
     *out_result = family->build(*out, spec, leaves);
     return RLXVK_OK;
+}
+
+/* Leaves that stay whole: params, scalars, and what is written in place, which is no view. */
+static rlxvk_status find_whole(const case_spec *spec, bool whole[CASE_MAX_INPUTS])
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], result;
+    rlxvk_status status = conform_build(spec, &g, leaves, &result);
+    for (size_t k = 0; k < spec->input_count && status == RLXVK_OK; k++) {
+        whole[k] = case_is_param(&spec->inputs[k]) || spec->inputs[k].shape.rank == 0;
+        for (uint32_t id = 0; id < g->nodes.count; id++) {
+            const node *n = graph_node(g, id);
+            for (uint32_t i = 0; i < n->input_count; i++)
+                whole[k] |= (node_writes(n) >> i & 1) && n->inputs[i] == leaves[k].id - 1;
+        }
+    }
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
+static rlxvk_tensor shift_result(rlxvk_graph *g, rlxvk_tensor y, int64_t rows)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, y);
+    if (rlxvk_graph_status(g) != RLXVK_OK || shape.rank == 0 ||
+        rlxvk_tensor_dtype(g, y) != RLXVK_F32)
+        return y;
+    shape.dims[0] = rows;
+    return rlxvk_concat(g, (rlxvk_tensor[]){rlxvk_full(g, shape, 0), y}, 2, 0);
+}
+
+rlxvk_status conform_build_shifted(case_spec *spec, uint64_t number, rlxvk_graph **out,
+                                   rlxvk_tensor leaves[CASE_MAX_INPUTS], rlxvk_tensor *out_result,
+                                   rlxvk_tensor *out_whole)
+{
+    const case_family *family = case_find_family(spec->row);
+    const case_spec plain = *spec;
+    const int64_t rows = 1 + (int64_t)(number % 4);
+    rlxvk_tensor views[CASE_MAX_INPUTS];
+    bool whole[CASE_MAX_INPUTS] = {false};
+    rlxvk_status status;
+    TRY(find_whole(spec, whole));
+    TRY(rlxvk_graph_create(out));
+    for (size_t i = 0; i < spec->input_count; i++) {
+        spec->inputs[i].shape.dims[0] += whole[i] ? 0 : rows;
+        views[i] = leaves[i] = make_leaf(*out, &spec->inputs[i]);
+        if (!whole[i])
+            views[i] = rlxvk_narrow(*out, leaves[i], 0, rows, plain.inputs[i].shape.dims[0]);
+    }
+    *out_result = family->build(*out, &plain, views);
+    *out_whole = shift_result(*out, *out_result, rows);
+error:
+    return status;
 }
 
 rlxvk_status conform_compile_options(const case_spec *spec, const conform_setup *setup,

@@ -48,6 +48,7 @@ const char conform_help[] =
     "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
     "                 kernels lack a barrier and are right by the order of invocations\n"
     "  --folded       grids three workgroups wide, so that most have some without work\n"
+    "  --shifted      operands and results that begin inside larger tensors\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
     "                 bound pass; some case of each op must fail if its result is zeros; lists "
     "the\n"
@@ -80,6 +81,7 @@ static const struct option long_options[] = {
     {"canary", no_argument, NULL, 'C'},
     {"invocations", required_argument, NULL, 'I'},
     {"folded", no_argument, NULL, 'F'},
+    {"shifted", no_argument, NULL, 'T'},
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
     {"phase", required_argument, NULL, 'P'},
@@ -115,7 +117,7 @@ static bool set_option(conform_options *o, int letter)
     bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant,
                               ['t'] = &o->tuned,      ['l'] = &o->list,   ['h'] = &o->help,
                               ['G'] = &o->gradients,  ['C'] = &o->canary, ['b'] = &o->bounds,
-                              ['F'] = &o->folded};
+                              ['F'] = &o->folded,     ['T'] = &o->shifted};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
