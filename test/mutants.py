@@ -25,6 +25,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))
 ARGUED = os.path.join(ROOT, 'test/mutants/argued.txt')
 LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'exec', 'vk']
 WANTED = 0.97
+QUICK = {'cases', 'canaries', 'shifted', 'folded', 'reversed', 'permuted', 'host functions', 'gradients'}
 
 # ---- Sites: (name, pattern, replacement). One match on one line of code is one site. ----
 
@@ -373,7 +374,7 @@ class Worker:
         checks += [('more cases', lambda: self.run_cases(cases, long * (4 if mutant['group'].startswith('layer') else 1), 4))]
         if path.endswith('.c'):
             checks += [('sanitizers', lambda: self.sanitized(path, cases, short))]
-        for name, check in checks:
+        for name, check in (c for c in checks if c[0] in QUICK or not self.options.quick):
             code = check()
             if code not in (0, 2):
                 mutant['said'] = (self.said or '').strip().split('\n')[-1][:200]
@@ -543,6 +544,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1, help='of the choice (1)')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='mutants at a time (one a processor)')
     parser.add_argument('--seconds', type=float, default=4, help='of each round of cases (4)')
+    parser.add_argument('--quick', action='store_true', help='no unit tests, no golden vectors, nothing twice: its survivors are to be judged again')
     parser.add_argument('--minutes', type=float, default=1e6, help='begin no mutant after that time')
     parser.add_argument('--only', help='groups of this name ("kernel rows", "host", "layer plan"), or files below this path')
     parser.add_argument('--json', help='write every mutant and its verdict to this file')

@@ -16,7 +16,7 @@ typedef struct channel {
     const float *x, *dy;
     axis_view view;
     uint64_t index;
-    double count, mean, variance, scale, range; /* range: in deviations */
+    double count, mean, variance, scale, spread, range; /* range: the spread in deviations */
     double unit; /* 2^-23 times how many roundings a sum goes through */
 } channel;
 
@@ -53,10 +53,13 @@ static channel measure(const host_call *c, axis_view v, uint64_t index)
     if (statistics_of(c)->op == OP_batch_norm_statistics) {
         double root = sqrt(k.variance + a->eps);
         k.scale = root == 0 ? 0 : 1 / root;
+        if (root > 0 && isfinite(root) && !isnormal((float)k.scale)) /* elements would be 0 or infinite */
+            k.scale = NAN;
     } else {
         k.scale = c->inputs[BATCH_NORM_KNOWN].words[2 * v.length + index];
     }
-    k.range = (most - least) * k.scale;
+    k.spread = most - least;
+    k.range = k.spread * k.scale;
     k.unit = 0x1p-23 * (24 + log2(fmax(k.count, 1)));
     return k;
 }
@@ -75,8 +78,7 @@ static void put_statistics(const host_call *c, const channel *k)
 {
     const batch_norm_training_attributes *a = c->node->attributes;
     uint64_t channels = k->view.length, at = k->index;
-    double spread = k->scale > 0 ? k->range / k->scale : 0, m = a->momentum;
-    double mean_error = 0x1p-23 * fabs(k->mean) + k->unit * spread;
+    double m = a->momentum, mean_error = 0x1p-23 * fabs(k->mean) + k->unit * k->spread;
     put(c, at, k->mean, mean_error);
     put(c, channels + at, 0, mean_error);
     put(c, 2 * channels + at, k->scale, k->unit * k->scale);
