@@ -11,7 +11,7 @@ judged by rounds of tests, from those that find most to those that find what the
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those of an op in whose name the function's ends or begins; with host
              functions; gradients, of runtime/op; the unit tests of its folder
-  C          at last, cases with the file under the address sanitizer
+  C          at last, cases and unit tests with the file under the address sanitizer
 
 Some faults are not planted because they would change nothing or be undefined: one turn more of a loop that is unrolled, over
 registers or components of a vector; a larger number in a call of memory_allocate, memory_zeroed or memory_resize.
@@ -388,9 +388,20 @@ class Worker:
             return 0
         try:
             runs = [self.run_cases(cases, seconds, 1, 'run', *more, ASAN_OPTIONS='detect_leaks=0') for more in ((), ('host',))]
-            return next((r for r in runs if r not in (0, 2)), 0)
+            bad = next((r for r in runs if r not in (0, 2)), 0)
         finally:
             os.remove(program)
+        return bad or next((1 for t in self.tests(path) if self.sanitized_unit(t)), 0)
+
+    def sanitized_unit(self, test):
+        program = os.path.join(self.tree, 'build/test/' + test)
+        if os.path.exists(program):
+            os.remove(program)
+        if not self.make(SANITIZED, 'build/test/' + test):
+            return False
+        self.command(['build/test/' + test], 240, ASAN_OPTIONS='detect_leaks=0')
+        os.remove(program)
+        return 'Sanitizer' in self.said or 'runtime error: ' in self.said
 
     def bounds(self, ops):
         known = ','.join(o for o in ops.split(',') if self.concerns.by_op[o])

@@ -1,0 +1,102 @@
+/* What RLXVK_NAN_TRACE and RLXVK_DUMP_NODES say of a run: which lines, and how many. */
+#include "exec/state.h"
+#include "support/harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+static char said[4096];
+
+static void keep_line(void *user, rlxvk_log_level level, const char *line)
+{
+    size_t length = strlen(said);
+    (void)user, (void)level;
+    snprintf(said + length, sizeof said - length, "%s\n", line);
+}
+
+static size_t count_of(const char *part)
+{
+    size_t count = 0;
+    for (const char *at = said; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+/* Runs y = sqrt(sqrt(sqrt(sqrt(x)))), a NaN in every node where x is negative. */
+static void run_roots(rlxvk_context *c, const float *x, size_t count)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    float y[8];
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor v = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE((int64_t)count));
+    for (int i = 0; i < 4; i++)
+        v = rlxvk_sqrt(g, v);
+    rlxvk_graph_output(g, v);
+    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.fusion = RLXVK_OFF}, &e));
+    const rlxvk_run_input in = {"x", x, count, RLXVK_AS_F32};
+    const rlxvk_run_output out = {.index = 0, .buffer = y, .length = count};
+    said[0] = 0;
+    expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static rlxvk_context *tracing(void)
+{
+    rlxvk_context *c = open_context(NULL);
+    c->log = (log_sink){keep_line, NULL};
+    return c;
+}
+
+/* Three nodes at most are told, and only a run without any is clean. */
+static void nan_trace_tells_three_nodes(void **state)
+{
+    const float bad[] = {1, 4, -1, 2}, one[] = {1, 0, 2, 3};
+    rlxvk_context *c = tracing();
+    (void)state;
+    c->switches.nan_trace = true;
+    run_roots(c, bad, 4);
+    assert_int_equal(count_of("NaN 1, Inf 0, first at 2"), 3);
+    assert_int_equal(count_of("clean"), 0);
+    run_roots(c, one, 4);
+    assert_int_equal(count_of("NaN"), 0);
+    assert_int_equal(count_of("run 1: clean"), 1);
+    close_context(c);
+}
+
+/* As many nodes as the limit says, with the element that is asked for, if there is one. */
+static void dumped_nodes_are_limited(void **state)
+{
+    const float x[] = {16, 0, 81};
+    rlxvk_context *c = tracing();
+    (void)state;
+    c->switches.dump_nodes = true;
+    c->switches.dump_nodes_limit = 2;
+    c->switches.dump_nodes_flat = 0;
+    run_roots(c, x, 3);
+    assert_int_equal(count_of("max abs"), 2);
+    assert_int_equal(count_of("max abs 9, nonzero 2 / 3, NaN 0 [0]=4"), 1);
+    assert_int_equal(count_of("max abs 3, nonzero 2 / 3, NaN 0 [0]=2"), 1);
+    assert_int_equal(count_of("clean"), 0);
+    c->switches.dump_nodes_flat = 2;
+    run_roots(c, x, 3);
+    assert_int_equal(count_of("NaN 0 [2]=9"), 1);
+    c->switches.dump_nodes_flat = 3;
+    run_roots(c, x, 3);
+    assert_int_equal(count_of("["), 0);
+    close_context(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nan_trace_tells_three_nodes),
+        cmocka_unit_test(dumped_nodes_are_limited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
