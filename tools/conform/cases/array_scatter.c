@@ -88,10 +88,17 @@ static void generate_scatters(case_list *list)
         "expect=E_DTYPE in=x:f32:3;idx:c64:3;updates:f32:3",
         "expect=E_INDEX_RANGE in=x:f32:0x16777217;idx:f32:0x2;updates:f32:0x2",
     };
+    /* Five lines: with --folded, workgroups without one. */
+    static const char *const ways[] = {"direct", "lines", "tiles", "owners", "split", "sort"};
     for (size_t m = 0; m < COUNT(modes); m++)
         for (size_t i = 0; i < COUNT(every_mode); i++)
             case_add(list, "scatter mode=%s %s", modes[m], every_mode[i]);
     case_add_all(list, "scatter", others, COUNT(others));
+    for (size_t w = 0; w < COUNT(ways); w++)
+        case_add(list,
+                 "scatter mode=%s axis=1 variant=scatter=%s "
+                 "in=x:f32:5x700;idx:f32:5x800:badindex:700;updates:f32:5x800:unit",
+                 modes[w % 2], ways[w]);
     case_add(list, "scatter mode=mul axis=0 in=x:f32:9:range:1e-20:1e-19;idx:f32:70:index:9;"
                    "updates:f32:70:range:1e-12:1");
     case_add(list, "scatter mode=mul axis=0 in=x:f32:9;idx:f32:5000:index:9;"
@@ -139,6 +146,7 @@ static void generate_rows(case_list *list)
         "in=x:f32:4x0;idx:f32:3x1",
         "shift=1 in=x:f32:5x3;idx:f32:9x1:index:4",
         "in=x:f32:300x129;idx:f32:500x2:index:129",
+        "in=x:f32:70x129;idx:f32:41x1:badindex:70",
         "expect=E_SHAPE in=x:f32:4;idx:f32:3x2",
         "expect=E_SHAPE in=x:f32:4;idx:f32:scalar",
         "expect=E_SHAPE in=x:f32:2x2x2x2x2x2;idx:f32:1x1x1x1x1",
