@@ -266,6 +266,8 @@ static void generate(case_list *list)
         generate_extremes(list, rows[r]);
     for (size_t r = 0; r < 3; r++)
         generate_far(list, rows[r]);
+    for (size_t r = 0; rows[r]; r++) /* a list with just room */
+        add_scene(list, rows[r], "width=8 height=8 tile=8 entries=3", 3, 1, "range:-2:-1");
 }
 
 const case_family splat_cases = {rows, build, generate};
