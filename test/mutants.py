@@ -5,9 +5,9 @@ Mutants are drawn from a seed, stratified over all folders of kernels, the layer
 that does not compile, or whose optimized SPIR-V or object code is the same, is replaced by another one. Each of the others is
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
-  kernel     its conformance cases, first one of each pipeline, also of those that only a variant or a precision by name has;
-             with another seed; with canaries; with operands inside larger tensors; with grids that fold; with invocations
-             reversed and permuted; gradients
+  kernel     its conformance cases, first those of activations that the function is part of, then one of each pipeline, also of
+             those that only a variant or a precision by name has; with another seed; with canaries; with operands inside larger
+             tensors; with grids that fold; with invocations reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those that name what the function's name begins or ends with; with host
              functions; gradients, of runtime/op; the unit tests of its folder
@@ -101,6 +101,8 @@ def sites(path):
                 continue
             for m in re.finditer(operator[1], line):
                 found, (a, b) = m.group(m.lastindex or 0), m.span(m.lastindex or 0)
+                if operator[0] == 'number' and UNROLLED.search(line) and line[:a].endswith(' < '):
+                    continue
                 new = changed(operator, found)
                 if operator[0] == 'negation':
                     end = closing(line, b - 1)
@@ -136,7 +138,7 @@ class Concerns:
         listed = subprocess.run(['build/bin/rlxvk', 'conform', '--list'], capture_output=True, text=True, cwd=ROOT, env=environment, check=True)
         self.words = collections.defaultdict(set)
         for op, number, line in re.findall(r'^(\w+) (\d+): (.*)$', listed.stdout, re.M):
-            self.words[op, number] = set(re.split(r'[ =,:;]', line))
+            self.words[op, number] = set(re.split(r'[ =,:;]', line)) | {op}
         self.kernels_of = collections.defaultdict(set)
         for kernel_file in glob.glob(os.path.join(ROOT, 'glsl/*/*.comp')):
             kernel = os.path.basename(kernel_file)[:-5]
@@ -155,8 +157,8 @@ class Concerns:
         of_family = collections.defaultdict(list)
         for row, family in re.findall(r'^OP\((\w+), (\w+),', text, re.M):
             of_family[family].append(row)
-        activations = open(os.path.join(ROOT, 'glsl/args/activation.def')).read()
-        of_family['unary'] += re.findall(r'ACTIVATION\(\d+, \w+, (\w+)', activations)
+        self.activations = open(os.path.join(ROOT, 'glsl/args/activation.def')).read()
+        of_family['unary'] += re.findall(r'ACTIVATION\(\d+, \w+, (\w+)', self.activations)
         ops, of_folder, texts = {}, collections.defaultdict(set), {}
         for path in glob.glob(os.path.join(ROOT, 'runtime/op/*/*.c')):
             name = os.path.relpath(path, ROOT)
@@ -191,12 +193,31 @@ class Concerns:
         generator.shuffle(lots)
         return self.mixed(lots)
 
-    def named(self, function, cases):
+    def named(self, path, line, cases):
         """The cases, but first those that name what the function's name begins or ends with: of mish_slope those of mish."""
-        parts = function.split('_')
-        names = {'_'.join(parts[:i]) for i in range(1, len(parts) + 1)} | {'_'.join(parts[i:]) for i in range(len(parts))}
-        mine = [c for lot in self.by_op.values() for c in lot if names & self.words[c]]
-        return (mine if len(mine) < 1000 else []) + [c for c in cases if c not in mine or len(mine) >= 1000]
+        function = function_of(os.path.join(ROOT, path), line)
+        if path.startswith('glsl/'):
+            names = self.callers(path, function)
+            mine = [c for k in sorted(self.kernels_of[path]) for c in self.by_kernel[k] if c[0] in names or names & self.words[c]]
+        else:
+            parts = function.split('_')
+            names = {'_'.join(parts[:i]) for i in range(1, len(parts) + 1)} | {'_'.join(parts[i:]) for i in range(len(parts))}
+            mine = [c for lot in self.by_op.values() for c in lot if names & self.words[c]]
+        mine = sorted(dict.fromkeys(mine), key=lambda c: c[0] not in names) if len(mine) < 1000 else []
+        return mine + [c for c in cases if c not in mine]
+
+    def callers(self, path, function):
+        """The activations that a function in GLSL is part of: those whose row calls it, or what calls it in turn."""
+        bodies, names, grown = {}, {function} - {'', 'main'}, True
+        for name in {path, *glob.glob('glsl/lib/*.glsl', root_dir=ROOT), *glob.glob('glsl/elementwise/*.glsl', root_dir=ROOT)}:
+            for head, body in re.findall(r'^[a-z]\w* (\w+)\([^\n]*\n(.*?)^}', open(os.path.join(ROOT, name)).read(), re.M | re.S):
+                bodies[head] = set(re.findall(r'\b(\w+)\(', body))
+        while grown:
+            more = {head for head, called in bodies.items() if called & names} - names
+            grown = bool(more)
+            names |= more
+        rows = re.findall(r'ACTIVATION\(\d+, \w+, (\w+),(.*?)(?=\n\w*ACTIVATION|\n#|\Z)', self.activations, re.S)
+        return {row for row, text in rows if set(re.findall(r'\b(\w+)\(', text)) & names}
 
     def of_kernel(self, kernel, generator):
         cases, seen, first, rest = list(self.by_kernel[kernel]), set(), [], []
@@ -355,8 +376,7 @@ class Worker:
         path = mutant['path']
         generator = random.Random('%s %d %s' % (path, mutant['line'], mutant['new']))
         cases = self.concerns.cases(path, generator)
-        if path.endswith('.c'):
-            cases = self.concerns.named(function_of(os.path.join(ROOT, path), mutant['line']), cases)
+        cases = self.concerns.named(path, mutant['line'], cases)
         short, long = self.options.seconds, self.options.seconds * 4
         checks = [('cases', lambda: self.run_cases(cases, short, 1)),
                   ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
