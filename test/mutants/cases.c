@@ -5,11 +5,11 @@
  *                                  dispatches run name:pipeline; then those that have pipelines
  *                                  that no case before them has if a variant is named or another
  *                                  precision: op, number:family=row or number:family=row:f16
- *   cases run SECONDS SEED [host|folded|shifted]
- *                                  reads lines "op number[:...]" and runs these cases in their order,
- *                                  with a seed, until one fails (exit 1) or the processor's time
- *                                  is up; by host functions, with grids that fold, or
- *                                  with operands inside larger tensors
+ *   cases run SECONDS SEED [MODE]  reads lines "op number[:...]" and runs these cases in their
+ *                                  order, with a seed, until one fails (exit 1) or the
+ *                                  processor's time is up. MODE: host, by host functions;
+ *                                  folded, with grids that fold; shifted, with operands inside
+ *                                  larger tensors
  *   cases gradients SECONDS SEED   the gradients of these cases
  */
 #include "conform/conform.h"
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     int code = 3;
     rlxvk_status status;
     if (argc < 2) {
-        fprintf(stderr, "usage: cases map | run SECONDS SEED [host|folded|shifted] | gradients SECONDS SEED\n");
+        fprintf(stderr, "usage: cases map | run SECONDS SEED [MODE] | gradients SECONDS SEED\n");
         return code;
     }
     TRY(rlxvk_context_create(&options, &s.setup.context));

@@ -114,10 +114,10 @@ static bool set_option(conform_options *o, int letter)
     const char **const words[128] = {
         ['d'] = &o->device, ['o'] = &o->ops,     ['g'] = &o->golden,
         ['H'] = &o->html,   ['v'] = &o->variant, ['I'] = &o->invocations};
-    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant,
-                              ['t'] = &o->tuned,      ['l'] = &o->list,   ['h'] = &o->help,
-                              ['G'] = &o->gradients,  ['C'] = &o->canary, ['b'] = &o->bounds,
-                              ['F'] = &o->folded,     ['T'] = &o->shifted};
+    bool *const flags[128] = {
+        ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
+        ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
+        ['b'] = &o->bounds,     ['F'] = &o->folded, ['T'] = &o->shifted};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])

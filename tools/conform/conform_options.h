@@ -13,8 +13,8 @@ typedef struct conform_options {
     invocation_choice order; /* of `invocations`, where it is given */
     uint64_t seeds[16], number, jobs, sparse, phase, pipelines;
     size_t seed_count;
-    bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, folded, shifted,
-        list, help;
+    bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, folded,
+        shifted, list, help;
 } conform_options;
 
 extern const char conform_help[];

@@ -53,7 +53,8 @@ static channel measure(const host_call *c, axis_view v, uint64_t index)
     if (statistics_of(c)->op == OP_batch_norm_statistics) {
         double root = sqrt(k.variance + a->eps);
         k.scale = root == 0 ? 0 : 1 / root;
-        if (root > 0 && isfinite(root) && !isnormal((float)k.scale)) /* elements would be 0 or infinite */
+        if (root > 0 && isfinite(root) &&
+            !isnormal((float)k.scale)) /* elements would be 0 or infinite */
             k.scale = NAN;
     } else {
         k.scale = c->inputs[BATCH_NORM_KNOWN].words[2 * v.length + index];

@@ -59,10 +59,12 @@ static void run_line(rlxvk_context *c, const char *line, uint64_t number, confor
 
 static void cases_are_compared_from_there(void **state)
 {
-    static const char *const lines[] = {
-        "add in=a:f32:7x5;b:f32:7x5", "add in=a:c64:4x9;b:c64:4x9",
-        "accumulate in=sum:f32:9;t:f32:9;keep:f32:1", "relu in=x:f32:scalar", "relu in=x:f16:3x4",
-        "add expect=E_SHAPE in=a:f32:3;b:f32:4"};
+    static const char *const lines[] = {"add in=a:f32:7x5;b:f32:7x5",
+                                        "add in=a:c64:4x9;b:c64:4x9",
+                                        "accumulate in=sum:f32:9;t:f32:9;keep:f32:1",
+                                        "relu in=x:f32:scalar",
+                                        "relu in=x:f16:3x4",
+                                        "add expect=E_SHAPE in=a:f32:3;b:f32:4"};
     rlxvk_context *c = open_context(NULL);
     conform_result result;
     (void)state;
