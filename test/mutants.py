@@ -10,7 +10,7 @@ judged by rounds of tests, from those that find most to those that find what the
              tensors; with grids that fold; with invocations reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those that name what the function's name begins or ends with; with host
-             functions; gradients, of runtime/op; the unit tests of its folder
+             functions; gradients, of runtime/op; the unit tests of its name, header or functions, then of its folder
   C          at last, cases and unit tests with the file under the address sanitizer
 
 Some faults are not planted because they would change nothing or be undefined: one turn more of a loop that is unrolled, over
@@ -447,9 +447,17 @@ class Worker:
     def tests(self, path):
         parts = path.split('/')
         folder = parts[1] if parts[0] == 'glsl' or len(parts) == 3 else parts[2]
-        found = sorted(os.path.basename(t)[:-2] for t in glob.glob(os.path.join(ROOT, 'test/unit/%s/test_*.c' % folder)))
+        everywhere = sorted(glob.glob(os.path.join(ROOT, 'test/unit/*/test_*.c')))
+        own = [t for t in everywhere if path.endswith('.c') and self.is_about(t, path)]
+        found = own + [t for t in everywhere if t.split('/')[-2] == folder and t not in own]
         slow = {'test_large', 'test_generate', 'test_sequences', 'test_models'}
-        return [t for t in found if t not in slow]
+        return [n for n in (os.path.basename(t)[:-2] for t in found) if n not in slow]
+
+    def is_about(self, test, path):
+        """Whether a unit test has the file's name in its own, includes its header, or calls what it defines."""
+        text, stem = open(test).read(), os.path.basename(path)[:-2]
+        defined = set(re.findall(r'^(?!static)[a-z]\w* [\w *]*?\**(\w+)\(', open(os.path.join(ROOT, path)).read(), re.M))
+        return stem in os.path.basename(test) or '"%s.h"' % path[8:-2] in text or bool(defined & set(re.findall(r'\b(\w+)\(', text)))
 
     def unit(self, test):
         words = ['build/test/' + test]
