@@ -121,6 +121,19 @@ static void damage_is_listed_by_cause(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* What reads a damaged node alone is not listed, nor what reads that. */
+static void readers_of_damage_are_passed_over(void **state)
+{
+    const expected wanted = {1, RLXVK_E_SHAPE, "node 1 is declared F32 5x4"};
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor a = rlxvk_exp(g, input(g, "x", RLXVK_SHAPE(4, 4)));
+    (void)state;
+    rlxvk_graph_output(g, rlxvk_neg(g, rlxvk_exp(g, a)));
+    g->nodes.items[1].shape.dims[0] = 5;
+    expect_problems(g, NULL, 0, &wanted, 1);
+    rlxvk_graph_destroy(g);
+}
+
 /* Lengths that must be 48, a multiple of 24, and at least 46; what reads these nodes follows. */
 static rlxvk_graph *meetings(void)
 {
@@ -223,6 +236,7 @@ int main(void)
         cmocka_unit_test(empty_graphs_have_no_output),
         cmocka_unit_test(failed_builders_are_listed),
         cmocka_unit_test(damage_is_listed_by_cause),
+        cmocka_unit_test(readers_of_damage_are_passed_over),
         cmocka_unit_test(sizes_are_listed_by_node),
         cmocka_unit_test(told_shapes_are_listed),
         cmocka_unit_test(misuses_are_told),
