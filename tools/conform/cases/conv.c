@@ -492,6 +492,15 @@ static void generate_refusals(case_list *list)
     case_add_all(list, "", lines, COUNT(lines));
 }
 
+/* Few weights, so that one alone may not be finite: whichever it is, taps outside are skipped. */
+static void generate_lone_weights(case_list *list)
+{
+    static const char *const tiles[] = {"tiled_32x32", "tiled_64x64"};
+    for (int i = 0; i < 12; i++)
+        case_add(list, "conv padding=%s variant=conv=%s in=x:f32:1x1x4x%d;w:f32:1x1x%s:special",
+                 i % 3 ? "1,1" : "0,1", tiles[i % 2], 3 + i, i % 3 ? "3x3" : "1x3");
+}
+
 static void generate(case_list *list)
 {
     generate_windows(list);
@@ -502,6 +511,7 @@ static void generate(case_list *list)
     generate_tiles(list);
     generate_columns(list);
     generate_refusals(list);
+    generate_lone_weights(list);
 }
 
 static const char *const rows[] = {"conv",   "conv_transpose2d", "fused_conv",
