@@ -38,7 +38,7 @@ static void run_roots(rlxvk_context *c, const float *x, size_t count)
         v = rlxvk_sqrt(g, v);
     rlxvk_graph_output(g, v);
     expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.fusion = RLXVK_OFF}, &e));
-    const rlxvk_run_input in = {"x", x, count, RLXVK_AS_F32};
+    const rlxvk_run_input in = {"x", x, count, RLXVK_F32, false};
     const rlxvk_run_output out = {.index = 0, .buffer = y, .length = count};
     said[0] = 0;
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
