@@ -96,6 +96,17 @@ error:
     return status;
 }
 
+static rlxvk_status attention_settle(const node *n, void *given, const void *const *inferred,
+                                     uint32_t count)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < count; i++)
+        TRY(attention_settle_layout(n, &((attention_attributes *)given)->options,
+                                    &((const attention_attributes *)inferred[i])->options));
+error:
+    return status;
+}
+
 /* What goes back to q, k, v and a bias; with the log-sum-exp the gradient of both comes as one. */
 /* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. On
  * matrix units a NaN among them would still come through. */
@@ -149,17 +160,6 @@ static void attention_describe(const node *n, text *out)
         text_append(out, " with_lse=1");
     if (a->exact)
         text_append(out, " exact=1");
-}
-
-static rlxvk_status attention_settle(const node *n, void *given, const void *const *inferred,
-                                     uint32_t count)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle_layout(n, &((attention_attributes *)given)->options,
-                                    &((const attention_attributes *)inferred[i])->options));
-error:
-    return status;
 }
 
 const op_family attention_family = {.name = "attention",

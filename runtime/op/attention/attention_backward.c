@@ -141,6 +141,18 @@ error:
     return status;
 }
 
+static rlxvk_status attention_backward_settle(const node *n, void *given,
+                                              const void *const *inferred, uint32_t count)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < count; i++)
+        TRY(attention_settle_layout(
+            n, &((attention_backward_attributes *)given)->options,
+            &((const attention_backward_attributes *)inferred[i])->options));
+error:
+    return status;
+}
+
 /* ---- Lower ---- */
 
 typedef struct job {
@@ -409,18 +421,6 @@ static void attention_backward_describe(const node *n, text *out)
         text_append(out, " with_lse=1");
     if (a->with_bias)
         text_append(out, " with_bias=1");
-}
-
-static rlxvk_status attention_backward_settle(const node *n, void *given,
-                                              const void *const *inferred, uint32_t count)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle_layout(
-            n, &((attention_backward_attributes *)given)->options,
-            &((const attention_backward_attributes *)inferred[i])->options));
-error:
-    return status;
 }
 
 const op_family attention_backward_family = {

@@ -134,6 +134,21 @@ error:
     return status;
 }
 
+static rlxvk_status rope_settle(const node *n, void *given, const void *const *inferred,
+                                uint32_t count)
+{
+    rlxvk_rope_options *o = &((rope_attributes *)given)->options;
+    for (uint32_t i = 0; i < count; i++) {
+        const rlxvk_rope_options *at = &((const rope_attributes *)inferred[i])->options;
+        if (o->table != RLXVK_ROPE_TABLE_AUTO && o->table != at->table)
+            return op_fail(n, RLXVK_E_ATTR,
+                           "table AUTO is one row per token at some sizes of the symbols and per "
+                           "position at others; give the table");
+        o->table = at->table;
+    }
+    return RLXVK_OK;
+}
+
 /* ---- Lower ---- */
 
 rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
@@ -339,21 +354,6 @@ static void rope_describe(const node *n, text *out)
     text_append(out, " head_dim=%lld n_rot=%lld style=%s table=%s", (long long)o->head_dim,
                 (long long)o->n_rot, o->style == RLXVK_ROPE_GPTJ ? "gptj" : "neox",
                 modes[o->table]);
-}
-
-static rlxvk_status rope_settle(const node *n, void *given, const void *const *inferred,
-                                uint32_t count)
-{
-    rlxvk_rope_options *o = &((rope_attributes *)given)->options;
-    for (uint32_t i = 0; i < count; i++) {
-        const rlxvk_rope_options *at = &((const rope_attributes *)inferred[i])->options;
-        if (o->table != RLXVK_ROPE_TABLE_AUTO && o->table != at->table)
-            return op_fail(n, RLXVK_E_ATTR,
-                           "table AUTO is one row per token at some sizes of the symbols and per "
-                           "position at others; give the table");
-        o->table = at->table;
-    }
-    return RLXVK_OK;
 }
 
 const op_family rope_family = {.name = "rope",
