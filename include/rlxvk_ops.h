@@ -640,10 +640,10 @@ typedef struct rlxvk_custom_call {
 typedef bool (*rlxvk_custom_arguments)(const rlxvk_custom_call *call);
 
 /* A compute shader with entry point "main": storage buffers 0 .. n-1 are the operands, n the result
- * (set 0), push constants of `argument_bytes` (<= 128). It must write the whole result. The driver
- * gets the words as they are. Registering checks the module's structure, not its functions: header,
- * lengths of instructions, capabilities, entry point, LocalSize (or a constant that is the built-in
- * WorkgroupSize), bindings; E_ATTR names the word at fault. */
+ * (set 0), push constants of at most `argument_bytes`, a multiple of 4 up to 128. It must write the
+ * whole result. The driver gets the words as they are. Registering checks the module's structure,
+ * not its functions: header, lengths of instructions, capabilities, entry point, LocalSize (or a
+ * constant that is the built-in WorkgroupSize), bindings; E_ATTR names the word at fault. */
 typedef struct rlxvk_custom_kernel {
     const uint32_t *words; /* SPIR-V for Vulkan 1.2 without optional features; copied */
     size_t word_count;

@@ -31,7 +31,7 @@ static void check_custom(const uint8_t *bytes, size_t size)
     FUZZ_CHECK(words, "out of memory");
     if (count)
         memcpy(words, bytes, count * sizeof *words);
-    rlxvk_status status = custom_check_module("fuzz", words, count, BINDINGS, &invocations);
+    rlxvk_status status = custom_check_module("fuzz", words, count, BINDINGS, 128, &invocations);
     FUZZ_CHECK(status == RLXVK_OK || (status == RLXVK_E_ATTR && *rlxvk_last_error()), "%s: %s",
                rlxvk_status_name(status), rlxvk_last_error());
     FUZZ_CHECK(status != RLXVK_OK || (words[0] == SpvMagicNumber && tiles(words, count)),

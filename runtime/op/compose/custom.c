@@ -34,10 +34,8 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     if (k->word_count > MOST_WORDS)
         return status_fail(RLXVK_E_ATTR, "custom '%s': a kernel of %zu words; at most %d", op->name,
                            k->word_count, MOST_WORDS);
-    TRY(custom_check_module(op->name, k->words, k->word_count, bindings, &entry->invocations));
-    if (k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
-        return status_fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
-                           k->argument_bytes, KERNEL_MAX_ARGUMENT_BYTES);
+    TRY(custom_check_module(op->name, k->words, k->word_count, bindings, k->argument_bytes,
+                            &entry->invocations));
     uint32_t *words = memory_allocate(k->word_count * sizeof *words);
     if (!words)
         return status_fail_memory("custom kernel");

@@ -29,6 +29,7 @@ typedef struct custom_attributes {
 /* E_ATTR unless the words are a compute shader as rlxvk_custom_kernel describes it, with buffers
  * 0 .. bindings - 1. custom_module.c */
 rlxvk_status custom_check_module(const char *name, const uint32_t *words, size_t count,
-                                 uint32_t bindings, uint64_t *out_invocations);
+                                 uint32_t bindings, uint32_t argument_bytes,
+                                 uint64_t *out_invocations);
 
 #endif

@@ -155,8 +155,125 @@ static rlxvk_status check_instruction(module *m, size_t at)
     return RLXVK_OK;
 }
 
+/* ---- Push constants ---- */
+
+/* The next instruction from `at` on with this opcode whose operand `index` is `value`; the end:
+ * there is none. */
+static size_t find(const module *m, size_t at, SpvOp opcode, uint32_t index, uint32_t value)
+{
+    while (at < m->count &&
+           (opcode_of(m->words[at]) != (uint32_t)opcode || operand_of(m, at, index) != value))
+        at += length_of(m->words[at]);
+    return at;
+}
+
+/* Of a decoration of type `id`, or of its member; 0: it has none. */
+static uint32_t decorated(const module *m, uint32_t id, SpvDecoration decoration)
+{
+    size_t at = SPIRV_HEADER_WORDS;
+    while ((at = find(m, at, SpvOpDecorate, 0, id)) < m->count) {
+        if (operand_of(m, at, 1) == (uint32_t)decoration)
+            return operand_of(m, at, 2);
+        at += length_of(m->words[at]);
+    }
+    return 0;
+}
+
+static uint32_t offset_of(const module *m, uint32_t id, uint32_t member)
+{
+    size_t at = SPIRV_HEADER_WORDS;
+    while ((at = find(m, at, SpvOpMemberDecorate, 0, id)) < m->count) {
+        if (operand_of(m, at, 1) == member && operand_of(m, at, 2) == SpvDecorationOffset)
+            return operand_of(m, at, 3);
+        at += length_of(m->words[at]);
+    }
+    return 0;
+}
+
+/* Where the instruction that defines a type or a constant is; the end: nowhere. */
+static size_t definition_of(const module *m, uint32_t id)
+{
+    static const struct {
+        SpvOp opcode;
+        uint32_t result; /* which operand it is */
+    } kinds[] = {{SpvOpTypeInt, 0},   {SpvOpTypeFloat, 0},  {SpvOpTypeVector, 0},
+                 {SpvOpTypeArray, 0}, {SpvOpTypeStruct, 0}, {SpvOpTypeMatrix, 0},
+                 {SpvOpConstant, 1}};
+    for (size_t i = 0; i < ARRAY_COUNT(kinds); i++) {
+        size_t at = find(m, SPIRV_HEADER_WORDS, kinds[i].opcode, kinds[i].result, id);
+        if (at < m->count)
+            return at;
+    }
+    return m->count;
+}
+
+/* Bytes of a type, without padding behind it. `looks` is how many types are looked at yet: it ends
+ * what is defined by itself. */
+static uint64_t size_of_type(const module *m, uint32_t id, uint32_t *looks)
+{
+    uint64_t size = 0;
+    if (*looks == 0)
+        return 0;
+    --*looks;
+    size_t at = definition_of(m, id);
+    if (at >= m->count)
+        return 0;
+    uint32_t length = length_of(m->words[at]), first = operand_of(m, at, 1);
+    switch (opcode_of(m->words[at])) {
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        return first / 8;
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+        return operand_of(m, at, 2) * size_of_type(m, first, looks);
+    case SpvOpTypeArray: {
+        size_t count = definition_of(m, operand_of(m, at, 2));
+        uint64_t items = count < m->count ? operand_of(m, count, 2) : 1;
+        uint64_t stride = decorated(m, id, SpvDecorationArrayStride);
+        return (MAX(items, 1) - 1) * stride + size_of_type(m, first, looks);
+    }
+    default:
+        for (uint32_t i = 0; i + 2 < length && *looks; i++)
+            size =
+                MAX(size, offset_of(m, id, i) + size_of_type(m, operand_of(m, at, i + 1), looks));
+        return size;
+    }
+}
+
+/* Of the block of push constants; 0: there is none. */
+static uint64_t push_constant_bytes(const module *m)
+{
+    size_t at = SPIRV_HEADER_WORDS;
+    uint64_t size = 0;
+    uint32_t looks = 4 * KERNEL_MAX_ARGUMENT_BYTES;
+    while ((at = find(m, at, SpvOpTypePointer, 1, SpvStorageClassPushConstant)) < m->count) {
+        size = MAX(size, size_of_type(m, operand_of(m, at, 2), &looks));
+        at += length_of(m->words[at]);
+    }
+    return size;
+}
+
+static rlxvk_status check_arguments(const module *m, uint32_t bytes)
+{
+    uint64_t needed = push_constant_bytes(m);
+    if (bytes > KERNEL_MAX_ARGUMENT_BYTES)
+        return status_fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", m->name,
+                           bytes, KERNEL_MAX_ARGUMENT_BYTES);
+    if (bytes % 4)
+        return status_fail(RLXVK_E_ATTR,
+                           "custom '%s': %u argument bytes are no whole words; a "
+                           "multiple of 4",
+                           m->name, bytes);
+    if (bytes < needed)
+        return status_fail(RLXVK_E_ATTR,
+                           "custom '%s': %u argument bytes; the kernel's push constants have %llu",
+                           m->name, bytes, (unsigned long long)needed);
+    return RLXVK_OK;
+}
+
 rlxvk_status custom_check_module(const char *name, const uint32_t *words, size_t count,
-                                 uint32_t bindings, uint64_t *out_invocations)
+                                 uint32_t bindings, uint32_t argument_bytes,
+                                 uint64_t *out_invocations)
 {
     module m = {.name = name, .words = words, .count = count, .bindings = bindings};
     rlxvk_status status;
@@ -171,6 +288,7 @@ rlxvk_status custom_check_module(const char *name, const uint32_t *words, size_t
     if (!m.has_size)
         return refuse(&m, m.entry_at,
                       "begins an entry point that has no LocalSize, and there is no WorkgroupSize");
+    TRY(check_arguments(&m, argument_bytes));
     *out_invocations = m.invocations;
 error:
     return status;

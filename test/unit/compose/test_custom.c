@@ -3,6 +3,7 @@
 #include "args/elementwise.h"
 #include "kernel/kernel.h"
 #include "kernel/words.h"
+#include "op/compose/custom.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -314,6 +315,38 @@ static void test_bad_modules(void **state)
     expect_error(register_module("none", NULL, 7), RLXVK_E_ATTR, "no words");
 }
 
+static bool takes(const kernel_info *k, const uint32_t *words, uint32_t argument_bytes)
+{
+    uint64_t invocations;
+    return custom_check_module(k->name, words, k->word_count, k->binding_count, argument_bytes,
+                               &invocations) == RLXVK_OK;
+}
+
+/* Of every kernel of the library that needs no feature: its block of push constants fits, a word
+ * less does not, nor bytes that are no words. The sizes are those that spv2c has found; what the
+ * optimizer takes away at the end of a block shows in a few. */
+static void test_push_constants(void **state)
+{
+    size_t exact = 0, shorter = 0;
+    (void)state;
+    for (int id = 0; id < KERNEL_COUNT; id++) {
+        const kernel_info *k = kernel_find(id);
+        uint32_t *words = kernel_words(k);
+        assert_non_null(words);
+        if (k->argument_bytes && takes(k, words, k->argument_bytes)) {
+            bool less = takes(k, words, k->argument_bytes - 4);
+            exact += !less;
+            shorter += less;
+            assert_false(takes(k, words, k->argument_bytes - 2));
+            assert_false(takes(k, words, 0));
+            assert_false(takes(k, words, 132));
+        }
+        memory_free(words);
+    }
+    print_message("%zu kernels, %zu of them shorter\n", exact + shorter, shorter);
+    assert_true(exact > 100 && shorter < 4);
+}
+
 static void test_large_workgroup(void **state)
 {
     uint32_t words[WORDS];
@@ -363,6 +396,7 @@ int main(void)
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_old_version),
                                        cmocka_unit_test(test_bad_modules),
+                                       cmocka_unit_test(test_push_constants),
                                        cmocka_unit_test(test_large_workgroup),
                                        cmocka_unit_test(test_host_run_allocates_nothing)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
