@@ -110,8 +110,10 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
             "%s: %s %zu is a tensor of another graph; pass one that a call on this graph "
             "returned",
             call, role, index);
-    return status_fail(RLXVK_E_DANGLING, "%s: %s %zu names node %u of %zu", call, role, index,
-                       t.id - 1, g->nodes.count);
+    return status_fail(RLXVK_E_DANGLING,
+                       "%s: %s %zu is no tensor of this graph: it has id %u, and the graph's are 1 "
+                       "to %zu; pass one that a call on it returned",
+                       call, role, index, t.id, g->nodes.count);
 }
 
 /* graph_take for calls whose one tensor cannot be left out: RLXVK_NONE dangles, too. */

@@ -137,8 +137,10 @@ static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)
         return op_fail(n, RLXVK_E_SHAPE, "rank %u above %d", n->shape.rank, RLXVK_MAX_RANK);
     for (uint32_t i = 0; i < n->shape.rank; i++)
         if (n->shape.dims[i] < 0)
-            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld; dims are >= 0", i,
-                           (long long)n->shape.dims[i]);
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "dim %u is %lld; dims are >= 0, and rlxvk_symbol stands for a size that "
+                           "is given later",
+                           i, (long long)n->shape.dims[i]);
     TRY(n->op == OP_constant ? check_data(n) : check_name(g, n));
 error:
     return status;

@@ -70,9 +70,12 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
             "%lld groups do not divide the channels of x %s and w %s; choose a divisor of both",
             (long long)groups, shape_text(x, x_text), shape_text(w, w_text));
     if (w->dims[transposed ? 0 : 1] != wanted)
-        return op_fail(n, RLXVK_E_SHAPE, "w is %s; with x %s and %lld groups dim %d must be %lld",
+        return op_fail(n, RLXVK_E_SHAPE, "w is %s; with x %s and %lld groups dim %d must be %lld%s",
                        shape_text(w, w_text), shape_text(x, x_text), (long long)groups,
-                       transposed ? 0 : 1, (long long)wanted);
+                       transposed ? 0 : 1, (long long)wanted,
+                       x->dims[x->rank - 1] == (transposed ? w->dims[0] : groups * w->dims[1])
+                           ? "; x is [N, C, ...], channels first: transpose one that has them last"
+                           : "");
     if (transposed && __builtin_mul_overflow(w->dims[1], groups, out_channels))
         return op_fail(n, RLXVK_E_TOO_LARGE,
                        "%lld groups of %lld channels; at most 2^31 - 1 in all", (long long)groups,

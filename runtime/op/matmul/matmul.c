@@ -99,16 +99,21 @@ static void matrix_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, in
 static rlxvk_status check_inner(const node *n, const rlxvk_shape *a, const rlxvk_shape *b,
                                 const matmul_attributes *attributes)
 {
-    int64_t m, k, b_k, columns;
+    int64_t m, k, b_k, columns, turned_k, turned_columns;
     char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
     matrix_dims(a, attributes->transpose_a, &m, &k);
     matrix_dims(b, attributes->transpose_b, &b_k, &columns);
     if (k == b_k)
         return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "K is %lld in %s%s and %lld in %s%s; they must be equal",
+    matrix_dims(b, !attributes->transpose_b, &turned_k, &turned_columns);
+    return op_fail(n, RLXVK_E_SHAPE, "K is %lld in %s%s and %lld in %s%s; they must be equal%s",
                    (long long)k, shape_text(a, a_text),
                    attributes->transpose_a ? " (transposed)" : "", (long long)b_k,
-                   shape_text(b, b_text), attributes->transpose_b ? " (transposed)" : "");
+                   shape_text(b, b_text), attributes->transpose_b ? " (transposed)" : "",
+                   turned_k != k             ? ""
+                   : attributes->transpose_b ? "; without transpose_b they are"
+                                             : "; with transpose_b, for weights stored [N, K] as "
+                                               "PyTorch has them, they are");
 }
 
 static rlxvk_status infer_plain(const rlxvk_graph *g, node *n, const matmul_attributes *attributes)

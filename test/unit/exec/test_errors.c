@@ -119,9 +119,9 @@ static void view_errors(void **state)
     BAD(RLXVK_E_ATTR, "dtype 12", rlxvk_cast(g, l.m23, RLXVK_DTYPE_COUNT));
     BAD(RLXVK_E_ATTR, "dtype -1", rlxvk_cast(g, l.m23, (rlxvk_dtype)-1));
     BAD(RLXVK_E_ARITY, "operand 0 is RLXVK_NONE", rlxvk_copy(g, RLXVK_NONE));
-    BAD(RLXVK_E_DANGLING, "node 98", rlxvk_copy(g, tensor_of(g, 98)));
+    BAD(RLXVK_E_DANGLING, "it has id 99", rlxvk_copy(g, tensor_of(g, 98)));
     BAD(RLXVK_E_ARITY, "operand 0", rlxvk_stop_gradient(g, RLXVK_NONE));
-    BAD(RLXVK_E_DANGLING, "node 98", rlxvk_stop_gradient(g, tensor_of(g, 98)));
+    BAD(RLXVK_E_DANGLING, "it has id 99", rlxvk_stop_gradient(g, tensor_of(g, 98)));
 }
 
 static void unary_errors(void **state)
@@ -131,7 +131,7 @@ static void unary_errors(void **state)
 #define ACTIVATION(code, NAME, row, ...)                                                           \
     BAD(RLXVK_E_DTYPE, "operand 0 is raw U8 bytes; insert a cast", rlxvk_##row(g, l.raw));         \
     BAD(RLXVK_E_ARITY, "operand 0 is RLXVK_NONE", rlxvk_##row(g, RLXVK_NONE));                     \
-    BAD(RLXVK_E_DANGLING, "node 1233", rlxvk_##row(g, tensor_of(g, 1233)));                        \
+    BAD(RLXVK_E_DANGLING, "it has id 1234", rlxvk_##row(g, tensor_of(g, 1233)));                        \
     if (!complex_code_of(code, &complex))                                                          \
         BAD(RLXVK_E_DTYPE, "operand 0 is complex", rlxvk_##row(g, l.c64));
 #include "args/activation.def"
@@ -488,6 +488,28 @@ static void empty_giants_are_fine(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* What users of other libraries stumble over is named with its remedy, and only then. */
+static void errors_know_other_conventions(void **state)
+{
+    const rlxvk_matmul_options turned = {.transpose_b = true};
+    (void)state;
+    BAD(RLXVK_E_SHAPE, "rlxvk_symbol stands for a size",
+        rlxvk_input(g, "batch", RLXVK_F32, RLXVK_SHAPE(-1, 4)));
+    BAD(RLXVK_E_SHAPE, "with transpose_b, for weights stored [N, K]",
+        rlxvk_matmul(g, l.t234, l.row));
+    BAD(RLXVK_E_SHAPE, "without transpose_b they are", rlxvk_matmul_with(g, l.m23, l.m34, &turned));
+    BAD(RLXVK_E_SHAPE, "they must be equal", rlxvk_matmul(g, l.m23, l.m23));
+    BAD(RLXVK_E_DANGLING, "it has id 77, and the graph's are 1 to",
+        rlxvk_neg(g, (rlxvk_tensor){77, l.s.graph}));
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 9, 8, 3));
+    rlxvk_tensor w = rlxvk_input(g, "w", RLXVK_F32, RLXVK_SHAPE(6, 3, 3, 3));
+    rlxvk_conv(g, x, w, RLXVK_NONE, NULL);
+    expect_error(rlxvk_graph_status(g), RLXVK_E_SHAPE, "x is [N, C, ...], channels first");
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,7 +520,7 @@ int main(void)
         cmocka_unit_test(norm_errors),           cmocka_unit_test(swiglu_and_rope_errors),
         cmocka_unit_test(attention_errors),      cmocka_unit_test(layout_errors),
         cmocka_unit_test(indexing_errors),       cmocka_unit_test(later_calls_pass_quietly),
-        cmocka_unit_test(empty_giants_are_fine),
+        cmocka_unit_test(empty_giants_are_fine), cmocka_unit_test(errors_know_other_conventions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
