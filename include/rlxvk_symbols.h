@@ -39,12 +39,20 @@ void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size)
  * inferred anew, names, outputs and checkpoints stay. Symbols that are not bound stay symbols,
  * those that the graph does not have are ignored, and ROWS is BATCH * SEQ where it is not bound
  * itself. What takes no symbols takes the result: rlxvk_grad, ops that compute with sizes in a way
- * that their contract names. E_RANGE: a size below 0. E_BIND_CONFLICT: two sizes for one symbol.
- * The errors of builders where a node cannot have these sizes.
+ * that their contract names; rlxvk_graph_tensor names its tensors by those of the source. E_RANGE:
+ * a size below 0. E_BIND_CONFLICT: two sizes for one symbol. The errors of builders where a node
+ * cannot have these sizes.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph,
                                                const rlxvk_binding *bindings, size_t count,
                                                rlxvk_graph **out_graph);
+
+/* Tensors of a graph, to go on with where the calls that made them are elsewhere: the one that
+ * stands for a tensor of the graph that this one was bound from (or is its own); by name, a leaf
+ * before others; an output. RLXVK_NONE, and a sentence, where there is none. */
+rlxvk_tensor rlxvk_graph_tensor(const rlxvk_graph *graph, rlxvk_tensor tensor);
+rlxvk_tensor rlxvk_graph_tensor_named(const rlxvk_graph *graph, const char *name);
+rlxvk_tensor rlxvk_graph_output_tensor(const rlxvk_graph *graph, size_t index);
 
 /* ---- Problems ---- */
 

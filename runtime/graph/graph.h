@@ -44,7 +44,8 @@ typedef struct kept_graph kept_graph;
 typedef struct symbol_table symbol_table;
 
 struct rlxvk_graph {
-    uint32_t serial; /* what its tensors carry; never 0, never that of another graph */
+    uint32_t serial;     /* what its tensors carry; never 0, never that of another graph */
+    uint32_t bound_from; /* of the graph of which this one is a binding, node by node; 0: none */
     arena memory;
     VECTOR(node) nodes;
     name_index names;

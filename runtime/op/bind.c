@@ -5,6 +5,8 @@
 #include "op/bind.h"
 #include "op/instance.h"
 
+#include <string.h>
+
 /* ---- Sizes ---- */
 
 static rlxvk_status take_binding(const rlxvk_binding *b, size_t index, binding_list *out)
@@ -167,6 +169,7 @@ static rlxvk_status copy_rest(const rlxvk_graph *source, rlxvk_graph *to)
     for (size_t i = 0; i < source->checkpoints.count; i++)
         if (!VECTOR_PUSH(&to->checkpoints, source->checkpoints.items[i]))
             TRY(status_fail_memory("checkpoints"));
+    to->bound_from = source->serial;
     to->recomputed_bytes = source->recomputed_bytes;
     to->instances = source->instances;
     to->replayed = source->replayed;
@@ -209,4 +212,47 @@ rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph, const rlxvk_binding *bin
 error:
     VECTOR_FREE(&sizes);
     return status;
+}
+
+/* ---- Tensors of a graph ---- */
+
+rlxvk_tensor rlxvk_graph_tensor(const rlxvk_graph *graph, rlxvk_tensor tensor)
+{
+    if (status_require(graph, "graph_tensor", "graph") != RLXVK_OK)
+        return RLXVK_NONE;
+    bool known = tensor.id && tensor.id <= graph->nodes.count &&
+                 (tensor.graph == graph->serial || tensor.graph == graph->bound_from);
+    if (known)
+        return tensor_of(graph, tensor.id - 1);
+    (void)status_fail(RLXVK_E_DANGLING,
+                      "graph_tensor: the tensor is none of the graph, nor of the one "
+                      "that it was bound from");
+    return RLXVK_NONE;
+}
+
+rlxvk_tensor rlxvk_graph_tensor_named(const rlxvk_graph *graph, const char *name)
+{
+    if (status_require(graph, "graph_tensor_named", "graph") != RLXVK_OK ||
+        status_require(name, "graph_tensor_named", "name") != RLXVK_OK)
+        return RLXVK_NONE;
+    for (int leaves = 1; leaves >= 0; leaves--)
+        for (uint32_t id = 0; id < graph->nodes.count; id++) {
+            const node *n = graph_node(graph, id);
+            if (n->name && (n->input_count == 0) == (leaves != 0) && strcmp(n->name, name) == 0)
+                return tensor_of(graph, id);
+        }
+    (void)status_fail(RLXVK_E_UNKNOWN_NAME, "graph_tensor_named: the graph has no tensor '%s'",
+                      name);
+    return RLXVK_NONE;
+}
+
+rlxvk_tensor rlxvk_graph_output_tensor(const rlxvk_graph *graph, size_t index)
+{
+    if (status_require(graph, "graph_output_tensor", "graph") != RLXVK_OK)
+        return RLXVK_NONE;
+    if (index < graph->outputs.count)
+        return tensor_of(graph, graph->outputs.items[index]);
+    (void)status_fail(RLXVK_E_INDEX, "graph_output_tensor: output %zu of %zu; the first is 0",
+                      index, graph->outputs.count);
+    return RLXVK_NONE;
 }

@@ -131,7 +131,7 @@ static void unary_errors(void **state)
 #define ACTIVATION(code, NAME, row, ...)                                                           \
     BAD(RLXVK_E_DTYPE, "operand 0 is raw U8 bytes; insert a cast", rlxvk_##row(g, l.raw));         \
     BAD(RLXVK_E_ARITY, "operand 0 is RLXVK_NONE", rlxvk_##row(g, RLXVK_NONE));                     \
-    BAD(RLXVK_E_DANGLING, "it has id 1234", rlxvk_##row(g, tensor_of(g, 1233)));                        \
+    BAD(RLXVK_E_DANGLING, "it has id 1234", rlxvk_##row(g, tensor_of(g, 1233)));                   \
     if (!complex_code_of(code, &complex))                                                          \
         BAD(RLXVK_E_DTYPE, "operand 0 is complex", rlxvk_##row(g, l.c64));
 #include "args/activation.def"

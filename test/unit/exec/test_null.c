@@ -285,7 +285,7 @@ static bool answers_well(const null_call *c, rlxvk_status status, const char *se
     if (!names_call(sentence, c->function))
         return false;
     if (c->what == FOREIGN_TENSOR)
-        return status == RLXVK_E_DANGLING;
+        return status == RLXVK_E_DANGLING || c->kind == GIVES_VALUE;
     return c->what == NO_TENSOR ||
            (c->what == NULL_POINTER && (c->optional || status == RLXVK_E_NULL));
 }
