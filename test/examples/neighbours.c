@@ -23,7 +23,8 @@ enum {
 };
 
 static float x[POINTS][DIMS], labels[POINTS], place[POINTS][2];
-static float found[POINTS][NEAR + 1], distances[POINTS][NEAR + 1]; /* the first is itself */
+static int32_t found[POINTS][NEAR + 1]; /* the first is itself */
+static float distances[POINTS][NEAR + 1];
 static float near[POINTS][NEAR], weights[POINTS][NEAR], others[POINTS][OTHERS];
 static unsigned char picture[SIDE][SIDE][3];
 
@@ -78,8 +79,9 @@ static rlxvk_status find_neighbours(rlxvk_context *context)
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
     rlxvk_run_input in = {.name = "x", .data = x, .length = POINTS * DIMS};
-    rlxvk_run_output out[] = {{.index = 0, .buffer = distances, .length = POINTS * (NEAR + 1)},
-                              {.index = 1, .buffer = found, .length = POINTS * (NEAR + 1)}};
+    rlxvk_run_output out[] = {
+        {.index = 0, .buffer = distances, .length = POINTS * (NEAR + 1)},
+        {.index = 1, .buffer = found, .length = POINTS * (NEAR + 1), .dtype = RLXVK_I32}};
     rlxvk_status status = rlxvk_graph_create(&g);
     if (!status) {
         rlxvk_tensor points = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(POINTS, DIMS)), which;
@@ -102,8 +104,8 @@ static void weigh(void)
         int count = 0;
         float d[NEAR];
         for (int k = 0; k <= NEAR && count < NEAR; k++)
-            if ((int)found[i][k] != i) {
-                near[i][count] = found[i][k];
+            if (found[i][k] != i) {
+                near[i][count] = (float)found[i][k];
                 d[count++] = distances[i][k];
             }
         double low = 0, high = 1000;

@@ -12,7 +12,8 @@ enum { SAMPLES = 8192, LENGTH = 512, HOP = 256, BINS = LENGTH / 2 + 1 };
 enum { FRAMES = 1 + (SAMPLES - LENGTH) / HOP };
 
 static const double pi = 3.14159265358979323846;
-static float x[SAMPLES], power[FRAMES][BINS], peaks[FRAMES];
+static float x[SAMPLES], power[FRAMES][BINS];
+static int32_t peaks[FRAMES];
 
 static void build(rlxvk_graph *g)
 {
@@ -44,7 +45,7 @@ int main(void)
     rlxvk_executable *executable = NULL;
     rlxvk_run_input in = {.name = "x", .data = x, .length = SAMPLES};
     rlxvk_run_output out[] = {{.index = 0, .buffer = power, .length = FRAMES * BINS},
-                              {.index = 1, .buffer = peaks, .length = FRAMES}};
+                              RLXVK_RUN_OUTPUT(1, peaks)};
     int right = 0;
     for (int n = 0; n < SAMPLES; n++)
         x[n] = (float)sin(2 * pi * (0.02 + 0.2 * n / SAMPLES) * n);
@@ -59,9 +60,10 @@ int main(void)
             peak = power[f][k] > power[f][peak] ? k : peak;
             close += fabs(power[f][k] - expected(f, k)) < 1e-4;
         }
-        right += close == BINS && peaks[f] == (float)peak;
+        right += close == BINS && peaks[f] == peak;
         if (f % 10 == 0)
-            printf("frame %2d: loudest at %.3f of the sampling rate\n", f, peaks[f] / LENGTH);
+            printf("frame %2d: loudest at %.3f of the sampling rate\n", f,
+                   (double)peaks[f] / LENGTH);
     }
 error:
     if (*rlxvk_last_error())
