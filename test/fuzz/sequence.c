@@ -19,7 +19,7 @@ enum { CONTEXTS = 3, MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST
 typedef struct flight {
     rlxvk_run_input inputs[MOST_ITEMS];
     rlxvk_run_output outputs[MOST_ITEMS];
-    size_t input_count, output_count;
+    size_t input_count, output_count, bytes[MOST_ITEMS]; /* behind each input's data */
     model_bytes expected[MOST_ITEMS];
     status_set ends;
     rlxvk_ticket ticket; /* 0: free */
@@ -60,6 +60,7 @@ static void add_input(flight *f, const model_executable *m, const char *name)
     size_t bytes;
     choose_type(n, &item->dtype, &item->f32_words);
     item->data = seldom_null(fill(n, n->dtype, !item->f32_words, &bytes));
+    f->bytes[f->input_count - 1] = item->f32_words ? 4 * bytes : bytes;
     item->length = item->f32_words ? model_words(n) : model_numel(&n->shape);
     if (!choices.calm && seldom(40))
         item->length ^= 1; /* one too many is never read, as it is refused */
@@ -105,8 +106,7 @@ static void tell_flight(const flight *f)
         tell(" %s[%zu of %s]", text_of(item->name), item->length,
              type_name(item->dtype, item->f32_words));
         if (item->length && item->length % 2 == 0)
-            tell_bytes("=", words, item->data,
-                       (words ? 4 : rlxvk_dtype_size(item->dtype)) * item->length);
+            tell_bytes("=", words, item->data, f->bytes[i]);
     }
     tell(" ->");
     for (size_t i = 0; i < f->output_count; i++)
