@@ -577,10 +577,11 @@ rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, si
  * not fit the param's, is E_DTYPE; a param that the compiler dropped as dead is accepted and
  * discarded. Visible to the next run.
  *   set_param         f32 values, one an element, of an F32 param
- *   set_param_typed   values of any `dtype` in its host encoding, converted as a constant would be:
- *                     F16/BF16 params round to nearest even. U8/I8 params take those alone, C64
- * ones C64, or F32 two an element set_param_bytes   the encoding of the param's own dtype; U8, I8,
- * F16, BF16, F32 and C64 alone read_param        the present content of an F32 param
+ *   set_param_typed   values of any `dtype`, converted as a constant would be: F16/BF16 params
+ *                     round to nearest even; U8/I8 params take U8 and I8 alone, C64 ones C64, or
+ *                     F32, two an element
+ *   set_param_bytes   the encoding of the param's dtype: U8, I8, F16, BF16, F32, C64 alone
+ *   read_param        the present content of an F32 param
  *   read_param_typed  values of `dtype`: the param's own, or F32 (of C64 two an element, of U8 and
  *                     I8 E_DTYPE); of a dropped param E_UNKNOWN_NAME, as read_param
  *   read_param_bytes  in the encoding of the param's own dtype
