@@ -31,9 +31,7 @@ static rlxvk_status carry_input(rlxvk_executable *from, rlxvk_executable *to, si
     bool handle = a->bound || a->resident;
     memory_free(b->mirror);
     b->mirror = a->mirror;
-    b->bound = a->bound;
-    b->resident = a->resident || (a->bound && !input_is_restored(a));
-    b->seen = b->content->writes;
+    input_take_handle(b, a);
     a->mirror = NULL;
     a->bound = a->resident = false;
     if (a->content == b->content || a == from->rng_input)

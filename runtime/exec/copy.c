@@ -19,9 +19,7 @@ static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *fr
     uint64_t bytes = dtype_storage_bytes(op_node_storage(from->program->source, a->leaf->source),
                                          shape_numel(&n->shape));
     b->content->written = a->content->written;
-    b->bound = a->bound;
-    b->resident = a->resident || (a->bound && !input_is_restored(a));
-    b->seen = b->content->writes;
+    input_take_handle(b, a);
     if (!a->mirror)
         return RLXVK_OK;
     if (!(b->mirror = memory_allocate(bytes)))

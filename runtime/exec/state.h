@@ -51,6 +51,14 @@ static inline bool input_is_restored(const input_state *in)
     return in->bound && !in->resident && in->seen == in->content->writes;
 }
 
+/* What `to` is of a handle that `from` has been, but for the mirror; both contents are alike. */
+static inline void input_take_handle(input_state *to, const input_state *from)
+{
+    to->bound = from->bound;
+    to->resident = from->resident || (from->bound && !input_is_restored(from));
+    to->seen = to->content->writes;
+}
+
 typedef struct output_state {
     const program_result *result;
     staged_copy readback;
