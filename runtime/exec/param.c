@@ -188,18 +188,18 @@ error:
 
 /* Only of the types in `accepted`: without a dtype beside them, data must not be misread. */
 static rlxvk_status check_untyped(rlxvk_executable *e, const char *call, const char *name,
-                                  uint32_t accepted, rlxvk_dtype *out)
+                                  uint32_t accepted, const node **out)
 {
     uint32_t source;
     rlxvk_status status;
     TRY(find_param(e, call, name, &source));
-    *out = (rlxvk_dtype)graph_node(state_source(e), source)->dtype;
-    if (!(accepted >> *out & 1))
+    *out = graph_node(state_source(e), source);
+    if (!(accepted >> (*out)->dtype & 1))
         return status_fail(
             RLXVK_E_DTYPE,
             "%s: param '%s' is %s; use rlxvk_set_param_typed, which says the type of "
             "the data",
-            call, name, rlxvk_dtype_name(*out));
+            call, name, rlxvk_dtype_name((rlxvk_dtype)(*out)->dtype));
 error:
     return status;
 }
@@ -207,11 +207,10 @@ error:
 rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
                              size_t length)
 {
-    rlxvk_dtype dtype;
+    const node *n;
     rlxvk_status status;
-    TRY(check_untyped(executable, "set_param", name, 1u << RLXVK_F32, &dtype));
-    uint32_t source = op_find_param(state_source(executable), name);
-    uint64_t needed = shape_numel(&graph_node(state_source(executable), source)->shape);
+    TRY(check_untyped(executable, "set_param", name, 1u << RLXVK_F32, &n));
+    uint64_t needed = shape_numel(&n->shape);
     if (!slot_fits(needed, length, values))
         return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
@@ -229,10 +228,10 @@ enum {
 rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length)
 {
-    rlxvk_dtype dtype;
+    const node *n;
     rlxvk_status status;
-    TRY(check_untyped(executable, "set_param_bytes", name, STORED, &dtype));
-    param_data d = {"set_param_bytes", name, bytes, length, dtype};
+    TRY(check_untyped(executable, "set_param_bytes", name, STORED, &n));
+    param_data d = {"set_param_bytes", name, bytes, length, (rlxvk_dtype)n->dtype};
     TRY(set_param(executable, &d));
 error:
     return status;
