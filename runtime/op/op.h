@@ -271,10 +271,10 @@ typedef struct op_family {
     /* Sizes among the attributes as a builder call gives them, which may be symbolic: points to
      * each, returns how many. NULL: none are. */
     uint32_t (*sizes)(void *attributes, int64_t *out[OP_MOST_SIZES]);
-    /* Of a node with symbols: writes the choices that the library made for AUTO into the attributes
-     * as given, from what infer made of them at each example, so that no size changes them later.
-     * E_ATTR if the examples differ. NULL: there are none. */
-    rlxvk_status (*settle)(const node *n, void *given, const void *const *inferred, uint32_t count);
+    /* Of a node with symbols: writes the choices that infer made for AUTO at one example into the
+     * attributes as given, so that no size changes them later; called with each example. E_ATTR if
+     * an earlier one chose otherwise. NULL: there are none. */
+    rlxvk_status (*settle)(const node *n, void *given, const void *inferred);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
     /* From where the elements of operand 0 lie to where those of the node do, which are some of

@@ -366,7 +366,6 @@ error:
 static rlxvk_status keep_attributes(attempt *a, const void **out)
 {
     const node *given = a->given;
-    const void *inferred[SYMBOL_EXAMPLES];
     instance_attributes room;
     rlxvk_status status = RLXVK_OK;
     *out = NULL;
@@ -374,9 +373,8 @@ static rlxvk_status keep_attributes(attempt *a, const void **out)
         return RLXVK_OK;
     memcpy(&room, given->attributes, given->attribute_size);
     for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
-        inferred[k] = &a->attributes[k];
-    if (a->checked && node_row(given)->family->settle)
-        TRY(node_row(given)->family->settle(given, &room, inferred, SYMBOL_EXAMPLES));
+        if (a->checked && node_row(given)->family->settle)
+            TRY(node_row(given)->family->settle(given, &room, &a->attributes[k]));
     if (!(*out = arena_copy(&a->g->memory, &room, given->attribute_size)))
         TRY(status_fail_memory("symbols"));
 error:

@@ -96,15 +96,10 @@ error:
     return status;
 }
 
-static rlxvk_status attention_settle(const node *n, void *given, const void *const *inferred,
-                                     uint32_t count)
+static rlxvk_status attention_settle(const node *n, void *given, const void *inferred)
 {
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle_layout(n, &((attention_attributes *)given)->options,
-                                    &((const attention_attributes *)inferred[i])->options));
-error:
-    return status;
+    return attention_settle_layout(n, &((attention_attributes *)given)->options,
+                                   &((const attention_attributes *)inferred)->options);
 }
 
 /* What goes back to q, k, v and a bias; with the log-sum-exp the gradient of both comes as one. */

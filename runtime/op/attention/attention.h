@@ -77,7 +77,7 @@ rlxvk_status attention_resolve(const rlxvk_graph *g, const node *n, uint32_t mas
 void attention_describe_options(const rlxvk_attention_options *o, text *out);
 
 /* Whether both attend alike. */
-/* op_family.settle, of one pair: E_ATTR if two examples have two layouts. */
+/* As op_family.settle, of the options. */
 rlxvk_status attention_settle_layout(const node *n, rlxvk_attention_options *given,
                                      const rlxvk_attention_options *inferred);
 bool attention_same(const attention_attributes *a, const attention_attributes *b);

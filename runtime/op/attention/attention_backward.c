@@ -141,16 +141,10 @@ error:
     return status;
 }
 
-static rlxvk_status attention_backward_settle(const node *n, void *given,
-                                              const void *const *inferred, uint32_t count)
+static rlxvk_status attention_backward_settle(const node *n, void *given, const void *inferred)
 {
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < count; i++)
-        TRY(attention_settle_layout(
-            n, &((attention_backward_attributes *)given)->options,
-            &((const attention_backward_attributes *)inferred[i])->options));
-error:
-    return status;
+    return attention_settle_layout(n, &((attention_backward_attributes *)given)->options,
+                                   &((const attention_backward_attributes *)inferred)->options);
 }
 
 /* ---- Lower ---- */

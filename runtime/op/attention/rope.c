@@ -134,18 +134,15 @@ error:
     return status;
 }
 
-static rlxvk_status rope_settle(const node *n, void *given, const void *const *inferred,
-                                uint32_t count)
+static rlxvk_status rope_settle(const node *n, void *given, const void *inferred)
 {
     rlxvk_rope_options *o = &((rope_attributes *)given)->options;
-    for (uint32_t i = 0; i < count; i++) {
-        const rlxvk_rope_options *at = &((const rope_attributes *)inferred[i])->options;
-        if (o->table != RLXVK_ROPE_TABLE_AUTO && o->table != at->table)
-            return op_fail(n, RLXVK_E_ATTR,
-                           "table AUTO is one row per token at some sizes of the symbols and per "
-                           "position at others; give the table");
-        o->table = at->table;
-    }
+    const rlxvk_rope_options *at = &((const rope_attributes *)inferred)->options;
+    if (o->table != RLXVK_ROPE_TABLE_AUTO && o->table != at->table)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "table AUTO is one row per token at some sizes of the symbols and per "
+                       "position at others; give the table");
+    o->table = at->table;
     return RLXVK_OK;
 }
 
