@@ -297,6 +297,8 @@ class Worker:
         shutil.rmtree(self.tree, ignore_errors=True)
         shutil.copytree(ROOT, self.tree, symlinks=True, ignore=unneeded)
         self.environment = dict(os.environ, RLXVK_NO_TUNING='1', XDG_CACHE_HOME=os.path.join(options.work, 'cache%d' % index))
+        if options.devices > 1:
+            self.environment['RLXVK_DEVICE'] = str(index % options.devices)
 
     def command(self, words, seconds, text='', tree=None, **environment):
         """Exit status, or None if time ran out."""
@@ -588,6 +590,7 @@ def main():
     parser.add_argument('--count', type=int, default=400, help='mutants to judge (400)')
     parser.add_argument('--seed', type=int, default=1, help='of the choice (1)')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='mutants at a time (one a processor)')
+    parser.add_argument('--devices', type=int, default=1, help='take the first so many devices by turns (the best one)')
     parser.add_argument('--seconds', type=float, default=4, help='of each round of cases (4)')
     parser.add_argument('--quick', action='store_true', help='no unit tests, no golden vectors, nothing twice: its survivors are to be judged again')
     parser.add_argument('--minutes', type=float, default=1e6, help='begin no mutant after that time')
