@@ -302,11 +302,11 @@ typedef struct rlxvk_context_options {
 
 /*
  * Opens a device: the given one, or discrete before integrated before virtual before CPU.
- * Errors: E_NO_DEVICE (no loader, no driver, none of Vulkan 1.2, no match; the text says which),
- * E_ATTR (bad switch value), E_UNSUPPORTED (no validation layer is installed), E_FILE (RLXVK_TRACE
- * cannot be written), E_OUT_OF_*_MEMORY, E_VULKAN. A cache that cannot be read or written is none.
- * The context may be used from several threads at once. What is made from it holds it: destroyed
- * first, it stays open until the last executable is gone, and so must what its options point to.
+ * Errors: E_NO_DEVICE (the text says why), E_ATTR (bad switch value), E_UNSUPPORTED (no validation
+ * layer is installed), E_FILE (RLXVK_TRACE cannot be written), E_OUT_OF_*_MEMORY, E_VULKAN. A cache
+ * that cannot be read or written is none. The context may be used from several threads at once.
+ * Destroyed first, it stays open until its last executable is gone, and so must what its options
+ * point to. Contexts without validation share one Vulkan instance until the process ends.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *options,
                                                    rlxvk_context **out_context);

@@ -6,10 +6,22 @@
 #include "vk/internal.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 
 /* The highest version whose structures the code was written against; devices may offer less, down
  * to 1.2. */
 #define NEWEST_API VK_API_VERSION_1_3
+
+/*
+ * The instance that the devices of a process share. It is made once and never destroyed, because
+ * NVIDIA's driver fails in a process that has made about ten, also one after another: it gives
+ * wrong lanes, then no devices. Who wins `state` from 0 writes the rest, then sets it to 2.
+ */
+static struct {
+    atomic_int state;
+    VkInstance instance;
+    unsigned forks; /* system_forks when it was made: no use to a child */
+} common;
 
 static rlxvk_status library_open(device *d)
 {
@@ -188,15 +200,39 @@ error:
     return status;
 }
 
+/* For devices that are not validated. */
+static bool instance_take(device *d)
+{
+    d->shares_instance = atomic_load(&common.state) == 2 && common.forks == d->forks;
+    if (d->shares_instance)
+        d->instance = common.instance;
+    return d->shares_instance;
+}
+
+static void instance_offer(device *d)
+{
+    int unmade = 0;
+    if (!d->instance || !atomic_compare_exchange_strong(&common.state, &unmade, 1))
+        return;
+    common.instance = d->instance;
+    common.forks = d->forks;
+    d->shares_instance = true;
+    vk_hooks.kept_instances++;
+    atomic_store(&common.state, 2);
+}
+
 /* Without an instance (no driver) none of its functions can be looked up, nor is one needed. */
 rlxvk_status loader_instance_open(device *d, bool validation)
 {
     rlxvk_status status;
     TRY(library_open(d));
     TRY(global_functions_load(d));
-    TRY(instance_create(d, validation));
+    if (validation || !instance_take(d))
+        TRY(instance_create(d, validation));
     if (!d->instance)
         return RLXVK_OK;
+    if (!validation)
+        instance_offer(d);
     TRY(instance_functions_load(d));
     if (validation && d->fn.CreateDebugUtilsMessengerEXT) {
         VkDebugUtilsMessengerCreateInfoEXT info = validation_messenger_info(d);
@@ -207,14 +243,14 @@ error:
     return status;
 }
 
-/* The library goes last: its code runs in every call before. */
+/* The library goes last: its code runs in every call before. It stays where its instance does. */
 void loader_instance_close(device *d)
 {
     if (d->messenger && d->fn.DestroyDebugUtilsMessengerEXT)
         d->fn.DestroyDebugUtilsMessengerEXT(d->instance, d->messenger, NULL);
-    if (d->instance && d->fn.DestroyInstance)
+    if (d->instance && d->fn.DestroyInstance && !d->shares_instance)
         d->fn.DestroyInstance(d->instance, NULL);
-    if (d->library)
+    if (d->library && !d->shares_instance)
         dlclose(d->library);
     d->messenger = VK_NULL_HANDLE;
     d->instance = VK_NULL_HANDLE;

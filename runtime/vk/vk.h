@@ -79,6 +79,7 @@ typedef struct device {
     void *library; /* the loader, dlopen'ed */
     vk_functions fn;
     VkInstance instance;
+    bool shares_instance; /* with the process's other devices; it outlives them */
     VkDebugUtilsMessengerEXT messenger;
     VkPhysicalDevice physical;
     VkDevice handle;
@@ -135,6 +136,7 @@ typedef struct vk_test_hooks {
     uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
     uint64_t fail_at;
     VkResult fail_result;
+    uint64_t kept_instances; /* left for later devices until the process ends */
     /* Where set: what entry points are looked up by, in place of the loader's own. */
     PFN_vkGetInstanceProcAddr (*look_up)(PFN_vkGetInstanceProcAddr loader);
 } vk_test_hooks;

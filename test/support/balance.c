@@ -3,8 +3,8 @@
  * as made, as many Vulkan objects of each kind destroyed as created; otherwise it says what is left
  * and fails. Counted between the library and the loader, so that a driver's own memory plays no
  * part; for the same reason the leak checker of sanitized builds is left out once a loader was
- * opened. Command buffers and descriptor sets end with their pools. A program takes part by being
- * linked with this file.
+ * opened. Command buffers and descriptor sets end with their pools; the instance that devices share
+ * may stay. A program takes part by being linked with this file.
  */
 #include "vk/vk.h"
 
@@ -204,6 +204,7 @@ static void add(char *text, size_t size, int64_t number, const char *what)
 
 __attribute__((destructor)) static void end(void)
 {
+    count(&live.Instance, -(int64_t)vk_hooks.kept_instances);
     char text[1024] = "";
     add(text, sizeof text, memory_live_count(), "host allocation");
 #define ADD(kind, parent, info, create, destroy) add(text, sizeof text, live.kind, "Vk" #kind);

@@ -227,9 +227,14 @@ static void test_old_version(void **state)
     rlxvk_context *shared = shared_context;
     (void)state;
     expect_ok(register_module("twice", twice, WORDS));
-    shared_context = open_context(&(rlxvk_context_options){.validation = RLXVK_ON});
-    rlxvk_status status = run("twice", NULL, 0, x, 4, y, &plan);
-    rlxvk_context *strict = shared_context;
+    rlxvk_context *strict;
+    rlxvk_status status =
+        rlxvk_context_create(&(rlxvk_context_options){.validation = RLXVK_ON}, &strict);
+    if (status == RLXVK_E_UNSUPPORTED)
+        skip(); /* no validation layer here */
+    expect_ok(status);
+    shared_context = strict;
+    status = run("twice", NULL, 0, x, 4, y, &plan);
     shared_context = shared; /* also for the tests after a failure */
     close_context(strict);
     expect_ok(status);

@@ -2,6 +2,7 @@
  * Objects hold what they need: destroyed in any order, those that are left work as before. A failed
  * call leaves NULL. In the child of a fork nothing hangs.
  */
+#include "exec/context.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -163,6 +164,21 @@ static void failed_calls_leave_null(void **state)
     rlxvk_context_destroy(c);
 }
 
+/* NVIDIA's driver fails in a process that has made about ten instances. */
+static void contexts_share_an_instance(void **state)
+{
+    rlxvk_context *first, *second;
+    (void)state;
+    expect_ok(rlxvk_context_create(NULL, &first));
+    VkInstance instance = first->device->instance;
+    rlxvk_context_destroy(first);
+    for (int i = 0; i < 3; i++) {
+        expect_ok(rlxvk_context_create(NULL, &second));
+        assert_true(second->device->instance == instance);
+        rlxvk_context_destroy(second);
+    }
+}
+
 /* ---- Forks ---- */
 
 /* What the child finds wrong, by its exit status. */
@@ -209,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_order_of_destruction),
         cmocka_unit_test(failed_calls_leave_null),
+        cmocka_unit_test(contexts_share_an_instance),
         cmocka_unit_test(a_forks_child_gets_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
