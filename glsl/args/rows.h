@@ -111,6 +111,10 @@ struct cumsum_args {
 #define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
 /* Words that norm_partial leaves for a chunk, and norm_statistics for a row. */
 #define NORM_PART_WORDS 4
+/* norm_partial: whoever joins the chunks sees to rows whose squares do not fit f32; then a chunk
+ * has no factor, and as many words. */
+#define NORM_IS_JOINED_AGAIN    256u
+#define NORM_JOINED_AGAIN_WORDS 3
 
 /* norm; norm_partial and norm_finish take what they need of it. */
 struct norm_args {

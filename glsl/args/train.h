@@ -72,11 +72,11 @@ struct fake_quantize_sums_args {
 
 /* batch_norm_join: a row is a channel, its elements are the moments of chunks (norm_partial), which
  * lie [.., channels, inner]; chunks of row_length elements count along `inner`, or (across) before
- * the channels. `count`: elements of a channel. */
+ * the channels. x is [x_outer, channels, x_inner]; `count`: elements of a channel. */
 struct batch_norm_join_args {
     STRUCT(row_args) rows;
     u32 inner, across, chunk_length, row_length;
-    u32 statistics_offset, mean_offset, variance_offset;
+    u32 x_offset, x_outer, x_inner, statistics_offset, mean_offset, variance_offset;
     f32 count, eps, momentum;
 };
 

@@ -14,22 +14,15 @@ ROW_VOTE(float, norm_vote, scratch_of_squares, norm_strange)
 uint again_element(row_work w, uint i)
 {
     uint r = w.first + row_element(w, i);
-#ifdef NORM_HOLDS
     if (LONG && i >= 4u * HELD) {
         uint quad = row_rest(w, (i >> 2) - HELD + QUADS).x;
         r = quad + 3u < w.end ? quad + (i & 3u) : ~0u;
     }
-#endif
     return r;
 }
 bool again_goes_on(row_work w, uint i)
 {
-    bool on = i < 4u * HELD;
-#ifdef NORM_HOLDS
-    if (LONG)
-        on = on || row_goes_on(w, (i >> 2) - HELD + QUADS);
-#endif
-    return on;
+    return i < 4u * HELD || (LONG && row_goes_on(w, (i >> 2) - HELD + QUADS));
 }
 
 /* Element r of the row of x + residual + bias, times factor. */
@@ -40,10 +33,8 @@ float again_value(row_work w, uint r, float factor)
     float v = 0.0;
     if (kept)
         v = sums[args.sum_offset + at];
-#ifdef NORM_HOLDS
     else if (SPAN)
         v = span[at - span_first()];
-#endif
     else
         v = x[args.x_offset + at];
     if (!kept && (FLAGS & NORM_HAS_RESIDUAL) != 0u)

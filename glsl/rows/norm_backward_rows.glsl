@@ -54,102 +54,60 @@ void store_sums(row_work w, float pivot, float offset, vec3 sums, float factor)
     }
 }
 
-/* Element r of x, times factor, as its deviation from pivot + offset. */
-float again_deviation(row_work w, uint r, float factor, float pivot, float offset)
-{
-    return (norm_scaled(x[args.x_offset + w.start + r * args.rows.inner], factor) - pivot) - offset;
-}
-
-/* The sums of rows whose squares do not fit f32 (norm_factor.glsl), from those that are ordinary,
- * and the factor they are for: they are read again, element by element, so that ordinary rows have
- * all registers. Of a row that only goes along they mean nothing. */
-void take_again(row_work w, float count, inout float pivot, inout float offset, inout vec3 sums,
-                out float factor)
-{
-    factor = w.live ? norm_factor(sums.x / count + args.eps, pivot) : 1.0;
-    pivot = norm_scaled(pivot, factor);
-    offset = 0.0;
-    [[dont_unroll]] for (uint turn = IS_RMS ? 1u : 0u; turn < 2u; turn++) {
-        sums = vec3(0.0);
-        row_barrier();
-        [[dont_unroll]] for (uint i = 0u; i < 4u * HELD; i++) {
-            uint r = w.first + row_element(w, i);
-            if (r < w.end) {
-                float d = again_deviation(w, r, factor, pivot, offset);
-                float u = weighted_element(w.o, w.start + r * args.rows.inner, r);
-                sums += vec3(turn == 0u ? d : d * d, u, u * d);
-            }
-        }
-        sums = sums_of_lanes(sums, w.lane);
-        if (turn == 0u)
-            offset = sums.x / count;
-    }
-}
-
-/* Writes a row that is not ordinary; another that goes along has been. */
-void store_again(row_work w, float count, float pivot, float offset, vec3 sums)
-{
-    bool strange = norm_strange(sums, float(args.rows.chunk_length));
-    float factor;
-    take_again(w, count, pivot, offset, sums, factor);
-    if (!strange)
-        return;
-    if (SUMS) {
-        store_sums(w, pivot, offset, sums, factor);
-        return;
-    }
-    float scale = norm_scale(sums.x / count, norm_eps(args.eps, factor));
-    float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
-    [[dont_unroll]] for (uint i = 0u; i < 4u * HELD; i++) {
-        uint r = row_element(w, i), at = w.start + r * args.rows.inner;
-        if (r < w.end) {
-            float d = again_deviation(w, r, factor, pivot, offset);
-            float v = (weighted_element(w.o, at, r) - mean) - d * scale * pull;
-            dx[args.dx_offset + at] = v * (scale * factor);
-        }
-    }
-}
-
+/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a row
+ * that only goes along has been written. */
 void main()
 {
     row_work w = SUMS ? row_part() : row_formed(row_whole(), args.x_offset);
-    float count = float(SUMS ? w.end - w.first : args.rows.extent);
-    float pivot = 0.0, sum = 0.0, offset = 0.0;
-    vec4 v[HELD], u[HELD];
-    vec3 sums = vec3(0.0); /* of d d, w, w d */
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
-        bvec4 live = row_live(r, w.end);
-        v[k] = read_x(args.x_offset + at, live, 0.0);
-        u[k] = weighted(w.o, at, r, live);
-    }
-    if (!IS_RMS) {
-        pivot = first_element(v[0].x, w);
+    float count = float(SUMS ? w.end - w.first : args.rows.extent), pivot = 0.0, factor = 1.0;
+    bool wanted = true;
+    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) {
+        float sum = 0.0, offset = 0.0;
+        vec4 v[HELD], u[HELD];
+        vec3 sums = vec3(0.0); /* of d d, w, w d */
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
+            bvec4 live = row_live(r, w.end);
+            v[k] = read_x(args.x_offset + at, live, 0.0);
+            u[k] = weighted(w.o, at, r, live);
+        }
+        if (turn > 0u) {
+            [[unroll]] for (uint k = 0u; k < HELD; k++)
+                v[k] = norm_scaled(v[k], factor);
+        }
+        if (!IS_RMS) {
+            pivot = turn > 0u ? norm_scaled(pivot, factor) : first_element(v[0].x, w);
+            [[unroll]] for (uint k = 0u; k < HELD; k++) {
+                bvec4 live = row_live(w.first + row_quad(w, k), w.end);
+                sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
+            }
+            offset = sum_of_lanes(sum, w.lane) / count;
+        }
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-            sum += sum_of_quad(mix(vec4(0.0), v[k] - pivot, live));
+            if (!IS_RMS)
+                v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
+            sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
         }
-        offset = sum_of_lanes(sum, w.lane) / count;
-    }
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        bvec4 live = row_live(w.first + row_quad(w, k), w.end);
-        if (!IS_RMS)
-            v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
-        sums += vec3(dot(v[k], v[k]), sum_of_quad(u[k]), dot(u[k], v[k]));
-    }
-    sums = sums_of_lanes(sums, w.lane);
-    if (SUMS) {
-        store_sums(w, pivot, offset, sums, 1.0);
-    } else {
-        uint end = norm_strange(sums, count) ? 0u : w.end;
-        float scale = norm_scale(sums.x / count, args.eps);
-        float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
-        [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            uvec4 r = row_quad(w, k);
-            vec4 result = ((u[k] - mean) - v[k] * scale * pull) * scale;
-            write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, end), result);
+        sums = sums_of_lanes(sums, w.lane);
+        bool strange = norm_strange(sums, float(args.rows.chunk_length));
+        if (SUMS) {
+            if (wanted)
+                store_sums(w, pivot, offset, sums, factor);
+        } else {
+            uint end = wanted && (turn > 0u || !strange) ? w.end : 0u;
+            float scale = norm_scale(sums.x / count, norm_eps(args.eps, factor));
+            float mean = IS_RMS ? 0.0 : sums.y / count, pull = sums.z / count * scale;
+            [[unroll]] for (uint k = 0u; k < HELD; k++) {
+                uvec4 r = row_quad(w, k);
+                vec4 result = ((u[k] - mean) - v[k] * scale * pull) * (scale * factor);
+                write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, end), result);
+            }
         }
+        if (turn > 0u || !norm_vote(sums, float(args.rows.chunk_length)))
+            return;
+        wanted = strange;
+        factor = w.live ? norm_factor(sums.x / count + args.eps, pivot) : 1.0;
+        row_barrier();
     }
-    if (norm_vote(sums, float(args.rows.chunk_length)))
-        store_again(w, count, pivot, offset, sums);
 }

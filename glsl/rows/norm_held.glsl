@@ -3,6 +3,9 @@
  * pivot + offset, and `squares`, their sum of squares over the row. Before: the row_work `w`, and
  * `count`, how many elements it has. In main and not in functions, so that v stays in registers.
  *
+ * NORM_TURNS: inside `turn`, which is above 0 for a row that is taken again, times `factor`, with
+ * the pivot `pivot_again`.
+ *
  * A kept sum comes without a bias. It may overwrite x: it is stored once every lane has read the
  * pivot, which takes a barrier, or no reading but of a lane's own.
  */
@@ -33,8 +36,23 @@
         uvec4 r = w.first + row_quad(w, k);
         v[k] = normed_quad(w, r, row_live(r, w.end));
     }
+#ifdef NORM_TURNS
+    if (turn > 0u) {
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            uvec4 r = w.first + row_quad(w, k);
+            if ((FLAGS & NORM_KEEPS_SUM) != 0u) /* it may be where x was */
+                v[k] = read_sums(args.sum_offset + w.start + r * args.rows.inner,
+                                 row_live(r, w.end), 0.0);
+            v[k] = norm_scaled(v[k], factor);
+        }
+    }
+    const bool first_turn = turn == 0u;
+#else
+    const bool first_turn = true;
+    const float pivot_again = 0.0;
+#endif
     if (!IS_RMS && !LONG)
-        pivot = first_element(v[0].x, w);
+        pivot = first_turn ? first_element(v[0].x, w) : pivot_again;
     if (!IS_RMS) {
         float sum = rest.x * rest.y;
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
@@ -49,7 +67,7 @@
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = w.first + row_quad(w, k);
         bvec4 live = row_live(r, w.end);
-        if ((FLAGS & NORM_KEEPS_SUM) != 0u)
+        if ((FLAGS & NORM_KEEPS_SUM) != 0u && first_turn)
             write_sums(args.sum_offset + w.start + r * args.rows.inner, live, v[k]);
         if (!IS_RMS)
             v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);

@@ -53,15 +53,14 @@ vec4 scaled_moments(float elements, vec4 part, float factor)
     type join_again(row_work w, type all, inout float factor)                                      \
     {                                                                                              \
         bool again = factor != 1.0;                                                                \
-        type joined = all;                                                                         \
         factor = 1.0;                                                                              \
-        [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) {                                  \
-            row_barrier();                                                                         \
-            joined = join_lanes(of_lane(w, factor), w.lane);                                       \
-            vec4 m = moments_in(joined);                                                           \
-            if (again && turn == 0u)                                                               \
-                factor = norm_factor(m.w / m.x + args.eps, m.y);                                   \
-        }                                                                                          \
+        row_barrier();                                                                             \
+        type joined = join_lanes(of_lane(w, 1.0), w.lane);                                         \
+        vec4 m = moments_in(joined);                                                               \
+        if (again)                                                                                 \
+            factor = norm_factor(m.w / m.x + args.eps, m.y);                                       \
+        row_barrier();                                                                             \
+        joined = join_lanes(of_lane(w, factor), w.lane);                                           \
         if (again)                                                                                 \
             all = joined;                                                                          \
         return all;                                                                                \

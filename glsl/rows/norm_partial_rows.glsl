@@ -7,24 +7,48 @@
 
 layout(push_constant) uniform block { norm_args args; };
 #include "lib/rows.glsl"
+#define NORM_TURNS
 #include "rows/norm.glsl"
 QUAD_KEPT(3, sums)
-layout(set = 0, binding = 4) restrict writeonly buffer target { vec4 statistics[]; };
+layout(set = 0, binding = 4) writeonly buffer target { float words[]; };
+layout(set = 0, binding = 4) writeonly buffer target4 { vec4 statistics[]; };
 #include "rows/norm_lanes.glsl"
-#include "rows/norm_again.glsl"
 
+bool norm_strange(float part, float count)
+{
+    return norm_strange(part, count, args.eps);
+}
+ROW_VOTE(float, norm_vote, scratch_of_squares, norm_strange)
+
+void store(row_work w, float pivot, float offset, float squares, float factor)
+{
+    uint at = NORM_JOINED_AGAIN_WORDS * w.o;
+    if ((FLAGS & NORM_IS_JOINED_AGAIN) == 0u) {
+        statistics[w.o] = vec4(pivot, offset, squares, factor);
+        return;
+    }
+    words[at] = pivot;
+    words[at + 1u] = offset;
+    words[at + 2u] = squares;
+}
+
+/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a row
+ * that only goes along has been stored. */
 void main()
 {
     row_work w = row_part();
-    float count = float(w.end - w.first);
+    float count = float(w.end - w.first), length = float(args.rows.chunk_length);
+    float factor = 1.0, pivot_again = 0.0;
+    bool wanted = w.live && w.lane == 0u;
+    [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) {
 #include "rows/norm_held.glsl"
-    if (w.live && w.lane == 0u)
-        statistics[w.o] = vec4(pivot, offset, squares, 1.0);
-    if (norm_vote(squares, float(args.rows.chunk_length))) {
-        bool strange = norm_strange(squares, float(args.rows.chunk_length));
-        float factor;
-        take_again(w, count, pivot, offset, squares, factor);
-        if (strange && w.live && w.lane == 0u)
-            statistics[w.o] = vec4(pivot, offset, squares, factor);
+        if (wanted)
+            store(w, pivot, offset, squares, factor);
+        if ((FLAGS & NORM_IS_JOINED_AGAIN) != 0u || turn > 0u || !norm_vote(squares, length))
+            return;
+        wanted = wanted && norm_strange(squares, length);
+        factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;
+        pivot_again = norm_scaled(pivot, factor);
+        row_barrier();
     }
 }

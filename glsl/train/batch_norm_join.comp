@@ -1,7 +1,8 @@
 #version 450
 /*
  * Statistics of the channels of a batch from the moments of chunks of them, and (RUNNING) the
- * running averages. A lane adds up squares with compensation: it may join many chunks.
+ * running averages. A lane adds up squares with compensation: it may join many chunks. Channels
+ * whose squares do not fit f32 (norm_factor.glsl) are read again, times a power of two.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,20 +14,23 @@ layout(push_constant) uniform block { batch_norm_join_args args; };
 #define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
-layout(set = 0, binding = 0) restrict readonly buffer partial { vec4 parts[]; };
+layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float statistics[]; };
 layout(set = 0, binding = 2) buffer means { float running_mean[]; };
 layout(set = 0, binding = 3) buffer variances { float running_variance[]; };
+layout(set = 0, binding = 4) restrict readonly buffer source { float x[]; };
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-/* Chunk i of a channel, and how many elements it has. */
-vec4 part_of(uint channel, uint i, out float elements)
+/* Of chunk i of a channel. */
+vec4 moments_of(uint channel, uint i)
 {
     uint before = i / args.inner, within = i % args.inner;
+    uint chunk = (before * args.rows.outputs + channel) * args.inner + within;
     uint first = (args.across != 0u ? before : within) * args.chunk_length;
-    elements = float(min(args.chunk_length, args.row_length - first));
-    return parts[(before * args.rows.outputs + channel) * args.inner + within];
+    float elements = float(min(args.chunk_length, args.row_length - first));
+    uint at = NORM_JOINED_AGAIN_WORDS * chunk;
+    return vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
 }
 
 /* Joins `part` to all; low: the rest of its squares. */
@@ -46,27 +50,27 @@ void add_part(inout vec4 all, inout float low, vec4 part)
 vec4 moments_of_lane(row_work w)
 {
     vec4 all = vec4(0.0);
-    float low = 0.0, elements;
-    for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
-        vec4 part = part_of(w.o, i, elements);
-        add_part(all, low, usual_moments(elements, part));
-    }
+    float low = 0.0;
+    for (uint i = w.lane; i < w.end; i += args.rows.lanes)
+        add_part(all, low, moments_of(w.o, i));
     all.w = compensated_value(all.w, low);
     return all;
 }
 
+/* Of the channel's elements times factor, for a channel whose squares do not fit f32. */
 vec4 scaled_of_lane(row_work w, float factor)
 {
     vec4 all = vec4(0.0);
-    float low = 0.0, elements;
-    for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
-        vec4 part = part_of(w.o, i, elements);
-        add_part(all, low, scaled_moments(elements, part, factor));
+    float low = 0.0;
+    uint count = w.live ? args.x_outer * args.x_inner : 0u;
+    [[dont_unroll]] for (uint i = w.lane; i < count; i += args.rows.lanes) {
+        uint outer = i / args.x_inner, within = i % args.x_inner;
+        float v = x[args.x_offset + (outer * args.rows.outputs + w.o) * args.x_inner + within];
+        add_part(all, low, vec4(1.0, norm_scaled(v, factor), 0.0, 0.0));
     }
     all.w = compensated_value(all.w, low);
     return all;
 }
-NORM_JOIN_AGAIN(vec4, scaled_of_lane)
 
 float averaged(float before, float now)
 {
@@ -87,8 +91,12 @@ void main()
     vec4 all = join_lanes(moments_of_lane(w), w.lane);
     if (w.live)
         factor = norm_factor(all.w / args.count + args.eps, all.y);
-    if (row_vote(factor != 1.0, w))
-        all = join_again(w, all, factor);
+    if (row_vote(factor != 1.0, w)) {
+        row_barrier();
+        vec4 scaled = join_lanes(scaled_of_lane(w, factor), w.lane);
+        if (factor != 1.0)
+            all = scaled;
+    }
     if (!w.live || w.lane != 0u)
         return;
     precise float mean = all.y + all.z;

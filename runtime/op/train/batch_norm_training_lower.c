@@ -37,8 +37,9 @@ static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *ti
                              .eps = eps};
     dispatch d = row_dispatch_either(l, moments_kernels, tile, &args.rows);
     rlxvk_status status;
-    TRY(lower_temporary(l, 4ull * NORM_PART_WORDS * args.rows.outputs, out));
-    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, 0}, {NORM_PARTIAL_ROWS_FORM, form});
+    TRY(lower_temporary(l, 4ull * NORM_JOINED_AGAIN_WORDS * args.rows.outputs, out));
+    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, NORM_IS_JOINED_AGAIN},
+                  {NORM_PARTIAL_ROWS_FORM, form});
     operand operands[] = {x, x, x, *out, *out};
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     out->access = ACCESS_READ;
@@ -48,7 +49,7 @@ error:
 
 /* The moments stand in for averages that there are none of. */
 static rlxvk_status emit_join(lowering *l, uint32_t id, axis_view v, const channel_rows *taken,
-                              row_chunks chunks, operand moments)
+                              row_chunks chunks, operand x, operand moments)
 {
     const node *n = graph_node(l->graph, id);
     const batch_norm_training_attributes *a = n->attributes;
@@ -57,12 +58,15 @@ static rlxvk_status emit_join(lowering *l, uint32_t id, axis_view v, const chann
     row_tile tile = row_tile_plain(l, rows, 4, ROW_ANY_LENGTH);
     operand mean = a->running ? lower_update(l, n->inputs[1]) : moments;
     operand variance = a->running ? lower_update(l, n->inputs[2]) : moments;
-    operand operands[] = {moments, lower_write(l, id), mean, variance};
+    operand operands[] = {moments, lower_write(l, id), mean, variance, x};
     struct batch_norm_join_args args = {.rows = row_arguments(rows, &tile, row_unbroken(rows)),
                                         .inner = (u32)parts.inner,
                                         .across = taken->across,
                                         .chunk_length = (u32)chunks.length,
                                         .row_length = (u32)taken->view.length,
+                                        .x_offset = x.offset,
+                                        .x_outer = (u32)v.outer,
+                                        .x_inner = (u32)v.inner,
                                         .statistics_offset = operands[1].offset,
                                         .mean_offset = mean.offset,
                                         .variance_offset = variance.offset,
@@ -89,7 +93,7 @@ static rlxvk_status lower_statistics(lowering *l, uint32_t id)
     row_tile tile = row_tile_choose(l, rows.view, traits, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = chunks_of(rows.view, &tile);
     TRY(emit_moments(l, rows.view, &tile, form_of(traits), chunks, a->eps, x, &moments));
-    TRY(emit_join(l, id, v, &rows, chunks, moments));
+    TRY(emit_join(l, id, v, &rows, chunks, x, moments));
 error:
     return status;
 }
