@@ -436,8 +436,8 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
  * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. Error over n elements: of sum 2^-23
  * (4 + log2 n) sum |x|, of mean that divided by n, even if the sum does not fit f32; of prod 1.2e-7
- * n |prod|; max and min are exact. C64: sum and mean, by parts; the others are E_DTYPE. An axis
- * given twice is E_AXIS. */
+ * n |prod| if the products of any of its factors fit f32; max and min are exact. C64: sum and mean,
+ * by parts; the others are E_DTYPE. An axis given twice is E_AXIS. */
 rlxvk_tensor rlxvk_reduce_sum(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                               size_t axis_count, bool keep_dim);
 rlxvk_tensor rlxvk_reduce_mean(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,

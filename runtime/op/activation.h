@@ -43,7 +43,9 @@ double activation_slope(uint32_t code, double x);
 /* How far a kernel may be from y, the host's value at x: what the op table's row allows, and more
  * where the slope there makes more of a rounded operand (*out_more > 0). */
 double activation_tolerance(uint32_t code, double x, double y, double *out_more);
-/* y of x that a kernel knows to within `tolerance`, and how far it may then be from y. */
+/* y of x that a kernel knows to within `tolerance`, and how far it may then be from y: INFINITY
+ * where it may be on the other side of the domain's end, so that y is to be left open, NaN or not.
+ */
 double activation_carry(uint32_t code, double x, double tolerance, double *out_bound);
 
 #endif

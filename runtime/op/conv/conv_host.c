@@ -130,6 +130,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     bool scaled = bias && c->inputs[bias].node->shape.rank == 2;
     uint64_t channels = (uint64_t)c->node->shape.dims[1];
     double added = residual ? c->inputs[residual].words[i] : 0, bound;
+    bool open = false;
     double largest = y.magnitude[i]; /* on the way: a scale may bring it back into range */
     if (scaled) {
         y.value[i] *= c->inputs[bias].words[channel];
@@ -141,14 +142,18 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     if (residual && !a->activation_first)
         add(y, i, added);
     bound = conv_bound(terms, y.magnitude[i]);
-    if (a->activation != RLXVK_ACTIVATION_NONE)
+    if (a->activation != RLXVK_ACTIVATION_NONE) {
         y.value[i] = activation_carry(activation_code(a->activation), y.value[i], bound, &bound);
+        open = isinf(bound);
+    }
     if (residual && a->activation_first) {
         y.value[i] += added;
         bound += 0x1p-23 * fabs(y.value[i]);
     }
     if (c->bound)
         c->bound[i] = bound;
+    if (open)
+        host_leave_open(c, i);
     leave_overflow(c, i, fmax(largest, y.magnitude[i]));
 }
 

@@ -64,7 +64,9 @@ double matmul_precision_bound(rlxvk_precision precision, double terms, double ma
     double bound = relative[precision] * magnitude, largest = fmax(a, b);
     if (precision == RLXVK_PRECISION_SPLIT)
         return isfinite(largest) ? bound + 0x1p-38 * terms * a * b : INFINITY;
-    return precision == RLXVK_PRECISION_F16 && largest >= 65520 ? INFINITY : bound;
+    /* What rounds to infinity. */
+    double limit = precision == RLXVK_PRECISION_F16 ? 65520 : 0x1.ffp127;
+    return largest >= limit ? INFINITY : bound;
 }
 
 /* One element: row i of a times column j of b. */
@@ -96,8 +98,11 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
     *out += c->inputs[2].words[j];
     magnitude += fabs((double)c->inputs[2].words[j]);
     *bound = 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + extra;
-    if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        *out = activation_carry(activation_code(attributes->activation), *out, *bound, bound);
+    if (attributes->activation == RLXVK_ACTIVATION_NONE)
+        return;
+    *out = activation_carry(activation_code(attributes->activation), *out, *bound, bound);
+    if (isinf(*bound))
+        host_leave_open(c, (uint64_t)(out - c->out));
 }
 
 rlxvk_status matmul_host(const host_call *c)

@@ -367,6 +367,33 @@ static double bound_of(uint32_t code, double count, double value, double magnitu
     return code == REDUCE_PROD ? 1.2e-7 * count * fabs(value) : -1;
 }
 
+/* What the factors of a product make alone that are above 1 in size, and those below, both as
+ * log2. */
+typedef struct reach {
+    double above, below;
+} reach;
+
+static void extend(reach *r, double v)
+{
+    double bits = log2(fabs(v));
+    if (isfinite(bits) && bits > 0)
+        r->above += bits;
+    else if (isfinite(bits))
+        r->below += bits;
+}
+
+/* Where parts of a product, in some order, overflow or are no normal numbers, any finite one may
+ * come out as any number. */
+static void judge_product(const host_call *c, uint64_t o, reach r)
+{
+    if (r.above < 128 && r.below > -126)
+        return;
+    if (isfinite(c->out[o]))
+        host_leave_open(c, o);
+    else if (isinf(c->out[o]) && c->bound)
+        c->bound[o] = INFINITY;
+}
+
 static rlxvk_status reduce_host(const host_call *c)
 {
     const rlxvk_shape *x = &c->inputs[0].node->shape;
@@ -375,22 +402,30 @@ static rlxvk_status reduce_host(const host_call *c)
     uint64_t outputs = shape_numel(&c->node->shape) * parts, numel = shape_numel(x) * parts;
     double count = (double)reduced_count(x, set);
     double *magnitudes = memory_zeroed(outputs + 1, sizeof *magnitudes);
-    if (!magnitudes)
-        return status_fail_memory("reduction");
+    reach *reaches = memory_zeroed(outputs + 1, sizeof *reaches);
+    rlxvk_status status = RLXVK_OK;
+    if (!magnitudes || !reaches)
+        TRY(status_fail_memory("reduction"));
     for (uint64_t o = 0; o < outputs; o++)
         c->out[o] = start_of(code);
     for (uint64_t i = 0; i < numel; i++) {
         uint64_t o = target_of(x, set, i / parts) * parts + i % parts;
         accumulate(code, c->inputs[0].words[i], &c->out[o], &magnitudes[o]);
+        if (code == REDUCE_PROD)
+            extend(&reaches[o], c->inputs[0].words[i]);
     }
     for (uint64_t o = 0; o < outputs; o++) {
         if (code == REDUCE_MEAN)
             c->out[o] /= count;
         if (c->bound)
             c->bound[o] = bound_of(code, count, c->out[o], magnitudes[o]);
+        if (code == REDUCE_PROD)
+            judge_product(c, o, reaches[o]);
     }
+error:
     memory_free(magnitudes);
-    return RLXVK_OK;
+    memory_free(reaches);
+    return status;
 }
 
 static uint64_t reduce_bucket(bucket_call *c)

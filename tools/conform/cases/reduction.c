@@ -238,8 +238,12 @@ static void generate_columns(case_list *list, const char *row)
 {
     static const char *const shapes[] = {"128x4:special",   "129x300:uniform",  "2x200x12:special",
                                          "3x512x36:neginf", "2x513x36:uniform", "160x2052:uniform"};
+    static const char *const factors[] = {"129x300:range:0.95:1.05", "2x513x36:range:-1.05:-0.95",
+                                          "160x2052:range:0.9:1.1"};
     for (size_t s = 0; s < COUNT(shapes); s++)
         case_add(list, "%s axes=-2 variant=rows=columns in=x:f32:%s", row, shapes[s]);
+    for (size_t s = 0; strcmp(row, "reduce_prod") == 0 && s < COUNT(factors); s++)
+        case_add(list, "%s axes=-2 variant=rows=columns in=x:f32:%s", row, factors[s]);
 }
 
 static void generate(case_list *list)
