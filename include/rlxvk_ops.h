@@ -154,8 +154,7 @@ rlxvk_tensor rlxvk_elu(rlxvk_graph *g, rlxvk_tensor x); /* e^x - 1 below 0; 0, 1
 rlxvk_tensor rlxvk_selu(rlxvk_graph *g,
                         rlxvk_tensor x); /* 1.0507 (1.67326 (e^x - 1) below 0); 0, 2e-6 */
 
-/* The ids of the activations, for ops that carry one. RLXVK_ACTIVATION_NONE is 0 so that it is an
- * option's default. */
+/* The ids of the activations, for ops that carry one; RLXVK_ACTIVATION_NONE is 0. */
 typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_NONE = 0,
     RLXVK_ACTIVATION_GELU,
@@ -549,11 +548,13 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only (E_ARITY). A row without any allowed key is 0. Limits: if what adds up to a score, times
- * scale, passes 1e31, or the sum of |v| over the keys f32, the row may be infinite or NaN. D at
- * most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 + 5e-5 times the largest |v| of
- * the keys allowed. E_SHAPE: heads, widths or lengths that do not agree, q heads that kv heads do
- * not divide; E_ATTR: an unknown mask or layout, window below 1, softcap below 0. */
+ * only (E_ARITY). [B, Sk] is E_SHAPE if its first dim is also Sq, the same number above 1 or
+ * symbol: give [B, 1, 1, Sk], or [1, 1, Sq, Sk]. A row without any allowed key is 0. Limits: if
+ * what adds up to a score, times scale, passes 1e31, or the sum of |v| over the keys f32, the row
+ * may be infinite or NaN. D at most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 +
+ * 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads, widths or lengths that do not
+ * agree, q heads that kv heads do not divide; E_ATTR: unknown mask or layout, window < 1, softcap <
+ * 0. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse

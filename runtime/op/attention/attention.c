@@ -16,24 +16,6 @@
 
 #include <math.h>
 
-static rlxvk_tensor build(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
-                          rlxvk_tensor mask, attention_attributes *a)
-{
-    rlxvk_tensor operands[] = {q, k, v, mask};
-    /* Without one of the three the mask must not slip into its place. */
-    size_t count = q.id && k.id && v.id ? 4 : 2;
-    return op_build(g, OP_attention, operands, count, a);
-}
-
-rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
-                             rlxvk_tensor mask, const rlxvk_attention_options *options)
-{
-    attention_attributes a = {0};
-    if (options)
-        a.options = *options;
-    return build(g, q, k, v, mask, &a);
-}
-
 /* [B, H, Sq], as symbolic as q is. */
 static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, const rlxvk_shape *q)
 {
@@ -45,6 +27,44 @@ static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, c
     if (o->layout == RLXVK_LAYOUT_BH_SD)
         lse.dims[0] = o->num_heads ? dim_make(g, DIM_QUOTIENT, q->dims[0], o->num_heads) : 0;
     return lse;
+}
+
+/* A mask of rank 2 is [B, Sk]. One that is [Sq, Sk] as well is refused: no size may decide. */
+static rlxvk_tensor clear_mask(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor q, rlxvk_tensor mask)
+{
+    rlxvk_shape m = rlxvk_tensor_shape(g, mask);
+    if (!y.id || m.rank != 2 || m.dims[0] == 1)
+        return y;
+    const attention_attributes *a = graph_node(g, y.id - 1)->attributes;
+    rlxvk_shape q_shape = rlxvk_tensor_shape(g, q);
+    rlxvk_shape rows = lse_shape(g, &a->options, &q_shape);
+    char buffer[SHAPE_TEXT];
+    if (m.dims[0] != rows.dims[2] || g->status != RLXVK_OK)
+        return y;
+    graph_fail(g, status_fail(RLXVK_E_SHAPE,
+                              "attention: a mask %s of rank 2 is [B, Sk], but as its first dim is "
+                              "Sq, it may be meant as [Sq, Sk]; reshape it to [B, 1, 1, Sk] or to "
+                              "[1, 1, Sq, Sk]",
+                              shape_text(&m, buffer)));
+    return RLXVK_NONE;
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                          rlxvk_tensor mask, attention_attributes *a)
+{
+    rlxvk_tensor operands[] = {q, k, v, mask};
+    /* Without one of the three the mask must not slip into its place. */
+    size_t count = q.id && k.id && v.id ? 4 : 2;
+    return clear_mask(g, op_build(g, OP_attention, operands, count, a), q, mask);
+}
+
+rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                             rlxvk_tensor mask, const rlxvk_attention_options *options)
+{
+    attention_attributes a = {0};
+    if (options)
+        a.options = *options;
+    return build(g, q, k, v, mask, &a);
 }
 
 rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,

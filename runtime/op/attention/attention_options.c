@@ -174,7 +174,7 @@ static rlxvk_status check_mask(const node *n, const attention_geometry *a, const
         return RLXVK_OK;
     return op_fail(n, RLXVK_E_SHAPE,
                    "mask %s; takes [Sk], [B,Sk], [B,Sq,Sk] or [B,H,Sq,Sk] with B %lld, H %lld, "
-                   "Sq %lld, Sk %lld, or 1 in place of a dim",
+                   "Sq %lld, Sk %lld, or 1 in place of a dim (a mask by query is [1,1,Sq,Sk])",
                    shape_text(m, buffer), (long long)a->batch, (long long)a->heads,
                    (long long)a->queries, (long long)a->keys);
 }

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 enum { HEADS = 4, WIDTH = 8, LONGEST = 12, ROWS = 8, PAIR = 4 };
@@ -147,6 +148,98 @@ static void tables_that_sizes_decide_are_errors(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* ---- Masks of rank 2 ---- */
+
+static rlxvk_status mask_status(rlxvk_shape q, rlxvk_shape mask, rlxvk_attention_mask kind,
+                                bool lse)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = rlxvk_input(g, "q", RLXVK_F32, q), m = rlxvk_input(g, "m", RLXVK_F32, mask);
+    rlxvk_attention_options o = {.num_heads = 2, .mask = kind, .layout = RLXVK_LAYOUT_PACKED};
+    rlxvk_tensor rows;
+    if (lse)
+        rlxvk_attention_with_lse(g, x, x, x, m, &o, &rows);
+    else
+        rlxvk_attention(g, x, x, x, m, &o);
+    rlxvk_status status = rlxvk_graph_status(g);
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
+/* [B, Sk], and never [Sq, Sk]; where it could be either the graph says so, whatever the size. */
+static void masks_of_rank_two_have_one_meaning(void **state)
+{
+    const int64_t b = rlxvk_symbol(RLXVK_BATCH), s = rlxvk_symbol(RLXVK_SEQ);
+    const struct {
+        rlxvk_shape q, mask;
+        bool fits;
+    } rows[] = {
+        {RLXVK_SHAPE(1, 3, 8), RLXVK_SHAPE(3, 3), false},
+        {RLXVK_SHAPE(2, 3, 8), RLXVK_SHAPE(3, 3), false},
+        {RLXVK_SHAPE(3, 3, 8), RLXVK_SHAPE(3, 3), false},
+        {RLXVK_SHAPE(2, 3, 8), RLXVK_SHAPE(2, 3), true},
+        {RLXVK_SHAPE(4, 3, 8), RLXVK_SHAPE(4, 3), true},
+        {RLXVK_SHAPE(3, 3, 8), RLXVK_SHAPE(1, 3), true},
+        {RLXVK_SHAPE(1, 1, 8), RLXVK_SHAPE(1, 1), true},
+        {RLXVK_SHAPE(3, 3, 8), RLXVK_SHAPE(3, 1, 1, 3), true},
+        {RLXVK_SHAPE(3, 3, 8), RLXVK_SHAPE(1, 1, 3, 3), true},
+        {RLXVK_SHAPE(3, 3, 8), RLXVK_SHAPE(1, 3, 3), true},
+        {RLXVK_SHAPE(b, s, 8), RLXVK_SHAPE(b, s), true},
+        {RLXVK_SHAPE(b, s, 8), RLXVK_SHAPE(s, s), false},
+        {RLXVK_SHAPE(b, b, 8), RLXVK_SHAPE(b, b), false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int form = 0; form < 4; form++) {
+            rlxvk_attention_mask kind = form & 1 ? RLXVK_MASK_BIAS : RLXVK_MASK_CUSTOM;
+            rlxvk_status status = mask_status(rows[i].q, rows[i].mask, kind, form & 2);
+            if ((status == RLXVK_OK) != rows[i].fits)
+                fail_msg("mask %zu, form %d: %s", i, form, rlxvk_last_error());
+            assert_true(status == RLXVK_OK || strstr(rlxvk_last_error(), "Sq"));
+        }
+}
+
+/* Declared apart, B and Sq may be the same in a run. */
+static void masks_of_symbols_keep_it(void **state)
+{
+    enum { MOST = 4, ROW = 8 };
+    static float q[MOST * MOST * ROW], m[MOST * MOST], y[2][MOST * MOST * ROW];
+    rlxvk_executable *e[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rlxvk_graph *g = new_graph();
+        int64_t b = rlxvk_symbol(RLXVK_BATCH), s = rlxvk_symbol(RLXVK_SEQ);
+        rlxvk_tensor x = rlxvk_input(g, "q", RLXVK_F32, RLXVK_SHAPE(b, s, ROW));
+        rlxvk_tensor mask = rlxvk_input(g, "m", RLXVK_F32, RLXVK_SHAPE(b, s));
+        if (i)
+            mask = rlxvk_reshape(g, mask, RLXVK_SHAPE(b, 1, 1, s));
+        e[i] =
+            compiled(g, rlxvk_attention(g, x, x, x, mask,
+                                        &(rlxvk_attention_options){.num_heads = 2,
+                                                                   .mask = RLXVK_MASK_CUSTOM,
+                                                                   .layout = RLXVK_LAYOUT_PACKED}));
+    }
+    for (size_t i = 0; i < MOST * MOST * ROW; i++)
+        q[i] = sinf((float)i * 1.3f);
+    for (size_t b = 1; b <= MOST; b++)
+        for (size_t s = 1; s <= MOST; s++) {
+            for (size_t i = 0; i < b * s; i++)
+                m[i] = i % s <= i / s;
+            const rlxvk_run_input in[] = {{.name = "q", .data = q, .length = b * s * ROW},
+                                          {.name = "m", .data = m, .length = b * s}};
+            const rlxvk_binding sizes[] = {{RLXVK_BATCH, (int64_t)b}, {RLXVK_SEQ, (int64_t)s}};
+            for (int i = 0; i < 2; i++) {
+                expect_ok(rlxvk_bind_symbols(e[i], sizes, 2));
+                expect_ok(rlxvk_run(
+                    e[i], in, 2,
+                    &(rlxvk_run_output){.index = 0, .buffer = y[i], .length = b * s * ROW}, 1));
+            }
+            assert_memory_equal(y[0], y[1], b * s * ROW * sizeof(float));
+        }
+    rlxvk_executable_destroy(e[0]);
+    rlxvk_executable_destroy(e[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +247,8 @@ int main(void)
         cmocka_unit_test(layouts_that_sizes_decide_are_errors),
         cmocka_unit_test(whole_tables_stay_by_position),
         cmocka_unit_test(tables_that_sizes_decide_are_errors),
+        cmocka_unit_test(masks_of_rank_two_have_one_meaning),
+        cmocka_unit_test(masks_of_symbols_keep_it),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
