@@ -8,6 +8,7 @@
 #include "exec/scan.h"
 #include "exec/transfer.h"
 
+#include <float.h>
 #include <math.h>
 
 static bool is_result(const rlxvk_executable *e, uint32_t id)
@@ -40,31 +41,36 @@ static bool is_checked(const rlxvk_executable *e, uint32_t id, uint64_t i)
                       (uint64_t)e->extent_upper);
 }
 
+/* A denormal is no index that somebody computed, but what int32_t 1 is as a float. */
+static bool is_misread(float index)
+{
+    return index != 0 && fabsf(index) < FLT_MIN;
+}
+
 static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    bool skips = node_row(n)->family->skips;
-    uint32_t operand;
-    uint64_t limit = node_row(n)->family->index_limit(e->program->graph, n, &operand), count,
-             bad = 0;
-    uint64_t first = 0;
+    index_limits r = node_row(n)->family->indices(e->program->graph, n);
+    uint64_t count, bad = 0, first = 0;
     float *words;
     char label[NODE_LABEL];
-    rlxvk_status status = scan_read(e, n->inputs[operand], &words, &count);
+    rlxvk_status status = scan_read(e, n->inputs[r.operand], &words, &count);
     for (uint64_t i = 0; status == RLXVK_OK && words && i < count; i++) {
-        double index = floor((double)words[i] + 0.5);
-        bool inside = (index >= 0 || skips) && index < (double)limit; /* false for NaN */
-        inside = inside || !is_checked(e, n->inputs[operand], i);
+        double index = floor((double)words[i] + 0.5), limit = (double)r.limits[i % r.columns];
+        bool inside = isnan(index) ? r.idles : (index >= 0 || r.skips) && index < limit;
+        inside = inside && !is_misread(words[i]);
+        inside = inside || !is_checked(e, n->inputs[r.operand], i);
         first = inside || bad ? first : i;
         bad += !inside;
     }
     if (bad)
-        status =
-            status_fail(RLXVK_E_INDEX_OOB,
-                        "%s: %llu indices are outside 0 .. %llu; the first is %g at position %llu",
-                        op_node_label(e->program->graph, id, label), (unsigned long long)bad,
-                        (unsigned long long)limit - 1, (double)words[first],
-                        (unsigned long long)first);
+        status = status_fail(
+            RLXVK_E_INDEX_OOB,
+            "%s: %llu indices are outside 0 .. %lld; the first is %g at position %llu%s",
+            op_node_label(e->program->graph, id, label), (unsigned long long)bad,
+            (long long)r.limits[first % r.columns] - 1, (double)words[first],
+            (unsigned long long)first,
+            is_misread(words[first]) ? ", an int32_t in an input declared F32?" : "");
     memory_free(words);
     return status;
 }
@@ -78,7 +84,7 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->program->graph->nodes.count && e->program->options.check_index &&
                           status == RLXVK_OK;
          id++)
-        if (node_row(graph_node(e->program->graph, id))->family->index_limit)
+        if (node_row(graph_node(e->program->graph, id))->family->indices)
             status = check_indices(e, id);
     if (status != RLXVK_OK || !e->program->options.keep_all || (!s->nan_trace && !s->dump_nodes))
         return status;
@@ -153,8 +159,7 @@ bool diagnose_needed(const rlxvk_executable *e)
                   (e->program->options.keep_all && (s->nan_trace || s->dump_nodes));
     for (uint32_t id = 0; id < e->program->graph->nodes.count; id++) {
         const op_family *family = node_row(graph_node(e->program->graph, id))->family;
-        needed =
-            needed || family->flags || (e->program->options.check_index && family->index_limit);
+        needed = needed || family->flags || (e->program->options.check_index && family->indices);
     }
     return needed;
 }

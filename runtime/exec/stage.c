@@ -76,11 +76,8 @@ static void pin_checked(const program *p, bool *pinned)
             pinned[id] = true;
     for (uint32_t id = 0; id < p->graph->nodes.count && p->options.check_index; id++) {
         const node *n = graph_node(p->graph, id);
-        uint32_t operand;
-        if (!node_row(n)->family->index_limit)
-            continue;
-        (void)node_row(n)->family->index_limit(p->graph, n, &operand);
-        pinned[n->inputs[operand]] = true;
+        if (node_row(n)->family->indices)
+            pinned[n->inputs[node_row(n)->family->indices(p->graph, n).operand]] = true;
     }
 }
 

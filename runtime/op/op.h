@@ -215,6 +215,19 @@ static inline double flush_denormal(double v)
 
 /* ---- Families ---- */
 
+/* Element i of an operand is an index from 0 to below limits[i % columns]. */
+typedef struct index_limits {
+    uint32_t operand, columns;
+    int64_t limits[RLXVK_MAX_RANK];
+    bool skips; /* one below 0 is in order: it leaves something out */
+    bool idles; /* so is NaN */
+} index_limits;
+
+static inline index_limits index_limits_of(uint32_t operand, int64_t limit)
+{
+    return (index_limits){.operand = operand, .columns = 1, .limits = {limit}};
+}
+
 typedef struct gradient_call gradient_call; /* op/gradient.h */
 typedef struct bucket_call bucket_call;     /* op/bucket.h */
 
@@ -263,7 +276,6 @@ typedef struct op_family {
     bool elementwise;  /* one dispatch, in which only who writes an element reads what was there */
     bool replaces;     /* with two operands: the first becomes a copy of the second */
     bool opens_loop;   /* the nodes from behind this one to the one that closes it are a loop */
-    bool skips;        /* indices below 0 are in order (index_limit): they leave something out */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
@@ -315,9 +327,8 @@ typedef struct op_family {
     /* Appends simpler ops that give the node's result, whose gradients stand for its own. NULL, or
      * RLXVK_NONE for a node that is simple already: vjp is asked. */
     rlxvk_tensor (*expand)(rlxvk_graph *g, const node *n);
-    /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
-     * none does. */
-    uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
+    /* What indices an operand may hold: for RLXVK_CHECK=index. NULL: none holds indices. */
+    index_limits (*indices)(const rlxvk_graph *g, const node *n);
     /* How many elements of the result, from *out_first on, are flags, which are looked at after
      * each run: one that is not 0 makes it fail, as flag_error says. NULL: none are. */
     uint64_t (*flags)(const node *n, uint64_t *out_first);

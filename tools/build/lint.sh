@@ -61,7 +61,7 @@ order() {
         family { for (rest = $0; match(rest, /\.[a-z_]+ = [a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH)) {
             split(substr(rest, RSTART + 1, RLENGTH - 1), part, " = ")
             if (part[1] == part[2]) print FILENAME ": " part[2] " is not named after its family"
-            if (part[1] ~ /^(lower|host|index_limit|describe)$/) last = latest
+            if (part[1] ~ /^(lower|host|indices|describe)$/) last = latest
             if (part[2] != family "_" part[1] || !(part[2] in at)) continue
             if (at[part[2]] < last) print FILENAME ": " part[2] " stands too early; op.h has the order"
             if (at[part[2]] > latest) latest = at[part[2]] } }

@@ -101,4 +101,5 @@ const op_family gather_nd_family = {
     .lower = gather_nd_lower,
     .host = gather_nd_host,
     .vjp = gather_nd_vjp,
+    .indices = scatter_nd_indices,
 };

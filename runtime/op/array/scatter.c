@@ -26,6 +26,7 @@
 #include <rlxvk_ops_array.h>
 
 #include <math.h>
+#include <string.h>
 
 #define LONGEST_AXIS (1 << 24) /* indices are exact f32 integers */
 
@@ -306,10 +307,18 @@ const char *scatter_mode_name(uint32_t mode)
     return mode < ARRAY_COUNT(names) ? names[mode] : "?";
 }
 
-static uint64_t scatter_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static index_limits scatter_indices(const rlxvk_graph *g, const node *n)
 {
-    *out_operand = 1;
-    return (uint64_t)input_shape(g, n, 0)->dims[((const scatter_attributes *)n->attributes)->axis];
+    int32_t axis = ((const scatter_attributes *)n->attributes)->axis;
+    return index_limits_of(1, input_shape(g, n, 0)->dims[axis]);
+}
+
+index_limits scatter_nd_indices(const rlxvk_graph *g, const node *n)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *index = input_shape(g, n, 1);
+    index_limits r = {.operand = 1, .columns = (uint32_t)index->dims[index->rank - 1]};
+    memcpy(r.limits, x->dims, sizeof r.limits);
+    return r;
 }
 
 static void scatter_describe(const node *n, text *out)
@@ -331,7 +340,7 @@ const op_family scatter_family = {
     .lower = scatter_lower,
     .host = scatter_host,
     .vjp = scatter_gradient,
-    .index_limit = scatter_index_limit,
+    .indices = scatter_indices,
     .describe = scatter_describe,
 };
 
@@ -342,5 +351,6 @@ const op_family scatter_nd_family = {
     .lower = scatter_nd_lower,
     .host = scatter_nd_host,
     .vjp = scatter_gradient,
+    .indices = scatter_nd_indices,
     .describe = scatter_nd_describe,
 };

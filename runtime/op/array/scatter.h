@@ -16,6 +16,8 @@ static inline bool scatter_is_ordered(uint32_t mode)
     return mode == SCATTER_ADD || mode == SCATTER_MUL;
 }
 
+/* Of operand 1, as op_family.indices has it. */
+index_limits scatter_nd_indices(const rlxvk_graph *g, const node *n);
 /* Whether indices [.., K] fit the first K axes of x. */
 rlxvk_status scatter_check_components(const node *n, const rlxvk_shape *x,
                                       const rlxvk_shape *index);

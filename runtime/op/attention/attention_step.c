@@ -248,6 +248,21 @@ static void attention_step_describe(const node *n, text *out)
                     a->k_follows && a->v_follows ? "v" : "");
 }
 
+/* New rows behind the cache's end would be lost; below 0, and NaN, is idle. */
+static index_limits attention_step_indices(const rlxvk_graph *g, const node *n)
+{
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *keys = input_shape(g, n, STEP_KEYS);
+    const rlxvk_shape *position = input_shape(g, n, STEP_POSITION);
+    int64_t capacity = keys->dims[keys->rank - 2];
+    index_limits r = index_limits_of(STEP_POSITION, MAX(capacity - q->dims[1] + 1, 0));
+    if (position->rank == 2) {
+        r.columns = 2;
+        r.limits[1] = keys->rank == 4 ? keys->dims[0] : 1;
+    }
+    r.skips = r.idles = true;
+    return r;
+}
+
 const op_family attention_step_family = {.name = "attention_step",
                                          .attribute_size = sizeof(attention_step_attributes),
                                          .half_inputs = 1u << STEP_KEYS | 1u << STEP_VALUES,
@@ -258,4 +273,5 @@ const op_family attention_step_family = {.name = "attention_step",
                                          .lower = attention_step_lower,
                                          .host = attention_step_host,
                                          .bucket = attention_step_bucket,
+                                         .indices = attention_step_indices,
                                          .describe = attention_step_describe};

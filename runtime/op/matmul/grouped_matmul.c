@@ -162,11 +162,9 @@ static rlxvk_status grouped_matmul_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
-                                           uint32_t *out_operand)
+static index_limits grouped_matmul_indices(const rlxvk_graph *g, const node *n)
 {
-    *out_operand = 2;
-    return (uint64_t)input_shape(g, n, 1)->dims[0];
+    return index_limits_of(2, input_shape(g, n, 1)->dims[0]);
 }
 
 static void grouped_matmul_describe(const node *n, text *out)
@@ -184,6 +182,6 @@ const op_family grouped_matmul_family = {
     .host = grouped_matmul_host,
     .bucket = experts_bucket,
     .vjp = grouped_matmul_vjp,
-    .index_limit = grouped_matmul_index_limit,
+    .indices = grouped_matmul_indices,
     .describe = grouped_matmul_describe,
 };

@@ -220,12 +220,10 @@ static rlxvk_status grouped_matmul_backward_weight_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t grouped_matmul_backward_weight_index_limit(const rlxvk_graph *g, const node *n,
-                                                           uint32_t *out_operand)
+static index_limits grouped_matmul_backward_weight_indices(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    *out_operand = 2;
-    return (uint64_t)n->shape.dims[0];
+    return index_limits_of(2, n->shape.dims[0]);
 }
 
 static void grouped_matmul_backward_weight_describe(const node *n, text *out)
@@ -243,6 +241,6 @@ const op_family grouped_matmul_backward_weight_family = {
     .lower = grouped_matmul_backward_weight_lower,
     .host = grouped_matmul_backward_weight_host,
     .vjp = grouped_matmul_backward_weight_vjp,
-    .index_limit = grouped_matmul_backward_weight_index_limit,
+    .indices = grouped_matmul_backward_weight_indices,
     .describe = grouped_matmul_backward_weight_describe,
 };

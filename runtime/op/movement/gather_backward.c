@@ -47,11 +47,10 @@ static rlxvk_status check_indices(const rlxvk_graph *g, const node *n, int64_t d
     return RLXVK_OK;
 }
 
-static uint64_t adjoint_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static index_limits adjoint_indices(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    *out_operand = 1;
-    return (uint64_t)((const take_backward_attributes *)n->attributes)->dim;
+    return index_limits_of(1, ((const take_backward_attributes *)n->attributes)->dim);
 }
 
 static void adjoint_describe(const node *n, text *out)
@@ -203,7 +202,7 @@ const op_family gather_backward_family = {
     .lower = gather_backward_lower,
     .host = gather_backward_host,
     .vjp = gather_backward_vjp,
-    .index_limit = adjoint_index_limit,
+    .indices = adjoint_indices,
     .describe = adjoint_describe,
 };
 
@@ -339,6 +338,6 @@ const op_family take_along_axis_backward_family = {
     .lower = take_along_axis_backward_lower,
     .host = take_along_axis_backward_host,
     .vjp = take_along_axis_backward_vjp,
-    .index_limit = adjoint_index_limit,
+    .indices = adjoint_indices,
     .describe = adjoint_describe,
 };

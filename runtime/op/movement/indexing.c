@@ -147,11 +147,10 @@ static rlxvk_status gather_host(const host_call *call)
     return RLXVK_OK;
 }
 
-static uint64_t indexed_extent(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static index_limits indexed_axis(const rlxvk_graph *g, const node *n)
 {
-    const axis_attributes *a = n->attributes;
-    *out_operand = 1;
-    return (uint64_t)input_shape(g, n, 0)->dims[a->axis];
+    return index_limits_of(
+        1, input_shape(g, n, 0)->dims[((const axis_attributes *)n->attributes)->axis]);
 }
 
 static uint64_t gather_bucket(bucket_call *c)
@@ -186,7 +185,7 @@ const op_family gather_family = {
     .host = gather_host,
     .bucket = gather_bucket,
     .vjp = gather_vjp,
-    .index_limit = indexed_extent,
+    .indices = indexed_axis,
     .describe = axis_describe,
 };
 
@@ -324,6 +323,6 @@ const op_family take_along_axis_family = {
     .host = take_along_axis_host,
     .bucket = take_along_axis_bucket,
     .vjp = take_along_axis_vjp,
-    .index_limit = indexed_extent,
+    .indices = indexed_axis,
     .describe = axis_describe,
 };

@@ -296,11 +296,10 @@ static rlxvk_status scatter_add_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t scatter_add_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static index_limits scatter_add_indices(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    *out_operand = 1;
-    return (uint64_t)((const scatter_add_attributes *)n->attributes)->dim;
+    return index_limits_of(1, ((const scatter_add_attributes *)n->attributes)->dim);
 }
 
 static void scatter_add_describe(const node *n, text *out)
@@ -316,5 +315,5 @@ const op_family scatter_add_family = {.name = "scatter_add",
                                       .lower = scatter_add_lower,
                                       .host = scatter_add_host,
                                       .vjp = scatter_add_vjp,
-                                      .index_limit = scatter_add_index_limit,
+                                      .indices = scatter_add_indices,
                                       .describe = scatter_add_describe};

@@ -112,10 +112,18 @@ static rlxvk_status write_rows_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Rows behind the cache's end would be lost. */
+static index_limits write_rows_indices(const rlxvk_graph *g, const node *n)
+{
+    const rlxvk_shape *rows = input_shape(g, n, 1);
+    return index_limits_of(2, MAX(n->shape.dims[1] - rows->dims[1] + 1, 0));
+}
+
 const op_family write_rows_family = {.name = "write_rows",
                                      .infer = write_rows_infer,
                                      .view = write_rows_view,
                                      .takes = write_rows_takes,
                                      .writes = write_rows_writes,
                                      .lower = write_rows_lower,
-                                     .host = write_rows_host};
+                                     .host = write_rows_host,
+                                     .indices = write_rows_indices};

@@ -232,12 +232,10 @@ static rlxvk_status dequant_grouped_matmul_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t dequant_grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
-                                                   uint32_t *out_operand)
+static index_limits dequant_grouped_matmul_indices(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    *out_operand = 2;
-    return (uint64_t)((const expert_attributes *)n->attributes)->experts;
+    return index_limits_of(2, ((const expert_attributes *)n->attributes)->experts);
 }
 
 const op_family dequant_grouped_matmul_family = {
@@ -249,7 +247,7 @@ const op_family dequant_grouped_matmul_family = {
     .host = dequant_grouped_matmul_host,
     .bucket = experts_bucket,
     .vjp = dequant_grouped_matmul_vjp,
-    .index_limit = dequant_grouped_matmul_index_limit,
+    .indices = dequant_grouped_matmul_indices,
     .check_content = experts_check_content,
     .describe = experts_describe,
 };

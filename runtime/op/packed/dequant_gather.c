@@ -121,13 +121,12 @@ static uint64_t dequant_gather_bucket(bucket_call *c)
                                : bucket_along(c, bucket_axis(c, 1));
 }
 
-static uint64_t dequant_gather_index_limit(const rlxvk_graph *g, const node *n,
-                                           uint32_t *out_operand)
+static index_limits dequant_gather_indices(const rlxvk_graph *g, const node *n)
 {
     const dequant_attributes *a = n->attributes;
     uint64_t row_bytes = quant_row_bytes(a->format, (uint64_t)a->k);
-    *out_operand = 1;
-    return row_bytes ? shape_numel(input_shape(g, n, 0)) / row_bytes : 0;
+    uint64_t rows = row_bytes ? shape_numel(input_shape(g, n, 0)) / row_bytes : 0;
+    return index_limits_of(1, (int64_t)rows);
 }
 
 const op_family dequant_gather_family = {
@@ -138,7 +137,7 @@ const op_family dequant_gather_family = {
     .lower = dequant_gather_lower,
     .host = dequant_gather_host,
     .bucket = dequant_gather_bucket,
-    .index_limit = dequant_gather_index_limit,
+    .indices = dequant_gather_indices,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };

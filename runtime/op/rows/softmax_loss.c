@@ -286,19 +286,19 @@ static rlxvk_tensor softmax_loss_expand(rlxvk_graph *g, const node *n)
 }
 
 /* Labels below 0 leave their rows out. */
-static uint64_t softmax_loss_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static index_limits softmax_loss_indices(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *logits = input_shape(g, n, 0);
-    *out_operand = 1;
-    return (uint64_t)logits->dims[logits->rank - 1];
+    index_limits r = index_limits_of(1, logits->dims[logits->rank - 1]);
+    r.skips = true;
+    return r;
 }
 
 const op_family softmax_loss_family = {.name = "softmax_loss",
-                                       .skips = true,
                                        .infer = softmax_loss_infer,
                                        .in_place = softmax_loss_in_place,
                                        .lower = softmax_loss_lower,
                                        .host = softmax_loss_host,
                                        .vjp = softmax_loss_vjp,
                                        .expand = softmax_loss_expand,
-                                       .index_limit = softmax_loss_index_limit};
+                                       .indices = softmax_loss_indices};
