@@ -10,6 +10,7 @@
  *       rlxvk_context *context = NULL;
  *       rlxvk_graph *graph = NULL;
  *       rlxvk_executable *executable = NULL;
+ *       int failed = 1;
  *       float x[4] = {1, 2, 3, 4}, w[8] = {1, 0, 0, 1, 1, 0, 0, 1}, y[2];
  *       if (rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&graph)) goto error;
  *       rlxvk_tensor input = rlxvk_input(graph, "x", RLXVK_F32, RLXVK_SHAPE(1, 4));
@@ -21,11 +22,13 @@
  *       rlxvk_run_output out = {.index = 0, .buffer = y, .length = 2};
  *       if (rlxvk_run(executable, &in, 1, &out, 1)) goto error;
  *       printf("%f %f\n", y[0], y[1]);
+ *       failed = 0;
  *   error:
- *       if (*rlxvk_last_error()) fprintf(stderr, "%s\n", rlxvk_last_error());
+ *       if (failed) fprintf(stderr, "%s\n", rlxvk_last_error());
  *       rlxvk_executable_destroy(executable);
  *       rlxvk_graph_destroy(graph);
  *       rlxvk_context_destroy(context);
+ *       return failed;
  *   }
  *
  * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails
@@ -340,8 +343,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 
-/* The sentence of the graph's sticky error; "" when there is none, and for NULL. Lives as long as
- * the graph. */
+/* The sentence of the graph's sticky error, or "". Lives as long as the graph. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
 /* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any
@@ -521,8 +523,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
                                             const rlxvk_compile_options *options,
                                             rlxvk_executable **out_executable);
 
-/* Waits for pending work, past any deadline, then frees everything. Safe after E_DEVICE_LOST and
- * E_TIMEOUT. */
+/* Waits for pending work, past any deadline, then frees everything; safe after any error. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
 /* A second executable of the same plan (of symbols: of the binding in force): own memory with a
@@ -743,8 +744,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, co
                                                 float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name,
                                                    void *data, size_t length, rlxvk_dtype dtype);
-/* The whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: no feed is
- * set. */
+/* The whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: no feed. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable,

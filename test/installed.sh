@@ -18,8 +18,9 @@ check "make install below DESTDIR" make -s install PREFIX="$opt" LIBDIR="$opt/li
 cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
 mkdir "$work/elsewhere"
-cp -r test/examples test/installed "$work/elsewhere"
-mkdir "$work/elsewhere/data" && cp test/data/digits.*.npy "$work/elsewhere/data"
+cp -r test/installed "$work/elsewhere"
+cp -r "$prefix/share/doc/rlxvk/examples" "$work/elsewhere"
+cp -r "$prefix/share/rlxvk" "$work/elsewhere/data"
 # The README's whole programs, by number; lines of C by themselves are none.
 readme_program() {
     awk -v wanted="$1" '/^```c$/ { inside = 1; lines = ""; next }
@@ -109,6 +110,7 @@ for library in shared static; do
 done
 count=$(ls *.c | wc -l)
 check "there are examples: $count" test "$count" -ge 14
+check "train digits finds what to learn from" rlxvk train digits --epochs 1
 cd ../installed || exit 1
 
 # ---- C, C++, Python, CMake ----

@@ -67,9 +67,10 @@ int main(void)
     }
     printf("%d runs, up to %d in flight: %d of %d elements are right\n", RUNS, IN_FLIGHT, right,
            RUNS * COUNT);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

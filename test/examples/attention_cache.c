@@ -70,9 +70,10 @@ int main(void)
             right += fabs(y[i] - expected(t, i)) < 1e-4;
     }
     printf("%d of %d elements are right, the last is %f\n", right, TOKENS * TOKEN, y[TOKEN - 1]);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

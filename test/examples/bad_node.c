@@ -63,9 +63,10 @@ int main(void)
                bad.nan_count == 0 && bad.infinity_count == 1 && bad.first_index == ZERO &&
                fabsf(bad.neighbours[1] - logf(x[ZERO - 1])) < 1e-5f &&
                fabsf(bad.neighbours[3] - logf(x[ZERO + 1])) < 1e-5f;
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

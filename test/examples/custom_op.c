@@ -71,9 +71,10 @@ int main(void)
         right += plan.host_steps == (uint32_t)on_host;
         printf("%u dispatches, %u host steps\n", plan.dispatches, plan.host_steps);
     }
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executables[0]);
     rlxvk_executable_destroy(executables[1]);
     rlxvk_graph_destroy(g);

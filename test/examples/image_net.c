@@ -70,9 +70,10 @@ int main(void)
         printf("class %d: %f\n", c, scores[c]);
         right += fabs(scores[c] - mean) < 1e-4;
     }
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

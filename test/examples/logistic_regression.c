@@ -50,9 +50,10 @@ int main(void)
     for (int i = POINTS - HELD; i < POINTS; i++)
         right += (logits[i][1] > logits[i][0]) == (truth[i] > 0);
     printf("accuracy %.3f on %d points it was not told of\n", (double)right / HELD, HELD);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

@@ -110,9 +110,10 @@ int main(void)
                 memcmp(after, packed[i], BYTES) == 0;
     printf("loss %f, after %d steps %f; %d of 2 packed matrices are as they were\n", before, STEPS,
            loss, kept);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

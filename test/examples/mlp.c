@@ -70,9 +70,10 @@ int main(void)
             right += fabs(y[i] - expected(i / OUTPUTS, i % OUTPUTS)) < 1e-4;
         printf("batch %2zu: %3zu outputs, the last %f\n", rows, count, y[count - 1]);
     }
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     for (size_t s = 0; s < SIZES; s++)
         rlxvk_executable_destroy(executables[s]);
     rlxvk_context_destroy(context);

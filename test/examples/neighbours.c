@@ -244,9 +244,10 @@ int main(int argc, char **argv)
     draw();
     if (!picture_write("neighbours.png", SIDE, SIDE, &picture[0][0][0]))
         after = 0;
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_context_destroy(context);
     return after < 0.9;
 }

@@ -54,9 +54,10 @@ int main(void)
     }
     printf("%zu bytes for %zu, relative error of the weights %.3f; %d of %d products are right\n",
            size, sizeof w, sqrt(lost / all), right, N);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

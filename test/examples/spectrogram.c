@@ -116,9 +116,10 @@ int main(void)
            worst);
     draw();
     drawn = picture_write("spectrogram.png", FRAMES * WIDE, MELS * HIGH, &picture[0][0][0]);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

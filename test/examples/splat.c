@@ -275,7 +275,10 @@ static int fit(rlxvk_context *context)
     show(image, SIDE, SIDE, picture, 3 * SIDE, 2 * SIDE);
     if (!picture_write("splat_fit.png", 3 * SIDE, SIDE, picture))
         after = 0;
+    goto done;
 error:
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     return after > before + 5;
@@ -295,9 +298,10 @@ int main(void)
     good = picture_write("splat.png", WIDTH, HEIGHT, picture);
     printf("%d splats drawn\n", SPLATS);
     good = fit(context) && good;
+    goto done;
 error:
-    if (!good && *rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_context_destroy(context);
     return !good;
 }

@@ -65,9 +65,10 @@ int main(void)
             printf("frame %2d: loudest at %.3f of the sampling rate\n", f,
                    (double)peaks[f] / LENGTH);
     }
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(g);
     rlxvk_context_destroy(context);

@@ -79,9 +79,10 @@ int main(void)
     }
     rlxvk_executable_family(executable, &report);
     printf("%u programs, found again %u times\n", report.members, (unsigned)report.hits);
+    goto done;
 error:
-    if (*rlxvk_last_error())
-        fprintf(stderr, "%s\n", rlxvk_last_error());
+    fprintf(stderr, "%s\n", rlxvk_last_error());
+done:
     rlxvk_executable_destroy(executable);
     rlxvk_context_destroy(context);
     return wrong || runs != RUNS || report.members != 3 || report.hits != 2;

@@ -109,6 +109,11 @@ static void print_head(const bench_job *j, const rlxvk_device_info *device)
     printf("%-38s %-20s %11s %9s %10s %8s\n", "case", "kernel", "us", "GB/s", "GFLOP/s", "ceiling");
 }
 
+static bool is_wanted(const bench_job *j, const bench_case *c)
+{
+    return !j->filter || regexec(&j->pattern, c->label, 0, NULL, 0) == 0;
+}
+
 static rlxvk_status bench(bench_job *j)
 {
     rlxvk_context_options options = {.tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
@@ -135,10 +140,16 @@ static rlxvk_status bench(bench_job *j)
                                .json = j->json});
     const bench_case *cases = cpu ? bench_cpu_cases : bench_gpu_cases;
     size_t count = cpu ? bench_cpu_case_count : bench_gpu_case_count;
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        wanted += is_wanted(j, &cases[i]);
+    if (wanted == 0)
+        TRY(status_fail(RLXVK_E_INDEX, "none of the %zu cases matches --filter '%s'", count,
+                        j->filter));
     TRY(measure_ceilings(j, cases[0].line));
     print_head(j, &device);
     for (size_t i = 0; i < count; i++)
-        if (!j->filter || regexec(&j->pattern, cases[i].label, 0, NULL, 0) == 0)
+        if (is_wanted(j, &cases[i]))
             TRY(run_case(j, &cases[i]));
 error:
     if (j->json && j->fma_flops > 0)
@@ -244,7 +255,5 @@ int command_bench(int argc, char **argv)
     rlxvk_context_destroy(j.context);
     if (j.filter)
         regfree(&j.pattern);
-    if (status == RLXVK_OK && table && j.printed + j.skipped == 0)
-        report_error("no case matches --filter '%s'", j.filter);
     return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -22,6 +22,10 @@ each_file() {
     "$1" 755 "$BUILD/bin/rlxvk" "$PREFIX/bin/rlxvk"
     "$1" 644 "$BUILD/rlxvk.1" "$PREFIX/share/man/man1/rlxvk.1"
     "$1" 644 "$BUILD/rlxvk.bash" "$PREFIX/share/bash-completion/completions/rlxvk"
+    for data in test/data/digits.*.npy; do "$1" 644 "$data" "$PREFIX/share/rlxvk/$(basename "$data")"; done
+    for part in test/examples/*.c test/examples/*.h test/examples/*.comp test/examples/Makefile; do
+        case $part in *.spv.h) ;; *) "$1" 644 "$part" "$PREFIX/share/doc/rlxvk/examples/$(basename "$part")" ;; esac
+    done
     "$1" fill "$templates/rlxvk.pc.in" "$LIBDIR/pkgconfig/rlxvk.pc"
     "$1" fill "$templates/rlxvk-config.cmake.in" "$LIBDIR/cmake/rlxvk/rlxvk-config.cmake"
     "$1" fill "$templates/rlxvk-config-version.cmake.in" "$LIBDIR/cmake/rlxvk/rlxvk-config-version.cmake"
@@ -55,7 +59,9 @@ case ${1-} in
 install) each_file put ;;
 uninstall)
     each_file take_away
-    [ ! -d "$DESTDIR$LIBDIR/cmake/rlxvk" ] || rmdir "$DESTDIR$LIBDIR/cmake/rlxvk" ;;
+    for folder in "$LIBDIR/cmake/rlxvk" "$PREFIX/share/rlxvk" "$PREFIX/share/doc/rlxvk/examples" "$PREFIX/share/doc/rlxvk"; do
+        [ ! -d "$DESTDIR$folder" ] || rmdir "$DESTDIR$folder"
+    done ;;
 *) refuse "install or uninstall?" ;;
 esac
 tell_linker

@@ -89,6 +89,20 @@ static rlxvk_status choose_generated(conform_job *j)
     return status;
 }
 
+/* All options but the ops' names leave cases out: how many there were before. */
+static rlxvk_status fail_none(const conform_job *j)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < j->report.rows.count; i++)
+        if (takes_op(j->options, j->report.rows.items[i].name))
+            all += j->report.rows.items[i].all_cases;
+    if (all == 0)
+        return status_fail(RLXVK_E_INDEX, "no case matches these options");
+    return status_fail(RLXVK_E_INDEX,
+                       "none of the %zu cases of these ops matches the options; --list prints them",
+                       all);
+}
+
 static rlxvk_status choose_cases(conform_job *j)
 {
     rlxvk_status status = j->options->golden ? choose_golden(j) : choose_generated(j);
@@ -99,7 +113,7 @@ static rlxvk_status choose_cases(conform_job *j)
         j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
     }
     if (j->cases.count == 0)
-        return status_fail(RLXVK_E_INDEX, "no case matches these options");
+        return fail_none(j);
     j->common_bytes = sizeof *j->common + j->cases.count * sizeof *j->common->results;
     j->common = conform_pool_memory(j->common_bytes);
     return j->common ? RLXVK_OK : status_fail_memory("cases");

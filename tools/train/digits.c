@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SIDE     8
 #define PIXELS   (SIDE * SIDE)
@@ -33,11 +34,34 @@ typedef struct digits {
 
 /* ---- Pictures ---- */
 
+/* Where a checkout has the files, or an installation. */
+static void find_folder(char *out, size_t size)
+{
+    snprintf(out, size, "test/data");
+    if (access("test/data/digits.x.npy", R_OK) == 0)
+        return;
+    char program[768] = "";
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+        return;
+    for (int up = 0; up < 2; up++) { /* the program's name, and bin */
+        char *slash = strrchr(program, '/');
+        if (!slash || (up && strcmp(slash + 1, "bin") != 0))
+            return;
+        *slash = 0;
+    }
+    snprintf(out, size, "%s/share/rlxvk", program);
+}
+
 static rlxvk_status read_file(const char *folder, const char *name, uint32_t rank, npy_array *out)
 {
     char path[1024];
     rlxvk_status status;
     snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (access(path, R_OK) != 0)
+        return status_fail(RLXVK_E_FILE,
+                           "'%s' cannot be read; name the folder of digits.x.npy and digits.y.npy "
+                           "by --data",
+                           path);
     TRY(npy_read(path, out));
     if (out->dtype != RLXVK_U8 || out->shape.rank != rank ||
         (rank == 2 && out->shape.dims[1] != PIXELS))
@@ -49,11 +73,17 @@ error:
 static rlxvk_status read_pictures(digits *d)
 {
     rlxvk_status status;
-    TRY(read_file(d->options->data, "digits.x.npy", 2, &d->pixels));
-    TRY(read_file(d->options->data, "digits.y.npy", 1, &d->labels));
+    char found[1024];
+    const char *folder = d->options->data;
+    if (!folder) {
+        find_folder(found, sizeof found);
+        folder = found;
+    }
+    TRY(read_file(folder, "digits.x.npy", 2, &d->pixels));
+    TRY(read_file(folder, "digits.y.npy", 1, &d->labels));
     uint64_t count = d->labels.numel;
     if ((uint64_t)d->pixels.shape.dims[0] != count || count < 2 * HELD)
-        TRY(status_fail(RLXVK_E_FILE, "%s: %lld pictures and %llu labels", d->options->data,
+        TRY(status_fail(RLXVK_E_FILE, "%s: %lld pictures and %llu labels", folder,
                         (long long)d->pixels.shape.dims[0], (unsigned long long)count));
     d->held = divide_up(count, HELD);
     d->learned = count - d->held;

@@ -20,7 +20,8 @@ static const char help[] =
     "                 back it tells right\n"
     "  lm             a language model over bytes, of llama's architecture, on text files\n\n"
     "  --epochs N     digits: times through the examples in all (default 12, or the checkpoint's)\n"
-    "  --data DIR     digits: where the examples are (default test/data)\n"
+    "  --data DIR     digits: where digits.x.npy and digits.y.npy are (default: test/data, else\n"
+    "                 share/rlxvk beside the program's bin)\n"
     "  --text FILE... lm: the text; every twentieth part of it is held back\n"
     "  --out FILE     lm: write the model as GGUF, for rlxvk generate\n"
     "  --exact        lm: ... with weights of f32, not f16\n"
@@ -223,13 +224,8 @@ static int run(train_options *o, int argc, char **argv)
 
 int command_train(int argc, char **argv)
 {
-    train_options o = {.data = "test/data",
-                       .seed = 1,
-                       .width = 256,
-                       .blocks = 6,
-                       .heads = 4,
-                       .kv_heads = 2,
-                       .context = 512};
+    train_options o = {
+        .seed = 1, .width = 256, .blocks = 6, .heads = 4, .kv_heads = 2, .context = 512};
     o.texts = memory_zeroed((size_t)argc, sizeof *o.texts);
     if (!o.texts) {
         report_status(status_fail_memory("options"));

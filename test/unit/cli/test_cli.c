@@ -126,6 +126,13 @@ static void info_without_a_device_fails_and_says_what_to_install(void **state)
     assert_says(got.err, "rlxvk info: E_NO_DEVICE: ");
     assert_int_equal(run_with("RLXVK_DEVICE=nosuch", "info"), 1);
     assert_says(got.err, "no usable device matches 'nosuch'");
+    assert_int_equal(run("train digits --data /nosuch"), 1);
+    assert_says(got.err, "by --data");
+    assert_int_equal(run("bench --filter nosuch"), 1);
+    assert_says(got.err, "cases matches --filter 'nosuch'");
+    assert_int_equal(strlen(got.out), 0);
+    assert_int_equal(run("conform --op softmax --case 9999"), 1);
+    assert_says(got.err, "none of the ");
     assert_int_equal(run("info"), 0);
     assert_string_equal(got.err, "");
 }
