@@ -466,6 +466,10 @@ rlxvk_tensor rlxvk_fake_quantize_lsq_backward_scale(rlxvk_graph *g, rlxvk_tensor
  * number out of its range, an operand to be written that is no leaf; E_DTYPE: one that is not F32.
  */
 
+/* A param that begins as zeros, with no need to set it, as an optimizer's averages do. What shares
+ * it with others (share_with) keeps what they have. Errors as of rlxvk_param. */
+rlxvk_tensor rlxvk_state(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
+
 /* What changes from step to step, as operands of a graph that is compiled once. RLXVK_NONE: the
  * options' numbers, for good. */
 typedef struct rlxvk_optimizer_data {
@@ -519,6 +523,20 @@ rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor grad
 rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
                         rlxvk_tensor average, const rlxvk_lion_options *options,
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average);
+
+/* A step in place for each of `count` params, with its own gradient. The averages are states of the
+ * step's own, named "NAME.first" and "NAME.second", "NAME.momentum" or "NAME.average" after the
+ * param, so that they are saved with it. RLXVK_NONE among the gradients: no step. Errors as above,
+ * E_DUP_NAME where a param comes twice, E_ATTR one that has no name, and those of the graph. */
+rlxvk_status rlxvk_adamw_all(rlxvk_graph *g, const rlxvk_tensor *parameters,
+                             const rlxvk_tensor *gradients, size_t count,
+                             const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data);
+rlxvk_status rlxvk_sgd_all(rlxvk_graph *g, const rlxvk_tensor *parameters,
+                           const rlxvk_tensor *gradients, size_t count,
+                           const rlxvk_sgd_options *options, const rlxvk_optimizer_data *data);
+rlxvk_status rlxvk_lion_all(rlxvk_graph *g, const rlxvk_tensor *parameters,
+                            const rlxvk_tensor *gradients, size_t count,
+                            const rlxvk_lion_options *options, const rlxvk_optimizer_data *data);
 
 /* min(1, most / (norm + 1e-6)), norm the square root of the sum of all squares of all gradients: as
  * gradient_scale it holds the whole gradient to `most`. A scalar. Squares neither over- nor

@@ -6,6 +6,7 @@
 #include "exec/axes.h"
 #include "exec/dump.h"
 #include "exec/executable.h"
+#include "exec/param.h"
 #include "exec/share.h"
 #include "exec/stage.h"
 
@@ -81,6 +82,10 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(vk_require_device(context->device, "compile"));
     TRY(compile_program(context, graph, options, given, &p));
     TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
+    if ((status = param_begin_states(*out)) != RLXVK_OK) {
+        rlxvk_executable_destroy(*out);
+        *out = NULL;
+    }
 error:
     trace_end(context->trace, "compile", begin, NULL);
     program_release(p); /* the executable holds it */

@@ -1,4 +1,5 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
+#include "exec/param.h"
 #include "exec/family.h"
 #include "exec/name.h"
 #include "exec/slot.h"
@@ -260,6 +261,25 @@ error:
     return status;
 }
 
+static rlxvk_status clear(rlxvk_executable *e, param_state *p)
+{
+    if (!begin_write(p))
+        return RLXVK_OK;
+    location to = state_location(e, p->leaf->node);
+    return to.bytes ? transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)) : RLXVK_OK;
+}
+
+rlxvk_status param_begin_states(rlxvk_executable *e)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->program->param_count && status == RLXVK_OK; i++) {
+        const node *n = graph_node(e->program->source, e->params[i].leaf->source);
+        if (n->begins_as_zeros && !e->params[i].content->written)
+            status = clear(e, &e->params[i]);
+    }
+    return status;
+}
+
 /* Of a family, which has no memory on the device yet. */
 static rlxvk_status keep_zeros(family *f, const node *n, uint32_t source)
 {
@@ -281,11 +301,7 @@ rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name)
         return keep_zeros(e->family, graph_node(state_source(e), source), source);
     param_state *p = name_find_param(e, name);
     TRY(ticket_flush(e));
-    if (!begin_write(p))
-        return RLXVK_OK;
-    location to = state_location(e, p->leaf->node);
-    if (to.bytes)
-        TRY(transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)));
+    TRY(clear(e, p));
 error:
     return status;
 }

@@ -27,6 +27,7 @@ typedef struct node {
     size_t data_size;
     bool prepare; /* made by a rewrite to be computed when the params it reads are set, if it reads
                    * nothing else (plan/prepare.c) */
+    bool begins_as_zeros; /* Param: no need to set it */
     bool joins_params; /* its operands are params that lie in its memory; nobody else reads them */
     /* While it is being built: the graph whose next node it would be, for errors. Then NULL. */
     const struct rlxvk_graph *building;

@@ -5,6 +5,8 @@
  */
 #include "op/families.h"
 
+#include <rlxvk_train.h>
+
 #include <string.h>
 
 #define LONGEST_NAME   255
@@ -34,6 +36,18 @@ rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rl
 rlxvk_tensor rlxvk_param(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
 {
     node n = {.op = OP_param, .dtype = leaf_dtype(dtype), .shape = shape, .name = name};
+    return leaf_append(g, &n);
+}
+
+rlxvk_tensor rlxvk_state(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    if (!graph_ready(g, "state") || graph_fail(g, status_require(name, "state", "name")))
+        return RLXVK_NONE;
+    node n = {.op = OP_param,
+              .dtype = leaf_dtype(dtype),
+              .shape = shape,
+              .name = name,
+              .begins_as_zeros = true};
     return leaf_append(g, &n);
 }
 

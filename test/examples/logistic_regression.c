@@ -31,18 +31,17 @@ int main(void)
         goto error;
     rlxvk_tensor points = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(POINTS, DIMS));
     rlxvk_tensor classes = rlxvk_input(g, "labels", RLXVK_F32, RLXVK_SHAPE(POINTS));
-    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(DIMS, 2)), gradient;
-    rlxvk_tensor m = rlxvk_param(g, "momentum", RLXVK_F32, RLXVK_SHAPE(DIMS, 2));
+    rlxvk_tensor w = rlxvk_state(g, "w", RLXVK_F32, RLXVK_SHAPE(DIMS, 2)), gradient;
     rlxvk_tensor z = rlxvk_matmul(g, points, w);
     rlxvk_tensor loss = rlxvk_softmax_cross_entropy(g, z, classes);
     loss = rlxvk_reduce_mean(g, loss, (int32_t[]){0}, 1, false);
     rlxvk_grad(g, loss, RLXVK_NONE, &w, 1, &gradient);
-    rlxvk_sgd(g, w, gradient, m, &(rlxvk_sgd_options){.learning_rate = 8}, NULL, NULL);
+    rlxvk_sgd_all(g, &w, &gradient, 1, &(rlxvk_sgd_options){.learning_rate = 8}, NULL);
     rlxvk_graph_output(g, z);
     rlxvk_run_input in[] = {{.name = "x", .data = x, .length = POINTS * DIMS},
                             {.name = "labels", .data = labels, .length = POINTS}};
     rlxvk_run_output out = {.index = 0, .buffer = logits, .length = POINTS * 2};
-    if (rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = RLXVK_ON}, &e))
+    if (rlxvk_compile(context, g, NULL, &e))
         goto error;
     for (int step = 0; step < STEPS; step++)
         if (rlxvk_run(e, in, 2, &out, 1))

@@ -25,14 +25,14 @@ static rlxvk_tensor layer(rlxvk_graph *g, int i, rlxvk_tensor h, rlxvk_tensor tr
 {
     static const float scale = 2;
     trained[0] = rlxvk_param(g, trained_names[2 * i], RLXVK_F32, RLXVK_SHAPE(D, RANK));
-    trained[1] = rlxvk_param(g, trained_names[2 * i + 1], RLXVK_F32, RLXVK_SHAPE(RANK, D));
+    trained[1] = rlxvk_state(g, trained_names[2 * i + 1], RLXVK_F32, RLXVK_SHAPE(RANK, D));
     rlxvk_tensor w = rlxvk_param(g, packed_names[i], RLXVK_U8, RLXVK_SHAPE(BYTES));
     rlxvk_tensor low = rlxvk_matmul(g, rlxvk_matmul(g, h, trained[0]), trained[1]);
     low = rlxvk_mul(g, low, rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &scale, sizeof scale));
     return rlxvk_add(g, rlxvk_dequant_matmul(g, h, w, format), low);
 }
 
-/* The loss is the output; the optimizer's averages are the params "m" and "v" with the name. */
+/* The loss is the output. */
 static void build(rlxvk_graph *g)
 {
     static const rlxvk_adamw_options options = {.beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f};
@@ -46,18 +46,10 @@ static void build(rlxvk_graph *g)
     rlxvk_optimizer_data data = {rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3)), RLXVK_NONE};
     rlxvk_grad(g, loss, RLXVK_NONE, trained, 4, gradients);
     rlxvk_graph_output(g, loss);
-    for (int i = 0; i < 4; i++) {
-        char names[2][8];
-        rlxvk_shape shape = rlxvk_tensor_shape(g, trained[i]);
-        snprintf(names[0], sizeof names[0], "m.%s", trained_names[i]);
-        snprintf(names[1], sizeof names[1], "v.%s", trained_names[i]);
-        rlxvk_adamw(g, trained[i], gradients[i], rlxvk_param(g, names[0], RLXVK_F32, shape),
-                    rlxvk_param(g, names[1], RLXVK_F32, shape), &options, &data, NULL);
-    }
+    rlxvk_adamw_all(g, trained, gradients, 4, &options, &data);
 }
 
-/* Packs both matrices, and sets A: B and the averages are zeros, so that nothing differs at first.
- */
+/* Packs both matrices, and sets A: B begins as zeros, so that nothing differs at first. */
 static rlxvk_status set_weights(rlxvk_executable *e)
 {
     rlxvk_status status = RLXVK_OK;
@@ -92,8 +84,7 @@ int main(void)
     if (rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&g))
         goto error;
     build(g);
-    if (rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = RLXVK_ON}, &e) ||
-        set_weights(e))
+    if (rlxvk_compile(context, g, NULL, &e) || set_weights(e))
         goto error;
     for (int step = 1; step <= STEPS; step++) {
         float schedule[] = {0.01f, (float)(1 - pow(0.9, step)), (float)(1 - pow(0.99, step))};

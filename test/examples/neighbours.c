@@ -133,8 +133,6 @@ static void build_step(rlxvk_graph *g)
 {
     const float small = 1e-3f, numbers[] = {0, 1};
     rlxvk_tensor p = rlxvk_param(g, "p", RLXVK_F32, RLXVK_SHAPE(POINTS, 2)), gradient;
-    rlxvk_tensor first = rlxvk_param(g, "first", RLXVK_F32, RLXVK_SHAPE(POINTS, 2));
-    rlxvk_tensor second = rlxvk_param(g, "second", RLXVK_F32, RLXVK_SHAPE(POINTS, 2));
     rlxvk_tensor schedule = rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3));
     rlxvk_tensor from = rlxvk_input(g, "others", RLXVK_F32, RLXVK_SHAPE(POINTS, OTHERS));
     rlxvk_shape shape = RLXVK_SHAPE(POINTS, NEAR);
@@ -148,9 +146,8 @@ static void build_step(rlxvk_graph *g)
     rlxvk_tensor loss = rlxvk_add(g, rlxvk_reduce_sum(g, pull, (int32_t[]){0, 1}, 2, false),
                                   rlxvk_reduce_sum(g, push, (int32_t[]){0, 1}, 2, false));
     rlxvk_grad(g, loss, RLXVK_NONE, &p, 1, &gradient);
-    rlxvk_adamw(g, p, gradient, first, second,
-                &(rlxvk_adamw_options){.beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f},
-                &(rlxvk_optimizer_data){.schedule = schedule}, NULL);
+    rlxvk_adamw_all(g, &p, &gradient, 1, &(rlxvk_adamw_options){.beta2 = 0.99f},
+                    &(rlxvk_optimizer_data){.schedule = schedule});
     rlxvk_graph_output(g, loss);
 }
 
@@ -165,7 +162,7 @@ static rlxvk_status embed(rlxvk_context *context)
     rlxvk_status status = rlxvk_graph_create(&g);
     if (!status) {
         build_step(g);
-        status = rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = RLXVK_ON}, &e);
+        status = rlxvk_compile(context, g, NULL, &e);
     }
     if (!status)
         status = rlxvk_set_param(e, "p", &place[0][0], POINTS * 2);

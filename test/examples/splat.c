@@ -209,8 +209,8 @@ static void build_step(rlxvk_graph *g)
         snprintf(first, sizeof first, "%s.first", names[i]);
         snprintf(second, sizeof second, "%s.second", names[i]);
         rlxvk_tensor by = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(3), factors, sizeof factors);
-        rlxvk_adamw(g, params[i], gradients[i], rlxvk_param(g, first, RLXVK_F32, shape),
-                    rlxvk_param(g, second, RLXVK_F32, shape),
+        rlxvk_adamw(g, params[i], gradients[i], rlxvk_state(g, first, RLXVK_F32, shape),
+                    rlxvk_state(g, second, RLXVK_F32, shape),
                     &(rlxvk_adamw_options){.beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f},
                     &(rlxvk_optimizer_data){.schedule = rlxvk_mul(g, schedule, by)}, NULL);
     }
@@ -252,7 +252,7 @@ static int fit(rlxvk_context *context)
     if (rlxvk_graph_create(&g))
         goto error;
     build_step(g);
-    if (rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = RLXVK_ON}, &e))
+    if (rlxvk_compile(context, g, NULL, &e))
         goto error;
     for (int i = 0; i < PARTS; i++)
         if (rlxvk_set_param(e, names[i], start[i], FITTED * words[i]))

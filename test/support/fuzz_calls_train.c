@@ -303,6 +303,12 @@ rlxvk_tensor fuzz_call_lion(fuzz_maker *m)
     return rlxvk_lion(m->g, p, d, momentum, &options, given, fuzz_bool(m->in) ? &average : NULL);
 }
 
+rlxvk_tensor fuzz_call_state(fuzz_maker *m)
+{
+    const char *name = fuzz_below(m->in, 16) < 13 ? "state" : "w";
+    return rlxvk_state(m->g, name, RLXVK_F32, fuzz_shape(m, fuzz_below(m->in, 9)));
+}
+
 rlxvk_tensor fuzz_call_gradient_clip(fuzz_maker *m)
 {
     rlxvk_tensor gradients[2] = {fuzz_any(m), fuzz_any(m)};

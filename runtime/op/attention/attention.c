@@ -32,8 +32,10 @@ static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, c
 /* A mask of rank 2 is [B, Sk]. One that is [Sq, Sk] as well is refused: no size may decide. */
 static rlxvk_tensor clear_mask(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor q, rlxvk_tensor mask)
 {
-    rlxvk_shape m = rlxvk_tensor_shape(g, mask);
-    if (!y.id || m.rank != 2 || m.dims[0] == 1)
+    rlxvk_shape m = {0};
+    if (y.id && mask.id)
+        m = rlxvk_tensor_shape(g, mask);
+    if (m.rank != 2 || m.dims[0] == 1)
         return y;
     const attention_attributes *a = graph_node(g, y.id - 1)->attributes;
     rlxvk_shape q_shape = rlxvk_tensor_shape(g, q);
