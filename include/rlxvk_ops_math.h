@@ -37,11 +37,16 @@ rlxvk_tensor rlxvk_l2_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
  * 1.2e-7 (j + 1) |y|. The gradient is right for zeros, too. */
 rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive);
 
-/* ---- Triangles ---- */
+/* ---- Numbers in a row, triangles ---- */
+
+/* start + i step for i from 0 to below length, [length] of F32, the product and the sum rounded. A
+ * composite. E_SHAPE: length below 0; E_TOO_LARGE: above 2^24, as which a symbol may not be bound.
+ */
+rlxvk_tensor rlxvk_arange(rlxvk_graph *g, float start, float step, int64_t length);
 
 /* x [.., R, C] with 0 for elements below (triu) or above (tril) diagonal k: element [r, c] is kept
  * where c - r >= k, and c - r <= k. Composites. E_SHAPE: a rank below 2; E_TOO_LARGE: R or C above
- * 2^24; E_UNSUPPORTED: R or C a symbol. */
+ * 2^24, as which a symbol may not be bound. */
 rlxvk_tensor rlxvk_triu(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 rlxvk_tensor rlxvk_tril(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 

@@ -15,11 +15,15 @@ extern "C" {
 
 /* ---- Building ---- */
 
-/* Dims made of others, as sizes for builders of this graph: a + b, a * b. Numbers give numbers. A
- * dim that is negative and no symbol is E_SHAPE, one that prints as ? E_UNSUPPORTED, overflow
- * E_TOO_LARGE; the error sticks to the graph and 0 is returned. */
+/* Dims made of others, as sizes for builders of this graph: a + b, a - b, a * b, and a / b rounded
+ * down. Numbers give numbers. A dim that is negative and no symbol is E_SHAPE, as are numbers a
+ * below b, and b of 0; one that prints as ? is E_UNSUPPORTED, overflow E_TOO_LARGE; the error
+ * sticks to the graph and 0 is returned. A size at which a - b is below 0 fails where it is bound:
+ * where the examples are such, set others (rlxvk_set_symbol_example). */
 int64_t rlxvk_dim_add(rlxvk_graph *graph, int64_t a, int64_t b);
+int64_t rlxvk_dim_sub(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);
+int64_t rlxvk_dim_div(rlxvk_graph *graph, int64_t a, int64_t b);
 
 /* Writes "BATCHx(SEQ+PAST_SEQ)x64" or "scalar", cut to `size` bytes: a shape of this graph, or,
  * without one, of symbols and numbers. "?" is a dim whose dependence on the symbols was not

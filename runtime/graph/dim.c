@@ -5,7 +5,9 @@
 
 static bool is_neutral(uint8_t form, int64_t left, int64_t right)
 {
-    return form == DIM_SUM ? right == 0 : form != DIM_UNKNOWN && right == 1 && left != 0;
+    if (form == DIM_SUM || form == DIM_DIFFERENCE)
+        return right == 0;
+    return form != DIM_UNKNOWN && right == 1 && left != 0;
 }
 
 static int64_t intern(rlxvk_graph *g, made_dim m)
@@ -55,7 +57,7 @@ int64_t dim_make(rlxvk_graph *g, enum dim_form form, int64_t left, int64_t right
                                   (long long)left, (long long)right));
         return 0;
     }
-    if (form == DIM_PRODUCT && m.right == 0)
+    if ((form == DIM_PRODUCT && m.right == 0) || (form == DIM_DIFFERENCE && left == right))
         return 0;
     if (is_neutral(m.form, m.left, m.right))
         return m.left;
@@ -87,7 +89,17 @@ static int64_t make_public(rlxvk_graph *g, const char *call, enum dim_form form,
                                    call, (long long)dims[i]));
             return 0;
         }
-    return dim_make(g, form, a, b);
+    bool numbers = !symbol_is_code(a) && !symbol_is_code(b);
+    if (form == DIM_QUOTIENT && b == 0)
+        graph_fail(g, status_fail(RLXVK_E_SHAPE, "%s: a dim by 0", call));
+    else if (form == DIM_DIFFERENCE && numbers && a < b)
+        graph_fail(g, status_fail(RLXVK_E_SHAPE, "%s: %lld less %lld is below 0", call,
+                                  (long long)a, (long long)b));
+    else if (form == DIM_DIFFERENCE && !symbol_is_code(b))
+        return dim_make(g, DIM_SUM, a, -b);
+    else
+        return dim_make(g, form, a, b);
+    return 0;
 }
 
 int64_t rlxvk_dim_add(rlxvk_graph *g, int64_t a, int64_t b)
@@ -98,4 +110,14 @@ int64_t rlxvk_dim_add(rlxvk_graph *g, int64_t a, int64_t b)
 int64_t rlxvk_dim_multiply(rlxvk_graph *g, int64_t a, int64_t b)
 {
     return make_public(g, "dim_multiply", DIM_PRODUCT, a, b);
+}
+
+int64_t rlxvk_dim_sub(rlxvk_graph *g, int64_t a, int64_t b)
+{
+    return make_public(g, "dim_sub", DIM_DIFFERENCE, a, b);
+}
+
+int64_t rlxvk_dim_div(rlxvk_graph *g, int64_t a, int64_t b)
+{
+    return make_public(g, "dim_div", DIM_QUOTIENT, a, b);
 }

@@ -151,6 +151,8 @@ bool symbol_combine(uint8_t form, int64_t left, int64_t right, int64_t *out)
         return !__builtin_add_overflow(left, right, out);
     if (form == DIM_PRODUCT)
         return !__builtin_mul_overflow(left, right, out);
+    if (form == DIM_DIFFERENCE)
+        return !__builtin_sub_overflow(left, right, out);
     if (right <= 0)
         return false;
     *out = left / right - (left % right < 0);
@@ -258,7 +260,8 @@ void symbol_name(uint32_t id, text *out)
 
 static void append_dim(const symbol_table *t, int64_t dim, text *out)
 {
-    static const char signs[] = {[DIM_SUM] = '+', [DIM_PRODUCT] = '*', [DIM_QUOTIENT] = '/'};
+    static const char signs[] = {
+        [DIM_SUM] = '+', [DIM_PRODUCT] = '*', [DIM_QUOTIENT] = '/', [DIM_DIFFERENCE] = '-'};
     const made_dim *m = symbol_made_dim(t, dim);
     uint32_t id;
     if (symbol_is_plain(dim, &id)) {

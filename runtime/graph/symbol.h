@@ -14,7 +14,7 @@
 
 #define SYMBOL_EXAMPLES 3
 
-enum dim_form { DIM_SUM, DIM_PRODUCT, DIM_QUOTIENT, DIM_UNKNOWN };
+enum dim_form { DIM_SUM, DIM_PRODUCT, DIM_QUOTIENT, DIM_DIFFERENCE, DIM_UNKNOWN };
 
 /* left + right, left * right, floor(left / right) of numbers and codes; or a dim of a node, left,
  * at axis right, of which nothing else is known. */

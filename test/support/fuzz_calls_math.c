@@ -21,6 +21,12 @@ rlxvk_tensor fuzz_call_tril(fuzz_maker *m)
     return rlxvk_tril(m->g, x, diagonal(m));
 }
 
+rlxvk_tensor fuzz_call_arange(fuzz_maker *m)
+{
+    float start = fuzz_real(m), step = fuzz_real(m);
+    return rlxvk_arange(m->g, start, step, fuzz_byte(m->in) < 250 ? fuzz_dim(m) : fuzz_number(m));
+}
+
 rlxvk_tensor fuzz_call_scalar(fuzz_maker *m)
 {
     return rlxvk_scalar(m->g, fuzz_real(m));

@@ -104,7 +104,7 @@ verbs='compile set_symbol_example bind_symbols clone run submit wait last_error 
     bind_handle bind_handle_as unbind_handle has_handle read_handle read_handle_as read_fed_output read_fed_output_as set_handle_feed set_handle_feed_prefix
     clear_handle_feed register_row_feed
     feed_rows read_output_row read_output_row_as set_rng get_rng set_active_extent clear_active_extent extent_supported'
-builders='matmul_with narrow_with attention_with_lse call if while scan grad checkpoint state adamw_all sgd_all lion_all gradient_clip rng_uniform_like rng_normal_like dot_general einsum log_sum_exp l1_norm l2_norm triu tril bitwise_not scalar full leaky_relu prelu clip lora_matmul fused_attention_block
+builders='matmul_with narrow_with attention_with_lse call if while scan grad checkpoint state adamw_all sgd_all lion_all gradient_clip rng_uniform_like rng_normal_like dot_general einsum log_sum_exp l1_norm l2_norm arange triu tril bitwise_not scalar full leaky_relu prelu clip lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
 builders="$builders pool_lp global_pool_max global_pool_mean global_pool_lp adaptive_pool_mean adaptive_pool_max pool_max_with_indices
     pool_max_unpool conv_padded conv_same conv_transpose instance_norm"
