@@ -115,6 +115,9 @@ struct cumsum_args {
  * has no factor, and as many words. */
 #define NORM_IS_JOINED_AGAIN    256u
 #define NORM_JOINED_AGAIN_WORDS 3
+/* All rows of a workgroup take a second turn if one does. CPU drivers need that: they stop at a
+ * barrier in a loop whatever its condition, each subgroup as often as its loop turns. */
+#define NORM_TURNS_TOGETHER 512u
 
 /* norm; norm_partial and norm_finish take what they need of it. */
 struct norm_args {

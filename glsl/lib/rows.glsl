@@ -184,6 +184,22 @@ bool row_vote(bool again, row_work w)
 }
 #endif
 
+#ifdef ROW_TURNS
+shared uint row_turns;
+
+/* Whether any thread of the workgroup says so. */
+bool row_any(bool v)
+{
+    if (row_thread() == 0u)
+        row_turns = 0u;
+    barrier();
+    if (v)
+        atomicOr(row_turns, 1u);
+    barrier();
+    return row_turns != 0u;
+}
+#endif
+
 #ifdef ROW_SUBGROUPS
 #define ROW_VOTE(type, name, scratch, strange)                                                     \
     bool name(type value, float count)                                                             \

@@ -12,6 +12,7 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_backward_args args; };
+#define ROW_TURNS
 #include "lib/rows.glsl"
 #include "rows/norm_backward.glsl"
 layout(constant_id = 4) const bool SUMS = false;
@@ -104,7 +105,12 @@ void main()
                 write_dx(args.dx_offset + w.start + r * args.rows.inner, row_live(r, end), result);
             }
         }
-        if (turn > 0u || !norm_vote(sums, float(args.rows.chunk_length)))
+        if (turn > 0u)
+            return;
+        bool again = norm_vote(sums, float(args.rows.chunk_length));
+        if ((FLAGS & NORM_TURNS_TOGETHER) != 0u)
+            again = row_any(again);
+        if (!again)
             return;
         wanted = strange;
         factor = w.live ? norm_factor(sums.x / count + args.eps, pivot) : 1.0;

@@ -6,6 +6,7 @@
 #include "args/rows.h"
 
 layout(push_constant) uniform block { norm_args args; };
+#define ROW_TURNS
 #include "lib/rows.glsl"
 #define NORM_TURNS
 #include "rows/norm.glsl"
@@ -44,7 +45,12 @@ void main()
 #include "rows/norm_held.glsl"
         if (wanted)
             store(w, pivot, offset, squares, factor);
-        if ((FLAGS & NORM_IS_JOINED_AGAIN) != 0u || turn > 0u || !norm_vote(squares, length))
+        if ((FLAGS & NORM_IS_JOINED_AGAIN) != 0u || turn > 0u)
+            return;
+        bool again = norm_vote(squares, length);
+        if ((FLAGS & NORM_TURNS_TOGETHER) != 0u)
+            again = row_any(again);
+        if (!again)
             return;
         wanted = wanted && norm_strange(squares, length);
         factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;

@@ -271,10 +271,9 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, &w->tile, &args.rows);
     /* Without a sum to keep, what stands in its place must not look written. */
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
+    const uint32_t of_results = NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
-    SET_CONSTANTS(&d,
-                  {NORM_PARTIAL_ROWS_FLAGS,
-                   w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS)},
+    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, norm_turn_flags(l) | (w->flags & ~of_results)},
                   {NORM_PARTIAL_ROWS_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

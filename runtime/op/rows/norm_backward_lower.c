@@ -81,7 +81,7 @@ static rlxvk_status emit_partial(lowering *l, const norm_backward_work *w, const
                              .eps = w->eps};
     dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, tile, &args.rows);
     operand operands[] = {w->x, w->x, w->x, parts, parts};
-    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, w->flags & NORM_IS_RMS},
+    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, (w->flags & NORM_IS_RMS) | norm_turn_flags(l)},
                   {NORM_PARTIAL_ROWS_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -156,7 +156,7 @@ static rlxvk_status emit_rows(lowering *l, const norm_backward_work *w, const cu
     struct norm_backward_args args = arguments(w, c, target);
     dispatch d = row_dispatch_either(l, input_kernels, &c->tile, &args.rows);
     operand operands[] = {w->x, w->dy, w->gamma, target};
-    SET_CONSTANTS(&d, {NORM_BACKWARD_ROWS_FLAGS, flags_of(w, &c->tile)},
+    SET_CONSTANTS(&d, {NORM_BACKWARD_ROWS_FLAGS, flags_of(w, &c->tile) | norm_turn_flags(l)},
                   {NORM_BACKWARD_ROWS_FORM, c->tile.form->form},
                   {NORM_BACKWARD_ROWS_QUADS, c->quads}, {NORM_BACKWARD_ROWS_SUMS, sums});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));

@@ -44,4 +44,10 @@ axis_view channels_results(axis_view v, const channel_rows *rows, row_chunks chu
 rlxvk_status channels_reduce(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
                              operand y);
 
+/* Of kernels of norms in which rows may take a second turn. */
+static inline uint32_t norm_turn_flags(const lowering *l)
+{
+    return profile_is_software(l->profile) ? NORM_TURNS_TOGETHER : 0;
+}
+
 #endif

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
@@ -446,6 +447,60 @@ static void gradients_of_norms_do(void **state)
     each_variant(walk_gradients);
 }
 
+/* ---- Rows of several sizes side by side ---- */
+
+static void walk_among(uint64_t rows, uint64_t n, int op, const float *x, const float *dy, float *y,
+                       const char *variant)
+{
+    trial t;
+    trial_begin(&t);
+    rlxvk_shape s = RLXVK_SHAPE((int64_t)rows, (int64_t)n);
+    rlxvk_tensor a = trial_input(&t, RLXVK_F32, s), d = trial_input(&t, RLXVK_F32, s);
+    trial_output(&t, op == 0 ? rlxvk_layer_norm_backward_input(t.graph, a, RLXVK_NONE, d, -1, 1e-5f)
+                     : op == 1 ? rlxvk_rms_norm_backward_input(t.graph, a, RLXVK_NONE, d, -1, 1e-5f)
+                               : rlxvk_layer_norm(t.graph, a, RLXVK_NONE,
+                                                  rlxvk_narrow(t.graph, d, 0, 0, 1), -1, 1e-5f));
+    trial_compile(&t, variant);
+    trial_give(&t, 0, x, rows * n);
+    trial_give(&t, 1, dy, rows * n);
+    trial_run_one(&t, y, rows * n);
+    trial_end(&t);
+}
+
+/* A row of one size is what it is among rows of its own size, whoever is in its workgroup. */
+static void walk_mixed(const char *variant)
+{
+    static const uint64_t lengths[] = {3, 20, 49};
+    enum { ROWS = 67, MOST = 67 * 49, PERIOD = 9 };
+    static float x[MOST], dy[MOST], y[MOST], alike[MOST];
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (int op = 0; op < 3; op++) {
+            uint64_t n = lengths[i];
+            for (uint64_t k = 0; k < ROWS * n; k++) {
+                x[k] = (float)noise(k) * (k / n % PERIOD == 1 ? 1e25f : 1);
+                dy[k] = (float)noise(k + 7);
+            }
+            walk_among(ROWS, n, op, x, dy, y, variant);
+            for (int large = 0; large < 2; large++) {
+                for (uint64_t k = 0; k < ROWS * n; k++)
+                    x[k] = (float)noise(k) * (large ? 1e25f : 1);
+                walk_among(ROWS, n, op, x, dy, alike, variant);
+                for (uint64_t r = 0; r < ROWS; r++)
+                    if ((r % PERIOD == 1) == large &&
+                        memcmp(y + r * n, alike + r * n, n * sizeof *y) != 0)
+                        fail_msg("op %d, %llu elements, %s: row %llu is another among others", op,
+                                 (unsigned long long)n, variant ? variant : "by table",
+                                 (unsigned long long)r);
+            }
+        }
+}
+
+static void rows_among_others_stay_the_same(void **state)
+{
+    (void)state;
+    each_variant(walk_mixed);
+}
+
 /* ---- Norms within products ---- */
 
 static void walk_projection(rlxvk_dtype dtype, bool apart, float eps, double size)
@@ -513,6 +568,7 @@ int main(void)
         cmocka_unit_test(batch_norm_learns_from_rows_of_any_size),
         cmocka_unit_test(batch_norm_inference_subtracts_what_it_must),
         cmocka_unit_test(gradients_of_norms_do),
+        cmocka_unit_test(rows_among_others_stay_the_same),
         cmocka_unit_test(norms_within_products_do),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
