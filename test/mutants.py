@@ -5,9 +5,10 @@ Mutants are drawn from a seed, stratified over all folders of kernels, the layer
 that does not compile, or whose optimized SPIR-V or object code is the same, is replaced by another one. Each of the others is
 judged by rounds of tests, from those that find most to those that find what the first do not:
 
-  kernel     its conformance cases, first those of activations that the function is part of, then one of each pipeline, also of
-             those that only a variant or a precision by name has; with another seed; with canaries; with operands inside larger
-             tensors; with grids that fold; with invocations reversed and permuted; gradients
+  kernel     its conformance cases, first those that name what the function's name begins or ends with, or an activation that it is
+             part of, then one of each pipeline, also of those that only a variant or a precision by name has; with another seed;
+             with canaries; with operands inside larger tensors; with grids that fold; with invocations reversed and permuted;
+             gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those that name what the function's name begins or ends with; with host
              functions; gradients, of runtime/op; the unit tests of its name, header or functions, then of its folder
@@ -196,12 +197,12 @@ class Concerns:
     def named(self, path, line, cases):
         """The cases, but first those that name what the function's name begins or ends with: of mish_slope those of mish."""
         function = function_of(os.path.join(ROOT, path), line)
+        parts = function.split('_')
+        names = {'_'.join(parts[:i]) for i in range(1, len(parts) + 1)} | {'_'.join(parts[i:]) for i in range(len(parts))}
         if path.startswith('glsl/'):
-            names = self.callers(path, function)
+            names |= self.callers(path, function)
             mine = [c for k in sorted(self.kernels_of[path]) for c in self.by_kernel[k] if c[0] in names or names & self.words[c]]
         else:
-            parts = function.split('_')
-            names = {'_'.join(parts[:i]) for i in range(1, len(parts) + 1)} | {'_'.join(parts[i:]) for i in range(len(parts))}
             mine = [c for lot in self.by_op.values() for c in lot if names & self.words[c]]
         mine = sorted(dict.fromkeys(mine), key=lambda c: c[0] not in names) if len(mine) < 1000 else []
         return mine + [c for c in cases if c not in mine]
@@ -479,6 +480,21 @@ def argued():
     return open(ARGUED).read().split('\n') if os.path.exists(ARGUED) else []
 
 
+def survivors(path):
+    """What survived in a file of verdicts and is not argued there, each at the line that it changed, wherever that is now."""
+    found = []
+    for m in (m for m in json.load(open(path)) if not m['by'] and not m['argued']):
+        place = os.path.join(ROOT, m['path'])
+        lines = open(place).read().split('\n') if os.path.exists(place) else []
+        same = [n for n, line in enumerate(lines) if line == m['old']]
+        if same:
+            line = min(same, key=lambda n: abs(n - m['line']))
+            found.append({'group': m['group'], 'path': m['path'], 'kind': m['kind'], 'line': line, 'new': m['new']})
+        else:
+            print('     its line is gone: %s' % identity(m))
+    return found
+
+
 class Run:
     def __init__(self, options):
         self.options, self.lock = options, threading.Lock()
@@ -489,6 +505,7 @@ class Run:
         self.argued = argued()
         self.end = time.time() + 60 * options.minutes
         self.share()
+        self.waiting = survivors(options.again) if options.again else []
 
     def reason(self, mutant):
         """What argued.txt says of it: the line that begins with its identity."""
@@ -531,10 +548,14 @@ class Run:
         return None
 
     def next(self):
-        """The next mutant of the group that is furthest behind its quota."""
+        """The next one to judge again, or one of the group that is furthest behind its quota."""
         with self.lock:
+            if time.time() > self.end:
+                return None
+            if self.options.again:
+                return self.waiting.pop(0) if self.waiting else None
             behind = [g for g in self.groups if self.quota[g] > 0]
-            if not behind or time.time() > self.end:
+            if not behind:
                 return None
             group = max(behind, key=lambda g: self.quota[g])
             self.quota[group] -= 1
@@ -551,7 +572,9 @@ class Run:
             with self.lock:
                 if by in ('no code', 'same code'):
                     self.skipped[by] += 1
-                    self.quota[mutant['group']] += 1
+                    self.quota[mutant['group']] = self.quota.get(mutant['group'], 0) + 1
+                    if self.options.again:
+                        print('     %s: %s' % (by, identity(mutant)))
                     continue
                 mutant['by'], mutant['seconds'] = by, time.time() - begin
                 mutant['argued'] = self.reason(mutant) if by is None else None
@@ -595,6 +618,7 @@ def main():
     parser.add_argument('--quick', action='store_true', help='no unit tests, no golden vectors, nothing twice: its survivors are to be judged again')
     parser.add_argument('--minutes', type=float, default=1e6, help='begin no mutant after that time')
     parser.add_argument('--only', help='groups of this name ("kernel rows", "host", "layer plan"), or files below this path')
+    parser.add_argument('--again', help='judge the survivors in this file, which --json wrote, in place of new mutants')
     parser.add_argument('--json', help='write every mutant and its verdict to this file')
     parser.add_argument('--work', help='folder for the copies of the tree (a new one)')
     options = parser.parse_args()
