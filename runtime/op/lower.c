@@ -186,17 +186,18 @@ void lower_set_constants(dispatch *d, const constant_value *values, size_t count
     }
 }
 
-/* What is left out would be 0, whatever the kernel's default. */
+/* What is left out would be 0, whatever the kernel's default. Such mistakes of a lowering are no
+ * E_UNSUPPORTED, which conformance passes over. */
 static rlxvk_status check_constants(const kernel_info *kernel, const dispatch *d)
 {
     for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++) {
         const char *name = i < kernel->constant_count ? kernel->constants[i] : NULL;
         bool set = d->constants_set >> i & 1;
         if (name && !set)
-            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s: its constant %s (%u) is not set",
+            return status_fail(RLXVK_E_ARITY, "kernel %s: its constant %s (%u) is not set",
                                kernel->name, name, i);
         if (set && !name)
-            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s has no constant %u; it is set to %u",
+            return status_fail(RLXVK_E_ARITY, "kernel %s has no constant %u; it is set to %u",
                                kernel->name, i, d->constants[i]);
     }
     return RLXVK_OK;
@@ -209,7 +210,7 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
     rlxvk_status status;
     if (size != kernel->argument_bytes || count != kernel->binding_count)
         return status_fail(
-            RLXVK_E_UNSUPPORTED,
+            RLXVK_E_ARITY,
             "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
             kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
     TRY(check_constants(kernel, d));

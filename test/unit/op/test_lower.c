@@ -41,12 +41,25 @@ static void test_constants(void **state)
         operand operands[2] = {{0}};
         lower_set_constants(&d, cases[i].set, cases[i].count);
         rlxvk_status status = lower_emit(&l, &d, &args, sizeof args, operands, 2);
-        assert_int_equal(status, cases[i].said ? RLXVK_E_UNSUPPORTED : RLXVK_OK);
+        assert_int_equal(status, cases[i].said ? RLXVK_E_ARITY : RLXVK_OK);
         assert_int_equal(l.dispatches.count, cases[i].said ? 0 : 1);
         if (cases[i].said)
             assert_non_null(strstr(rlxvk_last_error(), cases[i].said));
         VECTOR_FREE(&l.dispatches);
     }
+}
+
+static void test_operands(void **state)
+{
+    lowering l = {.profile = &profile};
+    dispatch d = {.kernel = KERNEL_UNARY, .groups = {1, 1, 1}};
+    struct unary_args args = {1, 0, 0};
+    operand operands[3] = {{0}};
+    (void)state;
+    assert_int_equal(lower_emit(&l, &d, &args, sizeof args, operands, 3), RLXVK_E_ARITY);
+    assert_non_null(strstr(rlxvk_last_error(), "12 argument bytes and 2 operands; lowering gave"));
+    assert_int_equal(lower_emit(&l, &d, &args, 8, operands, 2), RLXVK_E_ARITY);
+    assert_int_equal(l.dispatches.count, 0);
 }
 
 /* Every kernel names its constants, the workgroup's size first, and no two alike. */
@@ -67,6 +80,7 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_constants),
+                                       cmocka_unit_test(test_operands),
                                        cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
