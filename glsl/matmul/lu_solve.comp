@@ -27,7 +27,7 @@ uint first_owned(uint from)
     return from + (gl_LocalInvocationID.x + LANES - from % LANES) % LANES;
 }
 
-/* L y = v, then U v = y, in work[at ..]. */
+/* L y = v, then U v = y, in work[at ..]. A barrier of the caller's is between one and the next. */
 void substitute(uint matrix, uint at)
 {
     uint lane = gl_LocalInvocationID.x;
@@ -51,7 +51,6 @@ void substitute(uint matrix, uint at)
         for (uint i = lane; i < k; i += LANES)
             work[at + i] -= factors[matrix + i * args.n + k] * v;
     }
-    barrier(); /* both callers read their own elements alone, and could do without */
 }
 
 float residual(uint row, uint matrix, uint b_at, uint x_at)

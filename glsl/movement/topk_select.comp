@@ -72,14 +72,15 @@ void count_digits(uint pass)
     barrier();
 }
 
-/* From the largest digit down to the one that holds the element `still_needed` from the top. */
+/* From the largest digit down to the one that holds the element `still_needed` from the top, which
+ * there is: select_elements() wants fewer than the items. */
 void choose_digit()
 {
     uint needed = still_needed, part = PARTS - 1u;
-    while (part > 0u && parts[part] < needed)
+    while (parts[part] < needed)
         needed -= parts[part--];
     uint digit = (part + 1u) * (DIGITS / PARTS) - 1u;
-    while (digit > 0u && pool[digit] < needed)
+    while (pool[digit] < needed)
         needed -= pool[digit--];
     chosen_digit = digit;
     taken_whole = pool[digit] == needed ? 1u : 0u;
