@@ -260,6 +260,9 @@ static void generate_complex(case_list *list)
     case_add(list, "mul in=a:c64:67:range:1e19:1.8e19;b:c64:67:range:1:1.8e19");
     case_add(list, "div in=a:c64:200:special;b:c64:200:range:1:3");
     case_add(list, "mul in=a:c64:200:special;b:c64:200:range:1:3");
+    /* Pairs of imaginary part 0, which equal real numbers. */
+    case_add(list, "eq in=a:c64:130:bool;b:f32:130:bool");
+    case_add(list, "ne in=a:f32:13x1:bool;b:c64:13x9:bool");
 }
 
 /* Shapes of three operands. */

@@ -268,6 +268,11 @@ static void generate(case_list *list)
         generate_far(list, rows[r]);
     for (size_t r = 0; rows[r]; r++) /* a list with just room */
         add_scene(list, rows[r], "width=8 height=8 tile=8 entries=3", 3, 1, "range:-2:-1");
+    case_add(list, /* the largest constant terms for which colors stand */
+             "%s in=positions:f32:4x3:unit;scales:f32:4x3:range:-2:-1;rotations:f32:4x4:unit;"
+             "opacities:f32:4:range:0.1:1;colors:f32:4x3:range:0.1:0.4;"
+             "sh:f32:4x1x3:constant:1e-8",
+             rows[0]);
 }
 
 const case_family splat_cases = {rows, build, generate};
