@@ -276,6 +276,17 @@ static void minimum_is_usable(void **state)
     assert_int_equal(c.profile.subgroup_size, 1);
 }
 
+/* Of a Vulkan to come. */
+static void unknown_types_are_others(void **state)
+{
+    (void)state;
+    for (unsigned type = VK_PHYSICAL_DEVICE_TYPE_CPU + 1; type < 12; type++) {
+        device_snapshot s = guaranteed_minimum();
+        s.properties.deviceType = (VkPhysicalDeviceType)type;
+        assert_int_equal(choose(s, NULL).profile.kind, RLXVK_DEVICE_OTHER);
+    }
+}
+
 static void missing_values_are_survived(void **state)
 {
     (void)state;
@@ -530,6 +541,7 @@ int main(void)
         cmocka_unit_test(integrated_reads_and_writes_in_place),
         cmocka_unit_test(software_is_portable),
         cmocka_unit_test(minimum_is_usable),
+        cmocka_unit_test(unknown_types_are_others),
         cmocka_unit_test(missing_values_are_survived),
         cmocka_unit_test(below_the_baseline),
         cmocka_unit_test(options_shrink_limits),
