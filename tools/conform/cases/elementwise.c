@@ -263,6 +263,7 @@ static void generate_complex(case_list *list)
     /* Pairs of imaginary part 0, which equal real numbers. */
     case_add(list, "eq in=a:c64:130:bool;b:f32:130:bool");
     case_add(list, "ne in=a:f32:13x1:bool;b:c64:13x9:bool");
+    case_add(list, "div in=a:c64:30:zero;b:c64:30:range:-1e-44:1e-44");
 }
 
 /* Shapes of three operands. */
