@@ -1,4 +1,5 @@
-/* What RLXVK_NAN_TRACE and RLXVK_DUMP_NODES say of a run: which lines, and how many. */
+/* What RLXVK_NAN_TRACE and RLXVK_DUMP_NODES say of a run, and RLXVK_DUMP of a plan: which lines,
+ * and how many. */
 #include "exec/state.h"
 #include "support/harness.h"
 
@@ -92,11 +93,36 @@ static void dumped_nodes_are_limited(void **state)
     close_context(c);
 }
 
+/* The dump of a plan has each loop, with its steps and its turns. */
+static void dumped_plans_have_loops(void **state)
+{
+    rlxvk_context *c = tracing();
+    rlxvk_graph *body = NULL, *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_scan_options scan = {.length = 20};
+    (void)state;
+    expect_ok(rlxvk_graph_create(&body));
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(body, rlxvk_tanh(body, rlxvk_input(body, "x", RLXVK_F32, RLXVK_SHAPE(4))));
+    rlxvk_graph_set_unroll_limit(g, 1);
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_graph_output(g, rlxvk_scan(g, body, &x, 1, &scan));
+    said[0] = 0;
+    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.dump = RLXVK_DUMP_PLAN}, &e));
+    assert_int_equal(count_of("  loop: steps "), 1);
+    assert_int_equal(count_of(", 20 times, recorded "), 1);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(body);
+    close_context(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nan_trace_tells_three_nodes),
         cmocka_unit_test(dumped_nodes_are_limited),
+        cmocka_unit_test(dumped_plans_have_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,34 @@ static void test_compile_lowers_once(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* Barriers between the steps of branches that know nothing of each other, of so many elements. */
+static uint32_t barriers_of_branches(int64_t length)
+{
+    enum { BRANCHES = 8 };
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(BRANCHES, length));
+    for (int i = 0; i < BRANCHES; i++) {
+        rlxvk_tensor row = rlxvk_softmax(g, rlxvk_narrow(g, x, 0, i, 1), 1);
+        rlxvk_graph_output(g,
+                           rlxvk_reduce_max(g, rlxvk_softmax(g, row, 1), (int32_t[]){1}, 1, false));
+    }
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    uint32_t barriers = e->program->plan.barrier_count;
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return barriers;
+}
+
+/* All branches go along level by level, unless that takes more than 16 MiB more. */
+static void test_levels_cost_little(void **state)
+{
+    (void)state;
+    assert_in_range(barriers_of_branches(1000), 1, 4);
+    assert_in_range(barriers_of_branches(1 << 20), 8, UINT32_MAX);
+}
+
 /* A clone lowers nothing, makes no pipeline and asks for none, not even for its feeds. */
 static void test_clone_compiles_nothing(void **state)
 {
@@ -311,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compile_lowers_once),
+        cmocka_unit_test(test_levels_cost_little),
         cmocka_unit_test(test_clone_compiles_nothing),
         cmocka_unit_test(test_clones_are_independent),
         cmocka_unit_test(test_clone_of_a_sharer),
