@@ -388,12 +388,52 @@ static void opaque_splats_hide_what_is_behind(void **state)
     free(y);
 }
 
+/* Where other words were before. */
+static void no_splats_leave_zeros(void **state)
+{
+    enum { WORDS = 1 << 16 };
+    static float before[WORDS];
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_compile_options options = {.fusion = RLXVK_OFF, .reorder = RLXVK_OFF};
+    scene s;
+    (void)state;
+    make_wave(&s);
+    rlxvk_tensor x = rlxvk_exp(g, input(g, "x", RLXVK_SHAPE(WORDS)));
+    rlxvk_graph_output(g, rlxvk_reduce_sum(g, x, (int32_t[]){0}, 1, false));
+    rlxvk_tensor none = floats(g, RLXVK_SHAPE(0, 3), s.positions);
+    const rlxvk_gaussian_splat_scene of = {none,
+                                           none,
+                                           floats(g, RLXVK_SHAPE(0, 4), s.rotations),
+                                           floats(g, RLXVK_SHAPE(0), s.opacities),
+                                           none,
+                                           none,
+                                           input(g, "meta", RLXVK_SHAPE(23))};
+    rlxvk_tensor y = rlxvk_gaussian_splat_prepare(g, &of, &wave_options);
+    size_t words = shape_numel(&graph_node(g, y.id - 1)->shape), wrong = 0;
+    assert_in_range(words, 1, WORDS);
+    rlxvk_graph_output(g, rlxvk_relu(g, y));
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    float *got = calloc(words, sizeof *got);
+    rlxvk_run_input in[] = {{"meta", s.meta, 23, RLXVK_F32}, {"x", before, WORDS, RLXVK_F32}};
+    rlxvk_run_output to = {1, got, words, RLXVK_F32};
+    expect_ok(rlxvk_run(e, in, 2, &to, 1));
+    for (size_t i = 0; i < words; i++)
+        wrong += got[i] == 1;
+    assert_int_equal(wrong, 0);
+    free(got);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_known_scene_has_its_pixels),
         cmocka_unit_test(two_steps_give_the_same_bits),
         cmocka_unit_test(tiles_do_not_show),
+        cmocka_unit_test(no_splats_leave_zeros),
         cmocka_unit_test(order_does_not_show),
         cmocka_unit_test(lists_hold_what_shows),
         cmocka_unit_test(a_full_list_tells_and_keeps_the_nearest),
