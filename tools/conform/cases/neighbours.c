@@ -169,6 +169,11 @@ static void generate(case_list *list)
                    "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
     case_add(list, "knn variant=knn=filtered metric=2 k=20 indices=1 "
                    "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
+    /* Products of denormals that are none; angles that only long norms tell apart. */
+    case_add(list, "knn metric=2 k=9 indices=1 "
+                   "in=q:f32:3x1:range:1e30:2e30;p:f32:40x1:range:-1e-39:1e-39");
+    case_add(list, "knn metric=1 k=20 indices=1 "
+                   "in=q:f32:3x2:range:999:1001;p:f32:500x2:range:999:1001");
 }
 
 static const char *const rows[] = {"knn", "umap_knn", "umap_knn_backward", "pairwise_distance",
