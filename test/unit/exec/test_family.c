@@ -331,6 +331,7 @@ static void handles_go_along(void **state)
     float sum[4], last[64];
     (void)state;
     expect_error(rlxvk_bind_handle(e, "sum", ones, 4), RLXVK_E_UNBOUND_SYMBOL, "bind_handle");
+    assert_false(rlxvk_has_handle(e, "sum"));
     expect_error(rlxvk_set_handle_feed(e, "none", 0), RLXVK_E_UNKNOWN_NAME, "'none'");
     expect_error(rlxvk_set_handle_feed(e, "sum", 2), RLXVK_E_INDEX, "2 of 2");
     expect_ok(rlxvk_set_handle_feed(e, "sum", 0)); /* before anything is bound */
