@@ -38,11 +38,8 @@ void main()
         rank_items();
         move_items(false);
     }
-    EACH_ITEM(j)
-        pool[spot(element(j, false))] = item[j];
-    barrier();
     EACH_ITEM(j) {
-        uint q = element(j, true), from = pool[spot(q)];
+        uint q = element(j, true), from = pool[spot(q)]; /* as move_items() leaves it */
         if (q >= count)
             continue;
         if (args.indices != 0u)
