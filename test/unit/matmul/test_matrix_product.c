@@ -1,4 +1,5 @@
-/* Which steps a product on matrix units takes: halves that lie as it wants them are not packed. */
+/* Which steps a product on matrix units takes: halves that lie as it wants them are not packed. And
+ * products that are made in parts. */
 #include "plan/schedule.h"
 #include "support/harness.h"
 #include "support/profiles.h"
@@ -70,11 +71,59 @@ static void f32_units_take_decoded_weights_as_words(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* x w, whose columns are read in parts of these widths, which no quad keeps within. */
+static void expect_parts(const char *class)
+{
+    enum { ROWS = 70, K = 12, PARTS = 3, COLUMNS = 18 };
+    static const int64_t firsts[PARTS + 1] = {0, 5, 11, COLUMNS};
+    static float x[ROWS * K], w[K * COLUMNS], y[PARTS][ROWS * 7];
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_run_output out[PARTS];
+    const rlxvk_variant variant = {"matmul", class};
+    const rlxvk_compile_options options = {.variants = &variant, .variant_count = 1};
+    for (int i = 0; i < ROWS * K; i++)
+        x[i] = (float)(i % 9 - 4);
+    for (int i = 0; i < K * COLUMNS; i++)
+        w[i] = (float)(i % 7 - 3);
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor whole =
+        rlxvk_matmul(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, K)),
+                     rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(K, COLUMNS), w, sizeof w));
+    for (int p = 0; p < PARTS; p++) {
+        int64_t width = firsts[p + 1] - firsts[p];
+        rlxvk_tensor part = rlxvk_narrow(g, whole, 1, firsts[p], width);
+        rlxvk_graph_output(g, rlxvk_neg(g, part));
+        out[p] = (rlxvk_run_output){(size_t)p, y[p], (size_t)(ROWS * width), RLXVK_F32};
+    }
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, ROWS * K, RLXVK_F32}, 1, out, PARTS));
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        int row = i / COLUMNS, column = i % COLUMNS, p = column < 5 ? 0 : column < 11 ? 1 : 2;
+        int64_t width = firsts[p + 1] - firsts[p];
+        float sum = 0;
+        for (int k = 0; k < K; k++)
+            sum -= x[row * K + k] * w[k * COLUMNS + column];
+        assert_true(y[p][row * width + column - firsts[p]] == sum); /* small integers */
+    }
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static void parts_may_end_anywhere(void **state)
+{
+    (void)state;
+    expect_parts("scalar_block");
+    expect_parts("tiled_32x32");
+    expect_parts("rows_1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_in_whole_steps_are_taken_as_they_are),
         cmocka_unit_test(f32_units_take_decoded_weights_as_words),
+        cmocka_unit_test(parts_may_end_anywhere),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
