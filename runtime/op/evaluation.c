@@ -18,20 +18,21 @@ static uint64_t element_words(const node *n)
     return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
-/* One element more than there are, so that an empty tensor has memory, too. */
+/* One element at least, so that an empty tensor has memory, too; no more than there are else, so
+ * that sanitizers see what is beyond. */
 static rlxvk_status prepare(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
     bool raw = op_node_storage(v->graph, id) == STORAGE_RAW;
     uint64_t count = element_words(n);
     if (raw)
-        v->bytes[id] = memory_zeroed(count + 1, 1);
+        v->bytes[id] = memory_zeroed(MAX(count, 1), 1);
     else
-        v->words[id] = memory_zeroed(count + 1, sizeof(float));
+        v->words[id] = memory_zeroed(MAX(count, 1), sizeof(float));
     if (n->input_count) {
         uint64_t results = op_host_length(v->graph, n);
-        v->exact[id] = memory_zeroed(results + 1, sizeof(double));
-        v->bounds[id] = memory_zeroed(results + 1, sizeof(double));
+        v->exact[id] = memory_zeroed(MAX(results, 1), sizeof(double));
+        v->bounds[id] = memory_zeroed(MAX(results, 1), sizeof(double));
     }
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
@@ -133,9 +134,9 @@ static rlxvk_status update_operands(evaluation *v, uint32_t id)
         uint64_t count = element_words(graph_node(v->graph, k));
         if (!(writes >> i & 1))
             continue;
-        if (!v->exact[k] && !(v->exact[k] = memory_zeroed(count + 1, sizeof(double))))
+        if (!v->exact[k] && !(v->exact[k] = memory_zeroed(MAX(count, 1), sizeof(double))))
             return status_fail_memory("evaluation");
-        if (!v->bounds[k] && !(v->bounds[k] = memory_zeroed(count + 1, sizeof(double))))
+        if (!v->bounds[k] && !(v->bounds[k] = memory_zeroed(MAX(count, 1), sizeof(double))))
             return status_fail_memory("evaluation");
         for (uint64_t e = 0; e < count; e++) {
             v->words[k][e] = held(v, exact[e], bounds[e]);
