@@ -2,6 +2,7 @@
  * On a device: the neighbours of a small matrix of distances, with ties, and the way back; those of
  * points, measured all, and filtered by products in chunks of any size.
  */
+#include "exec/context.h"
 #include "op/neighbours/knn.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -147,12 +148,43 @@ static void rows_of_ties_need_all_points(void **state)
     }
 }
 
+/* Points go by in stretches of 4096 a thread, the first of the second of them here next to the
+ * query. */
+static void stretches_share_no_point(void **state)
+{
+    const device_profile *profile = &shared_context->device->choice.profile;
+    const int64_t first = 4096 * (int64_t)MIN(profile->workgroup_size, KNN_BUFFER / 2);
+    const int64_t count = first + 10;
+    const rlxvk_variant exact = {"knn", "exact"};
+    const rlxvk_compile_options o = {.variants = &exact, .variant_count = 1};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor indices;
+    float *points = calloc((size_t)count, sizeof *points);
+    int32_t found[4];
+    (void)state;
+    for (int64_t i = 0; i < count; i++)
+        points[i] = i < first - 1 ? 5000.0f : (float)(i - first);
+    rlxvk_tensor q = floats(g, RLXVK_SHAPE(1, 1), (const float[]){0.25f});
+    rlxvk_knn(g, q, input(g, "p", RLXVK_SHAPE(count, 1)), 4, RLXVK_METRIC_L2, &indices);
+    rlxvk_graph_output(g, indices);
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    rlxvk_run_input in = {"p", points, (size_t)count, RLXVK_F32};
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, found, 4, RLXVK_I32}, 1));
+    const int64_t wanted[4] = {first, first + 1, first - 1, first + 2};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(found[i], wanted[i]);
+    free(points);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_four),           cmocka_unit_test(slopes_go_back_to_them),
-        cmocka_unit_test(chunks_find_the_same),         cmocka_unit_test(few_rows_need_all_points),
-        cmocka_unit_test(rows_of_ties_need_all_points),
+        cmocka_unit_test(neighbours_of_four),       cmocka_unit_test(slopes_go_back_to_them),
+        cmocka_unit_test(stretches_share_no_point), cmocka_unit_test(chunks_find_the_same),
+        cmocka_unit_test(few_rows_need_all_points), cmocka_unit_test(rows_of_ties_need_all_points),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
