@@ -5,7 +5,7 @@
  */
 #include "cli/clock.h"
 #include "cli/generate.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "conform/npy.h"

@@ -7,7 +7,7 @@
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "exec/context.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "op/choice/choice.h"
 #include "cli/output.h"
 

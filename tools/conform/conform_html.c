@@ -5,7 +5,7 @@
  */
 #include "cli/commands.h"
 #include "conform/conform.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "cli/output.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * now and then by a second executable that shares the parameters.
  */
 #include "cli/clock.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "cli/output.h"
 #include "train/job.h"
 #include "train/lm_export.h"

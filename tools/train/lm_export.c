@@ -1,6 +1,6 @@
 /* See lm_export.h. */
 #include "train/lm_export.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "graph/graph.h"
 #include "model/gguf_write.h"
 #include "op/packed/quant_format.h"

@@ -4,7 +4,7 @@
  */
 #include "cli/clock.h"
 #include "cli/commands.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "train/job.h"

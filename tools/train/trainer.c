@@ -1,7 +1,7 @@
 /* See trainer.h. */
 #include "train/trainer.h"
 #include "cli/file.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "graph/graph.h"
 
 #include <math.h>

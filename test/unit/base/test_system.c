@@ -2,7 +2,7 @@
  * and a file is replaced whole, durably, whatever killed processes left behind. */
 #include "base/switches.h"
 #include "base/system.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

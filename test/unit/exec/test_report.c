@@ -1,7 +1,7 @@
 /* The page of a conformance run, and how files are put in their place. */
 #include "cli/commands.h"
 #include "conform/conform.h"
-#include "cli/new_file.h"
+#include "base/new_file.h"
 #include "support/harness.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* See new_file.h. */
-#include "cli/new_file.h"
-#include "cli/output.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,8 @@ static rlxvk_status fail_file(const char *path, int error)
 {
     return status_fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path,
                        error == EBUSY ? "another process is writing it"
-                                      : write_error_text(MAX(error, 0)));
+                       : error > 0    ? strerror(error)
+                                      : "an earlier write failed; is the device full?");
 }
 
 /* The open files of a process have names too: replacing what stands behind /dev/stdout would leave

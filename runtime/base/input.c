@@ -1,0 +1,99 @@
+/* See input.h. An input_file's descriptor is open for as long as the object lives. */
+#define _POSIX_C_SOURCE 200809L
+#include "base/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static rlxvk_status open_descriptor(input_file *file)
+{
+    struct stat info;
+    file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file->descriptor < 0)
+        return status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", file->path, strerror(errno));
+    if (fstat(file->descriptor, &info) != 0)
+        return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return status_fail(RLXVK_E_FILE, "'%s': not a regular file", file->path);
+    file->length = (uint64_t)info.st_size;
+    return RLXVK_OK;
+}
+
+rlxvk_status input_open(const char *path, input_file **out)
+{
+    input_file *file = memory_zeroed(1, sizeof *file);
+    rlxvk_status status;
+    *out = NULL;
+    if (!file)
+        return status_fail_memory("file");
+    file->descriptor = -1;
+    file->path = memory_copy_string(path);
+    if (!file->path)
+        TRY(status_fail_memory("path"));
+    TRY(open_descriptor(file));
+    *out = file;
+    return RLXVK_OK;
+error:
+    input_close(file);
+    return status;
+}
+
+void input_close(input_file *file)
+{
+    if (!file)
+        return;
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    memory_free(file->path);
+    memory_free(file);
+}
+
+static rlxvk_status read_range(const input_file *file, uint64_t offset, uint64_t size, void *out)
+{
+    uint8_t *to = out;
+    for (uint64_t done = 0; done < size;) {
+        ssize_t got = pread(file->descriptor, to + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path,
+                               strerror(errno));
+        if (got == 0)
+            return status_fail(
+                RLXVK_E_FILE,
+                "'%s': ends at byte %llu, where %llu bytes from %llu on were expected; it "
+                "had %llu bytes when it was opened: is it being written?",
+                file->path, (unsigned long long)(offset + done), (unsigned long long)size,
+                (unsigned long long)offset, (unsigned long long)file->length);
+        done += got > 0 ? (uint64_t)got : 0;
+    }
+    return RLXVK_OK;
+}
+
+typedef struct reading {
+    const input_file *file;
+    uint64_t offset, size;
+    uint8_t *to;
+    atomic_bool failed;
+} reading;
+
+static void read_part(void *argument, size_t part)
+{
+    reading *r = argument;
+    uint64_t at = part * SPREAD_BYTES;
+    if (read_range(r->file, r->offset + at, MIN(r->size - at, SPREAD_BYTES), r->to + at) !=
+        RLXVK_OK)
+        r->failed = true;
+}
+
+/* Much is read by several threads. What cannot be read is read again, for the error to be this
+ * thread's. */
+rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, void *out)
+{
+    reading r = {file, offset, size, out, size <= SPREAD_BYTES};
+    if (!r.failed)
+        spread_over_threads((size_t)divide_up(size, SPREAD_BYTES), SIZE_MAX, read_part, &r);
+    return r.failed ? read_range(file, offset, size, out) : RLXVK_OK;
+}
