@@ -151,22 +151,34 @@ rlxvk_status family_check_param(const family *f, const char *call, uint32_t sour
                        symbol_shape_text(f->graph, &shape, text));
 }
 
-rlxvk_status family_keep_param(family *f, uint32_t source, rlxvk_dtype dtype, const void *bytes,
+rlxvk_status family_reserve_params(family *f, size_t count)
+{
+    return VECTOR_RESERVE(&f->params, count) ? RLXVK_OK : status_fail_memory("param");
+}
+
+rlxvk_status family_take_param(family *f, uint32_t source, rlxvk_dtype dtype, void *bytes,
                                size_t size)
 {
-    family_param p = {source, dtype, size, memory_allocate(size + 1)}, *known;
-    if (!p.bytes)
-        return status_fail_memory("param");
-    if (size)
-        memcpy(p.bytes, bytes, size);
-    if ((known = find_param(f, source))) {
+    family_param p = {source, dtype, size, bytes}, *known = find_param(f, source);
+    if (known) {
         memory_free(known->bytes);
         *known = p;
     } else if (!VECTOR_PUSH(&f->params, p)) {
-        memory_free(p.bytes);
+        memory_free(bytes);
         return status_fail_memory("param");
     }
     return RLXVK_OK;
+}
+
+rlxvk_status family_keep_param(family *f, uint32_t source, rlxvk_dtype dtype, const void *bytes,
+                               size_t size)
+{
+    void *copy = memory_allocate(size + 1);
+    if (!copy)
+        return status_fail_memory("param");
+    if (size)
+        memcpy(copy, bytes, size);
+    return family_take_param(f, source, dtype, copy, size);
 }
 
 bool family_has_param(const family *f, uint32_t source)

@@ -75,6 +75,11 @@ rlxvk_status family_check_param(const family *f, const char *call, uint32_t sour
 /* Keeps data for the first member. */
 rlxvk_status family_keep_param(family *f, uint32_t source, rlxvk_dtype dtype, const void *bytes,
                                size_t size);
+/* The same of data that become the family's, also on failure; it takes no memory for as many as
+ * there was room made for. */
+rlxvk_status family_take_param(family *f, uint32_t source, rlxvk_dtype dtype, void *bytes,
+                               size_t size);
+rlxvk_status family_reserve_params(family *f, size_t count);
 bool family_has_param(const family *f, uint32_t source);
 void family_drop_params(family *f);
 /* Notes a feed for all members. E_UNKNOWN_NAME, E_INDEX. */

@@ -129,26 +129,44 @@ static bool begin_write(param_state *p)
     return p->leaf->node != NODE_NONE;
 }
 
-static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d)
+/* Whether a live param's data are its slot's bytes as they are. */
+static bool is_verbatim(const rlxvk_executable *e, const param_state *p, const param_data *d)
 {
+    const node *n = graph_node(e->program->graph, p->leaf->node);
+    storage held = program_held(e->program, p->leaf->node);
+    return held == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32) ||
+           (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype);
+}
+
+/* What takes memory of the host, before anything is written: the slot's bytes, if the data are
+ * others; of a family a copy of the data. NULL: nothing. */
+static rlxvk_status prepare_data(rlxvk_executable *e, const param_data *d, void **out)
+{
+    param_state *p = name_find_param(e, d->name);
     rlxvk_status status = RLXVK_OK;
+    *out = NULL;
+    if (p && (p->leaf->node == NODE_NONE || d->bytes == 0 || is_verbatim(e, p, d)))
+        return RLXVK_OK;
+    *out = p ? memory_zeroed(1, state_slot_bytes(e, p->leaf->node)) : memory_allocate(d->bytes + 1);
+    if (!*out)
+        return status_fail_memory("param");
+    if (p)
+        TRY(convert(graph_node(e->program->graph, p->leaf->node),
+                    program_held(e->program, p->leaf->node), d, *out));
+    else if (d->bytes)
+        memcpy(*out, d->data, d->bytes);
+error:
+    return status;
+}
+
+static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d,
+                                const void *prepared)
+{
     if (!begin_write(p) || d->bytes == 0)
         return RLXVK_OK;
-    const node *n = graph_node(e->program->graph, p->leaf->node);
     location to = state_location(e, p->leaf->node);
-    storage held = program_held(e->program, p->leaf->node);
-    bool verbatim = held == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32) ||
-                    (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype);
-    if (verbatim)
-        return transfer_write(e, &to, d->data, d->bytes);
-    void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, p->leaf->node));
-    if (!slot_bytes)
-        return status_fail_memory("param");
-    TRY(convert(n, held, d, slot_bytes));
-    TRY(transfer_write(e, &to, slot_bytes, state_slot_bytes(e, p->leaf->node)));
-error:
-    memory_free(slot_bytes);
-    return status;
+    return prepared ? transfer_write(e, &to, prepared, state_slot_bytes(e, p->leaf->node))
+                    : transfer_write(e, &to, d->data, d->bytes);
 }
 
 static rlxvk_status check_data(rlxvk_executable *e, const param_data *d)
@@ -161,27 +179,56 @@ error:
     return status;
 }
 
-/* After check_data. */
-static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
+/* After check_data and prepare_data, whose bytes it takes from a family's param. */
+static rlxvk_status store_data(rlxvk_executable *e, const param_data *d, void **prepared)
 {
     double begin = trace_begin(e->context->trace);
     rlxvk_status status;
-    if (!e->program)
-        return family_keep_param(e->family, op_find_param(e->family->graph, d->name), d->dtype,
-                                 d->data, d->bytes);
+    if (!e->program) {
+        void *bytes = *prepared;
+        *prepared = NULL;
+        return family_take_param(e->family, op_find_param(e->family->graph, d->name), d->dtype,
+                                 bytes, d->bytes);
+    }
     TRY(ticket_flush(e));
-    TRY(write_param(e, name_find_param(e, d->name), d));
+    TRY(write_param(e, name_find_param(e, d->name), d, *prepared));
     trace_end_named(e->context->trace, d->call, begin, d->name, "bytes", d->bytes);
 error:
     return status;
 }
 
+/* All are checked, and have all memory that they take, before any is written. */
+static rlxvk_status set_all(rlxvk_executable *e, const param_data *data, size_t count)
+{
+    void **prepared = memory_zeroed(count, sizeof *prepared);
+    rlxvk_status status;
+    TRY(prepared ? RLXVK_OK : status_fail_memory("params"));
+    for (size_t i = 0; i < count; i++)
+        TRY(check_data(e, &data[i]));
+    if (!e->program)
+        TRY(family_reserve_params(e->family, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(prepare_data(e, &data[i], &prepared[i]));
+    for (size_t i = 0; i < count; i++)
+        TRY(store_data(e, &data[i], &prepared[i]));
+error:
+    for (size_t i = 0; prepared && i < count; i++)
+        memory_free(prepared[i]);
+    memory_free(prepared);
+    return status;
+}
+
 static rlxvk_status set_param(rlxvk_executable *e, const param_data *d)
 {
+    void *prepared = NULL;
     rlxvk_status status;
     TRY(check_data(e, d));
-    TRY(store_data(e, d));
+    if (!e->program)
+        TRY(family_reserve_params(e->family, 1));
+    TRY(prepare_data(e, d, &prepared));
+    TRY(store_data(e, d, &prepared));
 error:
+    memory_free(prepared);
     return status;
 }
 
@@ -248,16 +295,18 @@ rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *nam
 rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_item *items,
                               size_t count)
 {
+    param_data *data = NULL;
     rlxvk_status status;
     TRY(status_require(executable, "set_params", "executable"));
     TRY(status_require_items(items, count, "set_params", "items"));
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < count; i++) {
-            param_data d = {"set_params", items[i].name, items[i].bytes, items[i].length,
-                            items[i].dtype};
-            TRY(pass ? store_data(executable, &d) : check_data(executable, &d));
-        }
+    data = memory_allocate(count * sizeof *data);
+    TRY(data ? RLXVK_OK : status_fail_memory("params"));
+    for (size_t i = 0; i < count; i++)
+        data[i] = (param_data){"set_params", items[i].name, items[i].bytes, items[i].length,
+                               items[i].dtype};
+    TRY(set_all(executable, data, count));
 error:
+    memory_free(data);
     return status;
 }
 
