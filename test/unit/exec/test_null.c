@@ -11,6 +11,7 @@
 #include <rlxvk_train.h>
 #include <rlxvk_quant.h>
 #include <rlxvk_symbols.h>
+#include <rlxvk_files.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define ROOM 1024
@@ -44,6 +46,7 @@ typedef struct stand {
     rlxvk_run_output run_output;
     rlxvk_attention_block block;
     rlxvk_transformer_layer layer;
+    char path[64]; /* of a file; "": none yet */
 } stand;
 
 typedef enum null_kind { GIVES_STATUS, BUILDS, GIVES_VALUE } null_kind;
@@ -179,6 +182,19 @@ static rlxvk_executable *row_fed(stand *s)
     return executable_of(s);
 }
 
+static const char *file_of(stand *s)
+{
+    if (!*s->path)
+        snprintf(s->path, sizeof s->path, "/tmp/rlxvk-null-%ld.npz", (long)getpid());
+    return s->path;
+}
+
+static const char *saved(stand *s)
+{
+    expect_ok(rlxvk_save_params(executable_of(s), file_of(s), NULL));
+    return s->path;
+}
+
 static bool infer_same(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                        rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
 {
@@ -265,6 +281,8 @@ static void end(stand *s)
     rlxvk_graph_destroy(s->graph);
     rlxvk_graph_destroy(s->other);
     rlxvk_context_destroy(s->context);
+    if (*s->path)
+        unlink(s->path);
 }
 
 /* ---- What a call may answer ---- */
