@@ -151,6 +151,19 @@ typedef struct text {
 } text;
 void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Text of any length for a caller's buffer, which it fills as far as it goes, always terminated:
+ * `length` is that of all, without the terminator. */
+typedef struct text_output {
+    char *buffer; /* may be NULL where size is 0 */
+    size_t size;
+    uint64_t length;
+} text_output;
+text_output text_output_begin(char *buffer, size_t size);
+void text_output_bytes(text_output *t, const char *bytes, size_t count);
+/* A piece of less than 1024 bytes. */
+void text_output_format(text_output *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* ---- What the host program's locale has no say in: the decimal point is '.', and letters are
  * ASCII. ---- */
 

@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The thread's locale while it is C's; the C locale is not allocated. */
 typedef struct c_locale {
@@ -63,4 +64,32 @@ void text_append(text *t, const char *format, ...)
     va_end(arguments);
     if (wanted > 0)
         t->length = MIN(t->length + (size_t)wanted, t->size - 1);
+}
+
+text_output text_output_begin(char *buffer, size_t size)
+{
+    if (size)
+        buffer[0] = 0;
+    return (text_output){.buffer = buffer, .size = size};
+}
+
+void text_output_bytes(text_output *t, const char *bytes, size_t count)
+{
+    if (t->length + 1 < t->size) {
+        size_t fits = MIN(count, t->size - 1 - (size_t)t->length);
+        memcpy(t->buffer + t->length, bytes, fits);
+        t->buffer[t->length + fits] = 0;
+    }
+    t->length += count;
+}
+
+void text_output_format(text_output *t, const char *format, ...)
+{
+    char piece[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = text_format(piece, sizeof piece, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        text_output_bytes(t, piece, MIN((size_t)length, sizeof piece - 1));
 }

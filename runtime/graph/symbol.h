@@ -46,7 +46,13 @@ bool symbol_in_shape(const rlxvk_shape *s);
 /* The graph's table, made when it has none. */
 rlxvk_status symbol_begin(rlxvk_graph *g);
 void symbol_end(symbol_table *t);
-/* The shape of a node, which from now on is known to a caller. */
+/* The shape of a node, with codes. */
+static inline rlxvk_shape symbol_shape(const rlxvk_graph *g, uint32_t id)
+{
+    return g->symbols && id < g->symbols->nodes.count ? g->symbols->nodes.items[id].shape
+                                                      : graph_node(g, id)->shape;
+}
+/* The same, which from now on is known to a caller. */
 rlxvk_shape symbol_tell(const rlxvk_graph *g, uint32_t id);
 /* Takes a symbol into use, with a size at each example; one in use already stays as it is. */
 rlxvk_status symbol_use(symbol_table *t, uint32_t id, int64_t size);

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "support/harness.h"
 
+#include <rlxvk_inspect.h>
 #include <rlxvk_ops.h>
 
 #include <ctype.h>
@@ -98,6 +99,19 @@ static void a_trace_keeps_its_point(void **state)
     assert_non_null(strstr(content, "\"dur\":12.500,"));
 }
 
+static void values_keep_their_point(void **state)
+{
+    const double values[3] = {0.1, 1 / 3.0, -2.5}, far[2] = {1e-9, 2.5e10};
+    char out[64];
+    size_t length;
+    (void)state;
+    set_locale_or_skip("de_DE", "UTF-8");
+    expect_ok(rlxvk_values_text(values, RLXVK_F64, RLXVK_SHAPE(3), NULL, out, sizeof out, &length));
+    assert_string_equal(out, "[ 0.1         0.33333333 -2.5       ]");
+    expect_ok(rlxvk_values_text(far, RLXVK_F64, RLXVK_SHAPE(2), NULL, out, sizeof out, &length));
+    assert_string_equal(out, "[1.0e-09 2.5e+10]");
+}
+
 static void a_profile_can_be_read_again(void **state)
 {
     char buffer[512] = "";
@@ -157,6 +171,7 @@ int main(void)
         cmocka_unit_test_teardown(numbers_keep_their_point, to_c),
         cmocka_unit_test_teardown(json_keeps_its_point, to_c),
         cmocka_unit_test_teardown(a_trace_keeps_its_point, to_c),
+        cmocka_unit_test_teardown(values_keep_their_point, to_c),
         cmocka_unit_test_teardown(a_profile_can_be_read_again, to_c),
         cmocka_unit_test_teardown(letters_are_ascii, to_c),
     };

@@ -12,6 +12,7 @@
 #include <rlxvk_quant.h>
 #include <rlxvk_symbols.h>
 #include <rlxvk_files.h>
+#include <rlxvk_inspect.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,132 @@
+/*
+ * rlxvk: looking at graphs and values. The nodes of a graph one by one, before it is compiled; a
+ * graph as a picture, as it was built or as it was compiled; arrays as text. What an executable
+ * takes, gives and needs is in rlxvk.h (rlxvk_executable_inputs) and rlxvk_report.h.
+ *
+ * Calls that give text write as much of it as fits into `size` bytes with the terminator, and give
+ * the length of all of it, without the terminator, in *out_length. So a call with a NULL buffer of
+ * size 0 says how much room the text takes. None of these calls changes anything. A graph is used
+ * by one thread at a time, and so is an executable.
+ */
+#ifndef RLXVK_INSPECT_H
+#define RLXVK_INSPECT_H
+
+#include <rlxvk.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Nodes ---- */
+
+typedef enum rlxvk_node_kind {
+    RLXVK_NODE_OP = 0,
+    RLXVK_NODE_INPUT = 1,
+    RLXVK_NODE_PARAM = 2,
+    RLXVK_NODE_CONSTANT = 3,
+    RLXVK_NODE_STATE = 4 /* the library's own input: the state of random numbers */
+} rlxvk_node_kind;
+
+/* One node of a graph. Texts that pointers lead to live as long as the graph, those in arrays are
+ * cut to fit. */
+typedef struct rlxvk_node_info {
+    rlxvk_tensor tensor; /* what it gives, for builders */
+    uint32_t node;       /* its number, from 0, in the order of building; reports and errors name
+                            the same: "(node 12)", and dumps: "%12" */
+    rlxvk_node_kind kind;
+    const char *op;   /* "matmul", as in README's table of ops; a leaf: "input", "param", ... */
+    const char *name; /* "" if it has none */
+    rlxvk_dtype dtype;
+    rlxvk_shape shape;    /* with symbols: their codes */
+    char shape_text[128]; /* "BATCHx64", "scalar" */
+    char attributes[256]; /* "axis=1 keep_dim=0", as in dumps; "" if there are none */
+    size_t operand_count;
+    bool output; /* it is one of the graph's outputs */
+} rlxvk_node_info;
+
+/* How many nodes the graph has; 0 for NULL. */
+size_t rlxvk_graph_node_count(const rlxvk_graph *graph);
+
+/* Node `node`. Operands have smaller numbers than those that read them, so that counting up visits
+ * a graph in an order in which it can be computed. After a builder call failed, the nodes before it
+ * are still there. E_INDEX: no such node. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_node(const rlxvk_graph *graph, uint32_t node,
+                                               rlxvk_node_info *out_info);
+
+/* The numbers of the nodes that node `node` reads, in the order of its operands, without those left
+ * out. Writes at most `capacity` (`nodes` may be NULL for none); *out_count is how many there are.
+ * E_INDEX: no such node. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_operands(const rlxvk_graph *graph, uint32_t node,
+                                                   uint32_t *nodes, size_t capacity,
+                                                   size_t *out_count);
+
+/* The number of the node that gives a tensor. E_ARITY: RLXVK_NONE; E_DANGLING: no tensor of the
+ * graph. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_tensor_node(const rlxvk_graph *graph, rlxvk_tensor tensor,
+                                                uint32_t *out_node);
+
+/* The inputs and the params in the order of building, and the outputs by index, where a tensor that
+ * is an output twice comes twice. Writes at most `capacity` (`infos` may be NULL for none);
+ * *out_count is how many there are. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_inputs(const rlxvk_graph *graph, rlxvk_node_info *infos,
+                                                 size_t capacity, size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_params(const rlxvk_graph *graph, rlxvk_node_info *infos,
+                                                 size_t capacity, size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_outputs(const rlxvk_graph *graph, rlxvk_node_info *infos,
+                                                  size_t capacity, size_t *out_count);
+
+/* ---- Pictures ---- */
+
+/*
+ * A graph in the DOT language of Graphviz, in UTF-8: `dot -Tsvg graph.dot >graph.svg` draws it.
+ * Every node is named n<number>, output i out<i>. A node's label has its op, name, dtype, shape and
+ * attributes; inputs are blue ellipses, params yellow boxes, constants grey ones, outputs green
+ * double octagons. An edge goes from an operand to its reader, with the operand's index if there
+ * are several; it has arrows at both ends if the reader writes the operand in place.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_dot(const rlxvk_graph *graph, char *buffer, size_t size,
+                                              size_t *out_length);
+
+/*
+ * The graph as the executable runs it: after constants were folded, equal nodes shared, patterns
+ * fused and dead nodes dropped. Nodes are numbered anew, as in RLXVK_DUMP=rewrite. The title tells
+ * of which ops there are now fewer or more than were built. Nodes of an op that there are more of,
+ * which is what fusing leaves, have a thick border. Below the attributes stands what does the
+ * work: kernels, with the variant's name, "on the host" (red), "view" (dashed), or the node that it
+ * is one step with. With symbols: of the binding in force (E_UNBOUND_SYMBOL before there is one).
+ * Also E_OUT_OF_HOST_MEMORY.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_dot(const rlxvk_executable *executable, char *buffer,
+                                                   size_t size, size_t *out_length);
+
+/* ---- Values ---- */
+
+typedef struct rlxvk_values_options {
+    uint64_t threshold;  /* arrays of more elements are summarized; 0: 1000; UINT64_MAX: none is */
+    uint32_t edge_items; /* how many a summary has at either end of an axis; 0: 3 */
+    uint32_t line_width; /* characters, beyond which lines are wrapped; 0: 75 */
+    uint32_t precision;  /* most digits behind the decimal point; 0: 8; at most 40 (E_ATTR) */
+} rlxvk_values_options;
+
+/*
+ * An array as numpy.array2string writes it: nested brackets, elements of one width, "..." for what
+ * a summary leaves out, e notation for all if they differ by more than a factor of 1000 or are
+ * beyond 1e8 or below 1e-4. BF16 values have as many digits as tell them apart.
+ *
+ *   [[ 0.    1.5 ]
+ *    [-2.    0.25]]
+ *
+ * `data` are elements of `dtype` in its host encoding, row-major; they need not be aligned, and may
+ * be NULL if the shape has none. E_DTYPE: no such dtype; E_SHAPE and E_TOO_LARGE as
+ * rlxvk_shape_elements. Takes no memory. Callable from any thread.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_values_text(const void *data, rlxvk_dtype dtype,
+                                                rlxvk_shape shape,
+                                                const rlxvk_values_options *options, char *buffer,
+                                                size_t size, size_t *out_length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
