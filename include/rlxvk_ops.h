@@ -553,8 +553,7 @@ typedef struct rlxvk_attention_options {
  * what adds up to a score, times scale, passes 1e31, or the sum of |v| over the keys f32, the row
  * may be infinite or NaN. D at most 512 (E_UNSUPPORTED). Result: q's shape. Error at most 1e-6 +
  * 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads, widths or lengths that do not
- * agree, q heads that kv heads do not divide; E_ATTR: unknown mask or layout, window < 1, softcap <
- * 0. */
+ * agree, q heads that kv heads do not divide; E_ATTR: mask, layout, window < 1, softcap < 0. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse

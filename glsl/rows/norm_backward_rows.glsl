@@ -55,8 +55,8 @@ void store_sums(row_work w, float pivot, float offset, vec3 sums, float factor)
     }
 }
 
-/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a row
- * that only goes along has been written. */
+/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a
+ * row that only goes along has been written. */
 void main()
 {
     row_work w = SUMS ? row_part() : row_formed(row_whole(), args.x_offset);

@@ -33,8 +33,8 @@ void store(row_work w, float pivot, float offset, float squares, float factor)
     words[at + 2u] = squares;
 }
 
-/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a row
- * that only goes along has been stored. */
+/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a
+ * row that only goes along has been stored. */
 void main()
 {
     row_work w = row_part();

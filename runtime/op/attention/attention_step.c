@@ -231,6 +231,21 @@ static uint64_t attention_step_bucket(bucket_call *c)
 
 /* ---- The family ---- */
 
+/* New rows behind the cache's end would be lost; below 0, and NaN, is idle. */
+static index_limits attention_step_indices(const rlxvk_graph *g, const node *n)
+{
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *keys = input_shape(g, n, STEP_KEYS);
+    const rlxvk_shape *position = input_shape(g, n, STEP_POSITION);
+    int64_t capacity = keys->dims[keys->rank - 2];
+    index_limits r = index_limits_of(STEP_POSITION, MAX(capacity - q->dims[1] + 1, 0));
+    if (position->rank == 2) {
+        r.columns = 2;
+        r.limits[1] = keys->rank == 4 ? keys->dims[0] : 1;
+    }
+    r.skips = r.idles = true;
+    return r;
+}
+
 static void attention_step_describe(const node *n, text *out)
 {
     const attention_step_attributes *a = n->attributes;
@@ -246,21 +261,6 @@ static void attention_step_describe(const node *n, text *out)
     if (a->k_follows || a->v_follows)
         text_append(out, " joined=%s%s", a->k_follows ? "qk" : "kv",
                     a->k_follows && a->v_follows ? "v" : "");
-}
-
-/* New rows behind the cache's end would be lost; below 0, and NaN, is idle. */
-static index_limits attention_step_indices(const rlxvk_graph *g, const node *n)
-{
-    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *keys = input_shape(g, n, STEP_KEYS);
-    const rlxvk_shape *position = input_shape(g, n, STEP_POSITION);
-    int64_t capacity = keys->dims[keys->rank - 2];
-    index_limits r = index_limits_of(STEP_POSITION, MAX(capacity - q->dims[1] + 1, 0));
-    if (position->rank == 2) {
-        r.columns = 2;
-        r.limits[1] = keys->rank == 4 ? keys->dims[0] : 1;
-    }
-    r.skips = r.idles = true;
-    return r;
 }
 
 const op_family attention_step_family = {.name = "attention_step",
