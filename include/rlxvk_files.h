@@ -5,16 +5,17 @@
  *   .safetensors  what safetensors.numpy.load_file and save_file, among others, read and write
  *   .npz          what numpy.load and numpy.savez read and write
  *
- * The extension of the path, in any case, chooses the format; any other is E_ATTR. A training run
- * is continued from such a file, because optimizers keep their averages in params as well.
+ * The extension of the path chooses the format, in upper or lower case; any other is E_ATTR. A
+ * training run can go on from such a file, because optimizers keep their averages in params, too.
  *
- * An array keeps the param's own dtype. BF16 is E_UNSUPPORTED in .npz, because NumPy has no such
- * type. I32, U32, I64 and F64 params have the values that the device holds, which are f32. Packed
- * weights are U8 or I8 params: the file has their bytes as they are. It does not have their format,
- * which is an attribute of the op that reads them.
+ * Element types. An array in the file has the dtype of its param. Three rules go with that:
+ *   - BF16 params are E_UNSUPPORTED in .npz, because NumPy has no such type.
+ *   - I16, I32, U32, I64 and F64 params are held as f32 on the device, and so are rounded to f32.
+ *   - Packed weights are U8 or I8 params. The file has their bytes as they are, but not their
+ *     format, which is an attribute of the op that reads them.
  *
- * Both calls wait for all tickets of the executable, and are made by the thread that uses it. The
- * path is in UTF-8, or in what else the system's file names are.
+ * Both calls wait for all tickets of the executable, and only the thread that uses it may make
+ * them. The path is handed to the operating system as it is.
  */
 #ifndef RLXVK_FILES_H
 #define RLXVK_FILES_H
@@ -26,8 +27,8 @@ extern "C" {
 #endif
 
 typedef struct rlxvk_save_options {
-    /* The params to save; NULL: all. A param that no output depends on has no content: it is left
-     * out of all, and E_UNKNOWN_NAME here. */
+    /* The params to save; NULL: all. A param that no output depends on has no content. If all are
+     * saved, it is left out; if it is listed here, that is E_UNKNOWN_NAME. */
     const char *const *names;
     size_t name_count;
 } rlxvk_save_options;
@@ -42,8 +43,8 @@ typedef struct rlxvk_save_options {
  *   E_DUP_NAME       a name stands in `names` twice
  *   E_UNSET_PARAM    a param was never set, and the executable was compiled without allow_unset
  *   E_UNSUPPORTED    BF16 in .npz; a param called "__metadata__" in .safetensors
- *   E_UNBOUND_SYMBOL nothing is bound yet; of a param with symbols in its shape the file has what
- *                    the binding in force holds
+ *   E_UNBOUND_SYMBOL nothing is bound yet. If a param has symbols in its shape, its content in the
+ *                    binding in force is saved
  *   E_FILE           the file cannot be written; another process writes it now
  *   and E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT.
  */

@@ -3,9 +3,9 @@
  * graph as a picture, as it was built or as it was compiled; arrays as text. What an executable
  * takes, gives and needs is in rlxvk.h (rlxvk_executable_inputs) and rlxvk_report.h.
  *
- * Calls that give text write as much of it as fits into `size` bytes with the terminator, and give
- * the length of all of it, without the terminator, in *out_length. So a call with a NULL buffer of
- * size 0 says how much room the text takes. None of these calls changes anything. A graph is used
+ * Calls that give text write as much as fits into `size` bytes, the terminator included.
+ * *out_length is the length of the whole text, without the terminator. To learn how much room it
+ * needs, call with a NULL buffer and size 0. None of these calls changes anything. A graph is used
  * by one thread at a time, and so is an executable.
  */
 #ifndef RLXVK_INSPECT_H
@@ -27,8 +27,8 @@ typedef enum rlxvk_node_kind {
     RLXVK_NODE_STATE = 4 /* the library's own input: the state of random numbers */
 } rlxvk_node_kind;
 
-/* One node of a graph. Texts that pointers lead to live as long as the graph, those in arrays are
- * cut to fit. */
+/* One node of a graph. `op` and `name` live as long as the graph. Texts in arrays are cut to fit.
+ */
 typedef struct rlxvk_node_info {
     rlxvk_tensor tensor; /* what it gives, for builders */
     uint32_t node;       /* its number, from 0, in the order of building; reports and errors name
@@ -47,9 +47,9 @@ typedef struct rlxvk_node_info {
 /* How many nodes the graph has; 0 for NULL. */
 size_t rlxvk_graph_node_count(const rlxvk_graph *graph);
 
-/* Node `node`. Operands have smaller numbers than those that read them, so that counting up visits
- * a graph in an order in which it can be computed. After a builder call failed, the nodes before it
- * are still there. E_INDEX: no such node. */
+/* Node `node`. An operand's number is smaller than its reader's, so counting up visits nodes in the
+ * order in which they can be computed. If a builder call failed, the nodes before it are still
+ * there. E_INDEX: no such node. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_node(const rlxvk_graph *graph, uint32_t node,
                                                rlxvk_node_info *out_info);
 
@@ -88,13 +88,14 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_dot(const rlxvk_graph *graph, char *bu
                                               size_t *out_length);
 
 /*
- * The graph as the executable runs it: after constants were folded, equal nodes shared, patterns
- * fused and dead nodes dropped. Nodes are numbered anew, as in RLXVK_DUMP=rewrite. The title tells
- * of which ops there are now fewer or more than were built. Nodes of an op that there are more of,
- * which is what fusing leaves, have a thick border. Below the attributes stands what does the
- * work: kernels, with the variant's name, "on the host" (red), "view" (dashed), or the node that it
- * is one step with. With symbols: of the binding in force (E_UNBOUND_SYMBOL before there is one).
- * Also E_OUT_OF_HOST_MEMORY.
+ * The graph as the executable runs it: constants folded, equal nodes shared, patterns fused, dead
+ * nodes dropped. Nodes are numbered anew, as in RLXVK_DUMP=rewrite.
+ *   - The title lists the ops whose number of nodes changed: "add: 3 -> 0".
+ *   - A thick border: there are more nodes of this op than were built, because others were fused.
+ *   - The last lines of a label say what does the work: kernels and their variants, "on the host"
+ *     (red), "view" (dashed), or "one step with" another node.
+ * With symbols it is the graph of the binding in force. E_UNBOUND_SYMBOL: nothing is bound yet;
+ * E_OUT_OF_HOST_MEMORY.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_dot(const rlxvk_executable *executable, char *buffer,
                                                    size_t size, size_t *out_length);
@@ -109,9 +110,10 @@ typedef struct rlxvk_values_options {
 } rlxvk_values_options;
 
 /*
- * An array as numpy.array2string writes it: nested brackets, elements of one width, "..." for what
- * a summary leaves out, e notation for all if they differ by more than a factor of 1000 or are
- * beyond 1e8 or below 1e-4. BF16 values have as many digits as tell them apart.
+ * An array as numpy.array2string writes it: nested brackets, elements of one width, and "..." for
+ * what a summary leaves out. All floats are in e notation if one is 1e8 or more or below 1e-4, or
+ * if their magnitudes differ by more than a factor of 1000. BF16, which NumPy lacks, is written
+ * like F16: with the fewest digits that tell a value from its neighbours.
  *
  *   [[ 0.    1.5 ]
  *    [-2.    0.25]]
