@@ -1,10 +1,10 @@
 /*
  * See marks.h. A segment tree, walked from the leaves up. Numbers only rise, so a node never has to
- * hand what it holds on to those below it: the root-to-leaf paths of a range's two ends pass every
- * node that covers it from above.
+ * hand what it holds on to those below it.
  *
- * `whole` of a node holds for each byte below it, `some` for at least one. A question is answered
- * by `some` of the nodes the range is made of and `whole` of those above them.
+ * `whole` of a node holds for each byte below it, `some` for a range that has its last piece there.
+ * A question is answered by `some` of the nodes the range is made of and `whole` of those above its
+ * own last piece. Of two ranges that overlap, that which ends first does so within the other.
  */
 #include "plan/marks.h"
 
@@ -71,11 +71,8 @@ void marks_raise(marks *m, enum mark_kind kind, byte_range range, uint32_t numbe
         if (b & 1)
             raise_to(&m->nodes[--b].whole[kind], number);
     }
-    /* Every node above the range lies above its first or its last piece. */
-    for (uint32_t a = from, b = to - 1; a; a /= 2, b /= 2, m->visits++) {
-        raise_to(&m->nodes[a].some[kind], number);
+    for (uint32_t b = to - 1; b; b /= 2, m->visits++)
         raise_to(&m->nodes[b].some[kind], number);
-    }
 }
 
 uint32_t marks_highest(marks *m, enum mark_kind kind, byte_range range)
@@ -91,9 +88,7 @@ uint32_t marks_highest(marks *m, enum mark_kind kind, byte_range range)
         if (b & 1)
             raise_to(&highest, m->nodes[--b].some[kind]);
     }
-    for (uint32_t a = from, b = to - 1; a; a /= 2, b /= 2, m->visits++) {
-        raise_to(&highest, m->nodes[a].whole[kind]);
+    for (uint32_t b = to - 1; b; b /= 2, m->visits++)
         raise_to(&highest, m->nodes[b].whole[kind]);
-    }
     return highest;
 }

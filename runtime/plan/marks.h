@@ -23,7 +23,7 @@ typedef struct byte_cut {
 
 typedef struct mark_node {
     uint32_t whole[MARK_KINDS]; /* the highest number put on all of its pieces at once */
-    uint32_t some[MARK_KINDS];  /* on any of them */
+    uint32_t some[MARK_KINDS];  /* on a range whose last piece is one of them */
 } mark_node;
 
 typedef struct marks {
