@@ -106,7 +106,7 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
 }
 
 /* All tokens of one column of a head of a batch row; m is the column. */
-static void walk_column(const host_call *call, uint64_t index, double *m)
+static rlxvk_status walk_column(const host_call *call, uint64_t index, double *m)
 {
     const int64_t *dims = call->inputs[0].node->shape.dims;
     const host_tensor *in = call->inputs;
@@ -127,6 +127,7 @@ static void walk_column(const host_call *call, uint64_t index, double *m)
         }
         call->out[token * size + j] = sum / sqrt((double)size);
     }
+    return RLXVK_OK;
 }
 
 static rlxvk_status gated_delta_host(const host_call *call)

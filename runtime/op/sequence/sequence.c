@@ -137,24 +137,26 @@ uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
 
 rlxvk_status
 sequence_host_states(const host_call *call, uint64_t count, uint64_t size, uint64_t columns,
-                     void (*walk)(const host_call *call, uint64_t index, double *state))
+                     rlxvk_status (*walk)(const host_call *call, uint64_t index, double *state))
 {
     const carry_attributes *a = call->node->attributes;
     uint64_t result = shape_numel(&call->inputs[0].node->shape);
     double *state = memory_zeroed(size, sizeof *state);
+    rlxvk_status status = RLXVK_OK;
     if (!state)
-        return status_fail_memory("state on the host");
+        TRY(status_fail_memory("state on the host"));
     for (uint64_t index = 0; index < count; index++) {
         uint64_t first = index / columns * columns * size + index % columns;
         for (uint64_t i = 0; i < size; i++)
             state[i] = a->carry ? call->inputs[STATE_OPERAND].words[first + i * columns] : 0;
-        walk(call, index, state);
+        TRY(walk(call, index, state));
         for (uint64_t i = 0; a->carry && i < size; i++)
             call->out[result + first + i * columns] = state[i];
     }
     sequence_bound(call, 0, result);
     if (a->carry)
         sequence_bound(call, result, count * size);
+error:
     memory_free(state);
-    return RLXVK_OK;
+    return status;
 }

@@ -38,7 +38,7 @@ rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result);
  * other (columns 1), or are the columns of matrices of so many. */
 rlxvk_status
 sequence_host_states(const host_call *call, uint64_t count, uint64_t size, uint64_t columns,
-                     void (*walk)(const host_call *call, uint64_t index, double *state));
+                     rlxvk_status (*walk)(const host_call *call, uint64_t index, double *state));
 /* Builds the node and cuts its results apart. */
 rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
                                   bool in_place, rlxvk_tensor *out_state);

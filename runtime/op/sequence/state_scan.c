@@ -190,7 +190,7 @@ static bool passes_range(const scan_element *elements, uint64_t count)
 }
 
 /* The walk of one channel of one batch row. */
-static void walk_channel(const host_call *call, uint64_t row, double *state)
+static rlxvk_status walk_channel(const host_call *call, uint64_t row, double *state)
 {
     const host_tensor *in = call->inputs;
     bool by_head = node_code(call->node) == STATE_SCAN_MAMBA2;
@@ -198,6 +198,8 @@ static void walk_channel(const host_call *call, uint64_t row, double *state)
     uint64_t channels = s.heads * s.width, channel = row % channels, head = channel / s.width;
     bool passed = false;
     scan_element *elements = call->bound ? memory_zeroed(s.size + 1, sizeof *elements) : NULL;
+    if (call->bound && !elements)
+        return status_fail_memory("bounds of a scan");
     for (uint64_t k = 0; elements && k < s.size; k++)
         elements[k].size = fabs(state[k]);
     for (uint64_t t = 0; t < s.steps; t++) {
@@ -221,6 +223,7 @@ static void walk_channel(const host_call *call, uint64_t row, double *state)
             host_leave_open(call, token * channels + channel);
     }
     memory_free(elements);
+    return RLXVK_OK;
 }
 
 static rlxvk_status state_scan_host(const host_call *call)
