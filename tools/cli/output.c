@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const char *program_name = "rlxvk";
@@ -100,7 +101,11 @@ void print_progress(const char *line)
         terminal = isatty(STDERR_FILENO);
     if (!terminal)
         return;
-    fprintf(stderr, "\r\033[K%s", line ? line : "");
+    struct winsize screen = {0};
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &screen) == 0 && screen.ws_col > 1
+                      ? screen.ws_col - 1
+                      : 79; /* what is wider would wrap, and be left behind */
+    fprintf(stderr, "\r\033[K%.*s", columns, line ? line : "");
     fflush(stderr);
 }
 

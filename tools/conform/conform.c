@@ -5,6 +5,7 @@
 #include "conform/conform_job.h"
 #include "conform/conform_pool.h"
 #include "cli/clock.h"
+#include "cli/interrupt.h"
 #include "cli/commands.h"
 #include "exec/context.h"
 #include "base/new_file.h"
@@ -239,6 +240,7 @@ static void note_done(void *user, size_t i)
     conform_job *j = user;
     char line[96], row[40];
     j->done++;
+    j->common->results[i].ran = true;
     if (j->common->results[i].verdict == VERDICT_FAILED)
         print_failure(j, &j->cases.items[i], &j->common->results[i]);
     snprintf(line, sizeof line, "[%zu/%zu] %s", j->done, j->cases.count,
@@ -332,6 +334,7 @@ static rlxvk_status run_pool(conform_job *j, conform_pool pool)
     pool.processes = j->options->jobs;
     pool.open = open_device;
     pool.close = close_device;
+    pool.stopped = j->options->each_variant ? NULL : interrupted;
     return conform_pool_run(&pool);
 }
 
@@ -416,7 +419,7 @@ static rlxvk_status collect(conform_job *j)
     for (size_t i = 0; i < j->cases.count; i++) {
         const conform_result *result = &j->common->results[i];
         conform_row *row = find_row(j, conform_row_of(&j->cases.items[i], name));
-        if (result->passed_over)
+        if (result->passed_over || !result->ran)
             continue;
         row->cases++;
         row->verdicts[result->verdict]++;
@@ -507,10 +510,15 @@ int command_conform(int argc, char **argv)
     j.report.seed = o.seeds[0];
     j.report.seeds = o.seeds;
     j.report.seed_count = o.seed_count;
+    if (!o.each_variant)
+        interrupt_watch();
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         report_status(status);
-    bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
+    else if (interrupted())
+        report_error("interrupted; %zu of %zu cases ran", j.done, j.cases.count);
+    bool good = status == RLXVK_OK && !interrupted() &&
+                conform_total(&j.report, VERDICT_FAILED) == 0 &&
                 conform_unjudged_ops(&j.report) == 0 && conform_loose_ops(&j.report) == 0 &&
                 j.variants.failed == 0;
     job_destroy(&j);

@@ -73,6 +73,7 @@ typedef struct conform_result {
     uint64_t seed;           /* the last that it ran with; of a failure, the one that failed */
     uint64_t dispatches;     /* of conform_setup's row */
     bool new_kernel;         /* ... with one of a kernel that no case before it has */
+    bool ran;                /* to its end, or to that of its process */
     bool passed_over;        /* not run: it has no dispatch of that row */
     char message[1024];      /* why it did not pass */
     conform_picture picture; /* of a case that failed by its elements */

@@ -39,6 +39,11 @@ void conform_pool_release(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
+static bool is_stopped(const conform_pool *pool)
+{
+    return pool->stopped && pool->stopped();
+}
+
 /* ---- In a child ---- */
 
 static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
@@ -48,7 +53,7 @@ static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
         snprintf(w->sentence, sizeof w->sentence, "%s", rlxvk_last_error());
         return;
     }
-    for (size_t item; (item = atomic_fetch_add(&s->next, 1)) < pool->items;) {
+    for (size_t item; !is_stopped(pool) && (item = atomic_fetch_add(&s->next, 1)) < pool->items;) {
         w->at = item + 1;
         pool->run(pool->user, item);
         w->at = 0;
@@ -111,11 +116,14 @@ static rlxvk_status run_lot(const conform_pool *pool, shared *s)
     while (started && read(ends[0], &item, sizeof item) == sizeof item) {
         pool->done(pool->user, item);
         ended++;
+        if (is_stopped(pool)) /* the children may not have been told */
+            s->next = pool->items;
     }
     close(ends[0]);
     for (size_t i = 0; i < started; i++)
         ended += report_end(pool, &s->workers[i], &status);
-    if (status == RLXVK_OK && (ended == 0 || ended != MIN(s->next, pool->items) - first))
+    if (status == RLXVK_OK && !is_stopped(pool) &&
+        (ended == 0 || ended != MIN(s->next, pool->items) - first))
         status = status_fail(RLXVK_E_FILE, "--jobs: of %zu processes, %zu cases are not heard of",
                              started, MIN(s->next, pool->items) - first - ended);
     return status;
@@ -126,7 +134,7 @@ rlxvk_status conform_pool_run(const conform_pool *pool)
     rlxvk_status status = RLXVK_OK;
     if (pool->processes <= 1) {
         TRY(pool->open(pool->user));
-        for (size_t i = 0; i < pool->items; i++) {
+        for (size_t i = 0; i < pool->items && !is_stopped(pool); i++) {
             pool->run(pool->user, i);
             pool->done(pool->user, i);
         }
@@ -135,7 +143,7 @@ rlxvk_status conform_pool_run(const conform_pool *pool)
     shared *s = conform_pool_memory(sizeof *s);
     if (!s)
         return status_fail_memory("processes");
-    while (status == RLXVK_OK && s->next < pool->items)
+    while (status == RLXVK_OK && s->next < pool->items && !is_stopped(pool))
         status = run_lot(pool, s);
     conform_pool_release(s, sizeof *s);
 error:

@@ -18,9 +18,12 @@ typedef struct conform_pool {
     /* In the caller's process, one at a time. how: "ended by signal 11 (Segmentation fault)" */
     void (*done)(void *user, size_t item);
     void (*crashed)(void *user, size_t item, const char *how);
+    /* Asked in every process before an item; once true, no more are taken. NULL: never. */
+    bool (*stopped)(void);
 } conform_pool;
 
-/* Runs all items. E_VULKAN and the like: of the first `open` that failed; E_FILE: no process. */
+/* Runs all items, unless stopped. E_VULKAN and the like: of the first `open` that failed; E_FILE:
+ * no process. */
 RLXVK_MUST_CHECK rlxvk_status conform_pool_run(const conform_pool *pool);
 
 /* Zeroed memory that children share with the caller. */

@@ -4,13 +4,13 @@
  */
 #include "cli/clock.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "base/new_file.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "train/job.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <string.h>
 
 static const char help[] =
@@ -132,17 +132,9 @@ static const struct job *find_job(const char *name)
 
 /* ---- While it runs ---- */
 
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    stopped = 1;
-}
-
 bool train_stopped(void)
 {
-    return stopped;
+    return interrupted();
 }
 
 void train_report(const train_options *o, const trainer *t, const char *unit, double examples,
@@ -178,13 +170,17 @@ static rlxvk_status run_job(const struct job *job, const train_options *o)
     for (size_t i = 0; i < ARRAY_COUNT(files); i++)
         if (files[i])
             TRY(new_file_check(files[i]));
+    interrupt_watch();
     TRY(option_device(o->device, &found, &options));
     TRY(rlxvk_context_create(&options, &context));
-    signal(SIGINT, stop);
     status = job->run(o, context);
-    signal(SIGINT, SIG_DFL);
     print_progress(NULL);
+    if (status == RLXVK_OK && interrupted())
+        report_error("interrupted; %s%s",
+                     o->save ? "go on by --resume " : "what was learned is lost: --save keeps it",
+                     o->save ? o->save : "");
 error:
+    interrupt_end();
     rlxvk_context_destroy(context);
     return status;
 }

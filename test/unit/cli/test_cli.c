@@ -137,6 +137,21 @@ static void info_without_a_device_fails_and_says_what_to_install(void **state)
     assert_string_equal(got.err, "");
 }
 
+/* Ctrl-C: what is at work ends, and the report has what ran. */
+static void interrupted_commands_report(void **state)
+{
+    static const char soon[] = "timeout --preserve-status -s INT 2";
+    (void)state;
+    assert_int_equal(run_with(soon, "conform --jobs 2 --seed 1,2,3,4"), 1);
+    assert_says(got.err, "rlxvk conform: interrupted; ");
+    assert_says(got.out, " passed, 0 failed");
+    assert_int_equal(run_with(soon, "conform --jobs 1 --json --op conv --seed 1,2,3,4,5,6,7,8"), 1);
+    assert_says(got.err, "interrupted; ");
+    assert_says(got.out, "\"failures\"");
+    assert_int_equal(run_with(soon, "train digits --epochs 1000"), 0);
+    assert_says(got.err, "rlxvk train: interrupted; what was learned is lost: --save keeps it");
+}
+
 static void unknown_switches_are_warned_of_once(void **state)
 {
     (void)state;
@@ -415,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_output_fails_every_command),
         cmocka_unit_test(info_without_a_device_fails_and_says_what_to_install),
+        cmocka_unit_test(interrupted_commands_report),
         cmocka_unit_test(unknown_switches_are_warned_of_once),
         cmocka_unit_test(a_bad_path_fails_before_any_work),
         cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
