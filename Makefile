@@ -63,7 +63,7 @@ installed:
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
-all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
+all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/man3/rlxvk.stamp $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
@@ -203,6 +203,11 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 # What the program says of itself goes into its man page and into what bash completes.
 $(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
 	@$< $(PROGRAM) $(VERSION) >$@
+
+# A page for each public call, from the headers.
+$(BUILD)/man3/rlxvk.stamp: tools/build/man3.awk $(wildcard include/*.h)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@awk -v folder=$(@D) -v version=$(VERSION) -v date="$$(sed -n 's/^\.Dd //p' tools/build/rlxvk.1.in)" -f $^ && touch $@
 
 $(BUILD)/rlxvk.bash: tools/build/completion.sh $(PROGRAM)
 	@$< $(PROGRAM) >$@

@@ -93,6 +93,12 @@ check "files are left to bash" test "$(completed generate mod)" = ""
 if command -v man >/dev/null; then
     check "man has no warning" test -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)"
 fi
+for call in $(<declared); do test -s "$prefix/share/man/man3/$call.3" || echo "$call"; done >pageless
+check "every call has a man page" test ! -s pageless
+check "a page has prototype, contract and options" test "$(grep -cE '^rlxvk_tensor rlxvk_attention\(|never|int64_t num_heads|RLXVK_MASK_BIAS' \
+    "$prefix/share/man/man3/rlxvk_attention.3")" -ge 3
+mandoc_pages() { cd "$prefix/share/man/man3" && mandoc -Tlint -W warning $(grep -L '^\.so ' rlxvk_*.3); }
+if command -v mandoc >/dev/null; then check "mandoc has no warning of the calls' pages" mandoc_pages; fi
 if command -v mandoc >/dev/null; then check "mandoc has no warning" mandoc -Tlint -W warning "$page"; fi
 
 # ---- The examples, with either library ----

@@ -21,6 +21,7 @@ each_file() {
     for header in include/*.h; do "$1" 644 "$header" "$PREFIX/$header"; done
     "$1" 755 "$BUILD/bin/rlxvk" "$PREFIX/bin/rlxvk"
     "$1" 644 "$BUILD/rlxvk.1" "$PREFIX/share/man/man1/rlxvk.1"
+    for page in "$BUILD"/man3/*.3; do "$1" 644 "$page" "$PREFIX/share/man/man3/$(basename "$page")"; done
     "$1" 644 "$BUILD/rlxvk.bash" "$PREFIX/share/bash-completion/completions/rlxvk"
     for data in test/data/digits.*.npy; do "$1" 644 "$data" "$PREFIX/share/rlxvk/$(basename "$data")"; done
     for part in test/examples/*.c test/examples/*.h test/examples/*.comp test/examples/Makefile; do
