@@ -18,6 +18,9 @@
 #define SLICE_UNIT    64  /* a multiple of every step */
 #define CACHED        (UINT64_C(1) << 23) /* elements of an operand that a cache may hold */
 #define MOST_PARTIALS (UINT64_C(1) << 26)
+/* A software driver may end the loops of an invocation after 65,535 rounds in all: the sums of
+ * longer products are made in steps, by tiles. */
+#define MOST_ROUNDS 65000
 
 /* clang-format off */
 #define SCALAR  MATMUL_FORM_SCALAR
@@ -53,6 +56,7 @@ const matmul_class matmul_classes[] = {
     {{"tiled_128x16",   ON_NATIVE}, TILES, 128, 128,  16, 4, 4, 32, ZIGZAG, 57, 57, LIMITS},
     {{"rows_1",         ON_NATIVE}, ROWS_, 128,  32, 128, 32, 4, 32, 1, 212, 154, FROM(17)},
     {{"rows_2",         ON_NATIVE}, ROWS_, 128,  64, 128, 32, 4, 32, 1, 246, 208, FROM(33)},
+    {{"tiled_long", ON_SOFTWARE},  TILES,  64,  32,  32, 4, 4, 16, ZIGZAG, 55, 53, LIMITS},
     {{"scalar_block", ON_PORTABLE}, SCALAR, 32, 8, 8, 8, 8, 0, 0, 0, 0, 4, 4, ANY, ANY, ANY, 0},
     {{"scalar_row",   ON_PORTABLE}, SCALAR, 16, 1, 4, 1, 4, 0, 0, 0, 0, 0, 4, ANY, ANY, ANY, 0},
     {{"scalar_column", ON_PORTABLE}, SCALAR, 32, 8, 1, 8, 1, 0, 0, 0, 0, 4, 0, ANY, ANY, ANY, 0},
@@ -245,8 +249,12 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const matmul_class *c = row;
     const matmul_shape *s = problem;
     uint64_t groups = matmul_groups(c, s, profile);
-    choice_fit f = {.can = s->m <= c->most_m && s->n <= c->most_n && s->k <= c->most_k,
-                    .suits = s->m >= c->least_m && suits_rows(c, s) && s->n >= c->least_n &&
+    bool long_here = s->k > MOST_ROUNDS && profile_is_software(profile);
+    bool in_time = c->row.settings != ON_SOFTWARE || long_here;
+    choice_fit f = {.can = !(long_here && c->form == MATMUL_FORM_SCALAR) && s->m <= c->most_m &&
+                           s->n <= c->most_n && s->k <= c->most_k,
+                    .suits = in_time && s->m >= c->least_m && suits_rows(c, s) &&
+                             s->n >= c->least_n &&
                              groups >= (uint64_t)c->least_tiles * profile->compute_units,
                     .threads = c->threads,
                     .shared_bytes = matmul_shared_bytes(c, s),

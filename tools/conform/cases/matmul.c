@@ -70,6 +70,9 @@ static void generate_sizes(case_list *list)
             add_plain(list, every_way[i], flags, "unit", "unit");
     for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
         add_plain(list, once[i], (int)i & 3, "unit", "uniform");
+    for (int flags = 0; flags < 4;
+         flags++) /* more rounds than a software driver's loops may have */
+        add_plain(list, (size){3, 5, 70001}, flags, "unit", "unit");
 }
 
 /* Where few rows change how they are shared: whole and ragged quads and steps, one tile and two. */
