@@ -140,7 +140,7 @@ static void info_without_a_device_fails_and_says_what_to_install(void **state)
 /* Ctrl-C: what is at work ends, and the report has what ran. */
 static void interrupted_commands_report(void **state)
 {
-    static const char soon[] = "timeout --preserve-status -s INT 2";
+    static const char soon[] = "timeout --foreground --preserve-status -s INT 2";
     (void)state;
     assert_int_equal(run_with(soon, "conform --jobs 2 --seed 1,2,3,4"), 1);
     assert_says(got.err, "rlxvk conform: interrupted; ");

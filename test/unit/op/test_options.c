@@ -135,7 +135,8 @@ static const options_row rows[] = {
 
 /* Not of a builder: NULL and zeroed are tried elsewhere, with every call. */
 static const char *const others[] = {"rlxvk_context_options", "rlxvk_compile_options",
-                                     "rlxvk_rng_options"};
+                                     "rlxvk_rng_options",     "rlxvk_save_options",
+                                     "rlxvk_load_options",    "rlxvk_values_options"};
 
 static void expect_same(const options_row *row, const rlxvk_graph *a, const rlxvk_graph *b)
 {
