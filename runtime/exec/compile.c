@@ -82,10 +82,7 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(vk_require_device(context->device, "compile"));
     TRY(compile_program(context, graph, options, given, &p));
     TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
-    if ((status = param_begin_states(*out)) != RLXVK_OK) {
-        rlxvk_executable_destroy(*out);
-        *out = NULL;
-    }
+    param_begin_states(*out);
 error:
     trace_end(context->trace, "compile", begin, NULL);
     program_release(p); /* the executable holds it */

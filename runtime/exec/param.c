@@ -310,23 +310,13 @@ error:
     return status;
 }
 
-static rlxvk_status clear(rlxvk_executable *e, param_state *p)
+void param_begin_states(rlxvk_executable *e)
 {
-    if (!begin_write(p))
-        return RLXVK_OK;
-    location to = state_location(e, p->leaf->node);
-    return to.bytes ? transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)) : RLXVK_OK;
-}
-
-rlxvk_status param_begin_states(rlxvk_executable *e)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->program->param_count && status == RLXVK_OK; i++) {
+    for (size_t i = 0; i < e->program->param_count; i++) {
         const node *n = graph_node(e->program->source, e->params[i].leaf->source);
         if (n->begins_as_zeros && !e->params[i].content->written)
-            status = clear(e, &e->params[i]);
+            (void)begin_write(&e->params[i]);
     }
-    return status;
 }
 
 /* Of a family, which has no memory on the device yet. */
@@ -350,7 +340,11 @@ rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name)
         return keep_zeros(e->family, graph_node(state_source(e), source), source);
     param_state *p = name_find_param(e, name);
     TRY(ticket_flush(e));
-    TRY(clear(e, p));
+    if (!begin_write(p))
+        return RLXVK_OK;
+    location to = state_location(e, p->leaf->node);
+    if (to.bytes)
+        TRY(transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)));
 error:
     return status;
 }

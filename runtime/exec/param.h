@@ -4,7 +4,7 @@
 
 #include "exec/state.h"
 
-/* Zeros for the params that begin as such and that nobody has written yet. */
-rlxvk_status param_begin_states(rlxvk_executable *e);
+/* Counts the params that begin as zeros as written, which memory is when it is made. */
+void param_begin_states(rlxvk_executable *e);
 
 #endif
