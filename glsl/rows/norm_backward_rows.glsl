@@ -107,10 +107,7 @@ void main()
         }
         if (turn > 0u)
             return;
-        bool again = norm_vote(sums, float(args.rows.chunk_length));
-        if ((FLAGS & NORM_TURNS_TOGETHER) != 0u)
-            again = row_any(again);
-        if (!again)
+        if (!norm_turns_again(norm_vote(sums, float(args.rows.chunk_length))))
             return;
         wanted = strange;
         factor = w.live ? norm_factor(sums.x / count + args.eps, pivot) : 1.0;

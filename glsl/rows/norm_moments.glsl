@@ -1,6 +1,14 @@
 /* What a row's statistics are made of. Before: lib/rows.glsl. */
 #include "rows/norm_factor.glsl"
 
+#ifdef ROW_TURNS
+/* Whether to take a second turn, of a thread whose rows vote for it or not. */
+bool norm_turns_again(bool voted)
+{
+    return (FLAGS & NORM_TURNS_TOGETHER) != 0u ? row_any(voted) : voted;
+}
+#endif
+
 /*
  * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
  * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with

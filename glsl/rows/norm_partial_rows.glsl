@@ -47,10 +47,7 @@ void main()
             store(w, pivot, offset, squares, factor);
         if ((FLAGS & NORM_IS_JOINED_AGAIN) != 0u || turn > 0u)
             return;
-        bool again = norm_vote(squares, length);
-        if ((FLAGS & NORM_TURNS_TOGETHER) != 0u)
-            again = row_any(again);
-        if (!again)
+        if (!norm_turns_again(norm_vote(squares, length)))
             return;
         wanted = wanted && norm_strange(squares, length);
         factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;

@@ -30,11 +30,9 @@ static uint32_t form_of(uint32_t traits)
 }
 
 static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *tile, uint32_t form,
-                                 row_chunks chunks, float eps, operand x, operand *out)
+                                 row_chunks chunks, operand x, operand *out)
 {
-    struct norm_args args = {.rows = row_arguments(rows, tile, chunks),
-                             .x_offset = x.offset,
-                             .eps = eps};
+    struct norm_args args = {.rows = row_arguments(rows, tile, chunks), .x_offset = x.offset};
     dispatch d = row_dispatch_either(l, moments_kernels, tile, &args.rows);
     rlxvk_status status;
     TRY(lower_temporary(l, 4ull * NORM_JOINED_AGAIN_WORDS * args.rows.outputs, out));
@@ -81,7 +79,6 @@ static rlxvk_status emit_join(lowering *l, uint32_t id, axis_view v, const chann
 static rlxvk_status lower_statistics(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    const batch_norm_training_attributes *a = n->attributes;
     axis_view v = batch_norm_channels(input_shape(l->graph, n, 0));
     operand moments;
     rlxvk_status status;
@@ -92,7 +89,7 @@ static rlxvk_status lower_statistics(lowering *l, uint32_t id)
     uint32_t traits = traits_of(rows.view, &x, 1);
     row_tile tile = row_tile_choose(l, rows.view, traits, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = chunks_of(rows.view, &tile);
-    TRY(emit_moments(l, rows.view, &tile, form_of(traits), chunks, a->eps, x, &moments));
+    TRY(emit_moments(l, rows.view, &tile, form_of(traits), chunks, x, &moments));
     TRY(emit_join(l, id, v, &rows, chunks, x, moments));
 error:
     return status;
