@@ -435,7 +435,7 @@ static void scatter_add(const model_node *n, const model_node *indices,
 }
 
 static void write_rows(const model_node *n, const model_node *rows, const float *const operands[3],
-                       float *cache)
+                       float *cache, model_events *events)
 {
     size_t length = (size_t)n->shape.dims[2];
     double first = floor((double)operands[2][0] + 0.5);
@@ -443,6 +443,8 @@ static void write_rows(const model_node *n, const model_node *rows, const float 
         if (first + (double)r >= 0 && first + (double)r < (double)n->shape.dims[1])
             memcpy(cache + (size_t)(first + (double)r) * length, operands[1] + (size_t)r * length,
                    length * sizeof *cache);
+        else
+            events->index_outside = true;
 }
 
 static void solve(const float *a, const float *b, float x[2], model_events *events)
@@ -500,7 +502,7 @@ void model_evaluate(const model_graph *g, uint8_t id, const float *const operand
         scatter_add(n, b, operands, out, events);
         break;
     case MODEL_WRITE_ROWS:
-        write_rows(n, b, operands, out);
+        write_rows(n, b, operands, out, events);
         break;
     case MODEL_UNIFORM:
         uniform(rng, n->number, out, count);
