@@ -197,14 +197,15 @@ static bool operands_agree(const layout *l, const step *at, uint32_t value)
     return agree;
 }
 
-/* A node of several dispatches takes the slot only if one of them is both the last reader and the
- * first writer: otherwise one life ends before or after the other begins. */
-static void try_in_place(layout *l, const step *at, uint32_t from)
+/* A node of several dispatches takes the slot only if this one, step `index`, is both the last
+ * reader and the first writer: otherwise one life ends before or after the other begins. */
+static void try_in_place(layout *l, uint32_t index, uint32_t from)
 {
+    const step *at = &l->s->steps.items[index];
     uint32_t to = at->node;
     slot *a = &l->p->slots[from], *b = &l->p->slots[to];
     if (l->s->values.items[to].root != to || from == to || a->class != CLASS_SCRATCH ||
-        b->class != CLASS_SCRATCH || a->size != b->size || a->last != b->first ||
+        b->class != CLASS_SCRATCH || a->size != b->size || a->last != index || b->first != index ||
         !operands_agree(l, at, from))
         return;
     uint32_t group = find_group(l, to); /* itself until an operand has given it a slot */
@@ -219,7 +220,7 @@ static void group_in_place(layout *l)
         const step *at = &l->s->steps.items[i];
         for (uint32_t k = 0; !at->host && schedule_step_operand(l->s, at, k, &o); k++)
             if (o.overlap == OVERLAP_FIRST)
-                try_in_place(l, at, o.value);
+                try_in_place(l, i, o.value);
     }
 }
 

@@ -504,6 +504,37 @@ static void test_pairs_in_place(void **state)
     }
 }
 
+/* One row, whole and in chunks, whose operands are one value in all ways: a dispatch before the
+ * last reads x alone, the last gamma, too. Only where x has no other part is y written over it. */
+static void test_repeated_operands(void **state)
+{
+    static const int64_t lengths[] = {64, 70000};
+    (void)state;
+    for (int i = 0; i < 2 * 16; i++) {
+        planned p = {0};
+        rlxvk_shape shape = RLXVK_SHAPE(lengths[i / 16]);
+        assert_int_equal(rlxvk_graph_create(&p.source), RLXVK_OK);
+        rlxvk_tensor a = rlxvk_input(p.source, "a", RLXVK_F32, shape), of[4];
+        rlxvk_tensor x = rlxvk_cumsum(p.source, a, 0, false);
+        for (int k = 0; k < 4; k++)
+            of[k] = i >> k & 1 ? x : a;
+        rlxvk_tensor y =
+            rlxvk_fused_residual_ln(p.source, of[0], of[1], RLXVK_NONE, of[2], of[3], 0.1f);
+        rlxvk_graph_output(p.source, rlxvk_reverse(p.source, y, &(int32_t){0}, 1));
+        plan_source(&p, false);
+        if (plan_check(&p.schedule, &p.plan, NULL) != RLXVK_OK)
+            fail_msg("operands %d of length %lld: %s", i % 16, (long long)shape.dims[0],
+                     rlxvk_last_error());
+        const slot *y_slot =
+            &p.plan.slots[graph_node(p.graph, p.graph->outputs.items[0])->inputs[0]];
+        const slot *x_slot = &p.plan.slots[1];
+        bool over = i % 16 && x_slot->block == y_slot->block && x_slot->offset == y_slot->offset &&
+                    x_slot->class == y_slot->class;
+        assert_int_equal(over, i % 16 == 1 || i % 16 == 2 || i % 16 == 3);
+        planned_release(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_prepared_steps),
         cmocka_unit_test(test_pairs_in_place),
+        cmocka_unit_test(test_repeated_operands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
