@@ -136,8 +136,8 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
  * full lengths. Each output that depends on them has its rows along one axis, of `upper` of them or
  * r times as many: the first actual, or r times as many, are those of a full run, bit for bit. What
  * the others hold, in and out, means nothing, nor does what rlxvk_attention_step appends to caches
- * for them. What a run costs goes with `actual` where the rows are the leading axis (axes of size 1
- * aside): of dispatches whose workgroups do not go row by row, all are done.
+ * for them. What a run costs goes with `actual`, also where the rows lie within, as those of each
+ * entry of a batch: only dispatches whose workgroups do not go row by row make all of them.
  *
  * That is sound only where no row that matters depends on one that does not: not where a node adds
  * up over rows, say, nor where a reshape leaves an output's rows along no one axis. The compiler

@@ -20,15 +20,16 @@ static rlxvk_status write_counts(rlxvk_executable *e)
     const program *p = e->program;
     size_t count = p->schedule.dispatches.count;
     location block = {e->group_counts, 0, 0, state_group_counts(count)};
+    uint64_t upper = e->extent_upper ? (uint64_t)e->extent_upper : 1; /* 0: all rows matter */
+    uint64_t actual = e->extent_upper ? (uint64_t)e->extent_actual : 1;
     uint32_t(*counts)[3] = memory_zeroed(count + 1, sizeof *counts);
     rlxvk_status status;
     TRY(counts ? RLXVK_OK : status_fail_memory("group counts"));
     for (size_t i = 0; i < count; i++) {
         const dispatch *d = &p->schedule.dispatches.items[i];
-        memcpy(counts[i], d->groups, sizeof counts[i]);
-        if (e->extent_upper && p->extent.scaled[i])
-            extent_groups(d, &e->device->choice.profile, (uint64_t)e->extent_actual,
-                          (uint64_t)e->extent_upper, counts[i]);
+        if (extent_scales(&p->extent, i))
+            extent_launch(d, &p->extent.groups[i], &e->device->choice.profile, actual, upper,
+                          counts[i]);
     }
     TRY(transfer_write(e, &block, counts, block.bytes));
 error:

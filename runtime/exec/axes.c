@@ -80,7 +80,8 @@ rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t coun
         if (node != NODE_NONE)
             live[live_count++] = (extent_axis){node, axes[i].axis, axes[i].indices};
     }
-    TRY(extent_analyze(&p->schedule, live, live_count, p->options.precision, &p->extent));
+    TRY(extent_analyze(&p->schedule, live, live_count, p->options.precision,
+                       &p->device->choice.profile, &p->extent));
 error:
     memory_free(live);
     return status;

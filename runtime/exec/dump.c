@@ -76,8 +76,7 @@ static void dump_step(const program *p, uint32_t index)
             text_append(&t, "%s%u", i ? "," : "", d->constants[i]);
         text_append(&t, ">%s%s%s groups %ux%ux%u%s", d->variant ? " " : "",
                     d->variant ? d->variant : "", sources[d->source], d->groups[0], d->groups[1],
-                    d->groups[2],
-                    p->extent.spans && p->extent.scaled[s->dispatch] ? " by active rows" : "");
+                    d->groups[2], extent_scales(&p->extent, s->dispatch) ? " by active rows" : "");
     }
     text_append(&t, " for %%%u %s", s->node, node_row(n)->name);
     if (n->name)

@@ -59,7 +59,7 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
     if (d->argument_bytes)
         fn->CmdPushConstants(c, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d->argument_bytes,
                              d->arguments);
-    if (e->group_counts && e->program->extent.scaled[index])
+    if (e->group_counts && extent_scales(&e->program->extent, index))
         fn->CmdDispatchIndirect(c, e->group_counts->blocks[0].buffer, state_group_counts(index));
     else
         fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);

@@ -173,6 +173,8 @@ rlxvk_status stage_pipelines(program *p)
         requests[i].kernel = d->kernel;
         requests[i].constant_count = (uint8_t)kernel_find(d->kernel)->constant_count;
         memcpy(requests[i].constants, d->constants, sizeof d->constants);
+        if (extent_scales(&p->extent, i))
+            extent_grid(&p->extent.groups[i], requests[i].grid);
         p->sets[d->operand_count]++;
     }
     TRY(pipeline_get_all(p->device, requests, count, p->pipelines));

@@ -170,10 +170,10 @@ void lower_groups(const lowering *l, dispatch *d, uint64_t count)
     lower_fold(l->profile, count, d->groups);
 }
 
-void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t count)
+void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t parts, uint64_t lot)
 {
-    lower_groups(l, d, count);
-    d->run = 1;
+    lower_groups(l, d, divide_up(parts, lot));
+    d->order = (group_order){.run = 1, .parts = parts, .lot = lot};
 }
 
 _Static_assert(KERNEL_MAX_CONSTANTS <= 64, "a bit of constants_set each");

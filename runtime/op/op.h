@@ -64,16 +64,30 @@ typedef struct operand {
     uint8_t overlap; /* enum operand_overlap */
 } operand;
 
+/* How workgroups go through the node's result, so that fewer make its first rows. All zero: in no
+ * such order. */
+typedef struct group_order {
+    /* Every `run` of them, one lot after the other, make the next rows of the result (axis 0, those
+     * of size 1 left out), as many each, but the last; or all that are launched share the rows of
+     * as many lots. */
+    uint32_t run;
+    /* Each lot makes the next `lot` of `parts` equal parts of the result; parts 0: not known. */
+    uint64_t parts, lot;
+    /* The same for rows that lie within, as those of each matrix of a batch: where `span` elements
+     * of the result have all rows once, each of `cycles` times `cycle` workgroups, or all that are
+     * launched where these are 0, go through rows of one span, or of several side by side. Every
+     * rows_run of them make the next rows. */
+    uint64_t span;
+    uint32_t cycle, cycles, rows_run;
+} group_order;
+
 typedef struct dispatch {
     uint16_t kernel;
     uint8_t operand_count;                    /* = kernel's bindings, in binding order */
     uint32_t constants[KERNEL_MAX_CONSTANTS]; /* by the names in constants/; see SET_CONSTANTS */
     uint64_t constants_set;                   /* bit i: constant i has been set */
     uint32_t groups[3];
-    uint32_t run; /* 0: workgroups go in no such order. Else every `run` of them, one lot after the
-                   * other, make the next rows of the node's result (axis 0, those of size 1 left
-                   * out), as many each, but the last; or all that are launched share the rows of
-                   * as many lots */
+    group_order order;
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     operand operands[KERNEL_MAX_BINDINGS];
@@ -142,8 +156,9 @@ void lower_set_constants(dispatch *d, const constant_value *values, size_t count
  * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
  */
 void lower_groups(const lowering *l, dispatch *d, uint64_t count);
-/* The same for a kernel whose workgroups go through the result's elements in their order. */
-void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t count);
+/* For a kernel whose workgroups go through the result in its order: it has so many equal parts, of
+ * which each workgroup makes the next `lot`. */
+void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t parts, uint64_t lot);
 /* `count` workgroups as a grid, folded where one dimension does not suffice. */
 void lower_fold(const device_profile *profile, uint64_t count, uint32_t groups[3]);
 /* Appends the dispatch with these arguments and operands. A dispatch of zero groups is dropped. */

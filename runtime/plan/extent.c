@@ -2,6 +2,8 @@
 #include "plan/extent.h"
 #include "op/bucket.h"
 
+#include <string.h>
+
 /* ---- Inputs ---- */
 
 static void refuse(extent *e, const rlxvk_graph *g, uint32_t id, const char *why)
@@ -79,42 +81,79 @@ static void note_outputs(const schedule *s, extent *e)
 
 /* ---- Dispatches ---- */
 
-/* Where the first rows of the result are its first elements, and its workgroups make them first. */
-static void note_dispatches(const schedule *s, extent *e)
+static uint64_t groups_of(const dispatch *d)
+{
+    return (uint64_t)d->groups[0] * d->groups[1] * d->groups[2];
+}
+
+/* The workgroups that go through one span of a result in equal parts; 0: a lot goes beyond it. */
+static uint64_t cycle_of_parts(const group_order *o, uint64_t span, uint64_t numel)
+{
+    uint64_t parts = span * o->parts / numel; /* both fit 32 bits */
+    bool whole = o->parts && span * o->parts % numel == 0 && parts % o->lot == 0;
+    return whole ? parts / o->lot * o->run : 0;
+}
+
+/* `count` cycles are a grid of as many rows, which a device takes or not. */
+static extent_groups groups_in_cycles(const dispatch *d, const device_profile *profile,
+                                      uint64_t cycle, uint64_t count, uint32_t run)
+{
+    bool fits = cycle && cycle * count <= groups_of(d) && cycle <= profile->max_group_count[0] &&
+                count <= profile->max_group_count[1];
+    return fits ? (extent_groups){run, (uint32_t)cycle, (uint32_t)count} : (extent_groups){0};
+}
+
+/* The order of its workgroups, where they make the rows of this span one after the other. */
+static extent_groups groups_for_span(const dispatch *d, const device_profile *profile,
+                                     uint64_t span, uint64_t numel)
+{
+    const group_order *o = &d->order;
+    if (span == BUCKET_FIXED)
+        return (extent_groups){0};
+    if (span == numel && o->run)
+        return (extent_groups){o->run, 0, 0};
+    if (span == o->span && !o->cycle)
+        return (extent_groups){o->rows_run, 0, 0};
+    if (span == o->span)
+        return groups_in_cycles(d, profile, o->cycle, o->cycles, o->rows_run);
+    return groups_in_cycles(d, profile, cycle_of_parts(o, span, numel), numel / span, o->run);
+}
+
+static void note_dispatches(const schedule *s, const device_profile *profile, extent *e)
 {
     for (size_t i = 0; i < s->dispatches.count && !*e->why; i++) {
         const dispatch *d = &s->dispatches.items[i];
-        uint64_t span = e->spans[d->node];
-        e->scaled[i] = d->run && span && span == shape_numel(&graph_node(s->graph, d->node)->shape);
-        e->scaled_count += e->scaled[i];
+        uint64_t numel = shape_numel(&graph_node(s->graph, d->node)->shape);
+        e->groups[i] = groups_for_span(d, profile, e->spans[d->node], numel);
+        e->scaled_count += e->groups[i].run > 0;
     }
 }
 
 rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t count,
-                            rlxvk_precision precision, extent *out)
+                            rlxvk_precision precision, const device_profile *profile, extent *out)
 {
     bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
     extent e = {.spans = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.spans),
                 .indices = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.indices),
-                .scaled = memory_zeroed(s->dispatches.count + 1, sizeof *e.scaled)};
+                .groups = memory_zeroed(s->dispatches.count + 1, sizeof *e.groups)};
     rlxvk_status status = RLXVK_OK;
-    if (!on_host || !e.spans || !e.indices || !e.scaled)
+    if (!on_host || !e.spans || !e.indices || !e.groups)
         TRY(status_fail_memory("extent"));
     for (size_t i = 0; i < s->steps.count; i++)
         on_host[s->steps.items[i].node] |= s->steps.items[i].host;
     note_inputs(s, axes, count, &e);
     note_nodes(s, precision, on_host, &e);
     note_outputs(s, &e);
-    note_dispatches(s, &e);
+    note_dispatches(s, profile, &e);
 error:
     memory_free(on_host);
     memory_free(e.indices);
     e.indices = NULL;
     if (status != RLXVK_OK || *e.why) {
         memory_free(e.spans);
-        memory_free(e.scaled);
+        memory_free(e.groups);
         e.spans = NULL;
-        e.scaled = NULL;
+        e.groups = NULL;
     }
     *out = e;
     return status;
@@ -123,14 +162,28 @@ error:
 void extent_destroy(extent *e)
 {
     memory_free(e->spans);
-    memory_free(e->scaled);
+    memory_free(e->groups);
     *e = (extent){0};
 }
 
-void extent_groups(const dispatch *d, const device_profile *profile, uint64_t actual,
-                   uint64_t upper, uint32_t out[3])
+/* ---- What is launched ---- */
+
+void extent_grid(const extent_groups *g, uint32_t out[3])
 {
-    uint64_t total = (uint64_t)d->groups[0] * d->groups[1] * d->groups[2];
-    uint64_t runs = divide_up(divide_up(total, d->run) * actual, upper);
-    lower_fold(profile, MIN(total, runs * d->run), out);
+    out[0] = g->cycle;
+    out[1] = g->cycles;
+    out[2] = g->cycle ? 1 : 0;
+}
+
+void extent_launch(const dispatch *d, const extent_groups *g, const device_profile *profile,
+                   uint64_t actual, uint64_t upper, uint32_t out[3])
+{
+    uint64_t cycle = g->cycle ? g->cycle : groups_of(d);
+    uint64_t lots = divide_up(divide_up(cycle, g->run) * actual, upper);
+    uint64_t launched = MIN(cycle, lots * g->run);
+    extent_grid(g, out);
+    if (g->cycle)
+        out[0] = (uint32_t)launched;
+    else
+        lower_fold(profile, launched, out);
 }

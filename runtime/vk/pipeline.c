@@ -41,6 +41,7 @@ static pipeline_request key_of(const pipeline_request *request)
     key.kernel = request->kernel;
     key.constant_count = request->constant_count;
     memcpy(key.constants, request->constants, request->constant_count * sizeof(uint32_t));
+    memcpy(key.grid, request->grid, sizeof(key.grid));
     return key;
 }
 
@@ -51,13 +52,16 @@ static size_t key_hash(const pipeline_request *key)
         hash = (hash ^ key->constants[i]) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 29;
     }
-    return (size_t)hash;
+    for (int i = 0; i < 3; i++)
+        hash = (hash ^ key->grid[i]) * 0x9e3779b97f4a7c15ull;
+    return (size_t)(hash ^ hash >> 29);
 }
 
 static bool key_equal(const pipeline_request *a, const pipeline_request *b)
 {
     return a->kernel == b->kernel && a->constant_count == b->constant_count &&
-           !memcmp(a->constants, b->constants, sizeof(a->constants));
+           !memcmp(a->constants, b->constants, sizeof(a->constants)) &&
+           !memcmp(a->grid, b->grid, sizeof(a->grid));
 }
 
 /* The slot of an equal entry, or the free slot where it would go. */
@@ -143,6 +147,11 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
         .preserve_subnormals = d->choice.profile.half_subnormals,
     };
     uint32_t *words = spirv_request(kernel_find(key->kernel), controls, out_count);
+    if (words && key->grid[0]) {
+        uint32_t *fixed = spirv_fix_grid(words, *out_count, key->grid, out_count);
+        memory_free(words);
+        words = fixed;
+    }
     if (!words || d->no_specialization)
         return words;
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,

@@ -170,6 +170,7 @@ typedef struct pipeline_request {
     uint16_t kernel;        /* enum kernel_id */
     uint8_t constant_count; /* values for specialization constants 0 .. constant_count-1 */
     uint32_t constants[KERNEL_MAX_CONSTANTS];
+    uint32_t grid[3]; /* workgroups that the kernel is to count by; 0: those that are launched */
 } pipeline_request;
 
 /* Fills out[i] for each request; equal requests share one pipeline. The pipelines belong to the

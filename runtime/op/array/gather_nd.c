@@ -50,7 +50,7 @@ static rlxvk_status gather_nd_lower(lowering *l, uint32_t id)
     args.x_offset /= width;
     args.y_offset /= width;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GATHER_ND_WIDTH, width});
-    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.count, copy_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 

@@ -75,7 +75,7 @@ static rlxvk_status one_hot_lower(lowering *l, uint32_t id)
                                 .index_offset = operands[0].offset,
                                 .y_offset = operands[1].offset / width};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ONE_HOT_WIDTH, width});
-    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.count, copy_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

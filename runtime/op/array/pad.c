@@ -268,9 +268,7 @@ static rlxvk_status emit(lowering *l, const pad_work *w, const operand *operands
     bool quads = width == 1 && args.target_offset % 4 == 0 && !profile_is_software(l->profile);
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {PAD_WIDTH, width},
                   {PAD_MODE, w->mode}, {PAD_QUADS, quads});
-    lower_groups_in_order(l, &d,
-                          copy_groups(groups_for(args.count, quads ? 4 : 1),
-                                      d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.count, copy_lot(d.constants[LOCAL_SIZE]) * (quads ? 4 : 1));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

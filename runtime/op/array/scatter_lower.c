@@ -115,7 +115,7 @@ static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter
              (operand[]){w->index, w->source, both}, 3));
     SET_CONSTANTS(&finish, {LOCAL_SIZE, size}, {SCATTER_FINISH_MODE, w->mode},
                   {SCATTER_FINISH_WIDTH, width});
-    TRY(emit(l, &finish, &last, w->numel / width, copy_groups(w->numel / width, size),
+    TRY(emit(l, &finish, &last, w->numel / width, divide_up(w->numel / width, copy_lot(size)),
              (operand[]){w->x, w->index, w->source, reading(winners), w->y}, 5));
 error:
     return status;

@@ -142,10 +142,19 @@ static rlxvk_status emit_rows(lowering *l, uint32_t id, const attention_job *j,
 
 /* ---- Tiles ---- */
 
-/* Workgroups of all heads, where queries come one after the other. */
-static uint32_t run_of(const attention_job *j, uint64_t chunks)
+/* Queries come one after the other, `each` workgroups to the next of them; of all batches together,
+ * or, in cycles, of one after the other. */
+static group_order order_of(const attention_job *j, uint64_t each, uint64_t cycle, uint64_t cycles)
 {
-    return j->a.batch == 1 ? (uint32_t)((uint64_t)j->a.heads * chunks) : 0;
+    const attention_geometry *a = &j->a;
+    bool rows_first = j->y.head == a->width;
+    if (j->with_lse)
+        return (group_order){0};
+    return (group_order){.run = a->batch == 1 && (rows_first || a->heads == 1) ? (uint32_t)each : 0,
+                         .span = (uint64_t)(a->queries * a->width * (rows_first ? a->heads : 1)),
+                         .cycle = (uint32_t)cycle,
+                         .cycles = (uint32_t)cycles,
+                         .rows_run = (uint32_t)each};
 }
 
 /* All chunks, into y or what is given in its place. */
@@ -168,7 +177,7 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_PREFILL_V_HELD, j->held[1]},
                   {ATTENTION_PREFILL_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks * p->chunks);
-    d.run = run_of(j, p->chunks);
+    d.order = order_of(j, (uint64_t)(j->a.batch * j->a.heads) * p->chunks, 0, 0);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
@@ -197,7 +206,7 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_MERGE_GROUPS, threads / lanes},
                   {ATTENTION_MERGE_NATURAL, j->mask == ATTENTION_BIAS});
     lower_groups(l, &d, arguments.rows);
-    d.run = run_of(j, 1);
+    d.order = order_of(j, a->heads, (uint64_t)a->heads * a->queries, (uint64_t)j->a.batch);
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 

@@ -167,7 +167,8 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
                   {ATTENTION_APPEND_V_HELD, j->attention.held[1]});
     const uint32_t *held = j->attention.held;
     uint32_t unit = held[0] == ATTENTION_HALVES || held[1] == ATTENTION_HALVES ? 2 : 1;
-    lower_groups_in_order(l, &d, groups_for(arguments.numel / unit, l->profile->workgroup_size));
+    lower_groups(l, &d, divide_up(arguments.numel / unit, l->profile->workgroup_size));
+    d.order.run = 1;
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 

@@ -158,7 +158,7 @@ rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
     arguments->y_offset = operands[3].offset;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ROPE_NEIGHBOURS, neighbours},
                   {ROPE_BACK, back});
-    lower_groups_in_order(l, &d, groups_for(arguments->pairs, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, arguments->pairs, l->profile->workgroup_size);
     return lower_emit(l, &d, arguments, sizeof *arguments, operands, 4);
 }
 

@@ -65,6 +65,17 @@ static uint32_t source_of(const conv_problem *p)
     return kernels <= CONV_TAP_BITS ? CONV_X_BITS : CONV_X_CELLS;
 }
 
+/* Tiles of all channels of a group make the next positions, those of one image after the other. */
+static group_order order_of_tiles(const lowering *l, const conv_problem *p)
+{
+    const conv_class *c = p->class;
+    uint64_t channels = divide_up(p->shape.m, c->tile_m);
+    return (group_order){.span = shape_numel(&graph_node(l->graph, p->node)->shape),
+                         .cycle = (u32)(channels * divide_up(p->shape.n, c->tile_n)),
+                         .cycles = (u32)(p->shape.groups * p->splits),
+                         .rows_run = (u32)channels};
+}
+
 static rlxvk_status emit_product(lowering *l, conv_problem *p)
 {
     const conv_class *c = p->class;
@@ -85,6 +96,8 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
                       {CONV_TILED_QUADS, quad_bits(p)}, {CONV_TILED_SOURCE, source_of(p)});
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
+    if (tiled && !p->swapped)
+        d.order = order_of_tiles(l, p);
     return lower_emit(l, &d, &p->args, sizeof p->args, operands, ARRAY_COUNT(operands));
 }
 
@@ -105,7 +118,7 @@ static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
     const operand operands[] = {partial, y, bias_of(e, partial), residual_of(e, partial)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     set_epilogue(&d, e);
-    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, count, l->profile->workgroup_size);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -181,6 +194,7 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
                   {CONV_STRIPS_WEIGHTS, (u32)conv_strip_weights(c, &p->shape)});
     set_epilogue(&d, e);
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile));
+    d.order.run = 1;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

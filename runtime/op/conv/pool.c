@@ -92,7 +92,7 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
         args.divisor *= o->exclude_pad ? 0 : (float)args.kernel[i];
     dispatch d = {.kernel = KERNEL_POOL};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {POOL_CODE, node_code(n)});
-    lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, args.numel, l->profile->workgroup_size);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -209,6 +209,7 @@ static rlxvk_status resize_nearest2x_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_RESIZE_NEAREST2X};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    d.order.run = 1;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

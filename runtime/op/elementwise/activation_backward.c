@@ -8,6 +8,7 @@
 #include "constants/elementwise.h"
 #include "op/activation.h"
 #include "op/bucket.h"
+#include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -61,10 +62,10 @@ static rlxvk_status activation_backward_lower(lowering *l, uint32_t id)
     struct activation_backward_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                                             operands[1].offset, operands[2].offset};
     bool quads = (args.x_offset | args.dy_offset | args.dx_offset) % 4 == 0;
-    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    uint32_t size = l->profile->workgroup_size;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {ACTIVATION_BACKWARD_CODE, code_of(n)},
                   {ACTIVATION_BACKWARD_VECTORS, quads});
-    lower_groups_in_order(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
+    lower_groups_in_order(l, &d, args.numel, elementwise_lot(size));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 

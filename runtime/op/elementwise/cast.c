@@ -76,7 +76,7 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {CAST_SOURCE, source_code(&operands[0], input_dtype(l->graph, n, 0))},
                   {CAST_TARGET, n->dtype});
-    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.numel, elementwise_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -203,10 +203,10 @@ static rlxvk_status copy_lower(lowering *l, uint32_t id)
     uint64_t numel = shape_numel(&graph_node(l->graph, id)->shape);
     struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
     bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
-    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    uint32_t size = l->profile->workgroup_size;
     dispatch d = {.kernel = KERNEL_COPY};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {COPY_VECTORS, quads}, {COPY_UNITS, units});
-    lower_groups_in_order(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {COPY_VECTORS, quads}, {COPY_UNITS, quads ? 1 : 4});
+    lower_groups_in_order(l, &d, args.words, elementwise_lot(size));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

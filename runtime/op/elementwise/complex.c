@@ -80,7 +80,7 @@ rlxvk_status complex_lower_as(lowering *l, uint32_t id, uint32_t code)
     dispatch d = {.kernel = KERNEL_COMPLEX_MAP};
     struct complex_map_args args = {(uint32_t)shape_numel(&n->shape), z.offset, g.offset, y.offset};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {COMPLEX_MAP_CODE, code});
-    lower_groups_in_order(l, &d, groups_for(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.numel, d.constants[LOCAL_SIZE]);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){z, g, y}, 3);
 }
 

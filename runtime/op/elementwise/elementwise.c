@@ -174,7 +174,7 @@ rlxvk_status elementwise_lower(lowering *l, uint32_t id, uint32_t kernel, uint32
     struct elementwise_args args = arguments_of(&a, operands);
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ELEMENTWISE_CODE, code},
                   {ELEMENTWISE_FORM, form}, {ELEMENTWISE_PAIRS, pairs});
-    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.numel, elementwise_lot(d.constants[LOCAL_SIZE]));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, n->input_count + 1));
 error:
     return status;

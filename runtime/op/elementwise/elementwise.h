@@ -22,9 +22,9 @@ rlxvk_status elementwise_lower(lowering *l, uint32_t id, uint32_t kernel, uint32
 /* Operands that output elements read one to one, in the output's storage. */
 uint32_t elementwise_in_place(const rlxvk_graph *g, const node *n);
 /* Workgroups of a kernel whose invocations take 4 elements each. */
-static inline uint64_t elementwise_groups(uint64_t numel, uint32_t workgroup_size)
+static inline uint64_t elementwise_lot(uint32_t workgroup_size)
 {
-    return divide_up(numel, (uint64_t)workgroup_size * 4);
+    return (uint64_t)workgroup_size * 4;
 }
 
 /* ---- Host ---- */

@@ -310,9 +310,9 @@ rlxvk_status region_emit(lowering *l, const region_job *j)
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {REGION_FORM, form},
                   {REGION_REPEATED, inputs_repeated(j)}, {REGION_PRESENT, inputs_present(j)});
     set_steps(a, &d);
-    lower_groups_in_order(l, &d, elementwise_groups(j->numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, j->numel, elementwise_lot(d.constants[LOCAL_SIZE]));
     if (j->slice) /* its rows are not one after the other */
-        d.run = 0;
+        d.order = (group_order){0};
     return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
 }
 

@@ -42,9 +42,8 @@ static rlxvk_status swiglu_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_SWIGLU, .node = id};
     bool quads = (columns | x | operands[1].offset) % 4 == 0;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {SWIGLU_QUADS, quads});
-    lower_groups_in_order(l, &d,
-                          groups_for(arguments.numel / (quads ? 4 : 1),
-                                     l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, arguments.numel,
+                          (uint64_t)l->profile->workgroup_size * (quads ? 4 : 1));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 

@@ -51,9 +51,9 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     struct unary_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                               operands[1].offset};
     bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
-    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    uint32_t size = l->profile->workgroup_size;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {UNARY_CODE, node_code(n)}, {UNARY_VECTORS, quads});
-    lower_groups_in_order(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
+    lower_groups_in_order(l, &d, args.numel, elementwise_lot(size));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

@@ -244,6 +244,7 @@ static rlxvk_status emit(lowering *l, uint32_t id, const resize_form *f, struct 
     args->y_offset = operands[2].offset;
     set_constants(&d, f, size, (args->y_offset | args->to[2]) % BLOCK == 0);
     lower_groups(l, &d, groups_for(args->count, size));
+    d.order.run = 1;
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }
 

@@ -66,7 +66,9 @@ static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *a
     SET_CONSTANTS(d, {LOCAL_SIZE, cpu ? 16 : 128}, {MATMUL_REG_M, 1},
                   {GROUPED_MATVEC_LANES_N, lanes});
     args->bias_offset = operands[2].offset;
-    lower_groups(l, d, args->m * divide_up(args->n, (uint64_t)4 * lanes));
+    uint64_t across = divide_up(args->n, (uint64_t)4 * lanes);
+    lower_groups(l, d, args->m * across);
+    d->order = (group_order){.run = (uint32_t)across, .parts = args->m, .lot = 1};
     return lower_emit(l, d, args, sizeof *args, operands, 4);
 }
 

@@ -360,6 +360,23 @@ static uint32_t run_of(const product *p, const dispatch *d)
     return (uint32_t)(across * p->splits);
 }
 
+/* The rows of each matrix of a batch: tiles go through a band of rows together, or, of few rows,
+ * from column to column. */
+static group_order order_of(const product *p, const dispatch *d, uint64_t groups)
+{
+    const matmul_shape *s = &p->problem.shape;
+    uint64_t matrices = s->batch * p->splits, across = divide_up(s->n, MAX(p->class->tile_n, 1));
+    group_order order = {.run = run_of(p, d)};
+    bool tiled = p->class->form == MATMUL_FORM_TILED, rows = p->class->form == MATMUL_FORM_ROWS;
+    if (s->batch == 1 || !(tiled || rows || p->class->form == MATMUL_FORM_SWAPPED))
+        return order;
+    order.span = s->m * s->n;
+    order.cycles = (uint32_t)(matrices * (rows ? across : 1));
+    order.cycle = (uint32_t)(groups / order.cycles);
+    order.rows_run = tiled ? (uint32_t)(MATMUL_BAND * across) : 1;
+    return order;
+}
+
 static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uint64_t groups)
 {
     static const uint16_t kernels[] = {[MATMUL_FORM_SCALAR] = KERNEL_MATMUL_SCALAR,
@@ -379,7 +396,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     bool vector = d.kernel == KERNEL_MATVEC;
     set_constants(l, p, &d);
     lower_groups(l, &d, groups * p->splits);
-    d.run = run_of(p, &d);
+    d.order = order_of(p, &d, groups * p->splits);
     return lower_emit(l, &d, vector ? (const void *)&with_parts : &args,
                       vector ? sizeof with_parts : sizeof args, operands,
                       kernel_table[d.kernel].binding_count);
@@ -404,11 +421,9 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {MATMUL_SUM_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
                   {MATMUL_SUM_ACTIVATION, r->activation});
-    uint64_t groups = groups_for(count, d.constants[LOCAL_SIZE]);
-    if (in_order)
-        lower_groups_in_order(l, &d, groups);
-    else
-        lower_groups(l, &d, groups);
+    lower_groups_in_order(l, &d, count, d.constants[LOCAL_SIZE]);
+    if (!in_order)
+        d.order = (group_order){0};
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -81,7 +81,7 @@ static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCALE_GROUP}, {MATRIX_SCALE_STORAGE, s->storage},
                   {MATRIX_SCALE_TRANSPOSED, s->turned});
     lower_groups(l, &d, s->matrices * (s->turned ? divide_up(s->rows, TURNED_ROWS) : s->rows));
-    d.run = !s->is_b;
+    d.order.run = !s->is_b;
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->exponent.access = ACCESS_READ;
 error:
@@ -166,7 +166,7 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
                  s->matrices * (s->turned ? tiles : 0) +
                      (s->turned ? 0
                                 : groups_for(s->matrices * s->rows * s->round_k / 8, PACK_GROUP)));
-    d.run = !s->is_b && !s->turned;
+    d.order.run = !s->is_b && !s->turned;
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->packed.access = ACCESS_READ;
 error:
@@ -244,7 +244,12 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
     set_batch(&r->problem, a, b, &args);
     set_constants(l, r, c, &d);
     lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
-    d.run = s->batch > 1 ? 1 : MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n);
+    uint32_t tiles_n = (uint32_t)divide_up(s->n, c->tile_n);
+    d.order = (group_order){.run = s->batch > 1 ? 1 : MATMUL_BAND * tiles_n,
+                            .span = s->batch > 1 ? s->m * s->n : 0,
+                            .cycle = (uint32_t)divide_up(s->m, c->tile_m) * tiles_n,
+                            .cycles = (uint32_t)s->batch,
+                            .rows_run = MATMUL_BAND * tiles_n};
     return lower_emit(l, &d, &args, sizeof args, words ? in_words : operands,
                       words ? ARRAY_COUNT(in_words) : ARRAY_COUNT(operands));
 }

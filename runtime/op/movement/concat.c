@@ -168,7 +168,7 @@ static rlxvk_status emit_band(lowering *l, band *b, uint64_t rows, uint64_t row,
     operands[CONCAT_PARTS] = target;
     SET_CONSTANTS(&d, {LOCAL_SIZE, (u32)size}, {CONCAT_WIDTH, (u32)width},
                   {CONCAT_ITEMS, COPY_ITEMS});
-    lower_groups_in_order(l, &d, copy_groups((uint64_t)args.rows * args.columns, (u32)size));
+    lower_groups_in_order(l, &d, (uint64_t)args.rows * args.columns, copy_lot((u32)size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -124,7 +124,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     };
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GATHER_WIDTH, width},
                   {GATHER_STORAGE, operands[0].storage == STORAGE_HALF ? packed : GATHER_WORDS});
-    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.count, copy_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
@@ -273,7 +273,7 @@ static rlxvk_status take_along_axis_lower(lowering *l, uint32_t id)
     }
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {TAKE_ALONG_AXIS_WIDTH, element_words(&operands[2])});
-    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups(l, &d, divide_up(args.count, copy_lot(d.constants[LOCAL_SIZE])));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 

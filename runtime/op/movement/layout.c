@@ -95,7 +95,7 @@ static strided_copy rescale(const strided_copy *c, int64_t factor)
     return coalesce(&out);
 }
 
-static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width,
+static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width, bool in_order,
                               const operand *operands)
 {
     dispatch d = {.kernel = KERNEL_STRIDED_COPY};
@@ -110,7 +110,9 @@ static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width
         args.target_strides[i] = (uint32_t)c->target[axis];
     }
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {STRIDED_COPY_WIDTH, width});
-    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.count, copy_lot(d.constants[LOCAL_SIZE]));
+    if (!in_order)
+        d.order = (group_order){0};
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -136,8 +138,20 @@ static bool suits_tiles(const lowering *l, const strided_copy *c, uint32_t *row,
     return c->dims[*row] >= TRANSPOSE_SMALLEST && c->dims[*column] >= TRANSPOSE_SMALLEST;
 }
 
+/* Tiles of one matrix come together. The target is made in its order by those of the axes before
+ * both axes of the matrices. */
+static group_order order_of_tiles(const strided_copy *c, uint32_t row, uint32_t column,
+                                  uint64_t groups)
+{
+    uint64_t parts = 1;
+    for (uint32_t i = 0; i < MIN(row, column); i++)
+        parts *= (uint64_t)c->dims[i];
+    return parts > 1 ? (group_order){.run = (uint32_t)(groups / parts), .parts = parts, .lot = 1}
+                     : (group_order){0};
+}
+
 static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row, uint32_t column,
-                               const operand *operands)
+                               bool in_order, const operand *operands)
 {
     dispatch d = {.kernel = KERNEL_TRANSPOSE2D};
     uint64_t row_tiles = divide_up((uint64_t)c->dims[row], TRANSPOSE_TILE);
@@ -162,10 +176,14 @@ static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row,
     args.group_count = (uint32_t)groups;
     SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, TRANSPOSE_INVOCATIONS)});
     lower_groups(l, &d, groups);
+    if (in_order)
+        d.order = order_of_tiles(c, row, column, groups);
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source, operand target)
+/* in_order: the target's axes are those of the node's result. */
+static rlxvk_status emit(lowering *l, const strided_copy *copy, bool in_order, operand source,
+                         operand target)
 {
     operand operands[2] = {source, target};
     strided_copy c = *copy;
@@ -176,19 +194,20 @@ rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand sou
     if (copy_count(&c) == 0)
         return RLXVK_OK;
     if (width == 1 && suits_tiles(l, &c, &row, &column))
-        return emit_tiles(l, &c, row, column, operands);
+        return emit_tiles(l, &c, row, column, in_order, operands);
     for (; width < 4 && divides(&c, 2); width *= 2)
         c = rescale(&c, 2);
-    return emit_copy(l, &c, width, operands);
+    return emit_copy(l, &c, width, in_order, operands);
+}
+
+rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source, operand target)
+{
+    return emit(l, copy, false, source, target);
 }
 
 rlxvk_status layout_emit_rows(lowering *l, const strided_copy *copy, operand source, operand target)
 {
-    size_t i = l->dispatches.count;
-    rlxvk_status status = layout_emit_copy(l, copy, source, target);
-    for (; i < l->dispatches.count; i++)
-        l->dispatches.items[i].run = l->dispatches.items[i].kernel == KERNEL_STRIDED_COPY;
-    return status;
+    return emit(l, copy, true, source, target);
 }
 
 rlxvk_status layout_emit_node(lowering *l, uint32_t id, const strided_copy *copy)

@@ -34,9 +34,9 @@ static inline uint32_t element_words(const operand *o)
     return MAX(dtype_storage_element_bytes((storage)o->storage) / 4, 1);
 }
 /* Workgroups of a kernel whose invocations move COPY_ITEMS units each. */
-static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)
+static inline uint64_t copy_lot(uint32_t workgroup_size)
 {
-    return groups_for(units, workgroup_size * COPY_ITEMS);
+    return (uint64_t)workgroup_size * COPY_ITEMS;
 }
 /* A node of one operand that is given its shape (shape_attributes), and the shape as " shape=". */
 rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape);

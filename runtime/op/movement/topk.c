@@ -74,7 +74,7 @@ static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
                                   lanes,        w->x.offset,    w->y.offset};
     dispatch d = {.kernel = KERNEL_TOPK_RANK};
     SET_CONSTANTS(&d, {LOCAL_SIZE, size});
-    lower_groups(l, &d, groups_for(w->rows, size / lanes));
+    lower_groups_in_order(l, &d, w->rows, size / lanes);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
 }
 
@@ -94,6 +94,7 @@ static rlxvk_status emit_stage(lowering *l, const topk_work *w, struct topk_sele
     args.y_offset = to.offset;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {TOPK_SELECT_STAGE, stage});
     lower_groups(l, &d, args.groups);
+    d.order = (group_order){.run = args.chunks, .parts = w->rows, .lot = 1};
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, candidates, to}, 3);
 }
 
@@ -133,7 +134,7 @@ static rlxvk_status lower_sort(lowering *l, const topk_work *w)
     rlxvk_status status;
     TRY(radix_sort_lower(l, &sort));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(args.count, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, args.count, l->profile->workgroup_size);
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort.values, w->y}, 2));
 error:
     return status;

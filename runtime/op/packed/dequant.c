@@ -220,7 +220,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                   {DEQUANT_MATVEC_PARTS, bits});
     set_vector_constants(l, args, &c, d);
     lower_groups(l, d, groups);
-    d->run = (uint32_t)(groups / MAX(divide_up(args->m, c.rows), 1));
+    d->order.run = (uint32_t)(groups / MAX(divide_up(args->m, c.rows), 1));
     return lower_emit(l, d, &whole, sizeof whole, bound, kernel_table[d->kernel].binding_count);
 }
 
@@ -245,7 +245,7 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
         d->variant = c->row.name;
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
     if (!args->experts) /* whose rows are sorted */
-        d->run = (uint32_t)divide_up(args->n, c->columns);
+        d->order.run = (uint32_t)divide_up(args->n, c->columns);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 

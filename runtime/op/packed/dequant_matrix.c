@@ -75,7 +75,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
                                                             : DEQUANT_OF_MATRIX_F16);
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
-    d.run = splits == 1 ? MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n) : 0;
+    d.order.run = splits == 1 ? MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n) : 0;
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 

@@ -74,7 +74,7 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
                                                             : DEQUANT_OF_PANEL_F16);
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * panels * tiles_w);
-    d.run = splits == 1 ? MATMUL_BAND * (uint32_t)tiles_w : 0;
+    d.order.run = splits == 1 ? MATMUL_BAND * (uint32_t)tiles_w : 0;
     TRY(lower_emit(l, &d, &args, sizeof args, bound, ARRAY_COUNT(bound)));
     if (splits > 1)
         TRY(matmul_emit_sum(l, id, r, bound[2], splits));

@@ -167,8 +167,8 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
     SET_CONSTANTS(d, {LOCAL_SIZE, local}, {DEQUANT_ELEMENT_MATVEC_TEAM, team},
                   {DEQUANT_ELEMENT_MATVEC_ROWS, rows});
-    d->run = (uint32_t)divide_up(args->n, (uint64_t)local / team * 4);
-    lower_groups(l, d, d->run * divide_up(args->m, rows));
+    d->order.run = (uint32_t)divide_up(args->n, (uint64_t)local / team * 4);
+    lower_groups(l, d, d->order.run * divide_up(args->m, rows));
     return lower_emit(l, d, args, sizeof *args, operands, 5);
 }
 
@@ -181,8 +181,8 @@ static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
     memcpy(&tiled, args, sizeof tiled);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATMUL;
     SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS}, {DEQUANT_ELEMENT_MATMUL_HEIGHT, height});
-    d->run = (uint32_t)divide_up(args->n, DEQUANT_MATMUL_COLUMNS);
-    lower_groups(l, d, d->run * divide_up(args->m, (uint64_t)16 * height));
+    d->order.run = (uint32_t)divide_up(args->n, DEQUANT_MATMUL_COLUMNS);
+    lower_groups(l, d, d->order.run * divide_up(args->m, (uint64_t)16 * height));
     return lower_emit(l, d, &tiled, sizeof tiled, operands, 5);
 }
 

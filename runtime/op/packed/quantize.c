@@ -171,7 +171,7 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_QUANTIZE, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {QUANTIZE_MODE, mode},
                   {QUANTIZE_PER_CHANNEL, args.channels > 1});
-    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, args.numel, elementwise_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

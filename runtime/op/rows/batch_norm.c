@@ -101,7 +101,7 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
         (a->has_gamma ? BATCH_NORM_HAS_GAMMA : 0) | (a->has_beta ? BATCH_NORM_HAS_BETA : 0);
     dispatch d = {.kernel = KERNEL_BATCH_NORM};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {BATCH_NORM_FLAGS, flags});
-    lower_groups_in_order(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, args.numel, copy_lot(l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -317,7 +317,8 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
         passes++;
     }
     for (; (passes > 1 || parts > 1) && begin < l->dispatches.count; begin++)
-        l->dispatches.items[begin].run = 0; /* first passes, and parts, are no rows of the result */
+        l->dispatches.items[begin].order =
+            (group_order){0}; /* first passes, and parts, are no rows of the result */
 error:
     return status;
 }

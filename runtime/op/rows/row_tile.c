@@ -142,7 +142,11 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
     /* Of [1, extent, inner] they go from column to column, not from row to row. */
-    d.run = rows->inner == 1 || rows->outputs > rows->chunks * rows->inner;
+    d.order.run = rows->inner == 1 || rows->outputs > rows->chunks * rows->inner;
+    if (rows->inner == 1) {
+        d.order.parts = rows->outputs;
+        d.order.lot = tile->size / tile->lanes;
+    }
     return d;
 }
 

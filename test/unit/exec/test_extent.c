@@ -5,6 +5,7 @@
  */
 #include "exec/allocate.h"
 #include "exec/state.h"
+#include "support/extent_check.h"
 #include "support/harness.h"
 #include "support/row_graph.h"
 
@@ -19,146 +20,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- Content ---- */
-
-/* Values of a leaf by its name; of "i" indices below 50, of packed weights Q8_0 blocks. */
-static float *values_of(const node *n, uint64_t seed)
-{
-    uint64_t count = shape_numel(&n->shape);
-    float *values = malloc((count + 1) * sizeof *values);
-    random_source r = {seed};
-    for (const char *c = n->name; *c; c++)
-        r.state = r.state * 31 + (uint8_t)*c;
-    random_fill(&r, false, values, count);
-    for (uint64_t i = 0; i < count; i++) {
-        if (strcmp(n->name, "i") == 0)
-            values[i] = floorf((values[i] + 1) * 25);
-        if (n->dtype == RLXVK_U8) /* the scale is 2^-7 */
-            values[i] = i % 34 == 0 ? 0 : i % 34 == 1 ? 0x20 : floorf((values[i] + 1) * 120);
-    }
-    return values;
-}
-
-static void set_params(rlxvk_executable *e)
-{
-    const rlxvk_graph *g = e->program->source;
-    for (size_t i = 0; i < e->program->param_count; i++) {
-        const node *n = graph_node(g, e->program->params[i].source);
-        uint64_t count = shape_numel(&n->shape);
-        float *values = values_of(n, 7);
-        uint8_t *bytes = malloc(count + 1);
-        for (uint64_t k = 0; k < count; k++)
-            bytes[k] = (uint8_t)values[k];
-        expect_ok(n->dtype == RLXVK_U8 ? rlxvk_set_param_bytes(e, n->name, bytes, count)
-                                       : rlxvk_set_param(e, n->name, values, count));
-        free(values);
-        free(bytes);
-    }
-}
-
-/* Whether element i of a node matters; of a leaf without a reader (NODE_NONE) all do. */
-static bool matters(const rlxvk_executable *e, uint32_t node, uint64_t i)
-{
-    return node == NODE_NONE || extent_has(&e->program->extent, node, i, (uint64_t)e->extent_actual,
-                                           (uint64_t)e->extent_upper);
-}
-
-/* Runs on the values of a seed, with `other` in the elements of inputs that do not matter. */
-static void run_outputs(rlxvk_executable *e, uint64_t seed, float other, float **outputs)
-{
-    const program *p = e->program;
-    rlxvk_run_input inputs[16] = {0};
-    rlxvk_run_output reads[16] = {0};
-    size_t given = 0;
-    for (size_t i = 0; i < p->input_count; i++) {
-        const node *n = graph_node(p->source, p->inputs[i].source);
-        uint64_t count = shape_numel(&n->shape);
-        if (&e->inputs[i] == e->rng_input)
-            continue;
-        float *values = values_of(n, seed);
-        for (uint64_t k = 0; k < count; k++)
-            if (!matters(e, p->inputs[i].node, k))
-                values[k] = other;
-        assert_true(given < ARRAY_COUNT(inputs));
-        inputs[given++] = (rlxvk_run_input){n->name, values, count, RLXVK_F32};
-    }
-    for (size_t i = 0; i < p->result_count; i++) {
-        size_t count = shape_numel(&p->results[i].shape);
-        outputs[i] = malloc((count + 1) * sizeof **outputs);
-        reads[i] = (rlxvk_run_output){i, outputs[i], count, RLXVK_F32};
-    }
-    expect_ok(rlxvk_run(e, inputs, given, reads, p->result_count));
-    while (given)
-        free((void *)inputs[--given].data);
-}
-
-/* Whether the elements that matter are the full run's. */
-static void compare(const rlxvk_executable *e, float *const *got, float *const *wanted,
-                    const char *what, uint64_t seed)
-{
-    for (size_t o = 0; o < e->program->result_count; o++) {
-        const program_result *r = &e->program->results[o];
-        for (uint64_t k = 0; k < shape_numel(&r->shape); k++)
-            if (matters(e, r->node, k) && memcmp(&got[o][k], &wanted[o][k], 4) != 0)
-                fail_msg("%s, seed %llu, %lld of %lld rows: output %zu element %llu is %g, full "
-                         "run %g",
-                         what, (unsigned long long)seed, (long long)e->extent_actual,
-                         (long long)e->extent_upper, o, (unsigned long long)k, (double)got[o][k],
-                         (double)wanted[o][k]);
-    }
-}
-
-static void free_outputs(const rlxvk_executable *e, float **outputs)
-{
-    for (size_t o = 0; o < e->program->result_count; o++)
-        free(outputs[o]);
-}
-
-/* ---- Every extent against the full run ---- */
-
 /* Of graphs that keep rows apart, which must be supported. */
 static const rlxvk_bucket_axis row_axes[] = {{"x", 0, false}, {"y", -2, false}, {"i", 0, false}};
 
-/* The full run is that of an executable that knows no bucket. Returns whether it is supported;
- * where not, every run is a full one. */
-static bool check_extents(rlxvk_context *c, const rlxvk_graph *g, rlxvk_compile_options o,
-                          const rlxvk_bucket_axis *axes, size_t count, const char *what,
-                          uint64_t seed)
+static void check_rows(rlxvk_context *c, const rlxvk_graph *g, rlxvk_compile_options o,
+                       size_t axis_count, const char *what, uint64_t seed)
 {
-    rlxvk_executable *plain = NULL, *e = NULL;
-    random_source r = {seed};
-    float *wanted[16], *got[16];
-    rlxvk_extent_report report;
-    exec_scratch_fill = 0x7fc00000u;
-    expect_ok(rlxvk_compile(c, g, &o, &plain));
-    o.bucket_axes = axes;
-    o.bucket_axis_count = count;
-    expect_ok(rlxvk_compile(c, g, &o, &e));
-    exec_scratch_fill = 0;
-    set_params(plain);
-    set_params(e);
-    run_outputs(plain, seed, 0, wanted);
-    int64_t upper = (int64_t)e->program->extent.unit;
-    for (int k = 0; k < 5 && upper; k++) { /* 0: no output depends on them */
-        int64_t actual = k == 0   ? 0
-                         : k == 1 ? 1
-                         : k == 4 ? upper
-                                  : random_below(&r, (uint32_t)upper + 1);
-        expect_ok(rlxvk_clear_active_extent(e));
-        run_outputs(e, seed + 1, 0, got); /* stale rows of another run */
-        free_outputs(e, got);
-        expect_ok(rlxvk_set_active_extent(e, actual, upper));
-        run_outputs(e, seed, k == 2 ? 3e38f : NAN, got);
-        compare(e, got, wanted, what, seed);
-        free_outputs(e, got);
-    }
-    free_outputs(e, wanted);
-    bool supported = rlxvk_extent_supported(e, &report);
-    if (!supported && axes == row_axes)
-        fail_msg("%s, seed %llu: %s", what, (unsigned long long)seed, report.reason);
-    rlxvk_executable_destroy(plain);
-    rlxvk_executable_destroy(e);
-    return supported;
+    if (!extent_check(c, g, o, row_axes, axis_count, what, seed))
+        fail_msg("%s, seed %llu is not supported", what, (unsigned long long)seed);
 }
 
 static rlxvk_graph *make_rows(uint64_t seed)
@@ -188,8 +57,8 @@ static void test_random_rows(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= harness_rounds(48); seed++) {
         rlxvk_graph *g = make_rows(seed);
-        (void)check_extents(shared_context, g, modes[seed % ARRAY_COUNT(modes)], row_axes,
-                            ARRAY_COUNT(row_axes), "rows", seed);
+        check_rows(shared_context, g, modes[seed % ARRAY_COUNT(modes)], ARRAY_COUNT(row_axes),
+                   "rows", seed);
         rlxvk_graph_destroy(g);
     }
 }
@@ -212,7 +81,7 @@ static void test_every_rule(void **state)
             rlxvk_tensor y = rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(40, ROW_GRAPH_WIDTH));
             rlxvk_tensor i = rlxvk_input(g, "i", RLXVK_F32, RLXVK_SHAPE(40));
             rlxvk_graph_output(g, row_graph_rule(g, rule, x, y, i));
-            (void)check_extents(c, g, (rlxvk_compile_options){0}, row_axes, 3, "rule", rule);
+            check_rows(c, g, (rlxvk_compile_options){0}, 3, "rule", rule);
             rlxvk_graph_destroy(g);
         }
         close_context(c);
@@ -239,8 +108,8 @@ static void test_random_graphs(void **state)
                 axes[count++] = (rlxvk_bucket_axis){n->name, (int32_t)axis, false};
         }
         if (count)
-            supported += check_extents(shared_context, g, (rlxvk_compile_options){0}, axes, count,
-                                       "graph", seed);
+            supported += extent_check(shared_context, g, (rlxvk_compile_options){0}, axes, count,
+                                      "graph", seed);
         rlxvk_graph_destroy(g);
     }
     print_message("%u of the graphs are supported\n", supported);
@@ -271,7 +140,7 @@ static void test_forced_kernels(void **state)
             rlxvk_graph_output(g, rlxvk_matmul(g, y,
                                                rlxvk_param(g, "n", RLXVK_F32,
                                                            RLXVK_SHAPE(ROW_GRAPH_WIDTH, 5))));
-            (void)check_extents(shared_context, g, o, row_axes, 1, forced[v].row, v);
+            check_rows(shared_context, g, o, 1, forced[v].row, v);
             rlxvk_graph_destroy(g);
         }
 }
@@ -308,7 +177,7 @@ static void test_split_products(void **state)
         expect_ok(rlxvk_compile(shared_context, g, &o, &e));
         split += has_kernel(e, KERNEL_MATMUL_SUM);
         rlxvk_executable_destroy(e);
-        (void)check_extents(shared_context, g, o, row_axes, 1, cases[v / 2].variant.row, v);
+        check_rows(shared_context, g, o, 1, cases[v / 2].variant.row, v);
         rlxvk_graph_destroy(g);
     }
     print_message("%u of the products are split\n", split);
@@ -336,8 +205,8 @@ static void test_indices_of_rows(void **state)
     o.bucket_axis_count = ARRAY_COUNT(axes);
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
     assert_true(rlxvk_extent_supported(e, NULL));
-    set_params(plain);
-    set_params(e);
+    extent_set_params(plain);
+    extent_set_params(e);
     for (int64_t actual = 1; actual <= ROWS; actual++) {
         float at = (float)actual - 1;
         random_fill(&r, false, x, ARRAY_COUNT(x));
@@ -371,7 +240,7 @@ static rlxvk_executable *two_layers(rlxvk_context *c, int64_t rows)
     rlxvk_graph_output(g, x);
     expect_ok(rlxvk_compile(c, g, &o, &e));
     rlxvk_graph_destroy(g);
-    set_params(e);
+    extent_set_params(e);
     return e;
 }
 
@@ -383,9 +252,10 @@ static void expect_counts(rlxvk_executable *e, int64_t actual, int64_t upper)
     for (size_t i = 0; i < p->schedule.dispatches.count; i++) {
         const dispatch *d = &p->schedule.dispatches.items[i];
         uint32_t got[3];
-        if (!p->extent.scaled[i])
+        if (!extent_scales(&p->extent, i))
             continue;
-        extent_groups(d, &e->device->choice.profile, (uint64_t)actual, (uint64_t)upper, got);
+        extent_launch(d, &p->extent.groups[i], &e->device->choice.profile, (uint64_t)actual,
+                      (uint64_t)upper, got);
         fewer += got[0] < d->groups[0];
         if (actual == 0)
             assert_int_equal(got[0], 0);
@@ -405,7 +275,7 @@ static void test_nothing_is_recorded(void **state)
         uint64_t lowered = schedule_lowered_count(),
                  copies = c->device->choice.arena_mapped ? 0 : 1;
         float *y[1];
-        run_outputs(e, 1, 0, y);
+        extent_run(e, 1, 0, y);
         free(y[0]);
         for (int64_t actual = 0; actual <= 512; actual += 128) {
             uint64_t recorded = vk_hooks.recorded, submitted = vk_hooks.submitted;
@@ -415,7 +285,7 @@ static void test_nothing_is_recorded(void **state)
             expect_counts(e, actual, 512);
             expect_ok(rlxvk_set_active_extent(e, actual, 512));
             assert_int_equal(vk_hooks.recorded - recorded, copies);
-            run_outputs(e, 1, 0, y);
+            extent_run(e, 1, 0, y);
             free(y[0]);
             assert_int_equal(vk_hooks.recorded - recorded, copies);
             assert_int_equal(vk_hooks.submitted - submitted, copies + 1);
@@ -480,7 +350,7 @@ static void test_extents_that_do_not_fit(void **state)
     assert_int_equal(report.actual, 2);
     assert_int_equal(report.upper, 6);
     assert_string_equal(report.reason, "reduce_sum 'pooled' (node 1): it computes across the rows");
-    run_outputs(e, 1, NAN, y); /* a full run: the sum of all rows */
+    extent_run(e, 1, NAN, y); /* a full run: the sum of all rows */
     assert_true(isfinite(y[0][0]));
     free(y[0]);
     rlxvk_executable_destroy(e);
@@ -624,8 +494,8 @@ static void test_runs_in_flight(void **state)
     float x[COUNT], y[3][COUNT], *full[1];
     rlxvk_ticket tickets[2];
     (void)state;
-    run_outputs(e, 5, 0, full);
-    float *values = values_of(graph_node(e->program->source, e->program->inputs[0].source), 5);
+    extent_run(e, 5, 0, full);
+    float *values = extent_values(graph_node(e->program->source, e->program->inputs[0].source), 5);
     memcpy(x, values, sizeof x);
     free(values);
     rlxvk_run_input in = {"x", x, COUNT, RLXVK_F32};

@@ -302,7 +302,7 @@ static void analyze(analysis *a, const extent_axis *axes, size_t count, rlxvk_pr
 {
     extent_destroy(&a->e);
     a->e = (extent){0};
-    assert_int_equal(extent_analyze(&a->s, axes, count, precision, &a->e), RLXVK_OK);
+    assert_int_equal(extent_analyze(&a->s, axes, count, precision, &profile, &a->e), RLXVK_OK);
 }
 
 static void end(analysis *a)
@@ -423,7 +423,7 @@ static void test_groups(void **state)
     static const struct {
         uint32_t groups[3], run;
         uint64_t actual, upper;
-        uint32_t wanted[3];
+        uint32_t wanted[3], cycle, cycles;
     } cases[] = {
         {{100, 1, 1}, 1, 0, 10, {0, 1, 1}},
         {{100, 1, 1}, 1, 1, 10, {10, 1, 1}},
@@ -436,13 +436,18 @@ static void test_groups(void **state)
         {{65535, 4, 1}, 1, 1, 4, {65535, 1, 1}},
         {{65535, 4, 1}, 1, 1, 8, {32768, 1, 1}},
         {{65535, 65535, 2}, 1, 1, 2, {65535, 65535, 1}},
+        {{24, 1, 1}, 1, 1, 3, {2, 4, 1}, 6, 4},
+        {{24, 1, 1}, 3, 1, 3, {3, 4, 1}, 6, 4},
+        {{65535, 2, 1}, 1, 0, 3, {0, 3, 1}, 43690, 3},
+        {{24, 1, 1}, 4, 6, 6, {6, 4, 1}, 6, 4},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-        dispatch d = {.run = cases[i].run};
+        extent_groups by = {cases[i].run, cases[i].cycle, cases[i].cycles};
+        dispatch d = {0};
         uint32_t got[3];
         memcpy(d.groups, cases[i].groups, sizeof d.groups);
-        extent_groups(&d, &profile, cases[i].actual, cases[i].upper, got);
+        extent_launch(&d, &by, &profile, cases[i].actual, cases[i].upper, got);
         assert_memory_equal(got, cases[i].wanted, sizeof got);
     }
 }

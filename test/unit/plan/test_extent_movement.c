@@ -283,7 +283,7 @@ static bool is_supported(const chain *c, uint32_t axis, bool rewritten, uint64_t
                          RLXVK_OK);
     of.node = op_find_input(g, "x");
     assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
-    assert_int_equal(extent_analyze(&s, &of, 1, RLXVK_PRECISION_F32, &e), RLXVK_OK);
+    assert_int_equal(extent_analyze(&s, &of, 1, RLXVK_PRECISION_F32, &profile, &e), RLXVK_OK);
     bool supported = e.spans != NULL;
     *out_span = supported ? e.spans[g->outputs.items[0]] : 0;
     extent_destroy(&e);

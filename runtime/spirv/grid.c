@@ -1,0 +1,110 @@
+/*
+ * A module that goes by another number of workgroups than are launched. Every word that it loads of
+ * the built-in number of workgroups becomes a constant. A kernel counts its workgroups row by row
+ * of the grid, so that a grid of `x` columns of which only the first are launched leaves out the
+ * last workgroups of every row, and the others stay who they are.
+ */
+#include "kernel/words.h"
+#include "spirv/spirv.h"
+
+#include <string.h>
+
+enum { CONSTANT_WORDS = 4, DIMENSIONS = 3 };
+
+typedef struct grid_ids {
+    uint32_t counts;            /* the variable; 0: the module reads none */
+    uint32_t number;            /* the type of a word; 0: none */
+    uint32_t functions_at;      /* in words */
+    const uint32_t **constants; /* per id, the words of a constant of type `number` */
+    uint32_t first_new;         /* of DIMENSIONS ids */
+} grid_ids;
+
+static void read_declaration(grid_ids *g, const uint32_t *w)
+{
+    uint32_t opcode = opcode_of(w[0]);
+    if (opcode == SpvOpDecorate && w[2] == SpvDecorationBuiltIn && w[3] == SpvBuiltInNumWorkgroups)
+        g->counts = w[1];
+    if (opcode == SpvOpTypeInt && w[2] == 32 && w[3] == 0)
+        g->number = w[1];
+    if (opcode == SpvOpConstant)
+        g->constants[w[2]] = w;
+}
+
+static void read_module(grid_ids *g, const uint32_t *words, uint32_t count)
+{
+    uint32_t i = SPIRV_HEADER_WORDS;
+    for (; i < count && opcode_of(words[i]) != SpvOpFunction; i += length_of(words[i]))
+        read_declaration(g, words + i);
+    g->functions_at = i;
+    g->first_new = words[3];
+}
+
+/* ---- Writing ---- */
+
+static void declare(const grid_ids *g, const uint32_t grid[DIMENSIONS], uint32_t *out)
+{
+    for (uint32_t k = 0; k < DIMENSIONS; k++) {
+        const uint32_t constant[CONSTANT_WORDS] = {CONSTANT_WORDS << 16 | SpvOpConstant, g->number,
+                                                   g->first_new + k, grid[k]};
+        memcpy(out + CONSTANT_WORDS * k, constant, sizeof constant);
+    }
+}
+
+/* Turns loads through access chains of one component into copies. False where there are none, or
+ * the variable is read in another way. */
+static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, uint32_t *component)
+{
+    bool any = false;
+    for (uint32_t i = g->functions_at; i < count; i += length_of(words[i])) {
+        uint32_t *w = words + i, opcode = opcode_of(w[0]);
+        bool chain = opcode == SpvOpAccessChain || opcode == SpvOpInBoundsAccessChain;
+        if (chain && w[3] == g->counts) {
+            const uint32_t *index = length_of(w[0]) == 5 ? g->constants[w[4]] : NULL;
+            if (!index || index[3] >= DIMENSIONS)
+                return false;
+            component[w[2]] = 1 + index[3];
+        } else if (opcode == SpvOpLoad && w[3] == g->counts) {
+            return false;
+        } else if (opcode == SpvOpLoad && component[w[3]]) {
+            w[0] = 4u << 16 | SpvOpCopyObject;
+            w[3] = g->first_new + component[w[3]] - 1;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* The constants go before the functions. A load with memory operands would be longer than the copy
+ * that takes its place; no kernel has one of a built-in. */
+static uint32_t *insert_constants(const grid_ids *g, uint32_t *words, const uint32_t grid[3],
+                                  uint32_t *count)
+{
+    uint32_t more = CONSTANT_WORDS * DIMENSIONS;
+    memmove(words + g->functions_at + more, words + g->functions_at,
+            (*count - g->functions_at) * sizeof *words);
+    declare(g, grid, words + g->functions_at);
+    words[3] += DIMENSIONS;
+    *count += more;
+    return words;
+}
+
+uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t grid[3],
+                         uint32_t *out_count)
+{
+    size_t bound = words[3], size = count + (size_t)CONSTANT_WORDS * DIMENSIONS;
+    grid_ids g = {.constants = memory_zeroed(bound, sizeof *g.constants)};
+    uint32_t *component = memory_zeroed(bound, sizeof *component);
+    uint32_t *copy = memory_allocate(size * sizeof *copy), *out = NULL;
+    if (copy && component && g.constants) {
+        memcpy(copy, words, count * sizeof *copy);
+        read_module(&g, copy, count);
+        *out_count = count;
+        if (g.counts && g.number && replace_loads(&g, copy, count, component))
+            out = insert_constants(&g, copy, grid, out_count);
+    }
+    if (!out)
+        memory_free(copy);
+    memory_free(component);
+    memory_free(g.constants);
+    return out;
+}
