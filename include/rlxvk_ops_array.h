@@ -113,6 +113,12 @@ rlxvk_tensor rlxvk_gather_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indice
 rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, int32_t axis,
                            float on, float off);
 
+/* x where the place along the axis is below `count`, one number of a tensor (rounded; NaN: 0), and
+ * `fill` elsewhere: what is behind the end of a sequence whose length a run decides. Bit-exact.
+ * Errors: E_AXIS; E_SHAPE: count is not one number; E_DTYPE: complex. Gradient of x. */
+rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,
+                              float fill);
+
 /* ---- Counting ---- */
 
 /* F32 [bins]: how many elements of x are in each of `bins` parts of equal width from low to high,

@@ -47,8 +47,8 @@ extern "C" {
  * "stopped": on purpose. Masks of attention that are no BIAS have none, too.
  *   choose: where (condition), branch_input (predicate), gather (indices), take_along_axis
  *     (indices), gather_backward (indices), take_along_axis_backward (indices), scatter_add
- *     (indices), scatter (indices), scatter_nd (indices), gather_nd (indices), grouped_matmul
- *     (idx), grouped_matmul_backward_weight (idx), group_limited_gate (route),
+ *     (indices), scatter (indices), scatter_nd (indices), gather_nd (indices), keep_first (count),
+ *     grouped_matmul (idx), grouped_matmul_backward_weight (idx), group_limited_gate (route),
  *     softmax_cross_entropy (labels), softmax_cross_entropy_backward (labels), pool_max_backward
  *     (x), pool_min_backward (x), pool_max_take (x), pool_min_take (x)
  *   constant: eq, ne, lt, le, gt, ge, bitwise_and, bitwise_or, bitwise_xor, shift_left,

@@ -76,6 +76,13 @@ struct one_hot_args {
     u32 index_offset, y_offset;
 };
 
+struct keep_first_args {
+    u32 count, extent, inner; /* count and inner in units of the kernel's width */
+    u32 each;
+    f32 fill;
+    u32 x_offset, count_offset, y_offset;
+};
+
 /* ---- histogram and bincount ---- */
 
 #define HISTOGRAM_START  0

@@ -120,6 +120,13 @@ rlxvk_tensor fuzz_call_gather_nd(fuzz_maker *m)
     return rlxvk_gather_nd(m->g, x, f32(m, indices_of(m, shape_of(m, x))));
 }
 
+rlxvk_tensor fuzz_call_keep_first(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int32_t axis = fuzz_axis(m, shape_of(m, x).rank);
+    return rlxvk_keep_first(m->g, x, f32(m, RLXVK_SHAPE(1)), axis, fuzz_real(m));
+}
+
 rlxvk_tensor fuzz_call_one_hot(fuzz_maker *m)
 {
     rlxvk_tensor indices = fuzz_any(m);

@@ -285,6 +285,7 @@ static void call_arrays(const choice *c)
     CALL(rlxvk_histogram(g, a, v, -1, 1));
     CALL(rlxvk_bincount(g, a, NONE, v));
     CALL(rlxvk_bincount(g, a, a, v));
+    CALL(rlxvk_keep_first(g, a, b, axis, 0));
     CALL(rlxvk_one_hot(g, a, v, 0, 1, 0));
     CALL(rlxvk_one_hot(g, a, 3, axis, 1, 0));
 }

@@ -1,7 +1,8 @@
 /*
- * Cases of scatter (axis, mode), scatter_nd (mode), gather_nd (in=x, idx, updates) and one_hot
- * (depth, axis, on, off; in=idx). `rank` numbers of an index of scatter_nd and gather_nd: idx's
- * last axis. shift=n drops the first n rows of x and updates by views.
+ * Cases of scatter (axis, mode), scatter_nd (mode), gather_nd (in=x, idx, updates), one_hot
+ * (depth, axis, on, off; in=idx) and keep_first (axis, fill; in=x, count). `rank` numbers of an
+ * index of scatter_nd and gather_nd: idx's last axis. shift=n drops the first n rows of x and
+ * updates by views.
  */
 #include "conform/cases/cases.h"
 
@@ -26,6 +27,9 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return rlxvk_one_hot(g, case_shifted(g, s, "shift", idx), case_integer(s, "depth", 0), axis,
                              (float)case_real(s, "on", 1), (float)case_real(s, "off", 0));
     x = case_shifted(g, s, "shift", x);
+    if (strcmp(s->row, "keep_first") == 0)
+        return rlxvk_keep_first(g, x, case_tensor(s, inputs, "count"), axis,
+                                (float)case_real(s, "fill", 0));
     if (strcmp(s->row, "gather_nd") == 0)
         return rlxvk_gather_nd(g, x, idx);
     updates = case_shifted(g, s, "shift", updates);
@@ -188,13 +192,46 @@ static void generate_hot(case_list *list)
     case_add_all(list, "one_hot", rests, COUNT(rests));
 }
 
+static void generate_first(case_list *list)
+{
+    static const char *const rests[] = {
+        "axis=0 in=x:f32:7;count:f32:1:constant:3",
+        "axis=1 in=x:f32:2x5x3;count:f32:1:range:1.8:2.2",
+        "axis=0 in=x:f32:7;count:f32:scalar:constant:2.4",
+        "axis=-1 in=x:f32:5x7;count:f32:1:constant:3.6",
+        "axis=0 in=x:f32:5x8;count:f32:1:constant:2",
+        "axis=1 fill=-2.5 in=x:f32:3x5x4;count:f32:1:constant:2",
+        "axis=1 fill=-inf in=x:f32:3x50x12:special;count:f32:1:constant:17",
+        "axis=1 in=x:f32:3x50x7:special;count:f32:1:constant:49",
+        "axis=0 in=x:f32:4x4;count:f32:1:constant:0",
+        "axis=0 in=x:f32:4x4;count:f32:1:constant:-3",
+        "axis=0 in=x:f32:4x4;count:f32:1:constant:nan",
+        "axis=0 in=x:f32:4x4;count:f32:1:constant:inf",
+        "axis=0 in=x:f32:4x4;count:f32:1:constant:3e38",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:4",
+        "axis=2 in=x:f32:2x3x1000;count:f32:1:constant:513",
+        "axis=0 in=x:f32:3000x40;count:f32:1:constant:1234",
+        "axis=1 in=x:i32:4x9:integers;count:i32:1:constant:5",
+        "axis=1 in=x:f16:4x9;count:f32:1:constant:5",
+        "axis=1 shift=1 in=x:f32:4x8;count:f32:1:constant:5",
+        "axis=0 in=x:f32:0x3;count:f32:1:constant:2",
+        "expect=E_AXIS axis=2 in=x:f32:2x3;count:f32:1",
+        "expect=E_SHAPE axis=0 in=x:f32:2x3;count:f32:2",
+        "expect=E_SHAPE axis=0 in=x:f32:2x3;count:f32:1x1",
+        "expect=E_DTYPE axis=0 in=x:c64:3;count:f32:1",
+    };
+    case_add_all(list, "keep_first", rests, COUNT(rests));
+}
+
 static void generate(case_list *list)
 {
     generate_scatters(list);
     generate_rows(list);
     generate_hot(list);
+    generate_first(list);
 }
 
-static const char *const rows[] = {"scatter", "scatter_nd", "gather_nd", "one_hot", NULL};
+static const char *const rows[] = {"scatter", "scatter_nd", "gather_nd",
+                                   "one_hot", "keep_first", NULL};
 
 const case_family array_scatter_cases = {.rows = rows, .build = build, .generate = generate};

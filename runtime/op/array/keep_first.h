@@ -1,0 +1,17 @@
+/* Rows that end at a count, and the count of active rows that ends them under an active extent: an
+ * input of the library's own, with a name that no builder call takes. */
+#ifndef RLXVK_KEEP_FIRST_H
+#define RLXVK_KEEP_FIRST_H
+
+#include "op/op.h"
+
+typedef struct keep_first_attributes {
+    int64_t each;
+    int32_t axis;
+    float fill;
+} keep_first_attributes;
+
+#define EXTENT_COUNT_NAME "rlxvk.extent"
+bool extent_is_count(const node *n);
+
+#endif
