@@ -440,6 +440,12 @@ typedef struct rlxvk_bucket_axis {
     bool indices;
 } rlxvk_bucket_axis;
 
+/* What runs under an active extent give (rlxvk_symbols.h). */
+typedef enum rlxvk_extent_promise {
+    RLXVK_EXTENT_PREFIX = 0,
+    RLXVK_EXTENT_SHORTER = 1
+} rlxvk_extent_promise;
+
 typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
@@ -507,6 +513,7 @@ typedef struct rlxvk_compile_options {
     const rlxvk_bucket_axis *bucket_axes;
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
+    rlxvk_extent_promise extent_promise;
 } rlxvk_compile_options;
 
 /*

@@ -144,6 +144,13 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
  * proves it op by op, or the extent changes nothing and every run is a full one;
  * rlxvk_extent_supported says which, and what stood in its way.
  *
+ * With RLXVK_EXTENT_SHORTER (rlxvk_compile_options.extent_promise) the graph may compute across
+ * rows, and gives what it would compiled for the active ones alone: sums, means, largest and
+ * smallest, softmax, products along the rows, and keys of attention end at the extent. An encoder
+ * so takes every length in one recorded program. Within the bounds of its ops, and the same bits in
+ * every run, whatever the other rows hold. Compiling is E_UNSUPPORTED, and names the node, where
+ * one cannot end its rows, or keep them apart. Results of no rows, where actual is 0, mean nothing.
+ *
  * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
  * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where
  * it is what it was, nothing is done. E_EXTENT: not 0 <= actual <= upper, upper is 0, or no divisor

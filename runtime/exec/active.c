@@ -7,6 +7,8 @@
 #include "exec/feed.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
+#include "exec/upload.h"
+#include "op/array/keep_first.h"
 
 #include <rlxvk_symbols.h>
 
@@ -54,6 +56,28 @@ rlxvk_status active_copy(rlxvk_executable *e, const rlxvk_executable *from)
     e->extent_actual = from->extent_actual;
     e->extent_upper = from->extent_upper;
     return e->group_counts && e->extent_upper ? write_counts(e) : RLXVK_OK;
+}
+
+/* ---- The count of active rows, which nodes that end them read ---- */
+
+void active_find_count(rlxvk_executable *e)
+{
+    const program *p = e->program;
+    for (size_t i = 0; i < p->input_count; i++)
+        if (extent_is_count(graph_node(p->source, p->inputs[i].source))) {
+            e->count_input = &e->inputs[i];
+            e->count_input->content->written = true;
+        }
+}
+
+rlxvk_status active_upload(rlxvk_executable *e, uint32_t ticket)
+{
+    uint64_t unit = e->program->extent.unit;
+    uint64_t rows =
+        e->extent_upper ? unit / (uint64_t)e->extent_upper * (uint64_t)e->extent_actual : unit;
+    float count = (float)rows; /* at most SHORTEN_MOST_ROWS */
+    rlxvk_run_input item = {EXTENT_COUNT_NAME, &count, 1, RLXVK_F32, true};
+    return e->count_input ? upload_input(e, e->count_input, ticket, &item) : RLXVK_OK;
 }
 
 /* ---- Changing it ---- */

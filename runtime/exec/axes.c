@@ -2,6 +2,7 @@
 #include "exec/axes.h"
 #include "exec/name.h"
 #include "graph/symbol.h"
+#include "rewrite/rewrite.h"
 
 static rlxvk_status add_axis(axis_list *list, rlxvk_bucket_axis axis)
 {
@@ -69,20 +70,46 @@ error:
     return status;
 }
 
+/* Those that the graph still has. */
+static rlxvk_status find_inputs(const rlxvk_graph *g, const rlxvk_bucket_axis *axes, size_t count,
+                                bucket_input **out, size_t *out_count)
+{
+    bucket_input *found = memory_zeroed(count + 1, sizeof *found);
+    if (!found)
+        return status_fail_memory("bucket axes");
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = op_find_input(g, axes[i].input);
+        if (node != NODE_NONE)
+            found[(*out_count)++] = (bucket_input){node, axes[i].axis, axes[i].indices};
+    }
+    *out = found;
+    return RLXVK_OK;
+}
+
+rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t count)
+{
+    shorten_inputs inputs = {.precision = p->options.precision, .on_host = p->options.on_host};
+    bucket_input *found = NULL;
+    rlxvk_status status;
+    TRY(find_inputs(p->source, axes, count, &found, &inputs.count));
+    inputs.items = found;
+    TRY(rewrite_shorten(p->source, &inputs));
+error:
+    memory_free(found);
+    return status;
+}
+
 rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t count)
 {
-    extent_axis *live = memory_zeroed(count + 1, sizeof *live);
-    size_t live_count = 0;
+    bucket_input *found = NULL;
+    size_t found_count = 0;
     rlxvk_status status;
-    TRY(live ? RLXVK_OK : status_fail_memory("bucket axes"));
-    for (size_t i = 0; i < count; i++) {
-        uint32_t node = op_find_input(p->graph, axes[i].input);
-        if (node != NODE_NONE)
-            live[live_count++] = (extent_axis){node, axes[i].axis, axes[i].indices};
-    }
-    TRY(extent_analyze(&p->schedule, live, live_count, p->options.precision,
+    TRY(find_inputs(p->graph, axes, count, &found, &found_count));
+    TRY(extent_analyze(&p->schedule, found, found_count, p->options.precision,
                        &p->device->choice.profile, &p->extent));
+    if (p->options.shorter && p->extent.unit && !p->extent.spans)
+        TRY(status_fail(RLXVK_E_UNSUPPORTED, "compile option extent_promise: %s", p->extent.why));
 error:
-    memory_free(live);
+    memory_free(found);
     return status;
 }

@@ -34,7 +34,7 @@ static rlxvk_status carry_input(rlxvk_executable *from, rlxvk_executable *to, si
     input_take_handle(b, a);
     a->mirror = NULL;
     a->bound = a->resident = false;
-    if (a->content == b->content || a == from->rng_input)
+    if (a->content == b->content || state_is_own(from, i))
         return RLXVK_OK;
     b->content->written = handle;
     b->content->fingerprint_valid = false;

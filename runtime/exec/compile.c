@@ -51,17 +51,20 @@ static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *g
                                     program **out)
 {
     const program *sharer = given && given->share_with ? given->share_with->program : NULL;
+    const rlxvk_bucket_axis *axes = given ? given->bucket_axes : NULL;
+    size_t axis_count = given ? given->bucket_axis_count : 0;
     trace *trace = context->trace;
     program *p = NULL;
     rlxvk_status status;
     TRY(program_create(context, &p));
     p->options = *options;
-    TRACE_TRY(trace, "rewrite", stage_rewrite(p, graph, sharer));
+    TRY(stage_source(p, graph));
+    if (options->shorter)
+        TRACE_TRY(trace, "shorten", axes_shorten(p, axes, axis_count));
+    TRACE_TRY(trace, "rewrite", stage_rewrite(p, sharer));
     TRACE_TRY(trace, "lower", stage_lower(p));
     TRY(program_list(p));
-    TRACE_TRY(trace, "extent",
-              axes_analyze(p, given ? given->bucket_axes : NULL,
-                           given ? given->bucket_axis_count : 0));
+    TRACE_TRY(trace, "extent", axes_analyze(p, axes, axis_count));
     TRACE_TRY(trace, "plan", plan_shared(p, given));
     TRY(report(p));
     TRACE_TRY(trace, "pipelines", stage_pipelines(p));

@@ -30,6 +30,7 @@ rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
     TRACE_TRY(trace, "record", record_all(e));
     locate_contents(e, share_with); /* tells share_with, so nothing may fail after it */
     rng_prepare(e);
+    active_find_count(e);
     *out = e;
     return RLXVK_OK;
 error:

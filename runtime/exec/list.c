@@ -57,11 +57,6 @@ static rlxvk_tensor_info describe_output(const rlxvk_executable *e, size_t index
     return info;
 }
 
-static bool is_callers(const rlxvk_executable *e, size_t index)
-{
-    return &e->inputs[index] != e->rng_input;
-}
-
 /* Leaves of a family of which nothing is bound yet, from the graph alone. */
 static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_info *infos,
                            size_t capacity)
@@ -70,7 +65,7 @@ static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_
     size_t count = 0;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (params ? !node_is_param(n) : !node_is_input(n) || random_is_state(n))
+        if (params ? !node_is_param(n) : !node_is_input(n) || op_is_own_input(n))
             continue;
         if (count < capacity) {
             infos[count] = describe(e, id);
@@ -102,7 +97,7 @@ rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable, rlxvk_t
     if (!executable->program)
         count = list_unbound(executable, false, infos, capacity);
     for (size_t i = 0; executable->program && i < executable->program->input_count; i++) {
-        if (!is_callers(executable, i))
+        if (state_is_own(executable, i))
             continue;
         if (count < capacity)
             infos[count] = describe_input(executable, i);

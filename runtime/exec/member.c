@@ -127,7 +127,7 @@ static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound
     for (size_t i = 0; i < most; i++) {
         const program_leaf *leaf = e->inputs[i].leaf;
         rlxvk_shape shape = family_shape(f, leaf->source);
-        if (leaf->node != NODE_NONE && &e->inputs[i] != e->rng_input && !symbol_in_shape(&shape))
+        if (leaf->node != NODE_NONE && !state_is_own(e, i) && !symbol_in_shape(&shape))
             names[sharing.shared_input_count++] = leaf->name;
     }
     sharing.shared_inputs = names;

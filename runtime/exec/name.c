@@ -11,7 +11,7 @@ static void list_names(const rlxvk_graph *source, const char *row, text *out)
     size_t listed = 0;
     for (uint32_t id = 0; id < source->nodes.count && listed <= NAMES_LISTED; id++) {
         const node *n = graph_node(source, id);
-        if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
+        if (strcmp(node_row(n)->name, row) != 0 || op_is_own_input(n))
             continue;
         text_append(out, listed ? ", " : "; there are ");
         text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);

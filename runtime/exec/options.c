@@ -98,6 +98,9 @@ static rlxvk_status check(const rlxvk_compile_options *o)
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
                            (int)o->precision, RLXVK_PRECISION_SPLIT);
+    if ((unsigned)o->extent_promise > RLXVK_EXTENT_SHORTER)
+        return status_fail(RLXVK_E_ATTR, "compile option extent_promise is %d; it takes 0 to %d",
+                           (int)o->extent_promise, RLXVK_EXTENT_SHORTER);
     if (o->dump >= 2 * RLXVK_DUMP_NONE)
         return status_fail(RLXVK_E_ATTR,
                            "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
@@ -121,6 +124,7 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all && !o->canary;
     o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);
     o->no_barrier = s->no_barrier;
+    o->shorter = given->extent_promise == RLXVK_EXTENT_SHORTER;
     uint64_t prepared_bytes = given->prepared_bytes ? given->prepared_bytes : s->prepared_bytes;
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }

@@ -20,6 +20,7 @@ typedef struct exec_options {
     bool profiled, timed;
     bool force_upload;
     bool check_plan, check_index, check_packed, canary;
+    bool shorter;              /* extent_promise */
     unsigned dump;             /* bits of rlxvk_dump */
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */

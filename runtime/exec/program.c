@@ -85,7 +85,7 @@ rlxvk_status program_list(program *p)
 uint32_t program_input_of(const rlxvk_graph *source, const char *name)
 {
     uint32_t id = name ? op_find_input(source, name) : NODE_NONE;
-    return id == NODE_NONE || random_is_state(graph_node(source, id)) ? NODE_NONE : id;
+    return id == NODE_NONE || op_is_own_input(graph_node(source, id)) ? NODE_NONE : id;
 }
 
 const program_leaf *program_find_input(const program *p, const char *name)

@@ -8,6 +8,7 @@
 #include "exec/member.h"
 #include "exec/prepared.h"
 #include "exec/queue.h"
+#include "exec/active.h"
 #include "exec/rng.h"
 #include "exec/ticket.h"
 #include "exec/upload.h"
@@ -80,6 +81,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
         TRY(ticket_flush(e));
     TRY(upload_all(e, index));
     TRY(rng_upload(e, index));
+    TRY(active_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->feeds.rows;
     TRY(execute_all(e, t->prepares));

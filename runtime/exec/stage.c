@@ -8,7 +8,16 @@
 
 /* ---- Rewriting ---- */
 
-rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *sharer)
+rlxvk_status stage_source(program *p, const rlxvk_graph *graph)
+{
+    rlxvk_status status;
+    TRY(op_verify(graph));
+    TRY(graph_clone(graph, &p->source));
+error:
+    return status;
+}
+
+rlxvk_status stage_rewrite(program *p, const program *sharer)
 {
     const exec_options *o = &p->options;
     rewrite_options how = {.fusion = o->fusion,
@@ -22,9 +31,7 @@ rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *
                            .names_matvec =
                                variant_named(&o->variants, CHOICE_matvec) != VARIANT_NONE};
     rlxvk_status status;
-    TRY(op_verify(graph));
-    TRY(graph_clone(graph, &p->source));
-    TRY(graph_clone(graph, &p->graph));
+    TRY(graph_clone(p->source, &p->graph));
     if (!o->keep_all)
         TRY(rewrite_graph(p->graph, &how));
     if (o->fusion)

@@ -7,8 +7,10 @@
 
 #include "exec/program.h"
 
-/* `sharer`: whose params it shares; may be NULL. */
-rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *sharer);
+/* p->source: the graph, verified. */
+rlxvk_status stage_source(program *p, const rlxvk_graph *graph);
+/* p->graph. `sharer`: whose params it shares; may be NULL. */
+rlxvk_status stage_rewrite(program *p, const program *sharer);
 /* Every node is lowered here, once. */
 rlxvk_status stage_lower(program *p);
 /* `shared`: per node whether its memory comes from another executable; NULL: none does. */

@@ -17,6 +17,11 @@ rlxvk_status state_require(const rlxvk_executable *e, const char *call)
     return status;
 }
 
+bool state_is_own(const rlxvk_executable *e, size_t input)
+{
+    return op_is_own_input(graph_node(e->program->source, e->program->inputs[input].source));
+}
+
 const rlxvk_graph *state_source(const rlxvk_executable *e)
 {
     return e->program ? e->program->source : e->family->graph;

@@ -155,9 +155,10 @@ struct rlxvk_executable {
     uint64_t reached;              /* timeline value that was waited for */
     const rlxvk_run_input **given; /* per input, during submit: its data */
     rlxvk_rng_options rng;
-    input_state *rng_input; /* NULL: no random ops */
-    uint64_t *prepared;     /* per param: the version that the prepared steps read last */
-    bool is_prepared;       /* they have read any */
+    input_state *rng_input;   /* NULL: no random ops */
+    input_state *count_input; /* of active rows; NULL: no node asks for them */
+    uint64_t *prepared;       /* per param: the version that the prepared steps read last */
+    bool is_prepared;         /* they have read any */
     uint64_t preparations;
     int64_t extent_actual, extent_upper; /* active extent; upper 0: none */
     memory_pool *group_counts; /* per dispatch, read by those that are scaled; NULL: none is */
@@ -169,6 +170,8 @@ struct rlxvk_executable {
 
 /* E_NULL for none, E_UNBOUND_SYMBOL for one whose symbols have no sizes yet. */
 rlxvk_status state_require(const rlxvk_executable *e, const char *call);
+/* Whether an input is the library's own. */
+bool state_is_own(const rlxvk_executable *e, size_t input);
 /* The graph as built: of numbers, or, with nothing bound yet, of symbols. */
 const rlxvk_graph *state_source(const rlxvk_executable *e);
 

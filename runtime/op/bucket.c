@@ -1,6 +1,41 @@
 /* What rules of several families have in common; see bucket.h. */
 #include "op/bucket.h"
 
+uint64_t bucket_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
+                      uint64_t *spans, bool *indices, uint32_t *out_wrong)
+{
+    uint64_t unit = 0;
+    *out_wrong = NODE_NONE;
+    for (size_t i = 0; i < count && *out_wrong == NODE_NONE; i++) {
+        const rlxvk_shape *shape = &graph_node(g, inputs[i].node)->shape;
+        uint32_t axis = (uint32_t)inputs[i].axis;
+        indices[inputs[i].node] |= inputs[i].indices;
+        if (inputs[i].indices)
+            continue;
+        if (spans[inputs[i].node])
+            *out_wrong = inputs[i].node;
+        unit = common_divisor((uint64_t)shape->dims[axis], unit);
+        spans[inputs[i].node] = shape_product(shape, axis, shape->rank);
+    }
+    return unit;
+}
+
+uint64_t bucket_of_node(bucket_call *c, bool on_host)
+{
+    const op_family *family = node_row(c->node)->family;
+    if (!bucket_others(c, 0))
+        return BUCKET_FIXED;
+    if (on_host)
+        return bucket_refuse(c, "it runs on the host");
+    if (node_writes(c->node))
+        return family->bucket ? family->bucket(c)
+                              : bucket_refuse(c, "it writes an operand in place");
+    if (c->unit == 1) /* all of it matters, or nothing */
+        return shape_numel(&c->node->shape);
+    return family->bucket ? family->bucket(c)
+                          : bucket_refuse(c, "what it does is not known to keep rows apart");
+}
+
 uint64_t bucket_refuse(bucket_call *c, const char *why)
 {
     c->why = why;

@@ -16,6 +16,13 @@
 #define BUCKET_FIXED 0          /* depends on no row */
 #define BUCKET_NONE  UINT64_MAX /* its rows cannot be told apart */
 
+/* An input with rows of the bucket. */
+struct bucket_input {
+    uint32_t node;
+    int32_t axis; /* not negative */
+    bool indices; /* instead: its values are numbers of active rows */
+};
+
 struct bucket_call {
     const rlxvk_graph *graph;
     const node *node;
@@ -27,6 +34,13 @@ struct bucket_call {
     rlxvk_precision precision; /* of matrix products */
     const char *why;           /* set with BUCKET_NONE: "it ..." */
 };
+
+/* Sets the spans and indices of these inputs, and returns the unit: 0 where no input has rows.
+ * *out_wrong: NODE_NONE, or an input with rows along several axes. */
+uint64_t bucket_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
+                      uint64_t *spans, bool *indices, uint32_t *out_wrong);
+/* The span of the node that the call is of, by its family's rule. */
+uint64_t bucket_of_node(bucket_call *c, bool on_host);
 
 /* BUCKET_NONE, and why. */
 uint64_t bucket_refuse(bucket_call *c, const char *why);

@@ -27,6 +27,11 @@ static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
     return tensor_of(g, op_append_given(g, n, NULL));
 }
 
+bool op_is_own_input(const node *n)
+{
+    return n->op == OP_input && strncmp(n->name, RESERVED_NAMES, strlen(RESERVED_NAMES)) == 0;
+}
+
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
 {
     node n = {.op = OP_input, .dtype = leaf_dtype(dtype), .shape = shape, .name = name};

@@ -9,7 +9,7 @@ _Static_assert(sizeof((rlxvk_node_info){0}.shape_text) == SHAPE_TEXT, "room for 
 
 static rlxvk_node_kind kind_of(const node *n)
 {
-    return random_is_state(n)    ? RLXVK_NODE_STATE
+    return op_is_own_input(n)    ? RLXVK_NODE_STATE
            : node_is_input(n)    ? RLXVK_NODE_INPUT
            : node_is_param(n)    ? RLXVK_NODE_PARAM
            : node_is_constant(n) ? RLXVK_NODE_CONSTANT

@@ -245,6 +245,8 @@ static inline index_limits index_limits_of(uint32_t operand, int64_t limit)
 
 typedef struct gradient_call gradient_call; /* op/gradient.h */
 typedef struct bucket_call bucket_call;     /* op/bucket.h */
+typedef struct bucket_input bucket_input;   /* likewise */
+typedef struct shorten_call shorten_call;   /* op/shorten.h */
 
 /* Where a tensor's elements lie: element c at first + c . strides, counted in elements. */
 typedef struct strided {
@@ -337,6 +339,10 @@ typedef struct op_family {
     /* What of the result the first rows of a bucket decide, where an operand depends on them
      * (op/bucket.h). NULL: nothing is known. */
     uint64_t (*bucket)(bucket_call *call);
+    /* What the node is of rows that end at the extent, where `bucket` finds that it computes across
+     * them; RLXVK_NONE: it does not end there, for the reason that the call has then
+     * (op/shorten.h). NULL: never. */
+    rlxvk_tensor (*shorten)(shorten_call *call);
     /* Hands on the gradient of the result to the operands (op/gradient.h). NULL: has none. */
     rlxvk_status (*vjp)(gradient_call *call);
     /* Appends simpler ops that give the node's result, whose gradients stand for its own. NULL, or
@@ -373,6 +379,10 @@ static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
 }
+/* An input of the library's own, which runs write: the random state, or the count of active rows.
+ */
+bool op_is_own_input(const node *n);
+
 /* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
 static inline bool node_is_input(const node *n)
 {

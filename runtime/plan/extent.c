@@ -13,41 +13,19 @@ static void refuse(extent *e, const rlxvk_graph *g, uint32_t id, const char *why
     text_append(&t, "%s: %s", op_node_label(g, id, label), why);
 }
 
-static void note_inputs(const schedule *s, const extent_axis *axes, size_t count, extent *e)
+static void note_inputs(const schedule *s, const bucket_input *inputs, size_t count, extent *e)
 {
-    for (size_t i = 0; i < count && !*e->why; i++) {
-        const rlxvk_shape *shape = &graph_node(s->graph, axes[i].node)->shape;
-        e->indices[axes[i].node] |= axes[i].indices;
-        if (axes[i].indices)
-            continue;
-        if (e->spans[axes[i].node])
-            refuse(e, s->graph, axes[i].node, "it has rows of the bucket along several axes");
-        e->unit = common_divisor((uint64_t)shape->dims[axes[i].axis], e->unit);
-        e->spans[axes[i].node] = shape_product(shape, (uint32_t)axes[i].axis, shape->rank);
-    }
-    if (!*e->why && e->unit == 0)
+    uint32_t wrong;
+    e->unit = bucket_begin(s->graph, inputs, count, e->spans, e->indices, &wrong);
+    if (wrong != NODE_NONE)
+        refuse(e, s->graph, wrong, "it has rows of the bucket along several axes");
+    else if (e->unit == 0)
         text_append(&(text){e->why, sizeof e->why, 0},
                     "no input has rows of a bucket; say which do with the compile option "
                     "bucket_axes");
 }
 
 /* ---- Nodes ---- */
-
-static uint64_t span_of(bucket_call *c, bool on_host)
-{
-    const op_family *family = node_row(c->node)->family;
-    if (!bucket_others(c, 0))
-        return BUCKET_FIXED;
-    if (on_host)
-        return bucket_refuse(c, "it runs on the host");
-    if (node_writes(c->node))
-        return family->bucket ? family->bucket(c)
-                              : bucket_refuse(c, "it writes an operand in place");
-    if (c->unit == 1) /* all of it matters, or nothing */
-        return shape_numel(&c->node->shape);
-    return family->bucket ? family->bucket(c)
-                          : bucket_refuse(c, "what it does is not known to keep rows apart");
-}
 
 static void note_nodes(const schedule *s, rlxvk_precision precision, const bool *on_host, extent *e)
 {
@@ -61,7 +39,7 @@ static void note_nodes(const schedule *s, rlxvk_precision precision, const bool 
     for (uint32_t id = 0; id < g->nodes.count && !*e->why; id++) {
         c.node = graph_node(g, id);
         if (c.node->input_count)
-            e->spans[id] = span_of(&c, on_host[id]);
+            e->spans[id] = bucket_of_node(&c, on_host[id]);
         if (e->spans[id] == BUCKET_NONE)
             refuse(e, g, id, c.why);
     }
@@ -129,7 +107,7 @@ static void note_dispatches(const schedule *s, const device_profile *profile, ex
     }
 }
 
-rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t count,
+rlxvk_status extent_analyze(const schedule *s, const bucket_input *inputs, size_t count,
                             rlxvk_precision precision, const device_profile *profile, extent *out)
 {
     bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
@@ -141,7 +119,7 @@ rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t c
         TRY(status_fail_memory("extent"));
     for (size_t i = 0; i < s->steps.count; i++)
         on_host[s->steps.items[i].node] |= s->steps.items[i].host;
-    note_inputs(s, axes, count, &e);
+    note_inputs(s, inputs, count, &e);
     note_nodes(s, precision, on_host, &e);
     note_outputs(s, &e);
     note_dispatches(s, profile, &e);

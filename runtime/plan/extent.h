@@ -10,13 +10,8 @@
 #ifndef RLXVK_EXTENT_H
 #define RLXVK_EXTENT_H
 
+#include "op/bucket.h"
 #include "plan/schedule.h"
-
-typedef struct extent_axis {
-    uint32_t node; /* an input of the schedule's graph */
-    int32_t axis;  /* not negative */
-    bool indices;  /* instead: its values are numbers of active rows */
-} extent_axis;
 
 /* How a dispatch does less: of each of `cycles` times `cycle` workgroups, or of all where these are
  * 0, the first lots of `run` each. */
@@ -28,13 +23,13 @@ typedef struct extent_groups {
 typedef struct extent {
     uint64_t unit;         /* rows along any bucketed axis are a multiple of it; 0: there is none */
     uint64_t *spans;       /* per node (op/bucket.h); NULL: not supported */
-    bool *indices;         /* per node, while it is analyzed: extent_axis */
+    bool *indices;         /* per node, while it is analyzed: bucket_input */
     extent_groups *groups; /* per dispatch, likewise */
     uint32_t scaled_count;
     char why[512]; /* a sentence: what is not supported; "" where all is */
 } extent;
 
-rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t count,
+rlxvk_status extent_analyze(const schedule *s, const bucket_input *inputs, size_t count,
                             rlxvk_precision precision, const device_profile *profile, extent *out);
 void extent_destroy(extent *e);
 

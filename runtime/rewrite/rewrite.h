@@ -22,6 +22,20 @@ typedef struct rewrite_options {
     bool names_matvec; /* the caller named a row of the kernel family matvec */
 } rewrite_options;
 
+/* What rewrite_shorten is told of a graph. */
+typedef struct shorten_inputs {
+    const bucket_input *items; /* op/bucket.h */
+    size_t count;
+    rlxvk_precision precision;
+    const bool *on_host; /* OP_COUNT flags; may be NULL */
+} shorten_inputs;
+#define SHORTEN_MOST_ROWS (1u << 24) /* a count of rows is an f32 number */
+
+/* Ends rows of a bucket at the extent where a node computes across them, in place: the graph gives
+ * what it would compiled for the rows that are active. E_UNSUPPORTED: a node that cannot end them.
+ * Adds an input, the count of active rows. */
+rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs);
+
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,
  * fuse patterns, join elementwise nodes, drop dead ones. Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);

@@ -35,7 +35,8 @@ static rlxvk_status lower_graph(const conform_setup *setup, const case_spec *spe
         set_profile(&other, lowered->device, profile);
         lowered->device = &other;
     }
-    TRY(stage_rewrite(lowered, graph, NULL));
+    TRY(stage_source(lowered, graph));
+    TRY(stage_rewrite(lowered, NULL));
     TRY(stage_lower(lowered));
     take(user, &lowered->schedule);
 error:

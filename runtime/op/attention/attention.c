@@ -10,7 +10,7 @@
  */
 #include "graph/symbol.h"
 #include "op/attention/attention.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -124,7 +124,11 @@ static rlxvk_status attention_settle(const node *n, void *given, const void *inf
                                    &((const attention_attributes *)inferred)->options);
 }
 
-/* What goes back to q, k, v and a bias; with the log-sum-exp the gradient of both comes as one. */
+static int32_t sequence_axis(const attention_attributes *a, const rlxvk_shape *q)
+{
+    return a->options.layout == RLXVK_LAYOUT_BSHD ? 1 : (int32_t)q->rank - 2;
+}
+
 /* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. On
  * matrix units a NaN among them would still come through. */
 static uint64_t attention_bucket(bucket_call *c)
@@ -134,7 +138,7 @@ static uint64_t attention_bucket(bucket_call *c)
     const rlxvk_shape *q = input_shape(c->graph, c->node, 0),
                       *k = input_shape(c->graph, c->node, 1);
     int32_t rows = bucket_axis(c, 0);
-    int32_t sequence = o->layout == RLXVK_LAYOUT_BSHD ? 1 : (int32_t)q->rank - 2;
+    int32_t sequence = sequence_axis(a, q);
     bool keys = bucket_span(c, 1) || bucket_span(c, 2);
     bool causal = o->mask == RLXVK_MASK_CAUSAL || o->mask == RLXVK_MASK_SLIDING;
     if (rows < 0 || bucket_others(c, 7) || a->with_lse)
@@ -148,6 +152,63 @@ static uint64_t attention_bucket(bucket_call *c)
     if (keys && rows == sequence && c->precision == RLXVK_PRECISION_F16 && !a->exact)
         return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
     return bucket_along(c, rows);
+}
+
+/* The mask with the keys behind the end dropped; operands has room for it. */
+static rlxvk_tensor mask_to_the_end(shorten_call *s, attention_attributes *a, int64_t keys)
+{
+    bool biased = a->options.mask == RLXVK_MASK_BIAS, given = s->bucket->node->input_count > 3;
+    float dropped = biased ? -INFINITY : 0;
+    rlxvk_shape shape = given ? rlxvk_tensor_shape(s->graph, s->operands[3]) : (rlxvk_shape){0};
+    if (given && shape.dims[shape.rank - 1] == keys)
+        return shorten_rows(s, s->operands[3], shape.rank - 1, dropped);
+    rlxvk_tensor all =
+        gradient_filled(s->graph, biased ? 0 : 1, RLXVK_F32, RLXVK_SHAPE(1, 1, 1, keys));
+    all = shorten_rows(s, all, 3, dropped);
+    if (!given)
+        a->options.mask = RLXVK_MASK_CUSTOM;
+    if (given && all.id) /* one value for all keys */
+        all = biased ? rlxvk_add(s->graph, s->operands[3], all)
+                     : rlxvk_mul(s->graph, s->operands[3], all);
+    return all;
+}
+
+/* Whether the keys of the node may end: rows lie along the sequence, and what goes by places counts
+ * them from the same end. */
+static bool may_shorten(shorten_call *s, const attention_attributes *a, bool by_place)
+{
+    const node *n = s->bucket->node;
+    const rlxvk_graph *g = s->bucket->graph;
+    int32_t sequence = sequence_axis(a, input_shape(g, n, 0));
+    bool together = bucket_span(s->bucket, 0) &&
+                    input_shape(g, n, 0)->dims[sequence] == input_shape(g, n, 1)->dims[sequence];
+    bool may = !a->with_lse && (together || !by_place);
+    for (uint32_t i = 0; i < 3; i++)
+        may = may && (!bucket_span(s->bucket, i) || bucket_axis(s->bucket, i) == sequence);
+    if (may && n->input_count > 3 && bucket_span(s->bucket, 3) &&
+        bucket_axis(s->bucket, 3) != (int32_t)input_shape(g, n, 3)->rank - 1)
+        return shorten_refuse(s, "its mask has rows of the bucket that are not keys").id != 0;
+    return may;
+}
+
+/* Keys and values end, and, but under a mask that goes by places, the mask drops those behind. */
+static rlxvk_tensor attention_shorten(shorten_call *s)
+{
+    const node *n = s->bucket->node;
+    attention_attributes a = *(const attention_attributes *)n->attributes;
+    const rlxvk_shape *k = input_shape(s->bucket->graph, n, 1);
+    int32_t sequence = sequence_axis(&a, k);
+    bool by_place = a.options.mask == RLXVK_MASK_CAUSAL || a.options.mask == RLXVK_MASK_SLIDING;
+    if (!may_shorten(s, &a, by_place))
+        return RLXVK_NONE;
+    rlxvk_tensor operands[4] = {s->operands[0], shorten_rows(s, s->operands[1], sequence, 0),
+                                shorten_rows(s, s->operands[2], sequence, 0)};
+    if (!by_place)
+        operands[3] = mask_to_the_end(s, &a, k->dims[sequence]);
+    s->span = bucket_span(s->bucket, 0);
+    return operands[1].id && operands[2].id && (by_place || operands[3].id)
+               ? op_build(s->graph, OP_attention, operands, by_place ? 3 : 4, &a)
+               : RLXVK_NONE;
 }
 
 static rlxvk_status attention_vjp(gradient_call *c)
@@ -188,5 +249,6 @@ const op_family attention_family = {.name = "attention",
                                     .lower = attention_lower,
                                     .host = attention_host,
                                     .bucket = attention_bucket,
+                                    .shorten = attention_shorten,
                                     .vjp = attention_vjp,
                                     .describe = attention_describe};

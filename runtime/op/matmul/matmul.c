@@ -15,7 +15,7 @@
 #include "args/product.h"
 #include "constants/matmul.h"
 #include "op/compose/composite.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/activation.h"
 #include "op/families.h"
@@ -692,6 +692,27 @@ static uint64_t matmul_bucket(bucket_call *c)
     return bucket_along(c, (int64_t)axis + c->node->shape.rank - rank);
 }
 
+/* Both operands end along K: what the other has there, if fixed, may be no number. */
+static rlxvk_tensor matmul_shorten(shorten_call *s)
+{
+    const node *n = s->bucket->node;
+    const matmul_attributes *a = n->attributes;
+    rlxvk_tensor operands[3] = {s->operands[0], s->operands[1]};
+    for (uint32_t i = 0; i < 2; i++) {
+        int32_t rank = input_shape(s->bucket->graph, n, i)->rank;
+        bool first = i == 0 ? a->transpose_a : !a->transpose_b; /* K is the first of two axes */
+        int32_t k = rank < 2 ? 0 : rank - (first ? 2 : 1);
+        if (bucket_span(s->bucket, i) && bucket_axis(s->bucket, i) != k)
+            return RLXVK_NONE;
+        operands[i] = shorten_rows(s, s->operands[i], k, 0);
+        if (!operands[i].id)
+            return RLXVK_NONE;
+    }
+    if (n->input_count > 2)
+        operands[2] = s->operands[2];
+    return bucket_others(s->bucket, 3) ? RLXVK_NONE : shorten_node(s, operands);
+}
+
 /* ---- The family ---- */
 
 /* A gradient of an operand that may have been broadcast over the batch. */
@@ -782,6 +803,7 @@ const op_family matmul_family = {
     .lower = matmul_lower,
     .host = matmul_host,
     .bucket = matmul_bucket,
+    .shorten = matmul_shorten,
     .vjp = matmul_vjp,
     .expand = matmul_expand,
     .describe = matmul_describe,

@@ -9,7 +9,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -166,6 +166,11 @@ static uint64_t gather_bucket(bucket_call *c)
     return bucket_along(c, axis + rows);
 }
 
+static rlxvk_tensor gather_shorten(shorten_call *s)
+{
+    return shorten_with(s, 1, 0);
+}
+
 static rlxvk_status gather_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
@@ -184,6 +189,7 @@ const op_family gather_family = {
     .lower = gather_lower,
     .host = gather_host,
     .bucket = gather_bucket,
+    .shorten = gather_shorten,
     .vjp = gather_vjp,
     .indices = indexed_axis,
     .describe = axis_describe,

@@ -4,7 +4,7 @@
  * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
  * on memory the node is a view.
  */
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/movement/movement.h"
 #include "op/families.h"
@@ -276,6 +276,12 @@ static uint64_t narrow_bucket(bucket_call *c)
     return bucket_rows(c, 1u << a->axis, 0);
 }
 
+/* Of rows that a shorter tensor must have, too. */
+static rlxvk_tensor narrow_shorten(shorten_call *s)
+{
+    return shorten_with(s, 1, 0);
+}
+
 static rlxvk_status narrow_vjp(gradient_call *c)
 {
     const narrow_attributes *a = c->n.attributes;
@@ -304,6 +310,7 @@ const op_family narrow_family = {
     .lower = emit_look,
     .host = narrow_host,
     .bucket = narrow_bucket,
+    .shorten = narrow_shorten,
     .vjp = narrow_vjp,
     .describe = narrow_describe,
 };

@@ -5,7 +5,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -132,6 +132,12 @@ static uint64_t argreduce_bucket(bucket_call *c)
     return bucket_reduced(c, 1u << a->axis, a->keep_dim);
 }
 
+static rlxvk_tensor argreduce_shorten(shorten_call *s)
+{
+    bool largest = node_code(s->bucket->node) == ARGREDUCE_MAX;
+    return shorten_with(s, 1, largest ? -INFINITY : INFINITY);
+}
+
 static void argreduce_describe(const node *n, text *out)
 {
     const argreduce_attributes *a = n->attributes;
@@ -144,4 +150,5 @@ const op_family argreduce_family = {.name = "argreduce",
                                     .lower = argreduce_lower,
                                     .host = argreduce_host,
                                     .bucket = argreduce_bucket,
+                                    .shorten = argreduce_shorten,
                                     .describe = argreduce_describe};

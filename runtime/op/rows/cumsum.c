@@ -7,7 +7,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 #include "op/running_product.h"
@@ -149,6 +149,13 @@ static uint64_t cumsum_bucket(bucket_call *c)
     return bucket_rows(c, a->exclusive ? 1u << a->axis : 0, 0);
 }
 
+/* What is behind the end is in no sum of an active element. */
+static rlxvk_tensor cumsum_shorten(shorten_call *s)
+{
+    s->span = bucket_span(s->bucket, 0);
+    return shorten_with(s, 1, 0);
+}
+
 /* t from element `from` on, as if it were followed by zeros, of the same extent. */
 static rlxvk_tensor moved(rlxvk_graph *g, rlxvk_tensor t, int32_t axis, int64_t from)
 {
@@ -231,5 +238,6 @@ const op_family cumsum_family = {.name = "cumsum",
                                  .lower = cumsum_lower,
                                  .host = cumsum_host,
                                  .bucket = cumsum_bucket,
+                                 .shorten = cumsum_shorten,
                                  .vjp = cumsum_vjp,
                                  .describe = cumsum_describe};

@@ -12,7 +12,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 
@@ -438,6 +438,21 @@ static uint64_t reduce_bucket(bucket_call *c)
     return bucket_reduced(c, used, a->keep_dim);
 }
 
+static float identity_of(uint32_t code)
+{
+    return code == REDUCE_MAX    ? -INFINITY
+           : code == REDUCE_MIN  ? INFINITY
+           : code == REDUCE_PROD ? 1
+                                 : 0;
+}
+
+static rlxvk_tensor reduce_shorten(shorten_call *s)
+{
+    uint32_t code = node_code(s->bucket->node);
+    rlxvk_tensor y = shorten_with(s, 1, identity_of(code));
+    return code == REDUCE_MEAN && y.id ? shorten_mean(s, y) : y;
+}
+
 /* ---- The family ---- */
 
 /* Of what is before each element, or (from_end) behind it, by doubling. */
@@ -538,5 +553,6 @@ const op_family reduce_family = {.name = "reduce",
                                  .lower = reduce_lower,
                                  .host = reduce_host,
                                  .bucket = reduce_bucket,
+                                 .shorten = reduce_shorten,
                                  .vjp = reduce_vjp,
                                  .describe = reduce_describe};

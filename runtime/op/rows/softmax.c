@@ -7,7 +7,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/bucket.h"
+#include "op/shorten.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -131,6 +131,12 @@ static uint64_t softmax_bucket(bucket_call *c)
     return bucket_rows(c, 1u << a->axis, 0);
 }
 
+static rlxvk_tensor softmax_shorten(shorten_call *s)
+{
+    s->span = bucket_span(s->bucket, 0);
+    return shorten_with(s, 1, -INFINITY);
+}
+
 static rlxvk_status softmax_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
@@ -157,5 +163,6 @@ const op_family softmax_family = {.name = "softmax",
                                   .lower = softmax_lower,
                                   .host = softmax_host,
                                   .bucket = softmax_bucket,
+                                  .shorten = softmax_shorten,
                                   .vjp = softmax_vjp,
                                   .describe = softmax_describe};

@@ -298,7 +298,7 @@ static void lower(analysis *a, const schedule_options *how, const char *what)
         fail_msg("%s: %s", what, rlxvk_last_error());
 }
 
-static void analyze(analysis *a, const extent_axis *axes, size_t count, rlxvk_precision precision)
+static void analyze(analysis *a, const bucket_input *axes, size_t count, rlxvk_precision precision)
 {
     extent_destroy(&a->e);
     a->e = (extent){0};
@@ -320,7 +320,7 @@ static void expect_row(const struct row *r, const schedule_options *how, uint64_
     rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, r->shape);
     rlxvk_graph_output(a.g, r->build(a.g, x));
     lower(&a, how, r->name);
-    analyze(&a, &(extent_axis){op_find_input(a.g, "x"), r->axis, false}, 1, how->precision);
+    analyze(&a, &(bucket_input){op_find_input(a.g, "x"), r->axis, false}, 1, how->precision);
     if (why ? !strstr(e->why, why) || e->spans : *e->why != 0 || !e->spans)
         fail_msg("%s: '%s', wanted '%s'", r->name, e->why, why ? why : "");
     if (!why && e->spans[a.g->outputs.items[0]] != span)
@@ -367,7 +367,7 @@ static void test_indices(void **state)
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-        const extent_axis axes[] = {{0, 0, false}, {1, 0, true}};
+        const bucket_input axes[] = {{0, 0, false}, {1, 0, true}};
         analysis a = begin();
         rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, 6));
         rlxvk_tensor last = rlxvk_input(a.g, "last", RLXVK_F32, RLXVK_SHAPE(1));
@@ -395,7 +395,7 @@ static void test_inputs(void **state)
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-        const extent_axis axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
+        const bucket_input axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
         analysis a = begin();
         rlxvk_tensor x = rlxvk_input(a.g, "a", RLXVK_F32, RLXVK_SHAPE(cases[i].a, 2));
         rlxvk_tensor y = rlxvk_input(a.g, "b", RLXVK_F32, RLXVK_SHAPE(3, cases[i].b));

@@ -270,7 +270,7 @@ static uint32_t sound_axes(const chain *c, const rlxvk_shape *in, uint32_t axis)
 /* Whether an extent is supported, with its span. */
 static bool is_supported(const chain *c, uint32_t axis, bool rewritten, uint64_t *out_span)
 {
-    extent_axis of = {0, (int32_t)axis, false};
+    bucket_input of = {0, (int32_t)axis, false};
     schedule_options how = {.profile = &profile, .strided = rewritten};
     rlxvk_graph *g = NULL;
     schedule s;

@@ -1,0 +1,69 @@
+/* What the rules of several families have in common; see shorten.h. */
+#include "op/shorten.h"
+#include "op/array/keep_first.h"
+#include "op/gradient.h"
+
+#include <rlxvk_ops_array.h>
+
+#include <string.h>
+
+rlxvk_tensor shorten_rows(shorten_call *s, rlxvk_tensor x, int32_t axis, float fill)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(s->graph, x);
+    keep_first_attributes a = {.axis = axis, .fill = fill};
+    if (axis < 0 || axis >= (int32_t)shape.rank || (uint64_t)shape.dims[axis] % s->bucket->unit)
+        return shorten_refuse(s, "its rows do not lie along one axis");
+    a.each = shape.dims[axis] / (int64_t)s->bucket->unit;
+    return op_build(s->graph, OP_keep_first, (rlxvk_tensor[]){x, s->count}, 2, &a);
+}
+
+rlxvk_tensor shorten_operand(shorten_call *s, uint32_t i, float fill)
+{
+    if (bucket_span(s->bucket, i) == BUCKET_FIXED)
+        return s->operands[i];
+    return shorten_rows(s, s->operands[i], bucket_axis(s->bucket, i), fill);
+}
+
+/* Attributes are copied, because infer may write them. */
+rlxvk_tensor shorten_node(shorten_call *s, const rlxvk_tensor *operands)
+{
+    const node *n = s->bucket->node;
+    uint32_t ids[SHORTEN_MOST_OPERANDS], made;
+    void *attributes = memory_allocate(n->attribute_size + 1);
+    if (!attributes) {
+        graph_fail(s->graph, status_fail_memory("shortened node"));
+        return RLXVK_NONE;
+    }
+    if (n->attribute_size)
+        memcpy(attributes, n->attributes, n->attribute_size);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        ids[i] = operands[i].id - 1;
+    made = op_append(s->graph, (op_kind)n->op, ids, n->input_count,
+                     n->attribute_size ? attributes : NULL, n->name);
+    memory_free(attributes);
+    return made == NODE_NONE ? RLXVK_NONE : tensor_of(s->graph, made);
+}
+
+rlxvk_tensor shorten_mean(shorten_call *s, rlxvk_tensor mean)
+{
+    rlxvk_graph *g = s->graph;
+    rlxvk_tensor all = gradient_scalar(g, (double)s->bucket->unit);
+    return rlxvk_mul(g, mean, rlxvk_div(g, all, s->count));
+}
+
+rlxvk_tensor shorten_refuse(shorten_call *s, const char *why)
+{
+    s->bucket->why = why;
+    return RLXVK_NONE;
+}
+
+rlxvk_tensor shorten_with(shorten_call *s, uint32_t ended, float fill)
+{
+    rlxvk_tensor operands[SHORTEN_MOST_OPERANDS];
+    bool all = !bucket_others(s->bucket, ended);
+    for (uint32_t i = 0; i < s->bucket->node->input_count && all; i++) {
+        operands[i] = ended >> i & 1 ? shorten_operand(s, i, fill) : s->operands[i];
+        all = operands[i].id != 0;
+    }
+    return all ? shorten_node(s, operands) : RLXVK_NONE;
+}
