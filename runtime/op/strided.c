@@ -155,7 +155,7 @@ static const char *find_parts(const search *s, uint32_t x, column_ends *out)
     const rlxvk_shape *shape = &graph_node(s->g, x)->shape;
     uint64_t columns = (uint64_t)shape->dims[shape->rank - 1];
     column_part parts[MOST_PARTS], all = {0};
-    uint32_t count = 0, most = s->uses[x];
+    uint32_t count = 0, joined = 0, most = s->uses[x];
     if (most > MOST_PARTS)
         return "it has more than three readers";
     for (uint32_t id = x + 1; id < s->g->nodes.count && count < most; id++) {
@@ -170,11 +170,11 @@ static const char *find_parts(const search *s, uint32_t x, column_ends *out)
                         (column_part){first, first + (uint64_t)n->shape.dims[shape->rank - 1]});
         }
     }
-    for (uint32_t i = 0; i < count && parts[i].first == all.end; i++)
-        all.end = parts[i].end;
+    while (joined < count && parts[joined].first == all.end)
+        all.end = parts[joined++].end;
     if (count < most)
         return "it is a graph output";
-    if (all.end != columns || count < 2)
+    if (joined < count || all.end != columns || count < 2)
         return "the parts are not all columns, one after the other";
     out->at[0] = (uint32_t)parts[0].end;
     out->at[1] = (uint32_t)parts[1].end;

@@ -410,6 +410,14 @@ static rlxvk_tensor overlapping(rlxvk_graph *g)
     return two_dense(g, product(g), 40, 56);
 }
 
+/* All columns, and some of these again. */
+static rlxvk_tensor within_others(rlxvk_graph *g)
+{
+    rlxvk_tensor all = product(g);
+    rlxvk_graph_output(g, rlxvk_softmax(g, columns(g, all, 8, 32), -1));
+    return rlxvk_softmax(g, columns(g, all, 0, 96), -1);
+}
+
 static rlxvk_tensor four_parts(rlxvk_graph *g)
 {
     rlxvk_tensor all = product(g), sum = rlxvk_softmax(g, columns(g, all, 72, 24), -1);
@@ -462,6 +470,7 @@ static const row rows[] = {
     {"a product's part as output", part_is_output, 2, 2, "parts: a part is a graph output"},
     {"columns left out", with_a_gap, 2, 2, "parts: the parts are not all columns"},
     {"columns of two parts", overlapping, 2, 2, "parts: the parts are not all columns"},
+    {"columns within others", within_others, 1, 1, "parts: the parts are not all columns"},
     {"four parts", four_parts, 4, 4, "parts: it has more than three readers"},
     {"parts of many matrices", many_matrices, 3, 0, NULL},
 };
