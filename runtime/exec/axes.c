@@ -70,6 +70,14 @@ error:
     return status;
 }
 
+/* Of matrix products, as far as it matters: without matrix units f16 is computed as f32. */
+static rlxvk_precision effective_precision(const program *p)
+{
+    bool units = p->device->choice.profile.matrix_f16.m != 0;
+    return units || p->options.precision != RLXVK_PRECISION_F16 ? p->options.precision
+                                                                : RLXVK_PRECISION_F32;
+}
+
 /* Those that the graph still has. */
 static rlxvk_status find_inputs(const rlxvk_graph *g, const rlxvk_bucket_axis *axes, size_t count,
                                 bucket_input **out, size_t *out_count)
@@ -88,7 +96,7 @@ static rlxvk_status find_inputs(const rlxvk_graph *g, const rlxvk_bucket_axis *a
 
 rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t count)
 {
-    shorten_inputs inputs = {.precision = p->options.precision, .on_host = p->options.on_host};
+    shorten_inputs inputs = {.precision = effective_precision(p), .on_host = p->options.on_host};
     bucket_input *found = NULL;
     rlxvk_status status;
     TRY(find_inputs(p->source, axes, count, &found, &inputs.count));
@@ -105,7 +113,7 @@ rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t coun
     size_t found_count = 0;
     rlxvk_status status;
     TRY(find_inputs(p->graph, axes, count, &found, &found_count));
-    TRY(extent_analyze(&p->schedule, found, found_count, p->options.precision,
+    TRY(extent_analyze(&p->schedule, found, found_count, effective_precision(p),
                        &p->device->choice.profile, &p->extent));
     if (p->options.shorter && p->extent.unit && !p->extent.spans)
         TRY(status_fail(RLXVK_E_UNSUPPORTED, "compile option extent_promise: %s", p->extent.why));

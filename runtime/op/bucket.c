@@ -78,6 +78,11 @@ uint64_t bucket_same(bucket_call *c)
                                : bucket_span(c, 0);
 }
 
+uint64_t bucket_first(bucket_call *c)
+{
+    return bucket_span(c, 0);
+}
+
 static uint64_t broadcast_span(bucket_call *c, uint32_t i)
 {
     const rlxvk_shape *from = input_shape(c->graph, c->node, i), *to = &c->node->shape;
@@ -125,6 +130,13 @@ uint64_t bucket_rows(bucket_call *c, uint32_t used, uint32_t like)
 {
     int32_t axis = common_axis(c, used, like);
     return axis < 0 ? BUCKET_NONE : bucket_along(c, axis);
+}
+
+uint64_t bucket_parts(bucket_call *c, uint32_t used, uint32_t like)
+{
+    const rlxvk_shape *part = input_shape(c->graph, c->node, 0);
+    int32_t axis = common_axis(c, used, like);
+    return axis < 0 ? BUCKET_NONE : shape_product(part, (uint32_t)axis, part->rank);
 }
 
 uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim)

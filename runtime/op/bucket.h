@@ -61,6 +61,8 @@ bool bucket_others(const bucket_call *c, uint32_t mask);
 
 /* As `bucket` of a family: the elements of operand 0 one to one, in their order. */
 uint64_t bucket_same(bucket_call *c);
+/* The same of a family that reads only operand 0. */
+uint64_t bucket_first(bucket_call *c);
 /* All operands element by element, numpy broadcast. A fixed one may differ from row to row: in the
  * full run it does so, too. */
 uint64_t bucket_broadcast(bucket_call *c);
@@ -68,6 +70,8 @@ uint64_t bucket_broadcast(bucket_call *c);
 /* Axes stay where they are, and elements meet along those of the mask `used` alone. Operand 0 may
  * be bucketed, and those of the mask `like`, which have its shape. */
 uint64_t bucket_rows(bucket_call *c, uint32_t used, uint32_t like);
+/* The same of a result that has several tensors of operand 0's shape, one behind the other. */
+uint64_t bucket_parts(bucket_call *c, uint32_t used, uint32_t like);
 /* The axes of `used` are reduced to 1 where they are kept, or are gone. */
 uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim);
 /* The axes of operand 0 but the first (batch), or the last, as `used`. */

@@ -337,7 +337,7 @@ typedef struct op_family {
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
     rlxvk_status (*host)(const host_call *call);
     /* What of the result the first rows of a bucket decide, where an operand depends on them
-     * (op/bucket.h). NULL: nothing is known. */
+     * (op/bucket.h). NULL: only of leaves, which have no operand. */
     uint64_t (*bucket)(bucket_call *call);
     /* What the node is of rows that end at the extent, where `bucket` finds that it computes across
      * them; RLXVK_NONE: it does not end there, for the reason that the call has then

@@ -3,6 +3,7 @@
 #include "args/movement.h"
 #include "constants/array.h"
 #include "op/array/scatter.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 
@@ -72,6 +73,20 @@ static rlxvk_status gather_nd_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* The rows of the indices stay, or an axis of x that no index counts. */
+static uint64_t gather_nd_bucket(bucket_call *c)
+{
+    const rlxvk_shape *index = input_shape(c->graph, c->node, 1);
+    int32_t data = bucket_axis(c, 0), places = bucket_axis(c, 1);
+    int32_t last = (int32_t)index->rank - 1, taken = (int32_t)index->dims[last];
+    bool moves = bucket_span(c, 0) != BUCKET_FIXED, asks = bucket_span(c, 1) != BUCKET_FIXED;
+    if (moves && (asks || data < taken))
+        return bucket_refuse(c, "it takes rows from where its indices say");
+    if (asks && (places < 0 || places == last))
+        return bucket_refuse(c, "the rows of its indices are not along one of their axes");
+    return bucket_along(c, asks ? places : last + data - taken);
+}
+
 /* Sums of what was taken, by indices that name what they are clamped to. */
 static rlxvk_status gather_nd_vjp(gradient_call *c)
 {
@@ -100,6 +115,7 @@ const op_family gather_nd_family = {
     .infer = gather_nd_infer,
     .lower = gather_nd_lower,
     .host = gather_nd_host,
+    .bucket = gather_nd_bucket,
     .vjp = gather_nd_vjp,
     .indices = scatter_nd_indices,
 };

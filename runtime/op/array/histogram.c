@@ -8,6 +8,7 @@
 #include "constants/array.h"
 #include "op/array/histogram_select.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -186,6 +187,11 @@ static rlxvk_status histogram_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t histogram_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "it counts over the rows");
+}
+
 static void histogram_describe(const node *n, text *out)
 {
     const histogram_attributes *a = n->attributes;
@@ -201,5 +207,6 @@ const op_family histogram_family = {
     .sizes = histogram_sizes,
     .lower = histogram_lower,
     .host = histogram_host,
+    .bucket = histogram_bucket,
     .describe = histogram_describe,
 };

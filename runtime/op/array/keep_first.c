@@ -87,10 +87,11 @@ static rlxvk_status keep_first_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* What a count of active rows keeps is all that depends on them. */
+/* What a count of active rows keeps along them is all that depends on them. */
 static uint64_t keep_first_bucket(bucket_call *c)
 {
-    if (extent_is_count(graph_node(c->graph, c->node->inputs[1])))
+    int32_t axis = ((const keep_first_attributes *)c->node->attributes)->axis;
+    if (extent_is_count(graph_node(c->graph, c->node->inputs[1])) && bucket_axis(c, 0) == axis)
         return BUCKET_FIXED;
     return bucket_rows(c, 0, 0);
 }

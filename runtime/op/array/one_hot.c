@@ -2,6 +2,7 @@
 #include "args/array.h"
 #include "args/movement.h"
 #include "constants/array.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -92,6 +93,15 @@ static rlxvk_status one_hot_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t one_hot_bucket(bucket_call *c)
+{
+    int32_t rows = bucket_axis(c, 0),
+            places = ((const one_hot_attributes *)c->node->attributes)->axis;
+    if (rows < 0)
+        return bucket_refuse(c, "the rows of its indices do not lie along one axis");
+    return bucket_along(c, rows + (rows >= places));
+}
+
 static void one_hot_describe(const node *n, text *out)
 {
     const one_hot_attributes *a = n->attributes;
@@ -106,5 +116,6 @@ const op_family one_hot_family = {
     .sizes = one_hot_sizes,
     .lower = one_hot_lower,
     .host = one_hot_host,
+    .bucket = one_hot_bucket,
     .describe = one_hot_describe,
 };

@@ -20,6 +20,7 @@
  */
 #include "op/array/scatter.h"
 #include "op/array/scatter_lower.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/running_product.h"
 
@@ -307,10 +308,31 @@ const char *scatter_mode_name(uint32_t mode)
     return mode < ARRAY_COUNT(names) ? names[mode] : "?";
 }
 
+/* An update goes to the line of x that it is in. */
+static uint64_t scatter_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const scatter_attributes *)c->node->attributes)->axis, 3u << 1);
+}
+
 static index_limits scatter_indices(const rlxvk_graph *g, const node *n)
 {
     int32_t axis = ((const scatter_attributes *)n->attributes)->axis;
     return index_limits_of(1, input_shape(g, n, 0)->dims[axis]);
+}
+
+/* If the indices are fixed, an axis of x that they do not count stays. */
+static uint64_t scatter_nd_bucket(bucket_call *c)
+{
+    const rlxvk_shape *index = input_shape(c->graph, c->node, 1);
+    int32_t last = (int32_t)index->rank - 1, taken = (int32_t)index->dims[last];
+    int32_t x = bucket_axis(c, 0), updates = bucket_axis(c, 2);
+    int32_t from = updates < 0 ? -1 : updates - last + taken;
+    bool kept = bucket_span(c, 0) != BUCKET_FIXED, added = bucket_span(c, 2) != BUCKET_FIXED;
+    if (bucket_span(c, 1) != BUCKET_FIXED || (added && from < taken) || (kept && x < taken))
+        return bucket_refuse(c, "its updates go to rows that its indices say");
+    if (kept && added && x != from)
+        return bucket_refuse(c, "the rows of its operands lie along different axes");
+    return bucket_along(c, kept ? x : from);
 }
 
 index_limits scatter_nd_indices(const rlxvk_graph *g, const node *n)
@@ -339,6 +361,7 @@ const op_family scatter_family = {
     .infer = scatter_infer,
     .lower = scatter_lower,
     .host = scatter_host,
+    .bucket = scatter_bucket,
     .vjp = scatter_gradient,
     .indices = scatter_indices,
     .describe = scatter_describe,
@@ -350,6 +373,7 @@ const op_family scatter_nd_family = {
     .infer = scatter_nd_infer,
     .lower = scatter_nd_lower,
     .host = scatter_nd_host,
+    .bucket = scatter_nd_bucket,
     .vjp = scatter_gradient,
     .indices = scatter_nd_indices,
     .describe = scatter_nd_describe,

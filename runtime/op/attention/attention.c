@@ -10,9 +10,10 @@
  */
 #include "graph/symbol.h"
 #include "op/attention/attention.h"
-#include "op/shorten.h"
+#include "op/attention/attention_matrix.h"
 #include "op/families.h"
 #include "op/gradient.h"
+#include "op/shorten.h"
 
 #include <math.h>
 
@@ -129,8 +130,28 @@ static int32_t sequence_axis(const attention_attributes *a, const rlxvk_shape *q
     return a->options.layout == RLXVK_LAYOUT_BSHD ? 1 : (int32_t)q->rank - 2;
 }
 
-/* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. On
- * matrix units a NaN among them would still come through. */
+/* Whether the mask is fixed, or has a row for each of q's: behind its heads where q's rows are
+ * queries, else by its batch. */
+static bool mask_follows(const bucket_call *c, bool queries)
+{
+    const rlxvk_shape *mask = c->node->input_count > 3 ? input_shape(c->graph, c->node, 3) : NULL;
+    if (!mask || bucket_span(c, 3) == BUCKET_FIXED)
+        return true;
+    return queries ? mask->rank > 2 && bucket_axis(c, 3) == (int32_t)mask->rank - 2
+                   : mask->rank > 1 && bucket_axis(c, 3) == 0;
+}
+
+/* On matrix units a NaN in a row that a mask drops would still come through. */
+static bool may_leak(const bucket_call *c)
+{
+    const attention_attributes *a = c->node->attributes;
+    attention_geometry s = attention_geometry_of(&a->options, input_shape(c->graph, c->node, 0),
+                                                 input_shape(c->graph, c->node, 1), NULL);
+    return c->precision == RLXVK_PRECISION_F16 && !a->exact &&
+           attention_matrix_takes_width((uint64_t)s.width);
+}
+
+/* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. */
 static uint64_t attention_bucket(bucket_call *c)
 {
     const attention_attributes *a = c->node->attributes;
@@ -141,15 +162,19 @@ static uint64_t attention_bucket(bucket_call *c)
     int32_t sequence = sequence_axis(a, q);
     bool keys = bucket_span(c, 1) || bucket_span(c, 2);
     bool causal = o->mask == RLXVK_MASK_CAUSAL || o->mask == RLXVK_MASK_SLIDING;
-    if (rows < 0 || bucket_others(c, 7) || a->with_lse)
-        return bucket_refuse(c, "its queries, mask or results are not rows of the bucket");
+    if (a->with_lse)
+        return bucket_refuse(c, "its log-sum-exps lie behind its result");
+    if (rows < 0)
+        return bucket_refuse(c, "its queries are not rows of the bucket");
+    if (!mask_follows(c, rows == sequence))
+        return bucket_refuse(c, "the rows of its mask are not those of its queries");
     if (keys && (bucket_axis(c, 1) != rows || bucket_axis(c, 2) != rows))
         return bucket_refuse(c, "its queries and keys are not the same rows");
     if (rows != 0 && rows != sequence)
         return bucket_refuse(c, "its heads are what the bucket is of");
     if (keys && rows == sequence && (!causal || q->dims[rows] != k->dims[rows]))
         return bucket_refuse(c, "its mask lets queries see keys of rows behind them");
-    if (keys && rows == sequence && c->precision == RLXVK_PRECISION_F16 && !a->exact)
+    if (keys && rows == sequence && may_leak(c))
         return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
     return bucket_along(c, rows);
 }

@@ -14,6 +14,7 @@
 #include "constants/attention.h"
 #include "op/attention/attention.h"
 #include "op/attention/attention_backward_select.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/matmul/matmul.h"
 
@@ -407,6 +408,11 @@ error:
 
 /* ---- The family ---- */
 
+static uint64_t attention_backward_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "it adds up over the queries, and its gradients lie behind each other");
+}
+
 static void attention_backward_describe(const node *n, text *out)
 {
     const attention_backward_attributes *a = n->attributes;
@@ -424,6 +430,7 @@ const op_family attention_backward_family = {
     .settle = attention_backward_settle,
     .lower = attention_backward_lower,
     .host = attention_backward_host,
+    .bucket = attention_backward_bucket,
     .expand = attention_backward_expand,
     .describe = attention_backward_describe,
 };

@@ -25,6 +25,12 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s,
            attention_matrix_shared_bytes(p, s->width) <= profile->shared_memory_bytes;
 }
 
+/* Units have as many columns as fits() asks for, or a multiple. */
+bool attention_matrix_takes_width(uint64_t width)
+{
+    return width > 0 && width <= MOST_WIDTH && width % (2 * MATRIX_LANES) == 0;
+}
+
 /* The longest tiles that fit; short ones on software drivers, where what is unrolled twice as far
  * compiles twice as long. */
 static bool choose_tile(attention_matrix_plan *p, const attention_shape *s,
@@ -43,7 +49,7 @@ attention_matrix_plan attention_matrix_make_plan(const attention_shape *s,
     attention_matrix_plan best = {0};
     matrix_shape unit = profile->matrix_f16;
     if (unit.m == 0 || !profile->subgroup_shuffle || s->queries < unit.m || s->keys == 0 ||
-        s->width == 0 || s->width > MOST_WIDTH || s->width % unit.n || s->width % unit.k)
+        !attention_matrix_takes_width(s->width) || s->width % unit.n || s->width % unit.k)
         return best;
     for (uint32_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
         attention_matrix_plan p = {.unit = unit,

@@ -12,6 +12,8 @@ typedef struct attention_matrix_plan {
     uint64_t blocks; /* workgroups */
 } attention_matrix_plan;
 
+/* False: no device has attention on matrix units for heads of this width. */
+bool attention_matrix_takes_width(uint64_t width);
 /* in_lanes: f16 matrices lie as in glsl/matmul/matrix_layout.glsl. parts is 0 where it cannot: no
  * units, a width that is not whole units or above 128, too few queries to fill one unit. */
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *shape,

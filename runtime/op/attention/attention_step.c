@@ -11,6 +11,7 @@
  */
 #include "op/attention/attention_step.h"
 #include "args/attention.h"
+#include "op/attention/attention_matrix.h"
 #include "op/bucket.h"
 #include "op/families.h"
 
@@ -213,6 +214,8 @@ static uint64_t attention_step_bucket(bucket_call *c)
 {
     const uint32_t rows = 1u << STEP_Q | 1u << STEP_K | 1u << STEP_V;
     const uint32_t tables = 1u << STEP_COS | 1u << STEP_SIN;
+    const attention_step_attributes *a = c->node->attributes;
+    int64_t width = a->options.head_dim;
     bool single = input_shape(c->graph, c->node, STEP_Q)->dims[0] == 1;
     bool aligned = bucket_axis(c, STEP_Q) == 1;
     for (uint32_t i = STEP_K; i < c->node->input_count; i++)
@@ -224,7 +227,7 @@ static uint64_t attention_step_bucket(bucket_call *c)
         return shape_numel(&c->node->shape);
     if (!aligned || bucket_others(c, single ? rows | tables : rows))
         return bucket_refuse(c, "its new rows are not those of the bucket");
-    if (c->precision == RLXVK_PRECISION_F16)
+    if (c->precision == RLXVK_PRECISION_F16 && attention_matrix_takes_width((uint64_t)width))
         return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
     return bucket_along(c, 1);
 }

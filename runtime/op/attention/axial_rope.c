@@ -6,6 +6,7 @@
  */
 #include "args/attention.h"
 #include "constants/attention.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -142,6 +143,12 @@ static rlxvk_status axial_rope2d_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* A token depends on no other token; its index says where it is. */
+static uint64_t axial_rope2d_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << 2, 0);
+}
+
 /* The transpose of a turn is the turn back. */
 static rlxvk_status axial_rope2d_vjp(gradient_call *c)
 {
@@ -168,5 +175,6 @@ const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .in_place = op_first_in_place,
                                        .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,
+                                       .bucket = axial_rope2d_bucket,
                                        .vjp = axial_rope2d_vjp,
                                        .describe = axial_rope2d_describe};

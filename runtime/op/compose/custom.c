@@ -4,6 +4,7 @@
  * to every rewrite: never folded, never fused. The attributes are opaque bytes.
  */
 #include "op/compose/custom.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 
 #include <pthread.h>
@@ -272,6 +273,11 @@ static rlxvk_status custom_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t custom_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "it is an op of the caller, who does not say what becomes of rows");
+}
+
 /* The operands' gradients as the op's own function has them. */
 static rlxvk_status custom_vjp(gradient_call *c)
 {
@@ -322,6 +328,7 @@ const op_family custom_family = {
     .has_host = custom_has_host,
     .lower = custom_lower,
     .host = custom_host,
+    .bucket = custom_bucket,
     .vjp = custom_vjp,
     .describe = custom_describe,
 };

@@ -5,6 +5,7 @@
  * nothing goes into the body.
  */
 #include "op/compose/inlining.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -94,5 +95,6 @@ const op_family custom_function_family = {
     .infer = custom_function_infer,
     .view = custom_function_view,
     .host = custom_function_host,
+    .bucket = bucket_first,
     .vjp = custom_function_vjp,
 };

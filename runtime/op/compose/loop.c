@@ -13,6 +13,7 @@
 #include "args/compose.h"
 #include "constants/compose.h"
 #include "op/compose/loop.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -138,12 +139,19 @@ static rlxvk_status loop_carry_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Of all families here. */
+static uint64_t loop_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "it is part of a loop that is replayed");
+}
+
 const op_family loop_carry_family = {.name = "loop_carry",
                                      .attribute_size = sizeof(loop_attributes),
                                      .pairs = true,
                                      .infer = loop_carry_infer,
                                      .lower = loop_carry_lower,
                                      .host = loop_carry_host,
+                                     .bucket = loop_bucket,
                                      .describe = loop_describe};
 
 /* ---- loop_begin ---- */
@@ -174,6 +182,7 @@ const op_family loop_begin_family = {.name = "loop_begin",
                                      .infer = loop_begin_infer,
                                      .lower = loop_begin_lower,
                                      .host = loop_begin_host,
+                                     .bucket = loop_bucket,
                                      .describe = loop_describe};
 
 /* ---- Host: the clock's bits ---- */
@@ -232,6 +241,7 @@ const op_family loop_slice_family = {.name = "loop_slice",
                                      .infer = loop_slice_infer,
                                      .lower = loop_slice_lower,
                                      .host = loop_slice_host,
+                                     .bucket = loop_bucket,
                                      .describe = loop_describe};
 
 /* ---- loop_random ---- */
@@ -285,6 +295,7 @@ const op_family loop_random_family = {.name = "loop_random",
                                       .infer = loop_random_infer,
                                       .lower = loop_random_lower,
                                       .host = loop_random_host,
+                                      .bucket = loop_bucket,
                                       .describe = loop_describe};
 
 /* ---- loop_update ---- */
@@ -345,6 +356,7 @@ const op_family loop_update_family = {.name = "loop_update",
                                       .writes = first_operand_written,
                                       .lower = loop_update_lower,
                                       .host = loop_update_host,
+                                      .bucket = loop_bucket,
                                       .describe = loop_describe};
 
 /* ---- loop_end ---- */
@@ -401,6 +413,7 @@ const op_family loop_end_family = {.name = "loop_end",
                                    .closes_loop = loop_end_closes,
                                    .lower = loop_end_lower,
                                    .host = loop_end_host,
+                                   .bucket = loop_bucket,
                                    .describe = loop_describe};
 
 /* ---- loop_result ---- */
@@ -430,5 +443,6 @@ const op_family loop_result_family = {.name = "loop_result",
                                       .infer = loop_result_infer,
                                       .view = first_operand_view,
                                       .host = loop_result_host,
+                                      .bucket = loop_bucket,
                                       .expand = loop_unroll,
                                       .describe = loop_describe};

@@ -6,6 +6,7 @@
  * its gradients are conv and the other one.
  */
 #include "op/conv/conv_emit.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -165,6 +166,20 @@ static rlxvk_status conv_backward_weight_lower(lowering *l, uint32_t id)
                               &((const conv_attributes *)n->attributes)->options);
 }
 
+/* ---- Rows of a bucket ---- */
+
+static uint64_t conv_backward_input_bucket(bucket_call *c)
+{
+    if (bucket_span(c, 0) != BUCKET_FIXED)
+        return bucket_refuse(c, "its weights depend on the rows");
+    return bucket_rows(c, ~1u, 1u << 1);
+}
+
+static uint64_t conv_backward_weight_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its gradient of weights adds up over the images");
+}
+
 /* ---- Gradients ---- */
 
 /* conv of what arrived for x by w, or of x by what arrived for w: what dy was the gradient of. */
@@ -222,6 +237,7 @@ const op_family conv_backward_input_family = {.name = "conv_backward_input",
                                               .sizes = conv_backward_input_sizes,
                                               .lower = conv_backward_input_lower,
                                               .host = conv_backward_input_host,
+                                              .bucket = conv_backward_input_bucket,
                                               .vjp = conv_backward_input_vjp,
                                               .describe = conv_backward_input_describe};
 const op_family conv_backward_weight_family = {.name = "conv_backward_weight",
@@ -229,5 +245,6 @@ const op_family conv_backward_weight_family = {.name = "conv_backward_weight",
                                                .infer = conv_backward_weight_infer,
                                                .lower = conv_backward_weight_lower,
                                                .host = conv_backward_weight_host,
+                                               .bucket = conv_backward_weight_bucket,
                                                .vjp = conv_backward_weight_vjp,
                                                .describe = conv_backward_weight_describe};

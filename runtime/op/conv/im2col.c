@@ -5,6 +5,7 @@
  */
 #include "args/conv.h"
 #include "op/conv/conv.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -229,6 +230,20 @@ static rlxvk_status col2im_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Rows of a bucket ---- */
+
+/* A row of the result belongs to one image, a column to one channel. */
+static uint64_t im2col_bucket(bucket_call *c)
+{
+    return bucket_rows(c, ~3u, 0);
+}
+
+/* Only if the bucket holds whole images, or whole channels. */
+static uint64_t col2im_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 0, 0);
+}
+
 /* ---- Gradients: each of the other ---- */
 
 static rlxvk_status im2col_vjp(gradient_call *c)
@@ -261,6 +276,7 @@ const op_family im2col_family = {.name = "im2col",
                                  .infer = im2col_infer,
                                  .lower = im2col_lower,
                                  .host = im2col_host,
+                                 .bucket = im2col_bucket,
                                  .vjp = im2col_vjp,
                                  .describe = im2col_describe};
 const op_family col2im_family = {.name = "col2im",
@@ -269,5 +285,6 @@ const op_family col2im_family = {.name = "col2im",
                                  .sizes = col2im_sizes,
                                  .lower = col2im_lower,
                                  .host = col2im_host,
+                                 .bucket = col2im_bucket,
                                  .vjp = col2im_vjp,
                                  .describe = im2col_describe};

@@ -14,6 +14,7 @@
 #include "args/rows.h"
 #include "constants/conv.h"
 #include "op/conv/conv.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 
@@ -252,6 +253,12 @@ static rlxvk_status pool_backward_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* A plane depends on no other plane. */
+static uint64_t pool_backward_bucket(bucket_call *c)
+{
+    return bucket_rows(c, ~3u, 1u << 1);
+}
+
 /* What each window takes of the gradient: x chooses, which is constant almost everywhere. */
 static rlxvk_status pool_backward_vjp(gradient_call *c)
 {
@@ -268,6 +275,7 @@ const op_family pool_backward_family = {.name = "pool_backward",
                                         .infer = pool_backward_infer,
                                         .lower = pool_backward_lower,
                                         .host = pool_backward_host,
+                                        .bucket = pool_backward_bucket,
                                         .vjp = pool_backward_vjp,
                                         .describe = pool_describe};
 
@@ -362,6 +370,7 @@ const op_family pool_take_family = {.name = "pool_take",
                                     .infer = pool_take_infer,
                                     .lower = pool_take_lower,
                                     .host = pool_take_host,
+                                    .bucket = pool_backward_bucket,
                                     .vjp = pool_take_vjp,
                                     .describe = pool_describe};
 
@@ -424,9 +433,15 @@ static rlxvk_status pool_indices_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t pool_indices_bucket(bucket_call *c)
+{
+    return bucket_rows(c, ~3u, 0);
+}
+
 const op_family pool_indices_family = {.name = "pool_indices",
                                        .attribute_size = sizeof(pool_attributes),
                                        .infer = pool_indices_infer,
                                        .lower = pool_indices_lower,
                                        .host = pool_indices_host,
+                                       .bucket = pool_indices_bucket,
                                        .describe = pool_describe};

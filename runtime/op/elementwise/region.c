@@ -340,13 +340,6 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
 
 /* ---- The family ---- */
 
-static uint64_t region_bucket(bucket_call *c)
-{
-    const region_attributes *a = c->node->attributes;
-    return a->prologue ? bucket_refuse(c, "it reads an image at half its size")
-                       : bucket_broadcast(c);
-}
-
 static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
@@ -384,7 +377,7 @@ const op_family region_family = {
     .in_place = region_in_place,
     .lower = region_lower,
     .host = region_host,
-    .bucket = region_bucket,
+    .bucket = bucket_broadcast,
     .expand = region_expand,
     .describe = region_describe,
 };

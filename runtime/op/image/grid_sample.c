@@ -6,6 +6,7 @@
  * position off by u (4 |coordinate| + 4) size may change.
  */
 #include "op/image/grid_sample.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -181,6 +182,31 @@ error:
     return status;
 }
 
+/* ---- Rows of a bucket ---- */
+
+#define ACROSS_POINTS "it reads an image across the rows"
+
+/* Images and their points go together. If the image is fixed, points stay; if the points are,
+ * channels do. */
+static uint64_t grid_sample_bucket(bucket_call *c)
+{
+    int32_t image = bucket_axis(c, 0), point = bucket_axis(c, 1);
+    bool images = bucket_span(c, 0) != BUCKET_FIXED, points = bucket_span(c, 1) != BUCKET_FIXED;
+    if (points && !images && point > 0)
+        return point == (int32_t)input_shape(c->graph, c->node, 1)->rank - 1
+                   ? bucket_refuse(c, ACROSS_POINTS)
+                   : bucket_along(c, point + 1);
+    if (images && !points && image == 1)
+        return bucket_along(c, 1);
+    return bucket_rows(c, ~1u, 1u << 1);
+}
+
+/* Images and their points go together. If the points are fixed, channels stay. */
+static uint64_t grid_sample_backward_input_bucket(bucket_call *c)
+{
+    return bucket_rows(c, bucket_span(c, 1) == BUCKET_FIXED ? ~3u : ~1u, 1u << 1);
+}
+
 /* ---- Gradients ---- */
 
 static rlxvk_status grid_sample_vjp(gradient_call *c)
@@ -245,6 +271,19 @@ static void grid_sample_backward_input_describe(const node *n, text *out)
         text_append(out, "%s%lld", i ? "," : " input_size=", (long long)a->input_size[i]);
 }
 
+/* Images and their points go together. If the image is fixed, points stay, and dy along them. */
+static uint64_t grid_sample_backward_grid_bucket(bucket_call *c)
+{
+    int32_t point = bucket_axis(c, 1), cell = bucket_axis(c, 2);
+    bool points = bucket_span(c, 1) != BUCKET_FIXED, cells = bucket_span(c, 2) != BUCKET_FIXED;
+    int32_t along = points ? point : cell - 1;
+    if (bucket_span(c, 0) != BUCKET_FIXED || (points ? point : cell) == 0)
+        return bucket_rows(c, ~1u, 3u << 1);
+    if (along < 1 || (cells && cell != along + 1) || along == (int32_t)c->node->shape.rank - 1)
+        return bucket_refuse(c, ACROSS_POINTS);
+    return bucket_along(c, along);
+}
+
 static void grid_sample_backward_grid_describe(const node *n, text *out)
 {
     describe(n, out);
@@ -255,6 +294,7 @@ const op_family grid_sample_family = {.name = "grid_sample",
                                       .infer = grid_sample_infer,
                                       .lower = grid_sample_lower,
                                       .host = grid_sample_host,
+                                      .bucket = grid_sample_bucket,
                                       .vjp = grid_sample_vjp,
                                       .describe = grid_sample_describe};
 const op_family grid_sample_backward_input_family = {.name = "grid_sample_backward_input",
@@ -263,6 +303,7 @@ const op_family grid_sample_backward_input_family = {.name = "grid_sample_backwa
                                                      .sizes = grid_sample_backward_input_sizes,
                                                      .lower = grid_sample_backward_input_lower,
                                                      .host = grid_sample_backward_input_host,
+                                                     .bucket = grid_sample_backward_input_bucket,
                                                      .vjp = grid_sample_backward_input_vjp,
                                                      .describe =
                                                          grid_sample_backward_input_describe};
@@ -271,4 +312,5 @@ const op_family grid_sample_backward_grid_family = {.name = "grid_sample_backwar
                                                     .infer = grid_sample_backward_grid_infer,
                                                     .lower = grid_sample_backward_grid_lower,
                                                     .host = grid_sample_backward_grid_host,
+                                                    .bucket = grid_sample_backward_grid_bucket,
                                                     .describe = grid_sample_backward_grid_describe};

@@ -10,6 +10,7 @@
  * everywhere.
  */
 #include "args/matmul.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -183,6 +184,11 @@ static rlxvk_status group_limited_gate_host(const host_call *c)
     return status;
 }
 
+static uint64_t group_limited_gate_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << 1, 1u << 1);
+}
+
 /* With s the chosen of sig, S = sum s + 1e-20: ds = scaling (dw - sum(dw s) / S) / S. */
 static rlxvk_status group_limited_gate_vjp(gradient_call *c)
 {
@@ -217,6 +223,7 @@ const op_family group_limited_gate_family = {
     .infer = group_limited_gate_infer,
     .lower = group_limited_gate_lower,
     .host = group_limited_gate_host,
+    .bucket = group_limited_gate_bucket,
     .vjp = group_limited_gate_vjp,
     .describe = group_limited_gate_describe,
 };

@@ -10,6 +10,7 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "constants/matmul.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/matmul/experts.h"
@@ -206,6 +207,11 @@ static rlxvk_status grouped_matmul_backward_weight_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t grouped_matmul_backward_weight_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its gradient of weights adds up over the rows");
+}
+
 /* Each of x and dy is the other times the experts' gradients. */
 static rlxvk_status grouped_matmul_backward_weight_vjp(gradient_call *c)
 {
@@ -240,6 +246,7 @@ const op_family grouped_matmul_backward_weight_family = {
     .infer = grouped_matmul_backward_weight_infer,
     .lower = grouped_matmul_backward_weight_lower,
     .host = grouped_matmul_backward_weight_host,
+    .bucket = grouped_matmul_backward_weight_bucket,
     .vjp = grouped_matmul_backward_weight_vjp,
     .indices = grouped_matmul_backward_weight_indices,
     .describe = grouped_matmul_backward_weight_describe,

@@ -11,6 +11,7 @@
  */
 #include "graph/symbol.h"
 #include "args/matmul.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -282,6 +283,11 @@ static rlxvk_status solve_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t solve_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "the flags of singular systems lie behind its solutions");
+}
+
 /* X = A^-1 B: dB = A'^-1 dX, dA = -dB X'. The packed result's flags have no gradient. */
 static rlxvk_status solve_vjp(gradient_call *c)
 {
@@ -337,6 +343,7 @@ const op_family solve_family = {.name = "solve",
                                 .infer = solve_infer,
                                 .lower = solve_lower,
                                 .host = solve_host,
+                                .bucket = solve_bucket,
                                 .vjp = solve_vjp,
                                 .flags = solve_flags,
                                 .flag_error = solve_flag_error,

@@ -11,6 +11,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/scatter_add.h"
@@ -183,6 +184,19 @@ static rlxvk_status gather_backward_host(const host_call *c)
     return host_sums(c, gather_walk);
 }
 
+/* An axis of dy stays if it is none of the indices' axes. */
+static uint64_t gather_backward_bucket(bucket_call *c)
+{
+    int32_t axis = ((const take_backward_attributes *)c->node->attributes)->axis;
+    int32_t rows = bucket_axis(c, 0);
+    int32_t end = axis + (int32_t)input_shape(c->graph, c->node, 1)->rank;
+    if (bucket_span(c, 1) != BUCKET_FIXED || (rows >= axis && rows < end))
+        return bucket_refuse(c, "it adds up over the rows of its indices");
+    if (rows < 0)
+        return bucket_refuse(c, "its rows do not lie along one axis");
+    return bucket_along(c, rows < axis ? rows : rows - end + axis + 1);
+}
+
 static rlxvk_status gather_backward_vjp(gradient_call *c)
 {
     const take_backward_attributes *a = c->n.attributes;
@@ -201,6 +215,7 @@ const op_family gather_backward_family = {
     .sizes = take_backward_sizes,
     .lower = gather_backward_lower,
     .host = gather_backward_host,
+    .bucket = gather_backward_bucket,
     .vjp = gather_backward_vjp,
     .indices = adjoint_indices,
     .describe = adjoint_describe,
@@ -318,6 +333,13 @@ static rlxvk_status take_along_axis_backward_host(const host_call *c)
     return host_sums(c, take_walk);
 }
 
+/* An element goes to the line of dx that it is in. */
+static uint64_t take_along_axis_backward_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const take_backward_attributes *)c->node->attributes)->axis,
+                       1u << 1);
+}
+
 static rlxvk_status take_along_axis_backward_vjp(gradient_call *c)
 {
     const take_backward_attributes *a = c->n.attributes;
@@ -337,6 +359,7 @@ const op_family take_along_axis_backward_family = {
     .sizes = take_backward_sizes,
     .lower = take_along_axis_backward_lower,
     .host = take_along_axis_backward_host,
+    .bucket = take_along_axis_backward_bucket,
     .vjp = take_along_axis_backward_vjp,
     .indices = adjoint_indices,
     .describe = adjoint_describe,

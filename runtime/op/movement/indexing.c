@@ -153,12 +153,16 @@ static index_limits indexed_axis(const rlxvk_graph *g, const node *n)
         1, input_shape(g, n, 0)->dims[((const axis_attributes *)n->attributes)->axis]);
 }
 
+/* Rows of the indices, or of data along another axis than they choose from. */
 static uint64_t gather_bucket(bucket_call *c)
 {
-    int32_t rows = bucket_axis(c, 1);
+    int32_t data = bucket_axis(c, 0), rows = bucket_axis(c, 1);
     int32_t axis = ((const axis_attributes *)c->node->attributes)->axis;
-    if (bucket_axis(c, 0) == axis && c->indices[c->node->inputs[1]])
+    int32_t added = (int32_t)input_shape(c->graph, c->node, 1)->rank - 1;
+    if (data == axis && c->indices[c->node->inputs[1]])
         return BUCKET_FIXED; /* all of it is made of active rows */
+    if (data >= 0 && data != axis && bucket_span(c, 1) == BUCKET_FIXED)
+        return bucket_along(c, data < axis ? data : data + added);
     if (bucket_span(c, 0) != BUCKET_FIXED)
         return bucket_refuse(c, "it takes rows from where its indices say");
     if (rows < 0)
@@ -303,6 +307,12 @@ static rlxvk_status take_along_axis_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Each element takes one of its own row. */
+static uint64_t take_along_axis_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, 1u << 1);
+}
+
 /* Data that is repeated off the axis gets the sum over the repetitions. */
 static rlxvk_status take_along_axis_vjp(gradient_call *c)
 {
@@ -312,12 +322,6 @@ static rlxvk_status take_along_axis_vjp(gradient_call *c)
     gradient_give_broadcast(c, 0,
                             rlxvk_take_along_axis_backward(c->graph, c->dy, indices, axis, dim));
     return RLXVK_OK;
-}
-
-/* Each element takes one of its own row. */
-static uint64_t take_along_axis_bucket(bucket_call *c)
-{
-    return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, 1u << 1);
 }
 
 const op_family take_along_axis_family = {

@@ -270,9 +270,17 @@ static rlxvk_status narrow_host(const host_call *call)
     return layout_host_gather(call, narrow_source);
 }
 
+/* Spans stay if whole ones are taken, as from tensors that lie one behind the other. */
 static uint64_t narrow_bucket(bucket_call *c)
 {
     const narrow_attributes *a = c->node->attributes;
+    const rlxvk_shape *from = input_shape(c->graph, c->node, 0);
+    uint64_t span = bucket_span(c, 0);
+    uint64_t inner = shape_product(from, (uint32_t)a->axis + 1, from->rank);
+    uint64_t first = (uint64_t)a->start * inner, count = (uint64_t)a->length * inner;
+    if (count && inner * (uint64_t)from->dims[a->axis] % span == 0 && first % span == 0 &&
+        count % span == 0)
+        return span;
     return bucket_rows(c, 1u << a->axis, 0);
 }
 

@@ -65,12 +65,6 @@ rlxvk_tensor rlxvk_after(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor earlier)
     return op_build(g, OP_after, inputs, 2, NULL);
 }
 
-/* Operand 1 is waited for, not read. */
-static uint64_t after_bucket(bucket_call *c)
-{
-    return bucket_span(c, 0);
-}
-
 const op_family after_family = {
     .name = "after",
     .raw_inputs = 3,
@@ -80,7 +74,7 @@ const op_family after_family = {
     .infer = same_infer,
     .view = whole_view,
     .host = copy_host,
-    .bucket = after_bucket,
+    .bucket = bucket_first,
     .vjp = gradient_identity,
 };
 
@@ -120,7 +114,7 @@ const op_family branch_input_family = {
     .infer = same_infer,
     .view = whole_view,
     .host = copy_host,
-    .bucket = after_bucket,
+    .bucket = bucket_first,
     .vjp = branch_input_vjp,
     .describe = branch_input_describe,
 };

@@ -12,6 +12,7 @@
 #include "args/movement.h"
 #include "constants/movement.h"
 #include "op/gradient.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/movement/scatter_add.h"
 
@@ -275,6 +276,14 @@ static rlxvk_status scatter_add_host(const host_call *c)
 
 /* ---- The family ---- */
 
+/* A column of the result depends only on this column of the updates. */
+static uint64_t scatter_add_bucket(bucket_call *c)
+{
+    if (bucket_axis(c, 0) <= 0 || bucket_others(c, 1))
+        return bucket_refuse(c, "it adds up over the rows of its updates");
+    return bucket_along(c, bucket_axis(c, 0));
+}
+
 /* What falls outside of the result gets nothing; gather reads a row for it, that of the nearest. */
 static rlxvk_status scatter_add_vjp(gradient_call *c)
 {
@@ -314,6 +323,7 @@ const op_family scatter_add_family = {.name = "scatter_add",
                                       .sizes = scatter_add_sizes,
                                       .lower = scatter_add_lower,
                                       .host = scatter_add_host,
+                                      .bucket = scatter_add_bucket,
                                       .vjp = scatter_add_vjp,
                                       .indices = scatter_add_indices,
                                       .describe = scatter_add_describe};

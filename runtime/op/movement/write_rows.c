@@ -4,6 +4,7 @@
  * cache, which must be a leaf, so that the write outlives the run. Bit-exact.
  */
 #include "args/movement.h"
+#include "op/bucket.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -112,6 +113,11 @@ static rlxvk_status write_rows_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t write_rows_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its cache would keep rows that are not active");
+}
+
 /* Rows behind the cache's end would be lost. */
 static index_limits write_rows_indices(const rlxvk_graph *g, const node *n)
 {
@@ -126,4 +132,5 @@ const op_family write_rows_family = {.name = "write_rows",
                                      .writes = write_rows_writes,
                                      .lower = write_rows_lower,
                                      .host = write_rows_host,
+                                     .bucket = write_rows_bucket,
                                      .indices = write_rows_indices};

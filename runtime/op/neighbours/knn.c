@@ -10,6 +10,7 @@
  * which points need one, products in f32 tell (knn_lower.c).
  */
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/neighbours/knn.h"
@@ -121,6 +122,11 @@ static rlxvk_status umap_knn_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t umap_knn_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << 1, 0);
+}
+
 static rlxvk_status umap_knn_vjp(gradient_call *c)
 {
     int64_t k = ((const knn_attributes *)c->n.attributes)->k;
@@ -139,6 +145,7 @@ const op_family umap_knn_family = {.name = "umap_knn",
                                    .infer = umap_knn_infer,
                                    .lower = umap_knn_lower,
                                    .host = umap_knn_host,
+                                   .bucket = umap_knn_bucket,
                                    .vjp = umap_knn_vjp,
                                    .describe = umap_knn_describe};
 
@@ -301,6 +308,15 @@ static pair_gradients differentiate(rlxvk_graph *g, int32_t metric, rlxvk_tensor
     return r;
 }
 
+/* A query depends on no other query. If queries are taken in parts, the first rows of each part are
+ * computed, not the first of all. */
+static uint64_t knn_bucket(bucket_call *c)
+{
+    if (!knn_is_whole((uint64_t)c->node->shape.dims[0]))
+        return bucket_refuse(c, "it takes so many queries in several parts");
+    return bucket_rows(c, 1u << 1, 0);
+}
+
 static rlxvk_status knn_vjp(gradient_call *c)
 {
     const knn_attributes a = *(const knn_attributes *)c->n.attributes;
@@ -334,5 +350,6 @@ const op_family knn_family = {.name = "knn",
                               .infer = knn_infer,
                               .lower = knn_lower,
                               .host = knn_host,
+                              .bucket = knn_bucket,
                               .vjp = knn_vjp,
                               .describe = knn_describe};

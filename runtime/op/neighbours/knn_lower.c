@@ -188,6 +188,11 @@ error:
     return status;
 }
 
+bool knn_is_whole(uint64_t rows)
+{
+    return rows <= MIN(ROWS_OF_CHUNK, knn_product_words / FEWEST_POINTS);
+}
+
 rlxvk_status knn_emit(lowering *l, uint32_t id, uint32_t metric)
 {
     const node *n = graph_node(l->graph, id);

@@ -17,6 +17,7 @@
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/matmul/experts.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/packed/quant_format.h"
@@ -316,6 +317,11 @@ static rlxvk_status dequant_moe_weights_host(const host_call *c)
     return each_row(c, c->inputs[0].bytes, weights_row);
 }
 
+static uint64_t dequant_moe_weights_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its packed weights depend on the rows");
+}
+
 const op_family dequant_moe_weights_family = {
     .name = "dequant_moe_weights",
     .attribute_size = sizeof(expert_attributes),
@@ -323,6 +329,7 @@ const op_family dequant_moe_weights_family = {
     .infer = dequant_moe_weights_infer,
     .lower = dequant_moe_weights_lower,
     .host = dequant_moe_weights_host,
+    .bucket = dequant_moe_weights_bucket,
     .check_content = experts_check_content,
     .describe = experts_describe,
 };

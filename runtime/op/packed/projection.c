@@ -12,6 +12,7 @@
 #include "args/elementwise.h"
 #include "args/projection.h"
 #include "op/activation.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/packed/projection.h"
@@ -340,6 +341,13 @@ static rlxvk_tensor expand_product(rlxvk_graph *g, const node *n, rlxvk_tensor x
     return rlxvk_reshape(g, x, RLXVK_SHAPE(-1));
 }
 
+static uint64_t projection_bucket(bucket_call *c)
+{
+    const projection_attributes *a = c->node->attributes;
+    uint32_t last = input_shape(c->graph, c->node, 0)->rank - 1;
+    return bucket_rows(c, 1u << last, a->parts & PROJECTION_RESIDUAL ? 1u << residual_index(a) : 0);
+}
+
 rlxvk_tensor projection_expand(rlxvk_graph *g, const node *n)
 {
     const projection_attributes *a = n->attributes;
@@ -384,6 +392,7 @@ const op_family projection_family = {
     .infer = projection_infer,
     .lower = projection_lower,
     .host = projection_host,
+    .bucket = projection_bucket,
     .expand = projection_expand,
     .check_content = projection_check_content,
     .describe = projection_describe,

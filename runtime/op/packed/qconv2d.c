@@ -4,6 +4,7 @@
  */
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/packed/integer_product.h"
@@ -221,6 +222,7 @@ const op_family qconv2d_family = {
     .infer = qconv2d_infer,
     .lower = qconv2d_lower,
     .host = qconv2d_host,
+    .bucket = bucket_batch,
     .expand = qconv2d_expand,
     .describe = qconv2d_describe,
 };

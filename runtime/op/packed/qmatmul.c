@@ -4,6 +4,7 @@
  */
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/packed/integer_product.h"
@@ -136,6 +137,7 @@ const op_family qmatmul_family = {
     .infer = qmatmul_infer,
     .lower = qmatmul_lower,
     .host = qmatmul_host,
+    .bucket = bucket_vectors,
     .expand = qmatmul_expand,
     .describe = qmatmul_describe,
 };

@@ -6,6 +6,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/random/random.h"
@@ -133,6 +134,7 @@ const op_family dropout_family = {
     .in_place = op_first_in_place,
     .lower = dropout_lower,
     .host = dropout_host,
+    .bucket = bucket_same,
     .vjp = dropout_vjp,
     .describe = dropout_describe,
 };

@@ -8,6 +8,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/random/random.h"
 
@@ -307,6 +308,11 @@ static rlxvk_status rng_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t rng_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its seed depends on the rows");
+}
+
 static void rng_describe(const node *n, text *out)
 {
     const rng_attributes *a = n->attributes;
@@ -321,5 +327,6 @@ const op_family rng_family = {
     .sizes = rng_sizes,
     .lower = rng_lower,
     .host = rng_host,
+    .bucket = rng_bucket,
     .describe = rng_describe,
 };

@@ -5,6 +5,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/random/random.h"
 
@@ -256,6 +257,14 @@ static rlxvk_status sample_host(const host_call *c)
 
 /* ---- The family ---- */
 
+/* A random number depends on the row's and the token's index, not on other rows. */
+static uint64_t sample_bucket(bucket_call *c)
+{
+    if (bucket_span(c, 0) != BUCKET_FIXED)
+        return bucket_refuse(c, "its seed depends on the rows");
+    return bucket_rows(c, 1u << (input_shape(c->graph, c->node, 1)->rank - 1), 1u << 1);
+}
+
 static void sample_describe(const node *n, text *out)
 {
     const rlxvk_sample_options *o = &((const sample_attributes *)n->attributes)->options;
@@ -270,5 +279,6 @@ const op_family sample_family = {
     .infer = sample_infer,
     .lower = sample_lower,
     .host = sample_host,
+    .bucket = sample_bucket,
     .describe = sample_describe,
 };

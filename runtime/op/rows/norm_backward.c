@@ -8,6 +8,7 @@
  * A root of 0 makes s and xhat 0. The bounds of their errors stand in rlxvk_train.h.
  */
 #include "args/rows.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/rows/norm_backward.h"
@@ -189,6 +190,18 @@ static uint32_t norm_backward_in_place(const rlxvk_graph *g, const node *n)
     return norm_backward_part(n) == NORM_BACKWARD_INPUT ? 3 : 0;
 }
 
+/* ---- Rows of a bucket ---- */
+
+/* As for the norm itself: group norm computes across an image. */
+static uint64_t norm_backward_bucket(bucket_call *c)
+{
+    const norm_backward_attributes *a = c->node->attributes;
+    bool images = norm_backward_norm(c->node) == NORM_GROUP;
+    if (norm_backward_part(c->node) != NORM_BACKWARD_INPUT)
+        return bucket_refuse(c, "its gradient of parameters adds up over the rows");
+    return bucket_rows(c, images ? ~1u : 1u << a->axis, 1u << norm_backward_dy(c->node));
+}
+
 /* ---- Gradients ---- */
 
 typedef struct expansion {
@@ -321,5 +334,6 @@ const op_family norm_backward_family = {.name = "norm_backward",
                                         .in_place = norm_backward_in_place,
                                         .lower = norm_backward_lower,
                                         .host = norm_backward_host,
+                                        .bucket = norm_backward_bucket,
                                         .expand = norm_backward_expand,
                                         .describe = norm_backward_describe};

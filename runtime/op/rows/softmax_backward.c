@@ -6,6 +6,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -157,6 +158,11 @@ static rlxvk_status softmax_backward_host(const host_call *c)
 
 /* ---- The family ---- */
 
+static uint64_t softmax_backward_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, 1u << 1);
+}
+
 static rlxvk_tensor softmax_backward_expand(rlxvk_graph *g, const node *n)
 {
     rlxvk_tensor y = tensor_of(g, n->inputs[0]), dy = tensor_of(g, n->inputs[1]);
@@ -176,5 +182,6 @@ const op_family softmax_backward_family = {.name = "softmax_backward",
                                            .in_place = softmax_backward_in_place,
                                            .lower = softmax_backward_lower,
                                            .host = softmax_backward_host,
+                                           .bucket = softmax_backward_bucket,
                                            .expand = softmax_backward_expand,
                                            .describe = softmax_backward_describe};

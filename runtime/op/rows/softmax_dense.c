@@ -8,6 +8,7 @@
 #include "graph/symbol.h"
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -252,6 +253,15 @@ static rlxvk_status softmax_dense_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Rows of a bucket ---- */
+
+static uint64_t softmax_dense_bucket(bucket_call *c)
+{
+    uint32_t classes = 1u << (input_shape(c->graph, c->node, 0)->rank - 1);
+    return node_code(c->node) == SOFTMAX_DENSE_FORWARD ? bucket_rows(c, classes, 1u << 1)
+                                                       : bucket_parts(c, classes, 3u << 1);
+}
+
 /* ---- Gradients ---- */
 
 static rlxvk_status softmax_dense_vjp(gradient_call *c)
@@ -290,5 +300,6 @@ const op_family softmax_dense_family = {.name = "softmax_dense",
                                         .infer = softmax_dense_infer,
                                         .lower = softmax_dense_lower,
                                         .host = softmax_dense_host,
+                                        .bucket = softmax_dense_bucket,
                                         .vjp = softmax_dense_vjp,
                                         .expand = softmax_dense_expand};

@@ -13,6 +13,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -244,6 +245,13 @@ static rlxvk_status softmax_loss_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Rows of a bucket ---- */
+
+static uint64_t softmax_loss_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << (input_shape(c->graph, c->node, 0)->rank - 1), 3u << 1);
+}
+
 /* ---- Gradients ---- */
 
 static rlxvk_status softmax_loss_vjp(gradient_call *c)
@@ -299,6 +307,7 @@ const op_family softmax_loss_family = {.name = "softmax_loss",
                                        .in_place = softmax_loss_in_place,
                                        .lower = softmax_loss_lower,
                                        .host = softmax_loss_host,
+                                       .bucket = softmax_loss_bucket,
                                        .vjp = softmax_loss_vjp,
                                        .expand = softmax_loss_expand,
                                        .indices = softmax_loss_indices};

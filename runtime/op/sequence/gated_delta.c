@@ -8,6 +8,7 @@
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence.h"
@@ -138,6 +139,14 @@ static rlxvk_status gated_delta_host(const host_call *call)
                                 walk_column);
 }
 
+/* A step depends only on the steps before it. */
+static uint64_t gated_delta_bucket(bucket_call *c)
+{
+    if (((const carry_attributes *)c->node->attributes)->carry)
+        return bucket_refuse(c, "its final state is made of all rows");
+    return bucket_rows(c, 1u << 3, 0xfu << 1);
+}
+
 static rlxvk_status gated_delta_vjp(gradient_call *c)
 {
     return sequence_carry_vjp(c, OP_gated_delta_net_backward);
@@ -149,5 +158,6 @@ const op_family gated_delta_family = {.name = "gated_delta",
                                       .writes = sequence_carry_writes,
                                       .lower = gated_delta_lower,
                                       .host = gated_delta_host,
+                                      .bucket = gated_delta_bucket,
                                       .vjp = gated_delta_vjp,
                                       .describe = sequence_describe_carry};

@@ -12,6 +12,7 @@
 #include "graph/symbol.h"
 #include "args/sequence.h"
 #include "op/sequence/recurrent.h"
+#include "op/bucket.h"
 #include "op/families.h"
 
 #include <string.h>
@@ -185,6 +186,15 @@ static uint32_t recurrent_writes(const node *n)
 
 /* ---- The family ---- */
 
+/* A step depends only on the steps before it; with two directions, on its whole sequence. */
+static uint64_t recurrent_bucket(bucket_call *c)
+{
+    const recurrent_attributes *a = c->node->attributes;
+    if (a->carry)
+        return bucket_refuse(c, "its final states are made of all rows");
+    return bucket_rows(c, 1u << 2 | (a->options.bidirectional ? 1u << 1 : 0), 0);
+}
+
 static void recurrent_describe(const node *n, text *out)
 {
     const recurrent_attributes *a = n->attributes;
@@ -204,5 +214,6 @@ const op_family recurrent_family = {.name = "recurrent",
                                     .writes = recurrent_writes,
                                     .lower = recurrent_lower,
                                     .host = recurrent_host,
+                                    .bucket = recurrent_bucket,
                                     .vjp = recurrent_vjp,
                                     .describe = recurrent_describe};

@@ -16,6 +16,7 @@
  */
 #include "graph/symbol.h"
 #include "op/sequence/recurrent_backward.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -179,6 +180,18 @@ error:
 
 /* ---- The family ---- */
 
+/* A sequence depends on no other, but the sweep goes back from its last step. gru has two results
+ * of the shape of the gates.
+ */
+static uint64_t recurrent_backward_bucket(bucket_call *c)
+{
+    const recurrent_backward_attributes *a = c->node->attributes;
+    uint32_t others = ~(1u << recurrent_sweep_weights(c->node));
+    if (a->initial)
+        return bucket_refuse(c, "its gradients of states lie behind those of the gates");
+    return bucket_parts(c, ~1u, others);
+}
+
 static void recurrent_backward_describe(const node *n, text *out)
 {
     static const char *const names[] = {" c0=1", " dhn=1", " dcn=1"};
@@ -200,5 +213,6 @@ const op_family recurrent_backward_family = {.name = "recurrent_backward",
                                              .infer = recurrent_backward_infer,
                                              .lower = recurrent_backward_lower,
                                              .host = recurrent_backward_host,
+                                             .bucket = recurrent_backward_bucket,
                                              .expand = recurrent_backward_expand,
                                              .describe = recurrent_backward_describe};

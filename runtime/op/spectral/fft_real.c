@@ -5,6 +5,7 @@
  * (glsl/spectral/fft_real.glsl). n is even; rfft_block cuts lines, or, where their length is even,
  * continues them with zeros.
  */
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/spectral/fft.h"
@@ -211,5 +212,6 @@ const op_family fft_real_family = {.name = "fft_real",
                                    .infer = fft_real_infer,
                                    .lower = fft_real_lower,
                                    .host = fft_real_host,
+                                   .bucket = bucket_vectors,
                                    .vjp = fft_real_vjp,
                                    .describe = fft_real_describe};

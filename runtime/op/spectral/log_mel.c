@@ -6,6 +6,7 @@
 #include "args/spectral.h"
 #include "constants/spectral.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
@@ -274,6 +275,17 @@ static rlxvk_status log_mel_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Rows of a bucket ---- */
+
+/* A frame has a floor of its own, or the frames of a clip share one. */
+static uint64_t log_mel_bucket(bucket_call *c)
+{
+    const log_mel_attributes *a = c->node->attributes;
+    uint32_t rank = c->node->shape.rank;
+    bool clip = a->scope == RLXVK_LOG_MEL_CLIP && rank > 1;
+    return bucket_rows(c, 1u << (rank - 1) | (clip ? 1u << (rank - 2) : 0), 1u << 2);
+}
+
 /* ---- Gradients ---- */
 
 /* What a spectrum gets of slopes. */
@@ -342,6 +354,7 @@ const op_family log_mel_family = {.name = "log_mel",
                                   .infer = log_mel_infer,
                                   .lower = log_mel_lower,
                                   .host = log_mel_host,
+                                  .bucket = log_mel_bucket,
                                   .vjp = log_mel_vjp,
                                   .describe = log_mel_describe};
 
@@ -351,4 +364,5 @@ const op_family log_mel_slopes_family = {.name = "log_mel_slopes",
                                          .infer = log_mel_infer,
                                          .lower = log_mel_lower,
                                          .host = log_mel_host,
+                                         .bucket = log_mel_bucket,
                                          .describe = log_mel_describe};

@@ -6,6 +6,7 @@
 #include "args/spectral.h"
 #include "constants/spectral.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -119,6 +120,12 @@ static rlxvk_status overlap_add_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* A signal depends on no other, but its frames overlap. */
+static uint64_t overlap_add_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 3u << (input_shape(c->graph, c->node, 0)->rank - 2), 0);
+}
+
 /* Of the one without a window: what was taken from each place. */
 static rlxvk_status overlap_add_vjp(gradient_call *c)
 {
@@ -155,6 +162,7 @@ const op_family overlap_add_family = {.name = "overlap_add",
                                       .infer = overlap_add_infer,
                                       .lower = overlap_add_lower,
                                       .host = overlap_add_host,
+                                      .bucket = overlap_add_bucket,
                                       .vjp = overlap_add_vjp,
                                       .expand = overlap_add_expand,
                                       .describe = overlap_add_describe};

@@ -6,6 +6,7 @@
 #include "args/spectral.h"
 #include "constants/spectral.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/spectral/windows.h"
@@ -173,6 +174,7 @@ const op_family upfirdn_family = {.name = "upfirdn",
                                   .infer = upfirdn_infer,
                                   .lower = upfirdn_lower,
                                   .host = upfirdn_host,
+                                  .bucket = bucket_vectors,
                                   .vjp = upfirdn_vjp,
                                   .describe = upfirdn_describe};
 

@@ -7,6 +7,7 @@
 #include "args/spectral.h"
 #include "constants/spectral.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
@@ -304,5 +305,6 @@ const op_family welch_family = {.name = "welch",
                                 .infer = welch_infer,
                                 .lower = welch_lower,
                                 .host = welch_host,
+                                .bucket = bucket_vectors,
                                 .expand = welch_expand,
                                 .describe = welch_describe};

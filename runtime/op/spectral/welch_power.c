@@ -4,6 +4,7 @@
  */
 #include "args/spectral.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
@@ -165,6 +166,7 @@ const op_family welch_power_family = {.name = "welch_power",
                                       .infer = welch_power_infer,
                                       .lower = welch_power_lower,
                                       .host = welch_power_host,
+                                      .bucket = bucket_vectors,
                                       .vjp = welch_power_vjp,
                                       .describe = welch_power_describe};
 

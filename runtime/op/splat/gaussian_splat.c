@@ -11,6 +11,7 @@
  */
 #include "op/splat/gaussian_splat.h"
 #include "op/compose/composite.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -248,6 +249,12 @@ error:
     return status;
 }
 
+/* Of all families here. */
+static uint64_t gaussian_splat_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "each pixel is made of all splats");
+}
+
 /* The word behind all: see glsl/splat/flag.glsl. */
 static uint64_t gaussian_splat_render_flags(const node *n, uint64_t *out_first)
 {
@@ -323,18 +330,21 @@ const op_family gaussian_splat_prepare_family = {.name = "gaussian_splat_prepare
                                                  .infer = gaussian_splat_prepare_infer,
                                                  .lower = gaussian_splat_prepare_lower,
                                                  .host = gaussian_splat_prepare_host,
+                                                 .bucket = gaussian_splat_bucket,
                                                  .describe = gaussian_splat_render_describe};
 const op_family gaussian_splat_rasterize_family = {.name = "gaussian_splat_rasterize",
                                                    .attribute_size = sizeof(splat_attributes),
                                                    .infer = gaussian_splat_rasterize_infer,
                                                    .lower = gaussian_splat_rasterize_lower,
                                                    .host = gaussian_splat_rasterize_host,
+                                                   .bucket = gaussian_splat_bucket,
                                                    .describe = gaussian_splat_render_describe};
 const op_family gaussian_splat_render_family = {.name = "gaussian_splat_render",
                                                 .attribute_size = sizeof(splat_attributes),
                                                 .infer = gaussian_splat_render_infer,
                                                 .lower = gaussian_splat_render_lower,
                                                 .host = gaussian_splat_render_host,
+                                                .bucket = gaussian_splat_bucket,
                                                 .vjp = gaussian_splat_render_vjp,
                                                 .flags = gaussian_splat_render_flags,
                                                 .flag_error = gaussian_splat_render_flag_error,
@@ -345,6 +355,7 @@ const op_family gaussian_splat_render_backward_family = {
     .infer = gaussian_splat_render_backward_infer,
     .lower = gaussian_splat_render_backward_lower,
     .host = gaussian_splat_render_backward_host,
+    .bucket = gaussian_splat_bucket,
     .flags = gaussian_splat_render_flags,
     .flag_error = gaussian_splat_render_flag_error,
     .describe = gaussian_splat_render_describe};

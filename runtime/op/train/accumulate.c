@@ -5,6 +5,7 @@
  */
 #include "args/train.h"
 #include "constants/train.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/train/train.h"
@@ -90,6 +91,11 @@ static rlxvk_status accumulate_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t accumulate_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its sum would keep rows that are not active");
+}
+
 const op_family accumulate_family = {
     .name = "accumulate",
     .infer = accumulate_infer,
@@ -97,4 +103,5 @@ const op_family accumulate_family = {
     .writes = accumulate_writes,
     .lower = accumulate_lower,
     .host = accumulate_host,
+    .bucket = accumulate_bucket,
 };

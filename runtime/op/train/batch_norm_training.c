@@ -8,6 +8,7 @@
  * training gives x is the whole one, through the statistics: these get none from it.
  */
 #include "op/train/batch_norm_training.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -196,6 +197,13 @@ static uint32_t batch_norm_training_in_place(const rlxvk_graph *g, const node *n
     return node_code(n) == BATCH_NORM_BACKWARD_INPUT ? 1 | 1 << BATCH_NORM_DY : 0;
 }
 
+/* ---- Rows of a bucket ---- */
+
+static uint64_t batch_norm_training_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "its statistics are of all rows");
+}
+
 /* ---- Gradients ---- */
 
 /* [1, C, 1, ..] of row i of a tensor of such rows. */
@@ -314,6 +322,7 @@ const op_family batch_norm_training_family = {
     .in_place = batch_norm_training_in_place,
     .lower = batch_norm_training_lower,
     .host = batch_norm_training_host,
+    .bucket = batch_norm_training_bucket,
     .vjp = batch_norm_training_vjp,
     .expand = batch_norm_training_expand,
     .describe = batch_norm_training_describe,

@@ -5,6 +5,7 @@
  * state of EMA is written in place.
  */
 #include "op/train/fake_quantize.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -151,6 +152,22 @@ static uint32_t fake_quantize_in_place(const rlxvk_graph *g, const node *n)
     return has_dy(n) ? 3 : 1;
 }
 
+/* ---- Rows of a bucket ---- */
+
+/* Element by element if the scales are fixed; rows stay if each has a scale of its own. */
+static uint64_t fake_quantize_bucket(bucket_call *c)
+{
+    const fake_quantize_attributes *a = c->node->attributes;
+    if (node_code(c->node) == FAKE_QUANTIZE_LSQ_BACKWARD_SCALE)
+        return bucket_refuse(c, "its gradient of scales adds up over the rows");
+    if (node_writes(c->node))
+        return bucket_refuse(c,
+                             "its average of scales would keep what rows that are not active have");
+    if (a->mode == RLXVK_SCALE_PER_BATCH && (!a->per_axis || bucket_axis(c, 0) != a->axis))
+        return bucket_refuse(c, "its scale is the largest magnitude of all rows");
+    return bucket_rows(c, 0, has_dy(c->node) ? 1u << 1 : 0);
+}
+
 /* ---- Gradients ---- */
 
 static rlxvk_fake_quantize_options options_of(const node *n)
@@ -278,6 +295,7 @@ const op_family fake_quantize_family = {
     .in_place = fake_quantize_in_place,
     .lower = fake_quantize_lower,
     .host = fake_quantize_host,
+    .bucket = fake_quantize_bucket,
     .vjp = fake_quantize_vjp,
     .describe = fake_quantize_describe,
 };

@@ -8,6 +8,7 @@
 #include "graph/symbol.h"
 #include "args/train.h"
 #include "constants/train.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -457,6 +458,14 @@ static rlxvk_status optimizer_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Element by element. The result is the parameter, then each average. */
+static uint64_t optimizer_bucket(bucket_call *c)
+{
+    if (((const optimizer_attributes *)c->node->attributes)->in_place)
+        return bucket_refuse(c, "what it writes in place would keep rows that are not active");
+    return bucket_parts(c, 0, (1u << (2 + average_count(c->node))) - 1);
+}
+
 static void optimizer_describe(const node *n, text *out)
 {
     const optimizer_attributes *a = n->attributes;
@@ -473,5 +482,6 @@ const op_family optimizer_family = {
     .writes = optimizer_writes,
     .lower = optimizer_lower,
     .host = optimizer_host,
+    .bucket = optimizer_bucket,
     .describe = optimizer_describe,
 };

@@ -63,8 +63,23 @@ static void test_random_rows(void **state)
     }
 }
 
-/* Each rule alone is supported, on every context: staged, and with few and small workgroups, where
- * grids fold. */
+/* Each rule alone, which must be supported if the axes are row_axes. */
+static void check_rules(rlxvk_context *c, rlxvk_compile_options o, const rlxvk_bucket_axis *axes)
+{
+    for (uint32_t rule = 0; rule < row_graph_rule_count(); rule++) {
+        rlxvk_graph *g = NULL;
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(40, ROW_GRAPH_WIDTH));
+        rlxvk_tensor y = rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(40, ROW_GRAPH_WIDTH));
+        rlxvk_tensor i = rlxvk_input(g, "i", RLXVK_F32, RLXVK_SHAPE(40));
+        rlxvk_graph_output(g, row_graph_rule(g, rule, x, y, i));
+        if (!extent_check(c, g, o, axes, 3, "rule", rule) && axes == row_axes)
+            fail_msg("rule %u is not supported", rule);
+        rlxvk_graph_destroy(g);
+    }
+}
+
+/* On every context: staged, and with few and small workgroups, where grids fold. */
 static void test_every_rule(void **state)
 {
     static const rlxvk_context_options kinds[] = {{.direct_upload = RLXVK_OFF},
@@ -74,18 +89,68 @@ static void test_every_rule(void **state)
     (void)state;
     for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
         rlxvk_context *c = open_context(&kinds[k]);
-        for (uint32_t rule = 0; rule < row_graph_rule_count(); rule++) {
-            rlxvk_graph *g = NULL;
-            expect_ok(rlxvk_graph_create(&g));
-            rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(40, ROW_GRAPH_WIDTH));
-            rlxvk_tensor y = rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(40, ROW_GRAPH_WIDTH));
-            rlxvk_tensor i = rlxvk_input(g, "i", RLXVK_F32, RLXVK_SHAPE(40));
-            rlxvk_graph_output(g, row_graph_rule(g, rule, x, y, i));
-            check_rows(c, g, (rlxvk_compile_options){0}, 3, "rule", rule);
-            rlxvk_graph_destroy(g);
-        }
+        check_rules(c, (rlxvk_compile_options){0}, row_axes);
         close_context(c);
     }
+}
+
+/* By kernels that the device at hand would not choose, if they can. */
+static void test_every_rule_by_other_kernels(void **state)
+{
+    static const rlxvk_variant others[][7] = {{{"scatter", "sort"},
+                                               {"scatter_add", "runs"},
+                                               {"knn", "filtered"},
+                                               {"recurrent", "tiles_8_256"},
+                                               {"recurrent_backward", "tiles_8x8"},
+                                               {"rows", "shared_words"},
+                                               {"conv", "tiled_64x64"}},
+                                              {{"scatter", "marks"},
+                                               {"scatter_add", "elements"},
+                                               {"radix", "ballots_128"},
+                                               {"recurrent", "steps"},
+                                               {"recurrent_backward", "tiles_4x1"},
+                                               {"rows", "columns"},
+                                               {"conv", "tiled_32x32"}},
+                                              {{"scatter", "tiles"},
+                                               {"scatter_add", "parts"},
+                                               {"radix", "counters_128"},
+                                               {"recurrent", "tiles_32_128"},
+                                               {"recurrent_backward", "sequences"},
+                                               {"rows", "subgroup_words"},
+                                               {"conv", "direct_single"}},
+                                              {{"scatter", "split"},
+                                               {"scatter_add", "direct"},
+                                               {"radix", "ballots_256"},
+                                               {"recurrent", "sequences"},
+                                               {"recurrent_backward", "tiles_16x16"},
+                                               {"rows", "long_ragged"},
+                                               {"attention", "tile_64x64"}},
+                                              {{"scatter", "owners"},
+                                               {"rows", "stream_quads"},
+                                               {"experts", "sorted"},
+                                               {"radix", "counters_256"},
+                                               {"conv", "tiled_32x128"},
+                                               {"matmul", "tiled_32x32"},
+                                               {"attention", "tile_split"}}};
+    (void)state;
+    for (size_t k = 0; k < harness_rounds(ARRAY_COUNT(others)); k++)
+        check_rules(shared_context,
+                    (rlxvk_compile_options){.variants = others[k],
+                                            .variant_count = ARRAY_COUNT(others[k])},
+                    row_axes);
+}
+
+/* In f16, attention over the rows themselves is not supported where it may run on matrix units. */
+static void test_every_rule_in_precisions(void **state)
+{
+    static const rlxvk_precision precisions[] = {RLXVK_PRECISION_F16, RLXVK_PRECISION_BF16,
+                                                 RLXVK_PRECISION_SPLIT};
+    rlxvk_bucket_axis axes[ARRAY_COUNT(row_axes)];
+    (void)state;
+    memcpy(axes, row_axes, sizeof axes);
+    for (size_t k = 0; k < harness_rounds(ARRAY_COUNT(precisions)); k++)
+        check_rules(shared_context, (rlxvk_compile_options){.precision = precisions[k]},
+                    precisions[k] == RLXVK_PRECISION_F16 ? axes : row_axes);
 }
 
 /* Any graph with any of its inputs as bucket, most of which are not supported: then an extent
@@ -569,6 +634,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_rows),
         cmocka_unit_test(test_every_rule),
+        cmocka_unit_test(test_every_rule_by_other_kernels),
+        cmocka_unit_test(test_every_rule_in_precisions),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_forced_kernels),
         cmocka_unit_test(test_split_products),

@@ -5,6 +5,7 @@
  */
 #include "op/bucket.h"
 #include "plan/extent.h"
+#include "support/bucket_case.h"
 #include "support/profiles.h"
 
 #include <rlxvk_ops.h>
@@ -16,25 +17,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define ROWS 8
-
 static const device_profile profile = ORDINARY_GPU;
 
-static rlxvk_tensor param(rlxvk_graph *g, const char *name, rlxvk_shape shape)
-{
-    return rlxvk_param(g, name, RLXVK_F32, shape);
-}
-
-/* What is built of x, a bucketed input of the row's shape. */
-#define OF_X(name, ...)                                                                            \
-    static rlxvk_tensor name(rlxvk_graph *g, rlxvk_tensor x)                                       \
-    {                                                                                              \
-        return __VA_ARGS__;                                                                        \
-    }
-#define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
-#define W(...)    param(g, "w", RLXVK_SHAPE(__VA_ARGS__))
-#define I(...)    param(g, "i", RLXVK_SHAPE(__VA_ARGS__))
-#define PAIR(...) (rlxvk_tensor[]){__VA_ARGS__}, 2
+#define param bucket_case_param
 
 OF_X(unary, rlxvk_silu(g, x))
 OF_X(cast, rlxvk_cast(g, x, RLXVK_F16))
@@ -93,6 +78,8 @@ OF_X(expanded, rlxvk_expand(g, x, RLXVK_SHAPE(3, ROWS, 6)))
 OF_X(expanded_rows,
      rlxvk_expand(g, rlxvk_reshape(g, x, RLXVK_SHAPE(1, ROWS, 6)), RLXVK_SHAPE(2, ROWS, 6)))
 OF_X(narrowed, rlxvk_narrow(g, x, 1, 2, 3))
+OF_X(narrowed_parts,
+     rlxvk_narrow(g, rlxvk_reshape(g, x, RLXVK_SHAPE(3 * ROWS * 6)), 0, ROWS * 6, ROWS * 6))
 OF_X(narrowed_rows, rlxvk_narrow(g, x, 0, 0, 4))
 OF_X(joined, rlxvk_concat(g, PAIR(x, W(ROWS, 3)), 1))
 OF_X(joined_rows, rlxvk_concat(g, PAIR(x, W(1, 6)), 0))
@@ -112,9 +99,9 @@ OF_X(gathered_columns, rlxvk_gather(g, W(2, 10, 5), x, 1))
 OF_X(gathered_from, rlxvk_gather(g, x, W(3), 0))
 OF_X(taken, rlxvk_take_along_axis(g, x, W(ROWS, 2), 1))
 OF_X(taken_across, rlxvk_take_along_axis(g, x, W(2, 6), 0))
-OF_X(by_experts, rlxvk_grouped_matmul(g, x, W(2, 6, 5), I(ROWS), false))
-OF_X(to_experts, rlxvk_grouped_matmul(g, I(ROWS, 6), W(2, 6, 5), x, false))
-OF_X(as_experts, rlxvk_grouped_matmul(g, W(3, 6), x, I(3), false))
+OF_X(by_experts, rlxvk_grouped_matmul(g, x, W(2, 6, 5), W(ROWS), false))
+OF_X(to_experts, rlxvk_grouped_matmul(g, W(ROWS, 6), W(2, 6, 5), x, false))
+OF_X(as_experts, rlxvk_grouped_matmul(g, W(3, 6), x, W(3), false))
 OF_X(added_up, rlxvk_scatter_add(g, x, W(ROWS), 4))
 OF_X(waited, rlxvk_after(g, x, W(2)))
 OF_X(waited_for, rlxvk_after(g, W(2), x))
@@ -139,6 +126,21 @@ OF_X(causal, attend(g, x, rlxvk_silu(g, x), RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(sliding, attend(g, x, x, RLXVK_MASK_SLIDING, RLXVK_NONE))
 OF_X(unmasked, attend(g, x, x, RLXVK_MASK_NONE, RLXVK_NONE))
 OF_X(masked, attend(g, x, x, RLXVK_MASK_CUSTOM, W(ROWS)))
+OF_X(masked_queries,
+     attend(g, x, W(5, 6), RLXVK_MASK_BIAS,
+            rlxvk_reshape(g, rlxvk_narrow(g, x, 1, 0, 5), RLXVK_SHAPE(1, 1, ROWS, 5))))
+OF_X(masked_keys, attend(g, x, W(ROWS, 6), RLXVK_MASK_BIAS,
+                         rlxvk_reshape(g, rlxvk_narrow(g, x, 1, 0, 1), RLXVK_SHAPE(ROWS))))
+OF_X(masked_batches,
+     attend(g, x, x, RLXVK_MASK_CUSTOM,
+            rlxvk_reshape(g, rlxvk_narrow(g, x, 2, 0, 3), RLXVK_SHAPE(ROWS, 1, 3, 3))))
+OF_X(masked_alone, attend(g, W(ROWS, 6), W(5, 6), RLXVK_MASK_BIAS, x))
+static rlxvk_tensor with_lse(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_attention_options o = {.num_heads = 2, .layout = RLXVK_LAYOUT_PACKED};
+    rlxvk_tensor lse;
+    return rlxvk_attention_with_lse(g, x, W(5, 6), W(5, 6), RLXVK_NONE, &o, &lse);
+}
 OF_X(to_fixed, attend(g, x, W(5, 6), RLXVK_MASK_NONE, RLXVK_NONE))
 OF_X(fixed_to_rows, attend(g, W(5, 6), x, RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(more_keys, attend(g, x, W(2 * ROWS, 6), RLXVK_MASK_CAUSAL, RLXVK_NONE))
@@ -155,12 +157,19 @@ static rlxvk_tensor step_over(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rl
 #define KEYS(batch) param(g, "keys", RLXVK_SHAPE(batch, 2, 20, 3))
 #define PLACE(...)  param(g, "place", RLXVK_SHAPE(__VA_ARGS__))
 OF_X(stepped, step_over(g, x, x, KEYS(1), PLACE(1)))
+static rlxvk_tensor stepped_wide(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_attention_step_options o = {.heads = 2, .kv_heads = 2, .head_dim = 16};
+    rlxvk_tensor keys = param(g, "keys", RLXVK_SHAPE(2, 20, 16));
+    rlxvk_tensor values = param(g, "values", RLXVK_SHAPE(2, 20, 16));
+    return rlxvk_attention_step(g, x, x, x, keys, values, PLACE(1), RLXVK_NONE, RLXVK_NONE, &o);
+}
 OF_X(stepped_pair, step_over(g, x, x, KEYS(2), PLACE(2)))
 OF_X(stepped_entries, step_over(g, x, x, KEYS(5), PLACE(1, 2)))
 OF_X(stepped_queries, step_over(g, x, W(1, ROWS, 6), KEYS(1), PLACE(1)))
 OF_X(stepped_keys, step_over(g, W(1, ROWS, 6), x, KEYS(1), PLACE(1)))
 OF_X(stepped_batches, step_over(g, x, x, KEYS(ROWS), PLACE(ROWS)))
-OF_X(stepped_places, step_over(g, W(ROWS, 1, 6), I(ROWS, 1, 6), KEYS(ROWS), x))
+OF_X(stepped_places, step_over(g, W(ROWS, 1, 6), W(ROWS, 1, 6), KEYS(ROWS), x))
 static rlxvk_tensor stepped_and_seen(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_tensor keys = KEYS(1), y = step_over(g, x, x, keys, PLACE(1));
@@ -168,14 +177,7 @@ static rlxvk_tensor stepped_and_seen(rlxvk_graph *g, rlxvk_tensor x)
 }
 
 #define MATRIX RLXVK_SHAPE(ROWS, 6)
-static const struct row {
-    const char *name;
-    rlxvk_shape shape; /* of x */
-    int32_t axis;
-    rlxvk_tensor (*build)(rlxvk_graph *g, rlxvk_tensor x);
-    uint64_t span;
-    const char *why; /* NULL: it applies */
-} rows[] = {
+static const bucket_case rows[] = {
     {"unary", MATRIX, 0, unary, ROWS * 6, NULL},
     {"unary, another axis", MATRIX, 1, unary, 6, NULL},
     {"cast", MATRIX, 0, cast, ROWS * 6, NULL},
@@ -227,6 +229,7 @@ static const struct row {
     {"expand", MATRIX, 0, expanded, ROWS * 6, NULL},
     {"expand before", MATRIX, 0, expanded_rows, ROWS * 6, NULL},
     {"narrow", MATRIX, 0, narrowed, ROWS * 3, NULL},
+    {"narrow of parts", RLXVK_SHAPE(3, ROWS, 6), 1, narrowed_parts, ROWS * 6, NULL},
     {"narrow rows", MATRIX, 0, narrowed_rows, 0, "narrow (node 1): it computes across the rows"},
     {"concat", MATRIX, 0, joined, ROWS * 9, NULL},
     {"concat rows", MATRIX, 0, joined_rows, 0, "concat (node 2): it computes across the rows"},
@@ -237,6 +240,7 @@ static const struct row {
     {"reverse rows", MATRIX, 0, reversed_rows, 0, "across the rows"},
     {"gather by rows", RLXVK_SHAPE(ROWS), 0, gathered, ROWS * 5, NULL},
     {"gather by columns", RLXVK_SHAPE(3, ROWS), 1, gathered_columns, ROWS * 5, NULL},
+    {"gather of columns", MATRIX, 1, gathered_from, 6, NULL},
     {"gather from rows", MATRIX, 0, gathered_from, 0, "gather (node 2): it takes rows"},
     {"take_along_axis", MATRIX, 0, taken, ROWS * 2, NULL},
     {"take_along_axis of rows", MATRIX, 0, taken_across, 0, "across the rows"},
@@ -244,7 +248,7 @@ static const struct row {
     {"experts of rows", RLXVK_SHAPE(ROWS), 0, to_experts, ROWS * 5, NULL},
     {"experts from rows", RLXVK_SHAPE(ROWS, 6, 5), 0, as_experts, 0, "an expert depends"},
     {"experts of columns", MATRIX, 1, by_experts, 0, "its rows are not those"},
-    {"scatter_add", MATRIX, 0, added_up, 0, "is not known"},
+    {"scatter_add", MATRIX, 0, added_up, 0, "it adds up over the rows of its updates"},
     {"after", MATRIX, 0, waited, ROWS * 6, NULL},
     {"after the rows", MATRIX, 0, waited_for, BUCKET_FIXED, NULL},
     {"swiglu", MATRIX, 0, swiglu, ROWS * 3, NULL},
@@ -253,7 +257,7 @@ static const struct row {
     {"rope across", RLXVK_SHAPE(ROWS, 6), 1, turned, 0, "rope (node 3)"},
     {"pool", RLXVK_SHAPE(ROWS, 3, 4, 4), 0, pooled, ROWS * 27, NULL},
     {"pool of rows", RLXVK_SHAPE(2, 3, ROWS, 4), 2, pooled, 0, "across the rows"},
-    {"sample", MATRIX, 0, sampled, 0, "is not known"},
+    {"sample", MATRIX, 0, sampled, ROWS, NULL},
     {"random numbers", MATRIX, 0, drawn, BUCKET_FIXED, NULL},
     {"causal attention", MATRIX, 0, causal, ROWS * 6, NULL},
     {"sliding attention", RLXVK_SHAPE(2, ROWS, 6), 1, sliding, ROWS * 6, NULL},
@@ -264,6 +268,11 @@ static const struct row {
     {"half as many rows", MATRIX, 0, halved, 0, "an output, and its rows do not lie"},
     {"attention to all", MATRIX, 0, unmasked, 0, "attention (node 1): its mask lets queries see"},
     {"masked attention", MATRIX, 0, masked, 0, "its mask lets queries see"},
+    {"mask of queries", MATRIX, 0, masked_queries, ROWS * 6, NULL},
+    {"mask of keys", MATRIX, 0, masked_keys, 0, "the rows of its mask are not those"},
+    {"mask of batches", RLXVK_SHAPE(ROWS, 3, 6), 0, masked_batches, ROWS * 18, NULL},
+    {"mask alone", RLXVK_SHAPE(1, 1, ROWS, 5), 2, masked_alone, 0, "its queries are not rows"},
+    {"attention, lse", MATRIX, 0, with_lse, 0, "its log-sum-exps lie behind its result"},
     {"attention to fixed keys", MATRIX, 0, to_fixed, ROWS * 6, NULL},
     {"attention from fixed queries", MATRIX, 0, fixed_to_rows, 0, "attention (node 2)"},
     {"attention to more keys", MATRIX, 0, more_keys, ROWS * 6, NULL},
@@ -278,105 +287,57 @@ static const struct row {
     {"step, cache seen", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_and_seen, 0, "are seen elsewhere"},
 };
 
-/* A graph, how it is lowered, and what is found of its rows. */
-typedef struct analysis {
-    rlxvk_graph *g;
-    schedule s;
-    extent e;
-} analysis;
-
-static analysis begin(void)
-{
-    analysis a = {0};
-    assert_int_equal(rlxvk_graph_create(&a.g), RLXVK_OK);
-    return a;
-}
-
-static void lower(analysis *a, const schedule_options *how, const char *what)
-{
-    if (rlxvk_graph_status(a->g) != RLXVK_OK || schedule_create(a->g, how, &a->s) != RLXVK_OK)
-        fail_msg("%s: %s", what, rlxvk_last_error());
-}
-
-static void analyze(analysis *a, const bucket_input *axes, size_t count, rlxvk_precision precision)
-{
-    extent_destroy(&a->e);
-    a->e = (extent){0};
-    assert_int_equal(extent_analyze(&a->s, axes, count, precision, &profile, &a->e), RLXVK_OK);
-}
-
-static void end(analysis *a)
-{
-    extent_destroy(&a->e);
-    schedule_destroy(&a->s);
-    rlxvk_graph_destroy(a->g);
-}
-
-static void expect_row(const struct row *r, const schedule_options *how, uint64_t span,
-                       const char *why)
-{
-    analysis a = begin();
-    const extent *e = &a.e;
-    rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, r->shape);
-    rlxvk_graph_output(a.g, r->build(a.g, x));
-    lower(&a, how, r->name);
-    analyze(&a, &(bucket_input){op_find_input(a.g, "x"), r->axis, false}, 1, how->precision);
-    if (why ? !strstr(e->why, why) || e->spans : *e->why != 0 || !e->spans)
-        fail_msg("%s: '%s', wanted '%s'", r->name, e->why, why ? why : "");
-    if (!why && e->spans[a.g->outputs.items[0]] != span)
-        fail_msg("%s: span %llu, wanted %llu", r->name,
-                 (unsigned long long)e->spans[a.g->outputs.items[0]], (unsigned long long)span);
-    end(&a);
-}
-
 static void test_rules(void **state)
 {
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        expect_row(&rows[i], &how, rows[i].span, rows[i].why);
+        bucket_case_expect(&rows[i], &how, rows[i].span, rows[i].why);
 }
 
-/* Host steps, and attention on matrix units, have no rule. */
+/* Host steps have no rule, nor has attention of widths that matrix units take. */
 static void test_what_how_it_runs_forbids(void **state)
 {
-    static const struct row host = {"softmax", MATRIX, 0, soft, 0, NULL};
-    static const struct row fixed = {"after", MATRIX, 0, waited_for, 0, NULL};
-    static const struct row units = {"causal", MATRIX, 0, causal, 0, NULL};
-    static const struct row keys = {"fixed keys", MATRIX, 0, to_fixed, 0, NULL};
-    static const struct row over = {"step", RLXVK_SHAPE(1, ROWS, 6), 1, stepped, 0, NULL};
+    static const bucket_case host = {"softmax", MATRIX, 0, soft, 0, NULL};
+    static const bucket_case fixed = {"after", MATRIX, 0, waited_for, 0, NULL};
+    static const bucket_case units = {"causal", RLXVK_SHAPE(ROWS, 32), 0, causal, 0, NULL};
+    static const bucket_case narrow = {"narrow heads", MATRIX, 0, causal, 0, NULL};
+    static const bucket_case keys = {"fixed keys", MATRIX, 0, to_fixed, 0, NULL};
+    static const bucket_case over = {"step", RLXVK_SHAPE(1, ROWS, 32), 1, stepped_wide, 0, NULL};
     bool on_host[OP_COUNT] = {[OP_softmax] = true, [OP_after] = true};
     schedule_options forced = {.profile = &profile, .on_host = on_host};
     schedule_options halves = {.profile = &profile, .precision = RLXVK_PRECISION_F16};
     (void)state;
-    expect_row(&host, &forced, 0, "softmax (node 1): it runs on the host");
-    expect_row(&fixed, &forced, BUCKET_FIXED, NULL);
-    expect_row(&units, &halves, 0, "in precision f16 a NaN");
-    expect_row(&keys, &halves, ROWS * 6, NULL);
-    expect_row(&over, &halves, 0, "in precision f16 a NaN");
+    bucket_case_expect(&host, &forced, 0, "softmax (node 1): it runs on the host");
+    bucket_case_expect(&fixed, &forced, BUCKET_FIXED, NULL);
+    bucket_case_expect(&units, &halves, 0, "in precision f16 a NaN");
+    bucket_case_expect(&narrow, &halves, ROWS * 6, NULL);
+    bucket_case_expect(&keys, &halves, ROWS * 6, NULL);
+    bucket_case_expect(&over, &halves, 0, "in precision f16 a NaN");
 }
 
-/* A gather by numbers that are said to be of active rows, from the axis of the rows alone. */
+/* A gather by numbers that are said to be of active rows; along another axis, by any that are
+ * fixed. */
 static void test_indices(void **state)
 {
     static const struct {
         int32_t axis;
         bool indices;
         const char *why;
-    } cases[] = {{0, true, ""}, {0, false, "it takes rows"}, {1, true, "it takes rows"}};
+    } cases[] = {{0, true, ""}, {0, false, "it takes rows"}, {1, true, ""}};
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         const bucket_input axes[] = {{0, 0, false}, {1, 0, true}};
-        analysis a = begin();
+        bucket_analysis a = bucket_analysis_begin();
         rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, 6));
         rlxvk_tensor last = rlxvk_input(a.g, "last", RLXVK_F32, RLXVK_SHAPE(1));
         rlxvk_graph_output(a.g, rlxvk_gather(a.g, rlxvk_silu(a.g, x), last, cases[i].axis));
-        lower(&a, &how, "gather");
-        analyze(&a, axes, cases[i].indices ? 2 : 1, RLXVK_PRECISION_F32);
+        bucket_analysis_lower(&a, &how, "gather");
+        bucket_analysis_find(&a, axes, cases[i].indices ? 2 : 1, RLXVK_PRECISION_F32);
         assert_true(*cases[i].why ? strstr(a.e.why, cases[i].why) != NULL : !*a.e.why);
         assert_int_equal(a.e.unit, ROWS);
-        end(&a);
+        bucket_analysis_end(&a);
     }
 }
 
@@ -396,24 +357,24 @@ static void test_inputs(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         const bucket_input axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
-        analysis a = begin();
+        bucket_analysis a = bucket_analysis_begin();
         rlxvk_tensor x = rlxvk_input(a.g, "a", RLXVK_F32, RLXVK_SHAPE(cases[i].a, 2));
         rlxvk_tensor y = rlxvk_input(a.g, "b", RLXVK_F32, RLXVK_SHAPE(3, cases[i].b));
         rlxvk_graph_output(a.g, rlxvk_silu(a.g, x));
         rlxvk_graph_output(a.g, rlxvk_silu(a.g, y));
-        lower(&a, &how, "inputs");
-        analyze(&a, axes, 2, RLXVK_PRECISION_F32);
+        bucket_analysis_lower(&a, &how, "inputs");
+        bucket_analysis_find(&a, axes, 2, RLXVK_PRECISION_F32);
         assert_int_equal(a.e.unit, cases[i].unit);
         assert_true(strstr(a.e.why, cases[i].why) == a.e.why && (*cases[i].why || !*a.e.why));
         /* b's rows are not the leading axis, but where a bucket is all or nothing. */
         assert_int_equal(a.e.scaled_count, a.e.unit == 1 ? 2 : a.e.unit ? 1 : 0);
         if (cases[i].a) {
-            analyze(&a, axes, 3, RLXVK_PRECISION_F32);
+            bucket_analysis_find(&a, axes, 3, RLXVK_PRECISION_F32);
             assert_non_null(strstr(a.e.why, "input 'b' (node 1): it has rows of the bucket along"));
         }
-        analyze(&a, axes, 0, RLXVK_PRECISION_F32);
+        bucket_analysis_find(&a, axes, 0, RLXVK_PRECISION_F32);
         assert_non_null(strstr(a.e.why, "bucket_axes"));
-        end(&a);
+        bucket_analysis_end(&a);
     }
 }
 
