@@ -145,11 +145,12 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
  * rlxvk_extent_supported says which, and what stood in its way.
  *
  * With RLXVK_EXTENT_SHORTER (rlxvk_compile_options.extent_promise) the graph may compute across
- * rows, and gives what it would compiled for the active ones alone: sums, means, largest and
- * smallest, softmax, products along the rows, and keys of attention end at the extent. An encoder
- * so takes every length in one recorded program. Within the bounds of its ops, and the same bits in
- * every run, whatever the other rows hold. Compiling is E_UNSUPPORTED, and names the node, where
- * one cannot end its rows, or keep them apart. Results of no rows, where actual is 0, mean nothing.
+ * rows, and gives what it would compiled for the active ones alone: reductions, softmax, norms,
+ * running sums, products along the rows and keys of attention end there, so that an encoder takes
+ * every length in one recorded program. Results are within the bounds of their ops, and the same
+ * bits in every run, whatever the other rows hold. E_UNSUPPORTED, of compiling: a node can neither
+ * keep rows apart nor end them; the message names it. Norms along the rows square without scaling:
+ * rows above 1e19 are infinite there. Of no rows, where actual is 0, results mean nothing.
  *
  * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
  * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where

@@ -376,6 +376,7 @@ const op_family norm_family = {.name = "norm",
                                .lower_pair = norm_lower_pair,
                                .host = norm_host,
                                .bucket = norm_bucket,
+                               .shorten = norm_shorten,
                                .vjp = norm_vjp,
                                .expand = norm_expand,
                                .describe = norm_describe};

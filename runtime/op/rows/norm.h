@@ -18,4 +18,7 @@ rlxvk_status norm_host(const host_call *c);
 rlxvk_status norm_vjp(gradient_call *c);
 rlxvk_tensor norm_expand(rlxvk_graph *g, const node *n);
 
+/* As `shorten` of the family. */
+rlxvk_tensor norm_shorten(shorten_call *call);
+
 #endif

@@ -23,6 +23,9 @@
 
 enum { WIDTH = 8, HEADS = 2, MOST = 4096 };
 
+/* A norm may be off by 2e-5, and a sum of them by more. */
+#define TOLERANCE 1e-4f
+
 #define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
 
 /* x [batch, rows, WIDTH] -> anything; params do not depend on rows. */
@@ -81,6 +84,21 @@ static rlxvk_tensor mask_of(rlxvk_graph *g, rlxvk_tensor x, bool biased)
 OF_X(see_some, attend(g, x, RLXVK_MASK_CUSTOM, mask_of(g, x, false)))
 OF_X(see_biased, attend(g, x, RLXVK_MASK_BIAS, mask_of(g, x, true)))
 OF_X(see_or_not, attend(g, x, RLXVK_MASK_BIAS, P(rlxvk_tensor_shape(g, x).dims[0], HEADS, 1, 1)))
+static rlxvk_tensor norm_over(rlxvk_graph *g, rlxvk_tensor x, bool rms)
+{
+    int64_t rows = rlxvk_tensor_shape(g, x).dims[1];
+    rlxvk_tensor ones = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &(float){0.7f}, 4);
+    ones = rlxvk_expand(g, ones, RLXVK_SHAPE(rows));
+    return rms ? rlxvk_rms_norm(g, x, ones, RLXVK_NONE, 1, 1e-2f)
+               : rlxvk_layer_norm(g, x, ones, ones, 1, 1e-2f);
+}
+OF_X(norm_rows, norm_over(g, x, false))
+OF_X(rms_rows, norm_over(g, x, true))
+static rlxvk_tensor norm_groups(rlxvk_graph *g, rlxvk_tensor x)
+{
+    x = rlxvk_group_norm(g, rlxvk_transpose(g, x, AXES(0, 2, 1)), P(WIDTH), P(WIDTH), 2, 1e-2f);
+    return rlxvk_transpose(g, x, AXES(0, 2, 1));
+}
 /* As of linear attention: keys and values meet along the rows. */
 static rlxvk_tensor mix(rlxvk_graph *g, rlxvk_tensor x)
 {
@@ -89,10 +107,11 @@ static rlxvk_tensor mix(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_tanh(g, x);
 }
 
-static const builder keeping[] = {activate,   shift,  normalize, project,    soften,     log_soften,
-                                  within,     run_on, center,    by_sum,     by_largest, first_row,
-                                  run_before, turned, see_all,   see_before, see_near,   see_some,
-                                  see_biased, mix,    see_or_not};
+static const builder keeping[] = {activate,   shift,     normalize,  project,    soften,
+                                  log_soften, within,    run_on,     center,     by_sum,
+                                  by_largest, first_row, run_before, turned,     see_all,
+                                  see_before, see_near,  see_some,   see_biased, mix,
+                                  see_or_not, norm_rows, rms_rows,   norm_groups};
 
 /* ---- What has no rows any more ---- */
 
@@ -194,8 +213,8 @@ static void compare(const results *shorter, const results *got, int64_t rows, in
     for (size_t o = 0; o < 2; o++)
         for (size_t i = 0; i < shorter->counts[o]; i++) {
             float a = shorter->values[o][i], b = got->values[o][place_of(o, i, rows, active)];
-            bool same =
-                exact ? memcmp(&a, &b, 4) == 0 : fabsf(a - b) <= 2e-5f * (1 + fabsf(a)) || a == b;
+            bool same = exact ? memcmp(&a, &b, 4) == 0
+                              : fabsf(a - b) <= TOLERANCE * (1 + fabsf(a)) || a == b;
             if (!same)
                 fail_msg("seed %llu, %lld of %lld rows: output %zu element %zu is %.9g, wanted "
                          "%.9g%s",
