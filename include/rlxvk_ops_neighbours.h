@@ -21,10 +21,11 @@ typedef enum rlxvk_metric {
  * comes after +Inf. The order is that of exact distances but where two differ by less than 2^-40 of
  * their terms (as many columns times); squares neither over- nor underflow. A distance is off by at
  * most 2^-20 of itself, that of COSINE by 2^-22; beyond f32 it is infinite, below 1.2e-38 it may
- * count as 0. Nothing of size m x n is stored. Gradients of the
- * distances reach both operands; at distance 0 that of L2 is 0. E_SHAPE: ranks other than 2,
- * d of both not the same or 0, n above 2^24; E_ATTR: k below 1 or above n, no such metric;
- * E_UNSUPPORTED: k above 64. */
+ * count as 0. Nothing of size m x n is stored, but k above 64
+ * sorts all points for some queries at a time, which takes about 300 MB, or 40 bytes a point if
+ * that is more. Gradients of the distances reach both operands; at distance 0 that of L2 is 0.
+ * E_SHAPE: ranks other than 2, d of both not the same or 0, n above 2^24; E_ATTR: k below 1 or
+ * above n, no such metric. */
 rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points, int64_t k,
                        rlxvk_metric metric, rlxvk_tensor *out_indices);
 
@@ -40,7 +41,7 @@ rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metri
  * their columns, as floats, then the distances themselves, both in ascending order; ties go to the
  * smaller column. NaN and what is not below FLT_MAX is never chosen: places left over hold n and
  * FLT_MAX. Exact; the gradient goes to what was chosen. E_SHAPE: not square, n above 2^24; E_ATTR:
- * k below 1 or not below n; E_UNSUPPORTED: k above 64. */
+ * k below 1 or not below n. */
 rlxvk_tensor rlxvk_umap_knn(rlxvk_graph *g, rlxvk_tensor distances, int64_t k);
 
 /* The adjoint of the distances of rlxvk_umap_knn: zeros [n, n], and d_distances [n, k] where these

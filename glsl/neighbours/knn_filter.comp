@@ -8,6 +8,9 @@
  * bound is found first: `kept` threads have something that does not exceed the kept-th smallest of
  * all threads' smallest, so that what exceeds it is not needed, and few values are left: at most
  * `kept` threads' all. What is chosen does not depend on the order of the threads.
+ *
+ * A driver may end an invocation's loops after 65,535 rounds in all: a chunk has no more points
+ * than take so many (knn_lower.c).
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,10 +18,13 @@
 #include "args/neighbours.h"
 #include "movement/radix.glsl"
 
-#define LOOP  4096u
 #define NONE  0xffffffffu
-#define ROOM  1024u /* of candidates that wait */
+#define ROOM  uint(KNN_ROOM)
 #define TIGHT (ROOM - KNN_ITEMS * KNN_MOST_KEPT)
+/* Up to the next multiple of KNN_RANKED, where there is something that comes before nothing. */
+#define EACH_RANKED(j, count)                                                                      \
+    for (uint j##_round = 0u; j##_round < (count); j##_round += KNN_RANKED)                        \
+        [[unroll]] for (uint j = j##_round, j##_in = 0u; j##_in < KNN_RANKED; j++, j##_in++)
 #define EACH_ITEM(k) [[unroll]] for (uint k = 0u; k < KNN_ITEMS; k++)
 
 layout(constant_id = 1) const uint METRIC = KNN_L2;
@@ -29,7 +35,7 @@ layout(set = 0, binding = 2) restrict readonly buffer point_squares { float poin
 layout(set = 0, binding = 3) restrict buffer target { uint lists[]; };
 
 shared uint keys[ROOM], items[ROOM], next_keys[KNN_MOST_KEPT], next_items[KNN_MOST_KEPT];
-shared uint lowest[gl_WorkGroupSize.x];
+shared uint lowest[gl_WorkGroupSize.x + KNN_RANKED];
 shared uint waiting, limit, bound, bound_thread, unsure, most;
 
 uint found[KNN_ITEMS];
@@ -100,10 +106,12 @@ void find_bound(uint before)
     EACH_ITEM(k)
         own = found[k] < limit ? min(own, found[k]) : own;
     lowest[t] = own;
+    if (t < KNN_RANKED)
+        lowest[gl_WorkGroupSize.x + t] = NONE;
     if (t == 0u)
         bound = NONE;
     barrier();
-    for (uint j = 0u; j < gl_WorkGroupSize.x; j++)
+    EACH_RANKED (j, gl_WorkGroupSize.x)
         place += lowest[j] < own || (lowest[j] == own && j < t) ? 1u : 0u;
     if (place == args.kept - 1u) { /* of one thread */
         bound = own;
@@ -118,9 +126,12 @@ void find_bound(uint before)
 void tighten()
 {
     uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x, all = min(waiting, ROOM);
+    if (all + t < ROOM && t < KNN_RANKED)
+        keys[all + t] = items[all + t] = NONE;
+    barrier();
     for (uint i = t; i < all; i += step) {
         uint key = keys[i], item = items[i], place = 0u;
-        for (uint j = 0u; j < all; j++)
+        EACH_RANKED (j, all)
             place += keys[j] < key || (keys[j] == key && items[j] < item) ? 1u : 0u;
         if (place < args.kept) {
             next_keys[place] = key;
@@ -193,9 +204,8 @@ void main()
     uint parts = (args.points + KNN_ITEMS * step - 1u) / (KNN_ITEMS * step);
     fetch(0u, parts);
     begin();
-    for (uint first = 0u; first < parts; first += LOOP)
-        for (uint part = first; part < min(first + LOOP, parts); part++)
-            look_at(part, parts);
+    for (uint part = 0u; part < parts; part++)
+        look_at(part, parts);
     atomicMax(most, floatBitsToUint(most_square));
     tighten();
     for (uint i = t; i < args.kept; i += step) {

@@ -5,9 +5,10 @@
  *   umap_knn  of distances [n, n], of which the diagonal and what is not below FLT_MAX are left out
  *   knn       of points [n, d], for every query [m, d], NaN last; rlxvk_knn returns views of both
  *
- * Candidates that come before the k-th so far wait in shared memory and are put in order together.
- * Distances between points are sums of pairs of floats, so that the order is that of exact ones;
- * which points need one, products in f32 tell (knn_lower.c).
+ * If k is small, candidates that come before the k-th so far wait in shared memory and are put in
+ * order together; else all are sorted (knn_lower.c). Distances between points are sums of pairs of
+ * floats, so that the order is that of exact ones; which points need one, products in f32 tell
+ * (knn_lower.c).
  */
 #include "op/compose/composite.h"
 #include "op/bucket.h"
@@ -35,9 +36,6 @@ static rlxvk_status check_count(const node *n, int64_t k, int64_t points, int64_
     if (k < 1 || k > most)
         return op_fail(n, RLXVK_E_ATTR, "k is %lld; takes 1 to %lld, what a row has", (long long)k,
                        (long long)most);
-    if (k > KNN_MOST)
-        return op_fail(n, RLXVK_E_UNSUPPORTED, "k is %lld; takes %d at most", (long long)k,
-                       KNN_MOST);
     return RLXVK_OK;
 }
 

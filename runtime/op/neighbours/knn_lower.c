@@ -1,11 +1,17 @@
 /*
- * Dispatches of the k nearest. "exact": one, which measures each pair in sums of pairs of floats.
- * "filtered": a matrix product of some queries with all points, in f32, from whose rough distances
- * each query keeps a few more than k candidates; these are measured exactly, and a row for which
- * they may not be all it takes is measured whole. The result is the same.
+ * Dispatches of the k nearest. The result is the same by every way:
+ *
+ *   exact     measures each pair in sums of pairs of floats; a workgroup holds a row's list
+ *   filtered  a matrix product of some queries with all points, in f32, from whose rough distances
+ *             each query keeps a few more than k candidates; these are measured exactly, and a row
+ *             for which they may not be all it takes is measured whole
+ *   sorted    measures all pairs of some queries, and sorts (knn_sorted.c): for k above KNN_MOST
  *
  * Products are made in chunks, in two buffers in turn: while candidates are taken from one, the
  * next product is made.
+ *
+ * An old software driver ends an invocation's loops silently after 65,535 rounds in all, nested
+ * ones counted together. So a dispatch looks at no more points than take KNN_MOST_ROUNDS.
  */
 #include "args/elementwise.h"
 #include "constants/neighbours.h"
@@ -30,15 +36,18 @@ typedef struct knn_shape {
     bool measured; /* distances are not given */
 } knn_shape;
 
+enum knn_way { KNN_EXACT, KNN_FILTER, KNN_SORT };
+
 typedef struct knn_class {
     choice_row row;
-    bool filtered;
+    uint8_t way;
 } knn_class;
 
 /* clang-format off */
 static const knn_class classes[] = {
-    {{"filtered", ON_ALL, 0}, true},
-    {{"exact",    ON_ALL, 0}, false},
+    {{"filtered", ON_ALL, 0}, KNN_FILTER},
+    {{"exact",    ON_ALL, 0}, KNN_EXACT},
+    {{"sorted",   ON_ALL, 0}, KNN_SORT},
 };
 /* clang-format on */
 
@@ -47,50 +56,94 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const knn_class *c = row;
     const knn_shape *s = problem;
     (void)profile;
-    if (!c->filtered)
-        return (choice_fit){.can = true, .suits = true};
-    return (choice_fit){.can = s->measured && s->columns <= MOST_COLUMNS,
+    if (c->way != KNN_FILTER)
+        return (choice_fit){.can = c->way == KNN_SORT || s->k <= KNN_MOST, .suits = true};
+    return (choice_fit){.can = s->measured && s->columns <= MOST_COLUMNS && s->k <= KNN_MOST,
                         .suits = s->points >= 8 * (s->k + KNN_SPARE) &&
                                  s->rows * s->points >= FEWEST_PRODUCTS / s->columns};
 }
 
-const choice_table knn_choice = {CHOICE_ROWS(classes), .fit = fit};
+const choice_table knn_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
 
 /* ---- Dispatches ---- */
 
-typedef struct knn_work {
-    lowering *l;
-    uint32_t id, metric, kept;
-    uint64_t rows, points, columns;
-    operand queries, given, y;
-    uint64_t chunk_rows, chunk_points;
-    operand products[2], query_norms, point_norms, lists;
-    uint32_t turn; /* of the products' buffers */
-    const char *variant;
-} knn_work;
+/* Points of which one dispatch measures those of a row, a workgroup's invocations one each at a
+ * time. For each, loops go through the columns three times at most, and all candidates that wait
+ * are merged when the buffer is full. */
+static uint64_t points_of_dispatch(const knn_work *w, uint64_t k, uint32_t threads)
+{
+    uint64_t columns = divide_up(w->columns, knn_columns_of_round(w)), entries = k + KNN_BUFFER;
+    uint64_t merge = divide_up(entries, threads) * (entries + 1) + divide_up(3 * k, threads);
+    uint64_t turns_of_merge = MAX(KNN_BUFFER / threads, 1);
+    uint64_t turn = 1 + 3 * columns + divide_up(merge, turns_of_merge);
+    uint64_t once = 2 * columns + 2 * merge + 2 * divide_up(3 * k, threads) +
+                    divide_up(w->kept, threads) * turn;
+    return once < KNN_MOST_ROUNDS ? MAX((KNN_MOST_ROUNDS - once) / turn, 1) * threads : threads;
+}
+
+/* Points [first, end) of rows. */
+static rlxvk_status emit_points(const knn_work *w, struct knn_args args, uint32_t threads,
+                                operand lists, operand y)
+{
+    dispatch d = {.kernel = KERNEL_KNN, .variant = w->variant};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {KNN_METRIC, w->metric}, {KNN_FILTERED, w->kept > 0},
+                  {KNN_MARKED, w->kept > 0 && knn_marks_unfiltered},
+                  {KNN_COLUMNS, knn_columns_of_round(w)});
+    lower_groups(w->l, &d, args.rows);
+    return lower_emit(w->l, &d, &args, sizeof args, (operand[]){w->queries, w->given, lists, y}, 4);
+}
 
 /* Rows [first, first + count) of the result, from their lists, or from all points. */
 static rlxvk_status emit_rows(const knn_work *w, uint64_t first, uint64_t count)
 {
-    const node *n = graph_node(w->l->graph, w->id);
-    operand lists = w->kept ? w->lists : w->queries;
-    dispatch d = {.kernel = KERNEL_KNN, .variant = w->variant};
+    uint32_t threads = MIN(w->l->profile->workgroup_size, KNN_BUFFER / 2);
+    uint32_t k = (u32)graph_node(w->l->graph, w->id)->shape.dims[1] / 2;
+    uint64_t each = points_of_dispatch(w, k, threads);
+    bool whole = w->points <= each;
     struct knn_args args = {.rows = (u32)count,
                             .points = (u32)w->points,
                             .columns = (u32)w->columns,
-                            .k = (u32)n->shape.dims[1] / 2,
+                            .k = k,
                             .query_offset = w->queries.offset,
                             .point_offset = w->given.offset,
                             .y_offset = w->y.offset,
                             .first_row = (u32)first,
-                            .kept = w->kept};
-    lists.access = ACCESS_READ;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(w->l->profile->workgroup_size, KNN_BUFFER / 2)},
-                  {KNN_METRIC, w->metric}, {KNN_FILTERED, w->kept > 0},
-                  {KNN_MARKED, w->kept > 0 && knn_marks_unfiltered});
-    lower_groups(w->l, &d, count);
-    return lower_emit(w->l, &d, &args, sizeof args, (operand[]){w->queries, w->given, lists, w->y},
-                      4);
+                            .kept = w->kept,
+                            .end_point = whole ? (u32)w->points : 0,
+                            .state_offset = (u32)w->list_words};
+    operand lists = w->lists;
+    rlxvk_status status = RLXVK_OK;
+    lists.access = ACCESS_READ | ACCESS_WRITE;
+    if (whole || w->kept)
+        TRY(emit_points(w, args, threads, lists, w->y));
+    args.goes_on = w->kept > 0;
+    for (uint64_t point = 0; point < w->points && !whole; point += each) {
+        args.first_point = (u32)point;
+        args.end_point = (u32)MIN(point + each, w->points);
+        TRY(emit_points(w, args, threads, lists, w->y));
+    }
+error:
+    return status;
+}
+
+/* Of `rows` rows, what knn.comp is given and leaves to itself: lists and states. */
+static rlxvk_status make_lists(knn_work *w, uint64_t rows)
+{
+    uint64_t k = (uint64_t)graph_node(w->l->graph, w->id)->shape.dims[1] / 2;
+    w->list_words = w->kept ? rows * KNN_LIST_WORDS((uint64_t)w->kept) : 0;
+    return lower_temporary(w->l, 4 * (w->list_words + rows * KNN_STATE_WORDS(k)), &w->lists);
+}
+
+/* As many rows at a time as have lists. */
+static rlxvk_status emit_exact(knn_work *w)
+{
+    uint64_t held = MIN(ROWS_OF_LISTS, w->rows);
+    rlxvk_status status;
+    TRY(make_lists(w, held));
+    for (uint64_t first = 0; first < w->rows; first += held)
+        TRY(emit_rows(w, first, MIN(held, w->rows - first)));
+error:
+    return status;
 }
 
 static rlxvk_status emit_norms(const knn_work *w, operand x, uint64_t rows, operand *norms)
@@ -156,6 +209,16 @@ error:
     return status;
 }
 
+/* Points that a chunk of the filter may have. An invocation takes KNN_ITEMS at a time, after which
+ * all that waits may be ranked. */
+static uint64_t points_of_filter(const knn_work *w)
+{
+    uint64_t threads = filter_threads(w->l->profile), begin = divide_up(w->kept, threads);
+    uint64_t tighten = divide_up(KNN_ROOM, threads) * (divide_up(KNN_ROOM, KNN_RANKED) + 1) + begin;
+    uint64_t part = 1 + divide_up(threads, KNN_RANKED) + tighten;
+    return MAX((KNN_MOST_ROUNDS - tighten - 3 * begin) / part, 1) * threads * KNN_ITEMS;
+}
+
 /* Rows that keep a device busy, each a workgroup of the filter, and as many points at a time as
  * their products may take. */
 static void choose_chunks(knn_work *w)
@@ -164,18 +227,17 @@ static void choose_chunks(knn_work *w)
     w->chunk_rows = MIN(w->rows, MIN(ROWS_OF_CHUNK, MAX(words / FEWEST_POINTS, 1)));
     uint64_t most = MAX(words / w->chunk_rows, 1), chunks = divide_up(w->points, most);
     uint64_t each = round_up(divide_up(w->points, chunks), POINTS_OF_TILE);
-    w->chunk_points = MIN(w->points, MIN(each, most));
+    w->chunk_points = MIN(MIN(w->points, points_of_filter(w)), MIN(each, most));
 }
 
 static rlxvk_status emit_filtered(knn_work *w)
 {
-    uint64_t list_bytes = 4 * KNN_LIST_WORDS((uint64_t)w->kept);
     rlxvk_status status;
     choose_chunks(w);
     uint64_t held = MIN(MAX(ROWS_OF_LISTS, w->chunk_rows), w->rows);
     for (int i = 0; i < 2; i++)
         TRY(lower_temporary(w->l, 4 * w->chunk_rows * w->chunk_points, &w->products[i]));
-    TRY(lower_temporary(w->l, held * list_bytes, &w->lists));
+    TRY(make_lists(w, held));
     TRY(emit_norms(w, w->queries, w->rows, &w->query_norms));
     TRY(emit_norms(w, w->given, w->points, &w->point_norms));
     for (uint64_t first = 0; first < w->rows; first += held) {
@@ -211,8 +273,10 @@ rlxvk_status knn_emit(lowering *l, uint32_t id, uint32_t metric)
     const knn_class *class =
         choice_select(&knn_choice, &shape, l->profile, variant_choose(l, CHOICE_knn, NULL, NULL));
     w.variant = class->row.name;
-    if (!class->filtered)
-        return emit_rows(&w, 0, w.rows);
+    if (class->way == KNN_SORT)
+        return knn_emit_sorted(&w);
+    if (class->way == KNN_EXACT)
+        return emit_exact(&w);
     w.kept = (uint32_t)shape.k + KNN_SPARE;
     return emit_filtered(&w);
 }

@@ -7,6 +7,8 @@
 #include "support/harness.h"
 #include "support/rewritten.h"
 
+#include <rlxvk_train.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,8 +150,7 @@ static void rows_of_ties_need_all_points(void **state)
     }
 }
 
-/* Points go by in stretches of 4096 a thread, the first of the second of them here next to the
- * query. */
+/* Points go by in turns of a thread each; here the first of a later one is next to the query. */
 static void stretches_share_no_point(void **state)
 {
     const device_profile *profile = &shared_context->device->choice.profile;
@@ -179,12 +180,124 @@ static void stretches_share_no_point(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* The nearest of one query among `count` points on a line, by a way, as indices. */
+static void find_on_line(const float *points, int64_t count, float query, const char *way,
+                         int32_t *found, int64_t k)
+{
+    const rlxvk_variant variant = {"knn", way};
+    const rlxvk_compile_options o = {.variants = &variant, .variant_count = 1};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor indices;
+    rlxvk_tensor q = floats(g, RLXVK_SHAPE(1, 1), &query);
+    rlxvk_knn(g, q, input(g, "p", RLXVK_SHAPE(count, 1)), k, RLXVK_METRIC_L2, &indices);
+    rlxvk_graph_output(g, indices);
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    rlxvk_run_input in = {"p", points, (size_t)count, RLXVK_F32};
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, found, (size_t)k, RLXVK_I32}, 1));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+/* Each point is nearer than all before it, so that each is put into the list, and the loops of one
+ * dispatch would take more rounds than some drivers allow. Whole numbers are told apart. */
+static void every_point_is_the_nearest_so_far(void **state)
+{
+    static const char *const ways[] = {"exact", "filtered", "sorted"};
+    const int64_t count = 300000;
+    float *points = calloc((size_t)count, sizeof *points);
+    int32_t found[64];
+    (void)state;
+    for (int64_t i = 0; i < count; i++)
+        points[i] = (float)(count - i);
+    for (size_t way = 0; way < ARRAY_COUNT(ways); way++)
+        for (int64_t k = 4; k <= 64; k += 60) {
+            find_on_line(points, count, 0, ways[way], found, k);
+            for (int64_t i = 0; i < k; i++)
+                if (found[i] != count - 1 - i)
+                    fail_msg("%s: neighbour %d of %d is %d", ways[way], (int)i, (int)k, found[i]);
+        }
+    free(points);
+}
+
+/* The filter tells none of them apart, so that all are measured, by several dispatches. */
+static void alike_points_stay_in_their_order(void **state)
+{
+    const int64_t count = 600000;
+    float *points = calloc((size_t)count, sizeof *points);
+    int32_t found[8];
+    (void)state;
+    for (int64_t i = 0; i < count; i++)
+        points[i] = i % 2 ? 1000.0f : 1000.0f - 0x1p-13f * (float)(i == count - 2);
+    find_on_line(points, count, 0, "filtered", found, ARRAY_COUNT(found));
+    assert_int_equal(found[0], count - 2);
+    for (int i = 1; i < (int)ARRAY_COUNT(found); i++)
+        assert_int_equal(found[i], i - 1);
+    free(points);
+}
+
+#define SORTED_POINTS 97
+
+/* Sorted in chunks of any number of rows, the same as each k up to 64 that a workgroup holds; the
+ * gradient of the sum of all distances, which the order does not change. */
+static void sorted_chunks_find_the_same(void **state)
+{
+    static const uint64_t words[] = {1, 3 * POINTS, 1 << 20};
+    uint64_t before = knn_sorted_words;
+    (void)state;
+    for (rlxvk_metric metric = RLXVK_METRIC_L2; metric <= RLXVK_METRIC_DOT; metric++) {
+        float *wanted = find_neighbours(metric, "exact", 1);
+        for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+            knn_sorted_words = words[i];
+            float *found = find_neighbours(metric, "sorted", 1);
+            knn_sorted_words = before;
+            assert_memory_equal(found, wanted, 2 * QUERIES * NEAREST * sizeof *found);
+            free(found);
+        }
+        free(wanted);
+    }
+}
+
+static void gradient_of_all_distances(void **state)
+{
+    float points[SORTED_POINTS], got[SORTED_POINTS];
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor slope;
+    int32_t axes[] = {0, 1};
+    (void)state;
+    for (int i = 0; i < SORTED_POINTS; i++)
+        points[i] = (float)((i * 37) % SORTED_POINTS) + 1;
+    rlxvk_tensor q = floats(g, RLXVK_SHAPE(2, 1), (const float[]){0, 1000});
+    rlxvk_tensor p = input(g, "p", RLXVK_SHAPE(SORTED_POINTS, 1));
+    rlxvk_tensor d = rlxvk_knn(g, q, p, SORTED_POINTS - 10, RLXVK_METRIC_L2, NULL);
+    rlxvk_grad(g, rlxvk_reduce_sum(g, d, axes, 2, false), RLXVK_NONE, &p, 1, &slope);
+    rlxvk_graph_output(g, slope);
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    rlxvk_run_input in = {"p", points, SORTED_POINTS, RLXVK_F32};
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, SORTED_POINTS, RLXVK_F32}, 1));
+    for (int i = 0; i < SORTED_POINTS; i++) { /* + of 0 unless among its farthest 10; - of 1000 */
+        float wanted = (points[i] <= SORTED_POINTS - 10 ? 1.0f : 0.0f) - (points[i] > 10 ? 1 : 0);
+        if (fabsf(got[i] - wanted) > 1e-6f)
+            fail_msg("slope %d is %g, not %g", i, (double)got[i], (double)wanted);
+    }
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_four),       cmocka_unit_test(slopes_go_back_to_them),
-        cmocka_unit_test(stretches_share_no_point), cmocka_unit_test(chunks_find_the_same),
-        cmocka_unit_test(few_rows_need_all_points), cmocka_unit_test(rows_of_ties_need_all_points),
+        cmocka_unit_test(neighbours_of_four),
+        cmocka_unit_test(slopes_go_back_to_them),
+        cmocka_unit_test(stretches_share_no_point),
+        cmocka_unit_test(chunks_find_the_same),
+        cmocka_unit_test(few_rows_need_all_points),
+        cmocka_unit_test(rows_of_ties_need_all_points),
+        cmocka_unit_test(every_point_is_the_nearest_so_far),
+        cmocka_unit_test(alike_points_stay_in_their_order),
+        cmocka_unit_test(sorted_chunks_find_the_same),
+        cmocka_unit_test(gradient_of_all_distances),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
