@@ -61,6 +61,7 @@ struct scatter_args {
     u32 count, updates, rows, inner, lines;
     u32 components, dims[SCATTER_COMPONENTS];
     u32 x_offset, index_offset, updates_offset, y_offset;
+    u32 skipped, most; /* of each run of sorted updates, [skipped, skipped + most) are applied */
 };
 
 /* Lines [rows, inner], updates [updates, inner] each, in tiles of neighbouring columns and of one

@@ -126,14 +126,15 @@ struct scatter_add_direct_args {
 };
 
 /* The run of row r starts at starts[r]. */
+/* Of each run, updates [skipped, skipped + most) are added, to y unless `skipped` is 0. */
 struct scatter_add_sum_args {
     u32 outer, rows, columns, updates; /* updates [outer, updates, columns] */
-    u32 updates_offset, y_offset;
+    u32 updates_offset, y_offset, skipped, most;
 };
 
 struct scatter_add_long_args {
     u32 outer, rows, columns, updates, tiles;
-    u32 updates_offset, y_offset;
+    u32 updates_offset, y_offset, skipped, most;
 };
 
 /* `parts`: workgroups of the first dispatch; their sums lie [element, part]. */

@@ -3,7 +3,8 @@
  * The same for long runs: a workgroup takes COLUMNS (constant 1, a power of two, at most
  * SCATTER_LONG_COLUMNS) columns of a row. All threads fetch the next updates, and the positions of
  * those after them, while a thread a column adds those in shared memory, in their order: of what
- * it waits for, only the additions are left. Beyond the end they are 0, which changes no sum.
+ * it waits for, only the additions are left. Beyond the end they are 0, which changes no sum. If a
+ * run is too long for the loops of one dispatch, the next goes on with what y holds.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -15,7 +16,7 @@ layout(push_constant) uniform block { scatter_add_long_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float updates[]; };
 layout(set = 0, binding = 1) restrict readonly buffer order { uint positions[]; };
 layout(set = 0, binding = 2) restrict readonly buffer bounds { uint starts[]; };
-layout(set = 0, binding = 3) restrict writeonly buffer target { float y[]; };
+layout(set = 0, binding = 3) restrict buffer target { float y[]; };
 
 const uint THREADS = SCATTER_LONG_THREADS, ITEMS = SCATTER_LONG_ITEMS;
 const uint BATCH = THREADS * ITEMS / COLUMNS; /* updates at a time, at least 64 */
@@ -98,6 +99,12 @@ void main()
     uint first = starts[row], end = starts[row + 1u];
     bool column_exists = column < args.columns;
     float sum = 0.0;
+    if (args.skipped > 0u && end - first <= args.skipped)
+        return;
+    if (args.skipped > 0u && t < COLUMNS && column_exists)
+        sum = y[args.y_offset + line * args.columns + column];
+    first += args.skipped;
+    end = min(end, first + args.most);
     uint at = 0u;
     if (first < end) {
         fetch_places(first, end, column_exists);

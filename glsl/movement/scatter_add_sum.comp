@@ -2,7 +2,8 @@
 /*
  * An invocation an element of the result, or (constant 1: QUADS) four: the updates of its row in
  * their order, four loads in flight. positions: updates by row, those of row r from starts[r] on.
- * Where there are several, `outer`, all have the same order.
+ * Where there are several, `outer`, all have the same order. If a run is too long for the loops of
+ * one dispatch, the next goes on with what y holds.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -14,8 +15,8 @@ layout(set = 0, binding = 0) readonly buffer source { float updates[]; };
 layout(set = 0, binding = 0) readonly buffer source4 { vec4 updates4[]; };
 layout(set = 0, binding = 1) restrict readonly buffer order { uint positions[]; };
 layout(set = 0, binding = 2) restrict readonly buffer bounds { uint starts[]; };
-layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
-layout(set = 0, binding = 3) writeonly buffer target4 { vec4 y4[]; };
+layout(set = 0, binding = 3) buffer target { float y[]; };
+layout(set = 0, binding = 3) buffer target4 { vec4 y4[]; };
 
 vec4 update_at(uint first, uint i, uint column)
 {
@@ -33,7 +34,13 @@ void main()
         return;
     uint i = starts[row], end = starts[row + 1u];
     uint first = o * args.updates;
+    if (args.skipped > 0u && end - i <= args.skipped)
+        return;
     vec4 sum = vec4(0.0);
+    if (args.skipped > 0u)
+        sum = QUADS ? y4[args.y_offset + e] : vec4(y[args.y_offset + e], 0.0, 0.0, 0.0);
+    i += args.skipped;
+    end = min(end, i + args.most);
     for (; i + 4u <= end; i += 4u) {
         vec4 a = update_at(first, i, column), b = update_at(first, i + 1u, column);
         vec4 c = update_at(first, i + 2u, column), d = update_at(first, i + 3u, column);

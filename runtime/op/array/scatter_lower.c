@@ -6,6 +6,7 @@
 #include "op/array/scatter.h"
 #include "op/movement/layout.h"
 #include "op/movement/radix_sort.h"
+#include "op/movement/scatter_add_select.h"
 
 static rlxvk_status emit(lowering *l, dispatch *d, const scatter_work *w, uint64_t count,
                          uint64_t groups, const operand *operands, uint32_t operand_count)
@@ -142,8 +143,14 @@ static rlxvk_status emit_sorted(lowering *l, const scatter_work *w, const scatte
     TRY(radix_sort_find_starts(l, &sort, rows, rows + 1, &starts));
     SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode},
                   {SCATTER_WALK_QUADS, quads});
-    TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size),
-             (operand[]){w->x, w->index, w->source, sort.values, starts, w->y}, 6));
+    operand operands[] = {w->x, w->index, w->source, sort.values, starts, w->y};
+    last.args.most = (u32)scatter_longest_run(l->profile);
+    for (uint64_t skipped = 0; skipped < keys; skipped += last.args.most) {
+        last.args.skipped = (u32)skipped;
+        operands[5].access |= skipped > 0 ? ACCESS_READ : 0;
+        TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size), operands,
+                 ARRAY_COUNT(operands)));
+    }
 error:
     return status;
 }

@@ -12,7 +12,7 @@
 
 #define FEWEST_SLOTS   64
 #define LEAST_SUBGROUP 4
-#define MOST_ROUNDS    65535 /* of a loop */
+#define MOST_ROUNDS    60000 /* of loops of an invocation, on a software driver */
 /* What a tile may read of indices, against what the line has of elements or updates; and updates of
  * lines that need not keep the device busy. */
 #define MOST_REREADS 8
@@ -68,11 +68,13 @@ static choice_fit fit_tiles(const scatter_path *c, const scatter_problem *s,
     scatter_division d = scatter_divide(c, s, p);
     bool owners = c->kind == SCATTER_BY_OWNERS;
     uint64_t batch = (uint64_t)d.threads * (owners ? c->items : SCATTER_TILE_ITEMS);
+    /* All updates may be one element's: owners apply them one by one. */
+    uint64_t rounds = s->updates * d.columns / (owners ? 1 : MAX(batch, 1));
     bool busy = s->updates <= SHORT_LINE || profile_filled(p, d.groups);
     return (choice_fit){
         .can = s->ordered == owners && !s->nd && s->updates > 0 &&
                (!owners || p->subgroup_size >= LEAST_SUBGROUP) &&
-               s->updates * d.columns / MAX(batch, 1) < MOST_ROUNDS,
+               (rounds < MOST_ROUNDS / 2 || (owners && !profile_is_software(p))),
         .suits = busy && d.ranges * s->updates <= MOST_REREADS * MAX(s->rows, s->updates),
         .threads = d.threads,
         .shared_bytes = shared_bytes(c, &d, p),

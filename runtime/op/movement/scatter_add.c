@@ -75,11 +75,16 @@ static uint64_t row_words(const node *n)
 /* Workgroups that fill a device. */
 #define FEWEST_GROUPS 256
 
+#define MARK_WORDS (SCATTER_DIRECT_UPDATES / 32)
+
 static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
 {
     uint64_t size = l->profile->workgroup_size;
     uint64_t rows = w->outer * w->rows;
-    uint64_t tiles = MIN(divide_up(w->columns, size), divide_up(FEWEST_GROUPS, rows));
+    uint64_t turns = divide_up(w->columns, size), rounds = turns * (w->updates + MARK_WORDS);
+    uint64_t tiles =
+        MAX(divide_up(FEWEST_GROUPS, rows), divide_up(rounds, SCATTER_MOST_ROUNDS / 2));
+    tiles = MIN(turns, tiles);
     struct scatter_add_direct_args args = {.outer = (u32)w->outer,
                                            .rows = (u32)w->rows,
                                            .columns = (u32)w->columns,
@@ -108,9 +113,17 @@ static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_
                                         .y_offset = w->y.offset / width};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
     operand operands[] = {w->source, s->positions, s->starts, w->y};
+    rlxvk_status status = RLXVK_OK;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {SCATTER_ADD_SUM_QUADS, quads});
     lower_groups(l, &d, groups_for(w->outer * w->rows * w->columns / width, size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    args.most = (u32)scatter_longest_run(l->profile);
+    for (uint64_t skipped = 0; skipped < w->updates; skipped += args.most) {
+        args.skipped = (u32)skipped;
+        operands[3].access |= skipped > 0 ? ACCESS_READ : 0;
+        TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    }
+error:
+    return status;
 }
 
 static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
@@ -128,9 +141,17 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
                                          .y_offset = w->y.offset};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
     operand operands[] = {w->source, s->positions, s->starts, w->y};
+    rlxvk_status status = RLXVK_OK;
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_LONG_THREADS}, {SCATTER_ADD_LONG_COLUMNS, columns});
     lower_groups(l, &d, w->outer * w->rows * tiles);
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    args.most = (u32)scatter_longest_run(l->profile);
+    for (uint64_t skipped = 0; skipped < w->updates; skipped += args.most) {
+        args.skipped = (u32)skipped;
+        operands[3].access |= skipped > 0 ? ACCESS_READ : 0;
+        TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    }
+error:
+    return status;
 }
 
 /* One more key than rows: what is dropped sorts behind them. */

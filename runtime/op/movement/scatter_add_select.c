@@ -17,6 +17,11 @@
 #define LONG_COLUMNS  64
 #define BUSY_ELEMENTS 1024 /* of a compute unit */
 
+/* A round adds so many updates of a run. Devices whose loops do not end early add more in one
+ * dispatch, which is not to last for seconds. */
+#define RUN_OF_ROUND   4
+#define LONGEST_ANYHOW (1u << 22)
+
 /* clang-format off */
 static const scatter_class classes[] = {
     {{"direct",   ON_ALL, 0}, SCATTER_DIRECT},
@@ -69,4 +74,9 @@ const scatter_class *scatter_select(const scatter_shape *s, const device_profile
                                     size_t forced)
 {
     return choice_select(&scatter_add_choice, s, profile, forced);
+}
+
+uint64_t scatter_longest_run(const device_profile *profile)
+{
+    return profile_is_software(profile) ? SCATTER_MOST_ROUNDS * RUN_OF_ROUND : LONGEST_ANYHOW;
 }

@@ -25,4 +25,11 @@ typedef struct scatter_class {
 const scatter_class *scatter_select(const scatter_shape *s, const device_profile *profile,
                                     size_t forced);
 
+/* Rounds that the loops of an invocation may take in all: an old software driver ends them silently
+ * after 65,535, nested ones counted together. */
+#define SCATTER_MOST_ROUNDS 60000u
+
+/* Sorted updates of a row that one dispatch adds; the next goes on. */
+uint64_t scatter_longest_run(const device_profile *profile);
+
 #endif

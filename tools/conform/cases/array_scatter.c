@@ -107,6 +107,9 @@ static void generate_scatters(case_list *list)
                    "updates:f32:70:range:1e-12:1");
     case_add(list, "scatter mode=mul axis=0 in=x:f32:9;idx:f32:5000:index:9;"
                    "updates:f32:5000:range:0.8:1");
+    /* More updates of an element than loops of one dispatch may go through. */
+    case_add(list, "scatter mode=add axis=0 in=x:f32:2:unit;idx:f32:620001:zero;"
+                   "updates:f32:620001:constant:1");
 }
 
 static void generate_rows(case_list *list)
@@ -128,6 +131,7 @@ static void generate_rows(case_list *list)
         "mode=assign shift=1 in=x:f32:70x3;idx:f32:70x1:index:69;updates:f32:71x3",
         "mode=max in=x:f32:30x4:special;idx:f32:70x1:index:30;updates:f32:70x4:special",
         "mode=add in=x:f32:3x2;idx:f32:70000x1:index:3;updates:f32:70000x2:integers",
+        "mode=add in=x:f32:2x4:unit;idx:f32:300001x1:zero;updates:f32:300001x4:constant:1",
         "expect=E_SHAPE in=x:f32:3;idx:f32:2x2;updates:f32:2",
         "expect=E_SHAPE in=x:f32:3;idx:f32:2x0;updates:f32:2",
         "expect=E_SHAPE in=x:f32:3;idx:f32:scalar;updates:f32:scalar",

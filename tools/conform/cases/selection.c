@@ -73,6 +73,15 @@ static void generate_scatters(case_list *list)
         "expect=E_DTYPE dim=4 in=updates:f32:3x2;idx:c64:3"};
     static const char *const ways[] = {"direct", "runs", "elements", "parts"};
     case_add_all(list, "scatter_add", rests, COUNT(rests));
+    /* More updates of a row than loops of one dispatch may go through. */
+    case_add(list, "scatter_add dim=2 variant=scatter_add=elements "
+                   "in=updates:f32:620001:constant:1;idx:f32:620001:zero");
+    case_add(list, "scatter_add dim=2 variant=scatter_add=elements "
+                   "in=updates:f32:300001x4:constant:1;idx:f32:300001:zero");
+    case_add(list, "scatter_add dim=2 variant=scatter_add=runs "
+                   "in=updates:f32:500001x3:constant:1;idx:f32:500001:zero");
+    case_add(list, "scatter_add dim=256 variant=scatter_add=direct "
+                   "in=updates:f32:4096x2200:unit;idx:f32:4096:zero");
     for (size_t i = 0; i < COUNT(ways); i++) {
         case_add(list,
                  "scatter_add variant=scatter_add=%s dim=9 "
