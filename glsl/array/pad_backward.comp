@@ -4,10 +4,13 @@
  * each period, or all of one end, in ascending order. MODE: specialization constant 1.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/array.h"
 
-#define ROUNDS 32768u /* of a loop: some drivers end those of 65,535 rounds */
+/* Images of a round: an old software driver ends an invocation's loops silently after 65,535 rounds
+ * in all, nested ones counted together, so it sums at most some 500,000. */
+#define EACH 8u
 
 layout(constant_id = 1) const uint MODE = PAD_WRAP;
 layout(push_constant) uniform block { pad_backward_args args; };
@@ -21,18 +24,26 @@ float image(uint j)
     return j < args.size ? dy[args.dy_offset + first_of_line + j * args.inner] : 0.0;
 }
 
+float add_images(float sum, uint period, uint low, uint high)
+{
+    sum += image(period + low);
+    if (low != high)
+        sum += image(period + high);
+    return sum;
+}
+
 /* Those at `a`, and at `b` where they differ, of every period; both are below it. */
 float sum_of_images(uint a, uint b, uint period)
 {
     float sum = 0.0;
     uint low = min(a, b), high = max(a, b);
     uint periods = (args.size + period - 1u) / period;
-    for (uint first = 0u; first < periods; first += ROUNDS)
-        for (uint k = first; k < min(first + ROUNDS, periods); k++) {
-            sum += image(k * period + low);
-            if (low != high)
-                sum += image(k * period + high);
-        }
+    uint k = 0u;
+    for (; k + EACH <= periods; k += EACH)
+        [[unroll]] for (uint j = 0u; j < EACH; j++)
+            sum = add_images(sum, (k + j) * period, low, high);
+    for (; k < periods; k++)
+        sum = add_images(sum, k * period, low, high);
     return sum;
 }
 
@@ -41,11 +52,11 @@ float sum_of_run(int first, int end)
     float sum = 0.0;
     first = max(first, 0);
     end = min(end, int(args.size));
-    while (first < end) {
-        int stop = min(first + int(ROUNDS), end);
-        for (; first < stop; first++)
-            sum += image(uint(first));
-    }
+    for (; first + int(EACH) <= end; first += int(EACH))
+        [[unroll]] for (int j = 0; j < int(EACH); j++)
+            sum += image(uint(first + j));
+    for (; first < end; first++)
+        sum += image(uint(first));
     return sum;
 }
 

@@ -19,24 +19,32 @@ layout(set = 0, binding = 4) restrict writeonly buffer target { float dx[]; };
 
 #include "image/grid_lists.glsl"
 
-/* Loops of more than 65,535 rounds end early on old drivers. */
-#define ROUNDS 4096u
+/* Points of a round: an old software driver ends an invocation's loops silently after 65,535 rounds
+ * in all, nested ones counted together, so it adds at most some 500,000 points to a cell. */
+#define EACH 8u
 
 float sums[CHANNELS];
 uint planes[CHANNELS]; /* where those of dy begin */
 
+void add_point(uint k)
+{
+    uint point = readers[k];
+    float w = weights[k];
+    if (w == 0.0)
+        return;
+    [[unroll]] for (uint c = 0u; c < CHANNELS; c++)
+        sums[c] += w * dy[planes[c] + point];
+}
+
 /* Adds elements first to before end of the lists. */
 void add_list(uint first, uint end)
 {
-    for (uint begin = first; begin < end; begin += ROUNDS)
-        for (uint k = begin; k < min(begin + ROUNDS, end); k++) {
-            uint point = readers[k];
-            float w = weights[k];
-            if (w == 0.0)
-                continue;
-            [[unroll]] for (uint c = 0u; c < CHANNELS; c++)
-                sums[c] += w * dy[planes[c] + point];
-        }
+    uint k = first;
+    for (; k + EACH <= end; k += EACH)
+        [[unroll]] for (uint j = 0u; j < EACH; j++)
+            add_point(k + j);
+    for (; k < end; k++)
+        add_point(k);
 }
 
 void main()

@@ -16,9 +16,6 @@ layout(set = 0, binding = 1) restrict readonly buffer points { float grid[]; };
 layout(set = 0, binding = 2) restrict readonly buffer arrived { float dy[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target { float dgrid[]; };
 
-/* Loops of more than 65,535 rounds end early on old drivers. */
-#define ROUNDS 4096u
-
 /* By each coordinate, of the plane of x from `base` on. */
 vec3 slope_at(uint base, grid_point p)
 {
@@ -47,19 +44,19 @@ void main()
     vec3 where = vec3(grid[at], grid[at + 1u], AXES == 3u ? grid[at + AXES - 1u] : 0.0);
     grid_point p = grid_point_at(args.flags, where, args.size);
     vec3 sum = vec3(0.0);
-    for (uint begin = 0u; begin < args.channels && MODE != GRID_NEAREST; begin += ROUNDS)
-        for (uint k = begin; k < min(begin + ROUNDS, args.channels); k += CHANNELS) {
-            vec3 slopes[CHANNELS];
-            float v[CHANNELS];
-            [[unroll]] for (uint j = 0u; j < CHANNELS; j++) {
-                uint plane = planes + min(k + j, args.channels - 1u);
-                v[j] = dy[args.dy_offset + plane * args.points + point];
-                slopes[j] = slope_at(args.x_offset + plane * cells, p);
-            }
-            [[unroll]] for (uint j = 0u; j < CHANNELS; j++)
-                if (k + j < args.channels)
-                    sum += v[j] * slopes[j];
+    /* an old software driver ends loops after 65,535 rounds: so many channels in CHANNELS */
+    for (uint k = 0u; k < args.channels && MODE != GRID_NEAREST; k += CHANNELS) {
+        vec3 slopes[CHANNELS];
+        float v[CHANNELS];
+        [[unroll]] for (uint j = 0u; j < CHANNELS; j++) {
+            uint plane = planes + min(k + j, args.channels - 1u);
+            v[j] = dy[args.dy_offset + plane * args.points + point];
+            slopes[j] = slope_at(args.x_offset + plane * cells, p);
         }
+        [[unroll]] for (uint j = 0u; j < CHANNELS; j++)
+            if (k + j < args.channels)
+                sum += v[j] * slopes[j];
+    }
     dgrid[args.y_offset + target_at] = sum.x;
     dgrid[args.y_offset + target_at + 1u] = sum.y;
     if (AXES == 3u)

@@ -8,7 +8,6 @@
 #include "lib/common.glsl"
 #include "args/splat.h"
 
-#define LOOP 4096u
 
 layout(constant_id = 1) const uint STAGE = SPLAT_COUNT;
 layout(push_constant) uniform block { splat_args args; };
@@ -62,15 +61,15 @@ void emit(uint splat, uint at, uint end)
 {
     footprint f = read_footprint(splat);
     uvec2 rows = tile_rows(f);
-    for (uint first = rows.x; first < rows.y; first += LOOP)
-        for (uint row = first; row < min(first + LOOP, rows.y) && at < end; row++) {
-            uvec2 range = tiles_of_row(f, row);
-            for (uint tile = range.x; tile < range.y && at < end; tile++) {
-                keys[at] = row * args.tiles_wide + tile;
-                owners[at] = splat;
-                at++;
-            }
+    /* an old software driver ends loops after 65,535 rounds: a splat in as many tiles is wrong */
+    for (uint row = rows.x; row < rows.y && at < end; row++) {
+        uvec2 range = tiles_of_row(f, row);
+        for (uint tile = range.x; tile < range.y && at < end; tile++) {
+            keys[at] = row * args.tiles_wide + tile;
+            owners[at] = splat;
+            at++;
         }
+    }
 }
 
 void main()

@@ -7,11 +7,12 @@
  * slope waits where that of `colors` goes.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/splat.h"
 #include "lib/math.glsl"
 
-#define LOOP          4096u
+#define EACH          4u /* entries of a round */
 #define AT_FLOOR      999999.0 /* 1 / reach where that is the least, 1e-6 */
 #define LENGTH_FLOOR  1e-8
 
@@ -54,10 +55,14 @@ void main()
     for (uint s = 0u; s < SPLAT_SUMS; s++)
         total[s] = 0.0;
     uint first = runs[2u * i], end = runs[2u * i + 1u];
-    for (uint part = first; part < end; part += LOOP)
-        for (uint k = part; k < min(part + LOOP, end); k++)
-            for (uint s = 0u; s < SPLAT_SUMS; s++)
-                total[s] += sums[SPLAT_SUMS * k + s];
+    uint k = first;
+    for (; k + EACH <= end; k += EACH)
+        [[unroll]] for (uint j = 0u; j < EACH; j++)
+            [[unroll]] for (uint s = 0u; s < SPLAT_SUMS; s++)
+                total[s] += sums[SPLAT_SUMS * (k + j) + s];
+    for (; k < end; k++)
+        [[unroll]] for (uint s = 0u; s < SPLAT_SUMS; s++)
+            total[s] += sums[SPLAT_SUMS * k + s];
     vec4 q, n;
     vec3 inverse; /* 1 / s */
     for (uint c = 0u; c < 4u; c++) {
