@@ -167,6 +167,12 @@ rlxvk_tensor rlxvk_group_norm_backward_beta(rlxvk_graph *g, rlxvk_tensor dy, int
  * elements, n / 4 instead of n / 256 where the axis is not the last. */
 rlxvk_tensor rlxvk_softmax_backward(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor dy, int32_t axis);
 
+/* What the operand of rlxvk_cumsum gets of its result's dy: dx[k] is the sum of dy[j] along `axis`
+ * over j >= k, or j > k if `exclusive`. Linear: its own gradient is a cumsum. Error at k of n: at
+ * most 2^-23 (4 + sqrt(n - k)) times the sum of the magnitudes. A NaN or infinity affects only what
+ * comes before it. E_AXIS: no such axis; E_DTYPE: complex dy. */
+rlxvk_tensor rlxvk_cumsum_backward(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis, bool exclusive);
+
 /* Where data that gather read, or take_along_axis, gets what the results got: dx, of the shape of
  * data, `dim` along the axis, is 0, plus every dy at the position that its index read, clamped as
  * there; the sums in the order of the indices. Of gather dy is [.., indices.., ..]; of

@@ -7,10 +7,11 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/shorten.h"
+#include "op/compose/composite.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 #include "op/running_product.h"
+#include "op/shorten.h"
 
 #include <rlxvk_ops_math.h>
 #include <rlxvk_train.h>
@@ -32,6 +33,19 @@ rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool ex
 {
     cumsum_attributes a = {.axis = axis, .exclusive = exclusive};
     return op_build(g, OP_cumprod, &x, 1, &a);
+}
+
+/* Sums from the other end. A scalar has one end only. */
+rlxvk_tensor rlxvk_cumsum_backward(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis, bool exclusive)
+{
+    static const char row[] = "cumsum_backward";
+    if (!composite_begin(g, row, &dy, 1))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    bool turns = rlxvk_tensor_shape(g, dy).rank > 0;
+    rlxvk_tensor sums = turns ? rlxvk_reverse(g, dy, &axis, 1) : dy;
+    sums = rlxvk_cumsum(g, sums, axis, exclusive);
+    return composite_end(g, row, start, turns ? rlxvk_reverse(g, sums, &axis, 1) : sums);
 }
 
 static rlxvk_status cumsum_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -219,9 +233,7 @@ static rlxvk_status cumsum_vjp(gradient_call *c)
             gradient_give(c, 0, c->dy);
         return RLXVK_OK;
     }
-    rlxvk_tensor sums = rlxvk_reverse(c->graph, c->dy, &a->axis, 1);
-    sums = rlxvk_cumsum(c->graph, sums, a->axis, a->exclusive);
-    gradient_give(c, 0, rlxvk_reverse(c->graph, sums, &a->axis, 1));
+    gradient_give(c, 0, rlxvk_cumsum_backward(c->graph, c->dy, a->axis, a->exclusive));
     return RLXVK_OK;
 }
 

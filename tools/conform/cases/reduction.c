@@ -1,12 +1,12 @@
-/* Cases of reduce_*, softmax, cumsum, argmax and argmin: every axis (set), ranks 0 to 8, short,
- * long and many rows. */
+/* Cases of reduce_*, softmax, cumsum, cumsum_backward (in=dy), argmax and argmin: every axis (set),
+ * ranks 0 to 8, short, long and many rows. */
 #include "conform/cases/cases.h"
 
 #include <string.h>
 
-static const char *const rows[] = {"reduce_sum",  "reduce_mean", "reduce_max", "reduce_min",
-                                   "reduce_prod", "softmax",     "cumsum",     "argmax",
-                                   "argmin",      NULL};
+static const char *const rows[] = {"reduce_sum",  "reduce_mean",     "reduce_max", "reduce_min",
+                                   "reduce_prod", "softmax",         "cumsum",     "argmax",
+                                   "argmin",      "cumsum_backward", NULL};
 
 typedef rlxvk_tensor (*reduce_builder)(rlxvk_graph *, rlxvk_tensor, const int32_t *, size_t, bool);
 static const reduce_builder reduce_builders[] = {rlxvk_reduce_sum, rlxvk_reduce_mean,
@@ -15,7 +15,8 @@ static const reduce_builder reduce_builders[] = {rlxvk_reduce_sum, rlxvk_reduce_
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    bool backward = strcmp(s->inputs[0].name, "dy") == 0; /* golden cases of cumsum */
+    /* of golden cases the row is cumsum */
+    bool backward = strcmp(s->inputs[0].name, "dy") == 0;
     rlxvk_tensor x = case_tensor(s, inputs, backward ? "dy" : "x");
     int32_t axes[RLXVK_MAX_RANK], axis = (int32_t)case_integer(s, "axis", -1);
     bool keep = case_integer(s, "keep_dim", 0) != 0;
@@ -26,11 +27,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     if (strcmp(s->row, "softmax") == 0)
         return rlxvk_softmax(g, x, axis);
     bool exclusive = case_integer(s, "exclusive", 0) != 0;
-    if (backward) {
-        rlxvk_tensor gradient, y = rlxvk_cumsum(g, x, axis, exclusive);
-        rlxvk_grad(g, y, x, &x, 1, &gradient);
-        return gradient;
-    }
+    if (backward)
+        return rlxvk_cumsum_backward(g, x, axis, exclusive);
     if (strcmp(s->row, "cumsum") == 0)
         return rlxvk_cumsum(g, x, axis, exclusive);
     if (strcmp(s->row, "argmax") == 0)
@@ -155,6 +153,27 @@ static void generate_cumsum(case_list *list)
     }
 }
 
+static void generate_cumsum_backward(case_list *list)
+{
+    static const char *const dys[] = {"axis=0 in=dy:f32:scalar",
+                                      "axis=-1 in=dy:f32:1",
+                                      "axis=0 in=dy:f32:7:integers",
+                                      "axis=0 in=dy:f32:0x3",
+                                      "axis=0 in=dy:f32:3x5",
+                                      "axis=-1 in=dy:f32:3x5:integers",
+                                      "axis=1 in=dy:f32:5x130x3",
+                                      "axis=-2 in=dy:f32:2x3x2x3x2x3x2x3",
+                                      "axis=1 in=dy:f32:3x5000",
+                                      "axis=0 in=dy:f32:30001:integers",
+                                      "axis=1 in=dy:f32:2x900x3:special"};
+    for (size_t i = 0; i < COUNT(dys); i++)
+        for (int exclusive = 0; exclusive < 2; exclusive++)
+            case_add(list, "cumsum_backward within=1e-6 exclusive=%d %s", exclusive, dys[i]);
+    case_add(list, "cumsum_backward expect=E_AXIS axis=2 in=dy:f32:3x5");
+    case_add(list, "cumsum_backward expect=E_AXIS axis=1 in=dy:f32:scalar");
+    case_add(list, "cumsum_backward expect=E_DTYPE axis=0 in=dy:c64:3x5");
+}
+
 static void generate_arguments(case_list *list, const char *row)
 {
     generate_axis(list, row, "keep_dim=0", 0);
@@ -256,6 +275,7 @@ static void generate(case_list *list)
     /* On a device with 64 rows a workgroup: more workgroups than one grid dimension has. */
     generate_softmax(list);
     generate_cumsum(list);
+    generate_cumsum_backward(list);
     generate_arguments(list, "argmax");
     generate_arguments(list, "argmin");
     generate_classes(list);
