@@ -39,6 +39,9 @@ typedef struct rlxvk_gaussian_splat_options {
     float loss_grad_clip; /* bound of |d_loss|; > 0, infinity: none */
     uint32_t sh_band;     /* the highest band with gradients, 0 .. 3 */
     bool alpha_gradient;  /* whether the fourth channel of d_loss counts */
+    /* Of all: the most that a splat's largest deviation is of its others, which are raised to it
+     * over this; >= 1, 1: spheres; 0 or infinity: scales stay as they are. */
+    float max_anisotropy;
 } rlxvk_gaussian_splat_options;
 
 /* Options of old pictures: small, fast, of 32 splats a pixel. For whole scenes: radius_scale 1,
@@ -46,7 +49,7 @@ typedef struct rlxvk_gaussian_splat_options {
  * takes as long as there is room, and a run says how much it takes where there is too little. */
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
     {                                                                                              \
-        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false                 \
+        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0              \
     }
 
 typedef struct rlxvk_gaussian_splat_scene {
@@ -59,10 +62,13 @@ typedef struct rlxvk_gaussian_splat_scene {
  * a = 1 - left. Splats that are not finite, in front of `near` or behind `far` are not seen.
  * Deterministic. Equal to rasterize of prepare bit for bit on the same device. Gradients: all but
  * meta's, which gets none, with the discrete decisions held fixed; of every channel, unclipped.
+ * A scale that max_anisotropy raises has gradient 0, and its splat's largest scale gets what it
+ * would have had, the first of equally large ones; one that is just at the bound is not raised.
  * Where tiles have more splats than max_list_entries, the farthest are left out, and the run ends
  * in E_TOO_LARGE, which says how many there are; all else that it computed is valid. E_SHAPE: sizes
  * that do not fit each other; E_ATTR: options out of range; E_DTYPE: not F32; E_TOO_LARGE: results
- * or lists beyond 2^31 words. `scene` must not be NULL; options NULL: the defaults. */
+ * or lists beyond 2^31 words; E_SHAPE, too: max_anisotropy with scales whose sizes are symbols.
+ * `scene` must not be NULL; options NULL: the defaults. */
 rlxvk_tensor rlxvk_gaussian_splat_render(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
                                          const rlxvk_gaussian_splat_options *options);
 
@@ -91,8 +97,8 @@ rlxvk_tensor rlxvk_gaussian_splat_prepare(rlxvk_graph *g, const rlxvk_gaussian_s
                                           const rlxvk_gaussian_splat_options *options);
 
 /* The image of what prepare gave for `count` splats; below 0: those of the node `prepared` is.
- * Options are those of prepare. E_SHAPE: prepared has another length; E_ATTR: count below 0 for
- * another tensor. */
+ * Options are those of prepare, whose scales are raised already. E_SHAPE: prepared has another
+ * length; E_ATTR: count below 0 for another tensor. */
 rlxvk_tensor rlxvk_gaussian_splat_rasterize(rlxvk_graph *g, rlxvk_tensor prepared,
                                             rlxvk_tensor meta, int64_t count,
                                             const rlxvk_gaussian_splat_options *options);

@@ -11,6 +11,7 @@ static rlxvk_gaussian_splat_options options(fuzz_maker *m)
     o.max_list_entries = fuzz_byte(m->in) >= 250 ? (uint32_t)fuzz_number(m) : 300;
     o.sh_band = (uint32_t)fuzz_from(m, 0, 4);
     o.alpha_gradient = fuzz_bool(m->in);
+    o.max_anisotropy = (float)fuzz_from(m, 0, 3);
     return o;
 }
 

@@ -31,6 +31,22 @@ static splat_attributes attributes_of(const rlxvk_gaussian_splat_options *option
     return a;
 }
 
+/* Whether scales are to be raised; false, too, for those that the op refuses itself. */
+static bool takes_limit(rlxvk_graph *g, const char *row, rlxvk_tensor scales,
+                        const rlxvk_gaussian_splat_options *o)
+{
+    rlxvk_shape shape;
+    uint64_t numel;
+    if (!gaussian_splat_limits(o) || !composite_begin(g, row, &scales, 1))
+        return false;
+    shape = rlxvk_tensor_shape(g, scales);
+    for (uint32_t i = 0; i < shape.rank; i++)
+        if (!composite_number(g, row, "a size of scales", shape.dims[i]))
+            return false;
+    return rlxvk_tensor_dtype(g, scales) == RLXVK_F32 && shape_numel_checked(&shape, &numel) &&
+           numel > 0 && numel % 3 == 0;
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat_scene *s,
                           const rlxvk_tensor *loss, const rlxvk_gaussian_splat_options *options)
 {
@@ -40,7 +56,12 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat
         return RLXVK_NONE;
     rlxvk_tensor inputs[] = {s->positions, s->scales, s->rotations, s->opacities,
                              s->colors,    s->sh,     s->meta,      loss ? *loss : RLXVK_NONE};
-    return op_build(g, op, inputs, loss ? 8 : 7, &a);
+    size_t start = g->nodes.count;
+    bool limited = takes_limit(g, row, s->scales, &a.options);
+    if (limited)
+        inputs[SPLAT_SCALES] = gaussian_splat_limit_scales(g, s->scales, a.options.max_anisotropy);
+    rlxvk_tensor y = op_build(g, op, inputs, loss ? 8 : 7, &a);
+    return limited ? composite_end(g, row, start, y) : y;
 }
 
 /* What a node gives, less its last word, which tells whether the list had room. */
@@ -63,8 +84,13 @@ rlxvk_tensor rlxvk_gaussian_splat_render_backward(rlxvk_graph *g,
                                                   rlxvk_tensor d_loss_rgba,
                                                   const rlxvk_gaussian_splat_options *options)
 {
-    return without_flag(g,
-                        build(g, OP_gaussian_splat_render_backward, scene, &d_loss_rgba, options));
+    static const char row[] = "gaussian_splat_render_backward";
+    splat_attributes a = attributes_of(options);
+    rlxvk_tensor y =
+        without_flag(g, build(g, OP_gaussian_splat_render_backward, scene, &d_loss_rgba, options));
+    if (y.id && takes_limit(g, row, scene->scales, &a.options))
+        y = gaussian_splat_limit_gradients(g, scene->scales, a.options.max_anisotropy, y);
+    return y;
 }
 
 rlxvk_tensor rlxvk_gaussian_splat_prepare(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
@@ -118,6 +144,9 @@ static rlxvk_status check_options(const node *n, const rlxvk_gaussian_splat_opti
     if (!(o->loss_grad_clip > 0))
         return op_fail(n, RLXVK_E_ATTR, "loss_grad_clip is %g; must be above 0",
                        (double)o->loss_grad_clip);
+    if (o->max_anisotropy != 0 && !(o->max_anisotropy >= 1))
+        return op_fail(n, RLXVK_E_ATTR, "max_anisotropy is %g; takes 0 or 1 and above",
+                       (double)o->max_anisotropy);
     if (o->sh_band > MOST_BAND)
         return op_fail(n, RLXVK_E_ATTR, "sh_band is %u; takes 0 to %d", o->sh_band, MOST_BAND);
     return RLXVK_OK;

@@ -32,6 +32,12 @@ splat_sizes gaussian_splat_sizes(const rlxvk_gaussian_splat_options *o, uint64_t
 /* Of a node of a scene. */
 splat_sizes gaussian_splat_scene_sizes(const rlxvk_graph *g, const node *n);
 
+/* max_anisotropy, in front of the ops (gaussian_splat_anisotropy.c). */
+bool gaussian_splat_limits(const rlxvk_gaussian_splat_options *o);
+rlxvk_tensor gaussian_splat_limit_scales(rlxvk_graph *g, rlxvk_tensor scales, float most);
+rlxvk_tensor gaussian_splat_limit_gradients(rlxvk_graph *g, rlxvk_tensor scales, float most,
+                                            rlxvk_tensor gradients);
+
 rlxvk_status gaussian_splat_prepare_lower(lowering *l, uint32_t id);
 rlxvk_status gaussian_splat_rasterize_lower(lowering *l, uint32_t id);
 rlxvk_status gaussian_splat_render_lower(lowering *l, uint32_t id);

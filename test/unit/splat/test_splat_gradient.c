@@ -7,6 +7,7 @@
 #include "support/rewritten.h"
 
 #include <math.h>
+#include <rlxvk_train.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,9 +156,91 @@ static void thin_discs_keep_their_digits(void **state)
     rlxvk_executable_destroy(host);
 }
 
+/* ---- max_anisotropy ---- */
+
+enum { TRIO = 3, PACKED = 17 * TRIO };
+
+typedef struct limited {
+    float image[LOSS], backward[PACKED], slopes[9];
+} limited;
+
+/* Three splats with these scales: their image, their gradients by the backward, and those of scales
+ * by the gradient of the image. */
+static void run_limited(const float scales[9], float most, limited *out)
+{
+    static const float places[] = {-0.5f, 0, 0, 0.5f, 0.2f, 0.3f, 0, -0.5f, 0.1f};
+    static const float turns[] = {1, 0.2f, 0.3f, 0.1f, 0.5f, 1, -0.4f, 0.2f, 0.3f, 0.3f, 1, 0.7f};
+    static const float covers[] = {0.5f, 0.9f, 0.7f},
+                       meta[23] = {0, 0, -4, 0, 0, 0, 0, 1, 0, 50, 0.1f, 100, 0.1f};
+    static float loss[LOSS];
+    rlxvk_gaussian_splat_options o = RLXVK_GAUSSIAN_SPLAT_DEFAULTS;
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor slope, colors = floats(g, RLXVK_SHAPE(9), places);
+    for (int i = 0; i < LOSS; i++)
+        loss[i] = (float)((i * 7 + 3) % 11 - 4) / 10;
+    o.width = o.height = SIDE;
+    o.max_splat_steps = 0;
+    o.min_axis_px = 0;
+    o.max_list_entries = 1000;
+    o.loss_grad_clip = INFINITY;
+    o.alpha_gradient = true;
+    o.max_anisotropy = most;
+    rlxvk_tensor s = input(g, "scales", RLXVK_SHAPE(9));
+    rlxvk_tensor d = floats(g, RLXVK_SHAPE(LOSS), loss);
+    const rlxvk_gaussian_splat_scene scene = {
+        floats(g, RLXVK_SHAPE(9), places), s,      floats(g, RLXVK_SHAPE(12), turns),
+        floats(g, RLXVK_SHAPE(3), covers), colors, colors,
+        floats(g, RLXVK_SHAPE(23), meta)};
+    rlxvk_tensor y = rlxvk_gaussian_splat_render(g, &scene, &o);
+    rlxvk_graph_output(g, y);
+    rlxvk_graph_output(g, rlxvk_gaussian_splat_render_backward(g, &scene, d, &o));
+    rlxvk_grad(g, y, d, &s, 1, &slope);
+    rlxvk_graph_output(g, slope);
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    const rlxvk_run_input in = {"scales", scales, 9, RLXVK_F32};
+    const rlxvk_run_output to[] = {{0, out->image, LOSS, RLXVK_F32},
+                                   {1, out->backward, PACKED, RLXVK_F32},
+                                   {2, out->slopes, 9, RLXVK_F32}};
+    expect_ok(rlxvk_run(e, &in, 1, to, 3));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+/* Splats whose scales the option raises are those whose scales were raised before, to the last bit;
+ * what raised scales would have had goes to the largest, the first of equal ones. One at the bound
+ * is not raised. */
+static void thin_splats_are_raised(void **state)
+{
+    const float step = logf(4);
+    const float scales[9] = {-1, -3, -1.5f, -4, -1, -1, -1, -1 - step, -9};
+    const float raised[9] = {-1, -1 - step, -1.5f, -1 - step, -1, -1, -1, -1 - step, -1 - step};
+    static const int moves[9] = {0, 0, 2, 4, 4, 5, 6, 7, 6}; /* whom a gradient goes to */
+    static limited off, got, wanted;
+    (void)state;
+    run_limited(scales, 0, &off);
+    run_limited(scales, 4, &got);
+    run_limited(raised, 0, &wanted);
+    assert_memory_not_equal(got.image, off.image, sizeof got.image);
+    assert_memory_equal(got.image, wanted.image, sizeof got.image);
+    float slopes[9] = {0};
+    for (int k = 0; k < 9; k++)
+        slopes[moves[k]] += wanted.backward[9 + k];
+    for (int k = 0; k < PACKED; k++) {
+        float expected = k >= 9 && k < 18 ? slopes[k - 9] : wanted.backward[k];
+        assert_true(fabsf(got.backward[k] - expected) <= 1e-6f * (1 + fabsf(expected)));
+    }
+    for (int k = 0; k < 9; k++) /* the way of rlxvk_grad is the same */
+        assert_true(fabsf(got.slopes[k] - slopes[k]) <= 1e-6f * (1 + fabsf(slopes[k])));
+    run_limited(raised, INFINITY, &got);
+    assert_memory_equal(&got, &wanted, sizeof got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thin_splats_are_raised),
         cmocka_unit_test(thin_discs_keep_their_digits),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -1,8 +1,9 @@
 /*
  * Cases of the Gaussian splats: width, height, tile, radius, cutoff, steps, threshold, entries,
- * gamma, axis; clip, band, alpha (of the backward); in=positions;scales;rotations;opacities;colors;
- * sh[;loss]. eye=x,y,z: the camera's place, in tenths, which looks at the origin; fov, near, far.
- * gaussian_splat_rasterize takes what a prepare before it gives.
+ * gamma, axis, anisotropy; clip, band, alpha (of the backward);
+ * in=positions;scales;rotations;opacities;colors; sh[;loss]. eye=x,y,z: the camera's place, in
+ * tenths, which looks at the origin; fov, near, far. gaussian_splat_rasterize takes what a prepare
+ * before it gives.
  */
 #include "conform/cases/cases.h"
 
@@ -25,6 +26,7 @@ static rlxvk_gaussian_splat_options options_of(const case_spec *s)
     o.loss_grad_clip = (float)case_real(s, "clip", (double)o.loss_grad_clip);
     o.sh_band = (uint32_t)case_integer(s, "band", o.sh_band);
     o.alpha_gradient = case_integer(s, "alpha", 0) != 0;
+    o.max_anisotropy = (float)case_real(s, "anisotropy", 0);
     return o;
 }
 
@@ -82,13 +84,17 @@ static void add_scene(case_list *list, const char *row, const char *options, int
     const char *size = strstr(options, "width=");
     if (size)
         sscanf(size, "width=%d height=%d", &width, &height);
-    if (strcmp(row, "gaussian_splat_render_backward") == 0)
+    bool back = strcmp(row, "gaussian_splat_render_backward") == 0;
+    if (back)
         snprintf(loss, sizeof loss, ";loss:f32:%dx%dx4:unit", height, width);
+    /* sums behind the op have no bounds of their own */
+    const char *within = back && strncmp(options, "anisotropy", 10) == 0 ? "within=3e-5 " : "";
     case_add(list,
-             "%s %s in=positions:f32:%dx3:unit;scales:f32:%dx3:%s;rotations:f32:%dx4:unit;"
+             "%s %s%s in=positions:f32:%dx3:unit;scales:f32:%dx3:%s;rotations:f32:%dx4:unit;"
              "opacities:f32:%d:range:0.1:0.95;colors:f32:%dx3:range:0.05:0.95;"
              "sh:f32:%dx%dx3:range:-0.3:0.3%s",
-             row, options, count, count, sizes, count, count, count, count, coefficients, loss);
+             row, within, options, count, count, sizes, count, count, count, count, coefficients,
+             loss);
 }
 
 static void generate_scenes(case_list *list, const char *row)
@@ -120,13 +126,17 @@ static void generate_scenes(case_list *list, const char *row)
         "near=3.9",
         "far=4",
         "fov=20",
+        "anisotropy=1",
+        "anisotropy=2",
+        "anisotropy=inf",
     };
-    static const char *const refused[] = {"width=0",        "height=0",  "width=16385",
-                                          "tile=0",         "tile=65",   "radius=0",
-                                          "cutoff=0",       "cutoff=1",  "cutoff=nan",
-                                          "gamma=0",        "axis=-1",   "threshold=1",
-                                          "threshold=-0.1", "entries=0", "clip=0",
-                                          "band=4"};
+    static const char *const refused[] = {"width=0",        "height=0",       "width=16385",
+                                          "tile=0",         "tile=65",        "radius=0",
+                                          "cutoff=0",       "cutoff=1",       "cutoff=nan",
+                                          "gamma=0",        "axis=-1",        "threshold=1",
+                                          "threshold=-0.1", "entries=0",      "clip=0",
+                                          "band=4",         "anisotropy=0.5", "anisotropy=-1",
+                                          "anisotropy=nan"};
     for (size_t i = 0; i < COUNT(options); i++)
         add_scene(list, row, options[i], 20,
                   i % 5 == 0   ? 0
@@ -138,6 +148,10 @@ static void generate_scenes(case_list *list, const char *row)
     add_scene(list, row, "threshold=0", 300, 4, "range:-4:-2");
     add_scene(list, row, "width=48 height=48", 700, 1, "range:-4.5:-3");
     add_scene(list, row, "", 6, 9, "range:0:2");
+    /* Thin splats, of which most scales are raised, and equal scales, of which none is. */
+    add_scene(list, row, "anisotropy=3", 30, 2, "range:-6:-1");
+    add_scene(list, row, "anisotropy=10 axis=0", 9, 1, "range:-9:-1");
+    add_scene(list, row, "anisotropy=1.5", 9, 1, "constant:-2");
     add_scene(list, row, "cutoff=1e-9 axis=0 threshold=0", 40, 4, "range:-3:-0.5");
     for (size_t i = 0; i < COUNT(refused) && strcmp(row, rows[1]) != 0; i++) {
         char line[80];
