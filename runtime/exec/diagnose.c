@@ -32,6 +32,101 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
              (unsigned long long)s->nan_count, at);
 }
 
+/* ---- RLXVK_NAN_TRACE ---- */
+
+#define TRACED_NODES    3 /* the first that are bad */
+#define TRACED_BESIDE   3 /* values before the first bad one, and as many behind */
+#define TRACED_OPERANDS 4
+#define TRACE_LINE      640
+
+/* Without the sign that printf may give a NaN. */
+static void append_value(text *t, float v)
+{
+    if (isnan(v))
+        text_append(t, "NaN");
+    else
+        text_append(t, "%g", (double)v);
+}
+
+/* " = [1, 0, 2]": element `at` of the shape by its coordinates; nothing if it is not there. */
+static void append_place(text *t, const rlxvk_shape *shape, uint64_t at)
+{
+    uint64_t rest = shape_numel(shape);
+    if (shape->rank == 0 || at >= rest)
+        return;
+    text_append(t, " = [");
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        rest /= (uint64_t)shape->dims[i];
+        text_append(t, "%s%llu", i ? ", " : "", (unsigned long long)(at / rest));
+        at %= rest;
+    }
+    text_append(t, "]");
+}
+
+/* What is around the first bad word, which is in brackets. */
+static void append_neighbours(text *t, const scan *s, const float *words, uint64_t count)
+{
+    uint64_t first = s->first_bad - MIN(s->first_bad, TRACED_BESIDE);
+    uint64_t end = MIN(s->first_bad + TRACED_BESIDE + 1, count);
+    text_append(t, "; around it:%s", first ? " .." : "");
+    for (uint64_t i = first; i < end; i++) {
+        text_append(t, i == s->first_bad ? " (" : " ");
+        append_value(t, words[i]);
+        text_append(t, i == s->first_bad ? ")" : "");
+    }
+    text_append(t, end < count ? " .." : "");
+}
+
+static void trace_bad(rlxvk_executable *e, uint32_t id, const scan *s, const float *words,
+                      uint64_t count)
+{
+    const node *n = graph_node(e->program->graph, id);
+    uint64_t parts = n->dtype == RLXVK_C64 ? 2 : 1;
+    char line[TRACE_LINE] = "", label[NODE_LABEL];
+    text t = {line, sizeof line, 0};
+    text_append(&t, "NaN %llu, +Inf %llu, -Inf %llu of %llu %s; first at %llu",
+                (unsigned long long)s->nan_count,
+                (unsigned long long)(s->infinity_count - s->negative_infinity_count),
+                (unsigned long long)s->negative_infinity_count, (unsigned long long)count,
+                parts == 2 ? "real and imaginary parts" : "elements",
+                (unsigned long long)(s->first_bad / parts));
+    append_place(&t, &n->shape, s->first_bad / parts);
+    append_neighbours(&t, s, words, count);
+    log_line(&e->context->log, RLXVK_LOG_WARNING, "%s: %s",
+             op_node_label(e->program->graph, id, label), line);
+}
+
+/* The range of what an operand holds after the run. */
+static rlxvk_status trace_operand(rlxvk_executable *e, const node *n, uint32_t i)
+{
+    char line[TRACE_LINE] = "", label[NODE_LABEL];
+    text t = {line, sizeof line, 0};
+    float *words;
+    uint64_t count;
+    rlxvk_status status = scan_read(e, n->inputs[i], &words, &count);
+    if (status != RLXVK_OK || !words)
+        return status;
+    scan s = scan_words(words, count);
+    text_append(&t, "%llu values", (unsigned long long)count);
+    if (s.min <= s.max)
+        text_append(&t, " from %g to %g", (double)s.min, (double)s.max);
+    if (s.nan_count)
+        text_append(&t, ", NaN %llu", (unsigned long long)s.nan_count);
+    log_line(&e->context->log, RLXVK_LOG_WARNING, "  operand %u, %s: %s", i,
+             op_node_label(e->program->graph, n->inputs[i], label), line);
+    memory_free(words);
+    return RLXVK_OK;
+}
+
+static rlxvk_status trace_operands(rlxvk_executable *e, uint32_t id)
+{
+    const node *n = graph_node(e->program->graph, id);
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < MIN(n->input_count, TRACED_OPERANDS) && status == RLXVK_OK; i++)
+        status = trace_operand(e, n, i);
+    return status;
+}
+
 /* ---- RLXVK_CHECK=index ---- */
 
 /* What the rows hold that do not matter is nobody's business. */
@@ -79,7 +174,6 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
     uint64_t printed = 0, bad = 0;
-    char label[NODE_LABEL];
     rlxvk_status status = RLXVK_OK;
     for (uint32_t id = 0; id < e->program->graph->nodes.count && e->program->options.check_index &&
                           status == RLXVK_OK;
@@ -98,13 +192,10 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
             scan found = scan_words(words, count);
             if (s->dump_nodes && printed++ < s->dump_nodes_limit)
                 print_stats(e, id, &found, words, count);
-            if (s->nan_trace && found.bad && bad++ < 3)
-                log_line(&e->context->log, RLXVK_LOG_WARNING,
-                         "%s: NaN %llu, Inf %llu, first at %llu",
-                         op_node_label(e->program->graph, id, label),
-                         (unsigned long long)found.nan_count,
-                         (unsigned long long)found.infinity_count,
-                         (unsigned long long)found.first_bad);
+            if (s->nan_trace && found.bad && bad++ < TRACED_NODES) {
+                trace_bad(e, id, &found, words, count);
+                status = trace_operands(e, id);
+            }
         }
         memory_free(words);
     }

@@ -15,6 +15,7 @@ scan scan_words(const float *words, uint64_t count)
         s.bad = s.bad || bad;
         s.nan_count += isnan(v) != 0;
         s.infinity_count += isinf(v) != 0;
+        s.negative_infinity_count += isinf(v) && v < 0;
         s.nonzero += v != 0;
         if (isnan(v))
             continue;

@@ -5,7 +5,7 @@
 #include "exec/state.h"
 
 typedef struct scan {
-    uint64_t nan_count, infinity_count, nonzero, first_bad;
+    uint64_t nan_count, infinity_count, negative_infinity_count, nonzero, first_bad;
     bool bad;
     float min, max, max_abs;
 } scan;

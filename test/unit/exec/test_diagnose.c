@@ -62,11 +62,49 @@ static void nan_trace_tells_three_nodes(void **state)
     (void)state;
     c->switches.nan_trace = true;
     run_roots(c, bad, 4);
-    assert_int_equal(count_of("NaN 1, Inf 0, first at 2"), 3);
+    assert_int_equal(count_of("NaN 1, +Inf 0, -Inf 0 of 4 elements; first at 2 = [2]; around it: "),
+                     3);
+    assert_int_equal(count_of("around it: 1 2 (NaN) 1.41421\n"), 1); /* of the first */
+    assert_int_equal(count_of("  operand 0, input 'x' (node 0): 4 values from -1 to 4\n"), 1);
+    assert_int_equal(count_of(": 4 values from 1 to 2, NaN 1\n"), 1);
     assert_int_equal(count_of("clean"), 0);
     run_roots(c, one, 4);
     assert_int_equal(count_of("NaN"), 0);
     assert_int_equal(count_of("run 1: clean"), 1);
+    close_context(c);
+}
+
+/* Kinds apart, coordinates by axis, and what is beside the first, of which some is left out. */
+static void nan_trace_tells_where_and_what(void **state)
+{
+    float x[24], y[24];
+    rlxvk_context *c = tracing();
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    (void)state;
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)(i + 1);
+    x[17] = 0;
+    x[20] = -0.0f;
+    c->switches.nan_trace = true;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor v = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 3, 4));
+    rlxvk_tensor one = rlxvk_scalar(g, 12);
+    v = rlxvk_div(g, one, v);
+    rlxvk_graph_output(g, v);
+    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.fusion = RLXVK_OFF}, &e));
+    const rlxvk_run_input in = {"x", x, 24, RLXVK_F32, false};
+    const rlxvk_run_output out = {.index = 0, .buffer = y, .length = 24};
+    said[0] = 0;
+    expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+    assert_int_equal(count_of("NaN 0, +Inf 1, -Inf 1 of 24 elements; first at 17 = [1, 1, 1]; "
+                              "around it: .. 0.8 0.75 0.705882 (inf) 0.631579 0.6 -inf ..\n"),
+                     1);
+    assert_int_equal(count_of("  operand "), 2);
+    assert_int_equal(count_of(": 24 values from "), 1);
+    assert_int_equal(count_of(": 1 values from 12 to 12\n"), 1);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
     close_context(c);
 }
 
@@ -121,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nan_trace_tells_three_nodes),
+        cmocka_unit_test(nan_trace_tells_where_and_what),
         cmocka_unit_test(dumped_nodes_are_limited),
         cmocka_unit_test(dumped_plans_have_loops),
     };
