@@ -71,6 +71,42 @@ extern "C" {
 /* Of the library that the program runs with: "major.minor.patch". A static string. */
 const char *rlxvk_version(void);
 
+/* ---- Structs that grow ---- */
+
+/*
+ * Structs that a program allocates may get members in later versions, always behind struct_size,
+ * which never moves. So a program built with older headers runs with a later library, and the other
+ * way round. How much of a struct a call reads or fills depends on its struct_size:
+ *   0              the members up to struct_size: what {0} and initializers without it mean
+ *   RLXVK_SIZE_OF  all members of the headers that the program was built with; RLXVK_SIZED sets it.
+ *                  You need it to use a member behind struct_size
+ * Members that the caller lacks count as zeros, which mean defaults. Of structs that a call reads,
+ * members that the library lacks must be zeros, else it is E_ATTR. So is any other struct_size, and
+ * items of one array that differ in it. A struct that a call fills need not be initialized: if its
+ * struct_size is no RLXVK_SIZE_OF, it becomes 0. Name the members that you initialize: of others,
+ * compilers may warn that struct_size is missing.
+ *
+ * These never grow: rlxvk_tensor, rlxvk_shape, rlxvk_binding, rlxvk_variant, rlxvk_region_step,
+ * rlxvk_rng_stream, rlxvk_requantize, rlxvk_custom_view. What the library gives to callbacks
+ * (rlxvk_custom_call, rlxvk_custom_gradient) may grow at its end.
+ */
+#define RLXVK_SIZE_OF(type) (sizeof(type) | (size_t)0x524C << (8 * sizeof(size_t) - 16))
+
+/* RLXVK_SIZED(rlxvk_compile_options, .dump = RLXVK_DUMP_PLAN): a struct that says its size. Takes
+ * at least one initializer. */
+#ifdef __cplusplus
+}
+template <typename T> static inline T rlxvk_struct_sized(T value)
+{
+    value.struct_size = RLXVK_SIZE_OF(T);
+    return value;
+}
+#define RLXVK_SIZED(type, ...) rlxvk_struct_sized(type{__VA_ARGS__})
+extern "C" {
+#else
+#define RLXVK_SIZED(type, ...) ((type){__VA_ARGS__, .struct_size = RLXVK_SIZE_OF(type)})
+#endif
+
 /* ---- Status ---- */
 
 /* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The
@@ -248,6 +284,7 @@ typedef struct rlxvk_device_info {
     bool storage_16bit, storage_8bit, shader_float16, shader_int8, subgroup_arithmetic;
     bool cooperative_matrix, timestamps;
     float timestamp_period_ns;
+    size_t struct_size;
 } rlxvk_device_info;
 
 /* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
@@ -301,6 +338,7 @@ typedef struct rlxvk_context_options {
     rlxvk_toggle tuning;
     /* Write device memory in place where it can be mapped (on); off: staging for everything. */
     rlxvk_toggle direct_upload;
+    size_t struct_size;
 } rlxvk_context_options;
 
 /*
@@ -386,6 +424,7 @@ typedef struct rlxvk_rng_options {
     rlxvk_rng_backend backend;
     uint64_t step;        /* the run counter, part of the stream's position */
     bool advance_per_run; /* add 1 to step after each run, a singular one or bad index included */
+    size_t struct_size;
 } rlxvk_rng_options;
 
 /*
@@ -438,6 +477,7 @@ typedef struct rlxvk_bucket_axis {
     const char *input;
     int32_t axis;
     bool indices;
+    size_t struct_size;
 } rlxvk_bucket_axis;
 
 /* What runs under an active extent give (rlxvk_symbols.h). */
@@ -514,6 +554,7 @@ typedef struct rlxvk_compile_options {
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
     rlxvk_extent_promise extent_promise;
+    size_t struct_size;
 } rlxvk_compile_options;
 
 /*
@@ -554,6 +595,7 @@ typedef struct rlxvk_tensor_info {
     bool fed;      /* a feed or row feed ends in this input, or begins in this output */
     bool shared;   /* its memory is, or was, another executable's too */
     char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
+    size_t struct_size;
 } rlxvk_tensor_info;
 
 /* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
@@ -618,6 +660,7 @@ typedef struct rlxvk_param_item {
     const void *bytes; /* host encoding of `dtype` */
     size_t length;     /* bytes */
     rlxvk_dtype dtype;
+    size_t struct_size;
 } rlxvk_param_item;
 
 /* set_param_typed of many at once: all are checked before any is written; errors as there. Of a
@@ -634,6 +677,7 @@ typedef struct rlxvk_run_input {
     size_t length;
     rlxvk_dtype dtype;
     bool f32_words;
+    size_t struct_size;
 } rlxvk_run_input;
 
 /* One output to read: written to `buffer`, which must hold exactly `length` values. */
@@ -643,6 +687,7 @@ typedef struct rlxvk_run_output {
     size_t length;
     rlxvk_dtype dtype;
     bool f32_words;
+    size_t struct_size;
 } rlxvk_run_output;
 
 /* RLXVK_RUN_INPUT("ids", ids) and RLXVK_RUN_OUTPUT(0, best) fill in length and dtype from an array
@@ -668,12 +713,12 @@ RLXVK_DTYPE_OF(bool, RLXVK_BOOL)
 template <typename T, size_t count>
 static inline rlxvk_run_input RLXVK_RUN_INPUT(const char *name, const T (&array)[count])
 {
-    return rlxvk_run_input{name, array, count, rlxvk_dtype_of<T>::value, false};
+    return rlxvk_run_input{name, array, count, rlxvk_dtype_of<T>::value, false, 0};
 }
 template <typename T, size_t count>
 static inline rlxvk_run_output RLXVK_RUN_OUTPUT(size_t index, T (&array)[count])
 {
-    return rlxvk_run_output{index, array, count, rlxvk_dtype_of<T>::value, false};
+    return rlxvk_run_output{index, array, count, rlxvk_dtype_of<T>::value, false, 0};
 }
 extern "C" {
 #else
@@ -690,10 +735,10 @@ extern "C" {
              : RLXVK_BOOL)
 #define RLXVK_RUN_INPUT(name, array)                                                               \
     ((rlxvk_run_input){name, array, sizeof(array) / sizeof *(array), RLXVK_DTYPE_OF(*(array)),     \
-                       false})
+                       false, 0})
 #define RLXVK_RUN_OUTPUT(index, array)                                                             \
     ((rlxvk_run_output){index, array, sizeof(array) / sizeof *(array), RLXVK_DTYPE_OF(*(array)),   \
-                        false})
+                        false, 0})
 #endif
 
 /*
@@ -726,71 +771,6 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            rlxvk_ticket *out_ticket);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
 
-/* ---- Handles: inputs whose value stays on the device between runs ---- */
-
-/* Of the calls below: a name that is no input is E_UNKNOWN_NAME, a length that is not the input's
- * E_LENGTH, data of another dtype E_DTYPE, an index that is no output's E_INDEX; nothing has
- * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. Those that end
- * in _as take and give `length` values of type `dtype`, the tensor's own; the others f32 values. */
-
-/* Writes `length` values into input `name` and keeps a copy that every later run restores, until a
- * feed, a kernel that writes the input in place, or an executable that shares its memory has
- * written it: then the device's content is the authority. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
-                                                const float *values, size_t length);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
-                                                   const void *data, size_t length,
-                                                   rlxvk_dtype dtype);
-/* The handle becomes a plain input again; its content is kept. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
-/* Whether the input is a handle, bound or resident; false for a name that is no input. */
-bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
-/* The handle's present value. E_UNBOUND_HANDLE for a plain input; E_UNKNOWN_NAME for one that no
- * output depends on. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
-                                                float *values, size_t length);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name,
-                                                   void *data, size_t length, rlxvk_dtype dtype);
-/* The whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: no feed. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
-                                                    float *values, size_t length);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable,
-                                                       const char *name, void *data, size_t length,
-                                                       rlxvk_dtype dtype);
-
-/* After every run, output `index` is copied into input `name` on the device. They must have the
- * same number of elements (E_LENGTH); set_handle_feed_prefix takes any two, and copies the leading
- * elements that both have, fewer under an active extent. All feeds of a run read before any writes;
- * the run's outputs, read then or later, are what they were before its feeds, also where they are
- * views of the input. A second call replaces the first. E_DTYPE where the two are held differently
- * (real, complex, raw bytes).
- */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
-                                                    size_t index);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable,
-                                                           const char *name, size_t index);
-/* Takes both the feed and the row feed of the input away; its content stays. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
-                                                      const char *name);
-/* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. E_DTYPE unless
- * both are held as f32 words and some output depends on the input. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
-                                                      const char *name, size_t index);
-/* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
- * rows being `row_elements` elements long. E_RANGE when any of them does not fit, E_UNBOUND_HANDLE
- * when no row feed is registered; nothing is copied then. Rows are read before any is written. The
- * copy is queued on the device and rides in the next submission; into or from memory that
- * executables share it is done at once. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
-                                              size_t target_row, size_t row_elements);
-/* Elements [row * row_elements, + row_elements) of output `index` after a run. E_RANGE: they are
- * not all in the output. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
-                                                    size_t row, size_t row_elements, float *values);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row_as(rlxvk_executable *executable, size_t index,
-                                                       size_t row, size_t row_elements, void *data,
-                                                       rlxvk_dtype dtype);
-
 /* Replaces the random-number options from the next run or submission on (NULL: the defaults); reads
  * them (step as it will be then). Neither waits. E_ATTR: no such backend. Graphs without random ops
  * ignore them. */
@@ -802,6 +782,7 @@ void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_op
 }
 #endif
 
+#include <rlxvk_handles.h>
 #include <rlxvk_report.h>
 
 #endif

@@ -31,6 +31,7 @@ typedef struct rlxvk_save_options {
      * saved, it is left out; if it is listed here, that is E_UNKNOWN_NAME. */
     const char *const *names;
     size_t name_count;
+    size_t struct_size;
 } rlxvk_save_options;
 
 /*
@@ -56,6 +57,7 @@ typedef struct rlxvk_load_options {
     rlxvk_toggle allow_unknown; /* names that are no params of the executable are skipped (off) */
     rlxvk_toggle convert;       /* F32, F16, BF16 and F64 values may set params of another of these
                                    types, rounded as rlxvk_set_param_typed does (off) */
+    size_t struct_size;
 } rlxvk_load_options;
 
 /*

@@ -42,6 +42,7 @@ typedef struct rlxvk_node_info {
     char attributes[256]; /* "axis=1 keep_dim=0", as in dumps; "" if there are none */
     size_t operand_count;
     bool output; /* it is one of the graph's outputs */
+    size_t struct_size;
 } rlxvk_node_info;
 
 /* How many nodes the graph has; 0 for NULL. */
@@ -107,6 +108,7 @@ typedef struct rlxvk_values_options {
     uint32_t edge_items; /* how many a summary has at either end of an axis; 0: 3 */
     uint32_t line_width; /* characters, beyond which lines are wrapped; 0: 75 */
     uint32_t precision;  /* most digits behind the decimal point; 0: 8; at most 40 (E_ATTR) */
+    size_t struct_size;
 } rlxvk_values_options;
 
 /*

@@ -197,93 +197,13 @@ typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_SELU,
 } rlxvk_activation;
 
-/* ---- Elementwise regions: several elementwise ops in one pass ---- */
-
-/* What a step of a region computes; `op` of the step says which of the kind. */
-typedef enum rlxvk_region_kind {
-    RLXVK_REGION_ACTIVATION,
-    RLXVK_REGION_CAST, /* as rlxvk_cast, the value staying an f32 word */
-    RLXVK_REGION_BINARY,
-    RLXVK_REGION_COMPARE,
-    RLXVK_REGION_WHERE
-} rlxvk_region_kind;
-
-typedef enum rlxvk_binary_op {
-    RLXVK_BINARY_ADD,
-    RLXVK_BINARY_SUB,
-    RLXVK_BINARY_MUL,
-    RLXVK_BINARY_DIV,
-    RLXVK_BINARY_MAX,
-    RLXVK_BINARY_MIN,
-    RLXVK_BINARY_POW,
-    RLXVK_BINARY_GRADIENT_PRODUCT, /* of rlxvk_train.h */
-    RLXVK_BINARY_GRADIENT_QUOTIENT
-} rlxvk_binary_op;
-
-typedef enum rlxvk_compare_op {
-    RLXVK_COMPARE_EQ,
-    RLXVK_COMPARE_NE,
-    RLXVK_COMPARE_LT,
-    RLXVK_COMPARE_LE,
-    RLXVK_COMPARE_GT,
-    RLXVK_COMPARE_GE
-} rlxvk_compare_op;
-
-/* Operands of a step: an input of the region, or the value of a step before it. */
-#define RLXVK_REGION_INPUT(i) ((uint32_t)(i))
-#define RLXVK_REGION_STEP(i)  (0x80000000u | (uint32_t)(i))
-
-typedef struct rlxvk_region_step {
-    uint32_t kind;          /* rlxvk_region_kind */
-    uint32_t op;            /* rlxvk_activation less 1, rlxvk_dtype (not C64), rlxvk_binary_op or
-                               rlxvk_compare_op; where: the condition operand */
-    uint32_t first, second; /* operands; where: the values if true and if false */
-} rlxvk_region_step;
-
-/* How one of the inputs is read, where not element by element. */
-typedef enum rlxvk_region_prologue {
-    RLXVK_REGION_PROLOGUE_NONE,
-    RLXVK_REGION_PROLOGUE_NEAREST_2X
-} rlxvk_region_prologue;
-
-#define RLXVK_REGION_MAX_STEPS  32
-#define RLXVK_REGION_MAX_INPUTS 16
-
-typedef struct rlxvk_region {
-    rlxvk_shape shape; /* of the result */
-    const rlxvk_region_step *steps;
-    size_t step_count;
-    uint32_t scalar_mask; /* bit i: input i has one element */
-    /* 0: input i has the result's dims; its number of elements: it is a suffix of them, repeated */
-    uint32_t modulus[RLXVK_REGION_MAX_INPUTS];
-    /* NEAREST_2X: prologue_input is [N, C, H/2, W/2] for a result [N, C, H, W], every element read
-     * four times as rlxvk_resize_nearest2x would repeat it. */
-    rlxvk_region_prologue prologue;
-    uint32_t prologue_input;
-} rlxvk_region;
-
-/* The last step's value, for every element of the shape. Each step rounds to f32 and gives what the
- * op of its own would give. Compiling makes such nodes from chains of elementwise ops by itself
- * (compile option `regions`). 1 to 32 steps, 1 to 16 inputs, at most one less than the device's
- * storage buffers a stage. Errors: E_ATTR for every rule above. */
-rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
-                                      const rlxvk_region *region);
-
-/* The same program over each of `count` tensors of one shape, the results one after the other along
- * axis 0: a concat of regions of one input each. The region's steps read input 0 alone, which
- * stands for each in turn; scalar_mask, modulus and prologue say how it is read for its slice of
- * `shape`, of which axis 0 is a multiple of count. Compiling makes such nodes of small concats by
- * itself (compile option `regions`). Errors: as above; E_SHAPE: inputs that differ; E_DTYPE: slices
- * that do. */
-rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs,
-                                            size_t count, const rlxvk_region *region);
-
 /* ---- Matrix products ---- */
 
 /* How operands are stored; NULL or zeros: as rlxvk_matmul takes them. */
 typedef struct rlxvk_matmul_options {
     bool transpose_a; /* a is stored [.., K, M] */
     bool transpose_b; /* b is stored [.., N, K] */
+    size_t struct_size;
 } rlxvk_matmul_options;
 
 /* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. A
@@ -363,6 +283,7 @@ typedef struct rlxvk_projection_options {
     float epsilon;             /* from 0 on */
     rlxvk_projection_gate gate;
     rlxvk_tensor residual; /* of the result's shape, F32 */
+    size_t struct_size;
 } rlxvk_projection_options;
 
 /* residual + z, z = w x [.., n], or with a gate up * silu(gate) of its halves [.., n / 2]: a
@@ -404,6 +325,7 @@ typedef struct rlxvk_quant_scheme {
     rlxvk_quant_kind kind;
     int64_t block; /* elements of k with one scale; the INT kinds need it, 0 elsewhere */
     int64_t n;     /* columns of w */
+    size_t struct_size;
 } rlxvk_quant_scheme;
 
 /* What is known of a scheme by its number: a rlxvk_quant_kind, or 256 + a rlxvk_quant_format. */
@@ -415,6 +337,7 @@ typedef struct rlxvk_quant_traits {
     bool has_zero_point;     /* and another with zero points */
     uint32_t block_elements; /* 0: open (the INT kinds), or one scale for all of k (FP8) */
     uint32_t block_bytes;    /* of GGUF formats; else 0 */
+    size_t struct_size;
 } rlxvk_quant_traits;
 
 /* E_UNSUPPORTED: the number is no weight scheme; *out is then zeros. */
@@ -511,6 +434,7 @@ typedef struct rlxvk_rope_options {
                       rotates nothing */
     rlxvk_rope_style style;
     rlxvk_rope_table table;
+    size_t struct_size;
 } rlxvk_rope_options;
 
 /* Rotates pairs inside each head: (a, b) -> (a cos - b sin, b cos + a sin), pair i by column i. x
@@ -544,6 +468,7 @@ typedef struct rlxvk_attention_options {
     float score_scale; /* 0: 1 / sqrt(D) */
     float softcap;     /* 0: off; else softcap * tanh(score / softcap) */
     rlxvk_attention_layout layout;
+    size_t struct_size;
 } rlxvk_attention_options;
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
@@ -603,6 +528,7 @@ typedef struct rlxvk_scan_options {
     size_t broadcast_count; /* how many values after the first are the same in every step */
     bool save_trajectory;   /* the result is [L, carry..], row t the carry after step t */
     int64_t checkpoints;    /* 0 < K < L: only rows ceil((k + 1) L / K) - 1; 0: all */
+    size_t struct_size;
 } rlxvk_scan_options;
 
 /* carry = body(carry, broadcasts.., x_t..) for t = 0 .. L-1. values: the initial carry, the
@@ -649,6 +575,7 @@ typedef struct rlxvk_custom_kernel {
     size_t word_count;
     uint32_t argument_bytes;
     rlxvk_custom_arguments arguments;
+    size_t struct_size;
 } rlxvk_custom_kernel;
 
 /* What a custom op's `vjp` reads and fills: for rlxvk_grad it appends to the graph, by the builder
@@ -681,6 +608,7 @@ typedef struct rlxvk_custom_op {
      * arrives at, in the thread that differentiates; its graph is not to be destroyed. NULL: the op
      * has no gradient, E_UNSUPPORTED. */
     bool (*vjp)(const rlxvk_custom_gradient *call);
+    size_t struct_size;
 } rlxvk_custom_op;
 
 /* Adds the op to the process's table; a second registration of a name replaces it for graphs built
@@ -733,6 +661,7 @@ typedef struct rlxvk_sample_options {
     float top_p;       /* 0 or 1: no limit; below 0: only the best */
     uint64_t seed;     /* 0: the run's */
     rlxvk_rng_stream stream;
+    size_t struct_size;
 } rlxvk_sample_options;
 
 /* One index a row: logits [.., V] -> [..] ([1] for rank 1). NaN counts as -Inf; with any +Inf only
@@ -753,6 +682,7 @@ rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t 
 
 typedef struct rlxvk_narrow_options {
     bool clamp_tail; /* a range that would end behind the axis ends with it: the last `length` */
+    size_t struct_size;
 } rlxvk_narrow_options;
 
 rlxvk_tensor rlxvk_narrow_with(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
@@ -796,5 +726,6 @@ rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor r
 #include <rlxvk_ops_domain.h>
 #include <rlxvk_ops_math.h>
 #include <rlxvk_ops_neighbours.h>
+#include <rlxvk_ops_region.h>
 
 #endif

@@ -23,6 +23,7 @@ typedef enum rlxvk_pad_mode {
 typedef struct rlxvk_pad_options {
     rlxvk_pad_mode mode;
     float value; /* of RLXVK_PAD_CONSTANT, rounded to x's dtype as by cast */
+    size_t struct_size;
 } rlxvk_pad_options;
 
 /* The last `count` axes of x with before[i] more elements in front and after[i] behind; the modes

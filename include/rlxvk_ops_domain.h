@@ -40,6 +40,7 @@ typedef struct rlxvk_attention_step_options {
     int64_t window;    /* keys that a row sees at most, its own included; 0: all */
     float score_scale; /* 0: 1/sqrt(D) */
     float softcap;     /* 0: off */
+    size_t struct_size;
 } rlxvk_attention_step_options;
 
 /* A decode step's attention, in one dispatch for few rows: new rows q [B, n, H * D], k and v [B, n,
@@ -72,6 +73,7 @@ typedef struct rlxvk_pool_options {
     int64_t stride[3];  /* 0: the kernel's, so that windows lie side by side */
     int64_t padding[3]; /* on both sides, at most half the kernel */
     bool exclude_pad;   /* pool_mean divides by the cells inside x, not by the whole kernel */
+    size_t struct_size;
 } rlxvk_pool_options;
 
 /* Windows of x [N, C, 1 to 3 spatial axes], out = floor((in + 2 padding - kernel) / stride) + 1; a
@@ -98,6 +100,7 @@ typedef struct rlxvk_conv_options {
     int64_t dilation[3];       /* 0: 1 */
     int64_t output_padding[3]; /* conv_transpose2d only: cells more at the end of the result */
     int64_t groups;            /* 0: 1; im2col and col2im take no other */
+    size_t struct_size;
 } rlxvk_conv_options;
 
 /* Cross-correlation over 1, 2 or 3 spatial axes: x [N, Cin, spatial], w [Cout, Cin/groups, kernel],
@@ -110,9 +113,10 @@ rlxvk_tensor rlxvk_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_te
 
 /* What fused_conv does besides. */
 typedef struct rlxvk_fused_conv_options {
-    rlxvk_conv_options window;
+    rlxvk_conv_options window;   /* never with more than its struct_size */
     rlxvk_activation activation; /* zero: none */
     bool activation_first;       /* before the residual is added, not after */
+    size_t struct_size;
 } rlxvk_fused_conv_options;
 
 /* conv and what often follows it, in one step: activation(conv(x, w) * scale + bias + residual).
@@ -155,6 +159,7 @@ typedef struct rlxvk_axial_rope2d_options {
     int64_t repeat_factor; /* 0: 1 */
     rlxvk_axial_repeat repeat_mode;
     bool inverse; /* turn back */
+    size_t struct_size;
 } rlxvk_axial_rope2d_options;
 
 /* Rotates neighbouring pairs of each head of x [B, end_x * end_y * repeat_factor, heads * D]: pair
@@ -205,6 +210,7 @@ typedef struct rlxvk_gate_options {
     int64_t top_k;        /* 0: 8; experts chosen */
     float routed_scaling; /* 0: 2.5 */
     int64_t num_experts;  /* 0: from the shapes */
+    size_t struct_size;
 } rlxvk_gate_options;
 
 /* Chooses top_k experts for every token among those of its topk_group best groups, a group's score
@@ -235,6 +241,7 @@ typedef struct rlxvk_dot_general_options {
     size_t contracting_count;
     const int32_t *lhs_batch, *rhs_batch; /* kept in step, pair by pair */
     size_t batch_count;
+    size_t struct_size;
 } rlxvk_dot_general_options;
 
 /* Sum of lhs * rhs over pairs of axes; dims: batch (in the order of lhs_batch), free of lhs, free
@@ -269,6 +276,7 @@ typedef struct rlxvk_attention_block {
     rlxvk_tensor qkv_b, out_b; /* [3 I], [E]; both or none */
     rlxvk_tensor cos, sin;     /* rope tables of every pair of a head; both or none */
     int64_t num_heads, head_dim;
+    size_t struct_size;
 } rlxvk_attention_block;
 
 /* attention(q, k, v, mask) out_w + out_b with [q, k, v] = hidden qkv_w + qkv_b; with tables, q and
@@ -283,6 +291,7 @@ typedef struct rlxvk_transformer_layer {
     int64_t num_heads, head_dim, intermediate_size; /* fc1_w [E, intermediate_size] */
     float eps1, eps2;
     rlxvk_activation activation;
+    size_t struct_size;
 } rlxvk_transformer_layer;
 
 /* h = layer_norm(block(hidden) + hidden; ln1, eps1);
@@ -304,6 +313,7 @@ typedef struct rlxvk_recurrent_options {
     bool bidirectional;  /* D = 2: a second net runs from the last step to the first */
     bool in_place;       /* see above; needs initial states */
     bool relu;           /* rnn only: max(0, z) for tanh(z) */
+    size_t struct_size;
 } rlxvk_recurrent_options;
 
 /* Long short-term memory over x [B, S, I]; layer l > 0 reads what layer l - 1 made. With
@@ -361,6 +371,7 @@ typedef struct rlxvk_quantize_options {
     size_t count;               /* 1; with per_axis also the length of the axis */
     bool per_axis;              /* a scale and zero point for every index of `axis` */
     int32_t axis;
+    size_t struct_size;
 } rlxvk_quantize_options;
 
 /* F32 -> I8: clamp(round(x * (1 / scale)) + zero point, -128, 127), halves away from zero, 1 /
@@ -393,6 +404,7 @@ typedef struct rlxvk_qconv2d_options {
     int64_t padding[2];  /* before and after; x_zero_point in value */
     int64_t dilation[2]; /* 0: 1 */
     int64_t groups;      /* 0: 1 */
+    size_t struct_size;
 } rlxvk_qconv2d_options;
 
 /* x [N, C, H, W] I8, w [Co, C/groups, kh, kw] I8, bias [Co] I32 or RLXVK_NONE -> [N, Co, Ho, Wo]
@@ -456,6 +468,7 @@ typedef struct rlxvk_stft_options {
     int64_t n_fft;       /* 0: length; frames are padded or cut to it */
     rlxvk_fft_norm norm;
     bool two_sided; /* all bins; default: bins 0 .. n_fft / 2 */
+    size_t struct_size;
 } rlxvk_stft_options;
 
 /* Frames times `window` [length] (or RLXVK_NONE), transformed, as blocks: [.., F, 2 half(n_fft)],

@@ -18,6 +18,7 @@ typedef struct rlxvk_welch_options {
     int64_t n_segments; /* 0: 1; rows of the spectrum that are averaged into one */
     int64_t n_fft;      /* 0: half the last dim, the spectrum then being whole */
     bool unfolded;      /* bins count once; default: what bins above n_fft / 2 have is added */
+    size_t struct_size;
 } rlxvk_welch_options;
 
 /* Power of blocks of real signals' spectra: [.., R, 2 n_fft], or half of each, [.., R, 2 half],
@@ -34,6 +35,7 @@ typedef struct rlxvk_welch_frame_options {
     int64_t n_fft;       /* 0: length; at least that: frames are continued with zeros */
     bool unfolded;       /* as in rlxvk_welch_options */
     double scale;        /* 0: 1; that of rlxvk_signal_welch_scale gives densities */
+    size_t struct_size;
 } rlxvk_welch_frame_options;
 
 /* Welch's average of signals x [.., T], their frames times `window` [length] (or RLXVK_NONE) ->
@@ -76,6 +78,7 @@ typedef struct rlxvk_istft_options {
     rlxvk_fft_norm norm;
     bool center;     /* half a frame, length / 2, is cut from either end */
     int64_t samples; /* 0: what there are; else cut, or continued with zeros, behind the start */
+    size_t struct_size;
 } rlxvk_istft_options;
 
 /* The signals that have these spectra [.., F, 2 (n_fft / 2 + 1)], blocks as stft makes them with
@@ -146,6 +149,7 @@ typedef struct rlxvk_mel_options {
     double low, high;      /* Hz, 0 <= low < high; high 0: half the rate */
     rlxvk_mel_scale scale;
     bool unnormalized; /* peaks of 1; default: triangles of area 1 Hz (Slaney) */
+    size_t struct_size;
 } rlxvk_mel_options;
 
 /* Constant [n_mels, n_fft / 2 + 1]: triangles whose n_mels + 2 corners are equally far apart in

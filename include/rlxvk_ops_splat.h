@@ -42,6 +42,7 @@ typedef struct rlxvk_gaussian_splat_options {
     /* Of all: the most that a splat's largest deviation is of its others, which are raised to it
      * over this; >= 1, 1: spheres; 0 or infinity: scales stay as they are. */
     float max_anisotropy;
+    size_t struct_size;
 } rlxvk_gaussian_splat_options;
 
 /* Options of old pictures: small, fast, of 32 splats a pixel. For whole scenes: radius_scale 1,
@@ -54,6 +55,7 @@ typedef struct rlxvk_gaussian_splat_options {
 
 typedef struct rlxvk_gaussian_splat_scene {
     rlxvk_tensor positions, scales, rotations, opacities, colors, sh, meta;
+    size_t struct_size;
 } rlxvk_gaussian_splat_scene;
 
 /* The image [4 width height]: R, G, B, A of each pixel, row 0 first. Front to back along a pixel's

@@ -31,6 +31,7 @@ typedef struct rlxvk_resize_options {
     int64_t size[3]; /* of the result's spatial axes, outermost first; those beyond must be 0 */
     rlxvk_resize_mode mode;
     rlxvk_resize_coordinates coordinates;
+    size_t struct_size;
 } rlxvk_resize_options;
 
 /* x [N, C, 1 to 3 spatial axes] at other sizes -> [N, C, size]. Axis by axis: nearest takes the
@@ -67,6 +68,7 @@ typedef struct rlxvk_grid_options {
     rlxvk_grid_mode mode;
     rlxvk_grid_padding padding;
     bool align_corners; /* -1 and 1 are the middles of the outermost cells, not their outer edges */
+    size_t struct_size;
 } rlxvk_grid_options;
 
 /* x [N, C, H, W] at the points of grid [N, rows, columns, 2] -> [N, C, rows, columns], or x [N, C,

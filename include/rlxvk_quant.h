@@ -60,6 +60,7 @@ typedef struct rlxvk_quant_sizes {
     uint64_t code_bytes;  /* of w */
     uint64_t scale_count; /* f32 values, or bytes where the kind's scales are bytes */
     uint64_t extra_count; /* f32 zero points, or the one global factor; 0: no such tensor */
+    size_t struct_size;
 } rlxvk_quant_sizes;
 
 /* E_ATTR: no such kind, a block outside 1 .. 2^31 - 1 where the kind needs one, or not the kind's

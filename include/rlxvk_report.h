@@ -20,6 +20,7 @@ typedef struct rlxvk_memory_report {
     uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
     uint64_t prepared_bytes; /* of weight_bytes: what is kept beside the params, made of them */
     uint32_t block_count;    /* allocations on the device, without staging */
+    size_t struct_size;
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
@@ -35,6 +36,7 @@ typedef struct rlxvk_plan_report {
      * what they make of params is kept. And how often they were due since compile. */
     uint32_t prepared_dispatches;
     uint64_t preparations;
+    size_t struct_size;
 } rlxvk_plan_report;
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
@@ -51,6 +53,7 @@ typedef struct rlxvk_step_time {
     double microseconds;
     uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.
                      * 0: done when params are set; the time is of the last time */
+    size_t struct_size;
 } rlxvk_step_time;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
                                                        rlxvk_step_time *steps, size_t capacity,
@@ -73,6 +76,7 @@ typedef struct rlxvk_bad_node {
     char previous_op[64];
     rlxvk_shape previous_shape;
     float previous_min, previous_max, previous_max_abs;
+    size_t struct_size;
 } rlxvk_bad_node;
 /* Runs once with every node kept, on a compile of its own with the executable's content, which
  * stays as it is, and scans the nodes in order, leaves included. Errors as rlxvk_compile and

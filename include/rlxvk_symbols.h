@@ -66,6 +66,7 @@ typedef struct rlxvk_problem {
                             that failed and so added no node (its text has the number) */
     uint32_t node;       /* its number in sentences and dumps; UINT32_MAX where there is none */
     char text[512];      /* a sentence: what, where, values, remedy */
+    size_t struct_size;
 } rlxvk_problem;
 
 /*
@@ -125,6 +126,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *e
 typedef struct rlxvk_family_report {
     uint32_t members, capacity;
     uint64_t hits, misses, evictions;
+    size_t struct_size;
 } rlxvk_family_report;
 void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report);
 
@@ -172,6 +174,7 @@ typedef struct rlxvk_extent_report {
         *reason; /* "", or a sentence: the node, its op, and why not; as long as the program */
     int64_t actual, upper;      /* 0 and 0: none is set */
     uint32_t scaled_dispatches; /* that do less for fewer rows, of the plan's */
+    size_t struct_size;
 } rlxvk_extent_report;
 /* Whether an active extent saves work; out_report may be NULL. */
 bool rlxvk_extent_supported(const rlxvk_executable *executable, rlxvk_extent_report *out_report);

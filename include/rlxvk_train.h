@@ -337,6 +337,7 @@ rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
 typedef struct rlxvk_dropout_options {
     float rate;    /* what share is dropped, from 0, which is none, up to, not with, 1 */
     uint64_t seed; /* which stream: two dropouts of one graph take two seeds */
+    size_t struct_size;
 } rlxvk_dropout_options;
 
 /* x / (1 - rate) where an element is kept, else 0, also for NaN and infinities; with rate 0 x
@@ -357,6 +358,7 @@ typedef struct rlxvk_batch_norm_options {
     float eps; /* 0: 1e-5; 1e-40: none */
     float
         momentum; /* up to 1: the batch's share of the new running averages; 0: 0.1; 1e-40: none */
+    size_t struct_size;
 } rlxvk_batch_norm_options;
 
 /* Of x [N, C, ...], over all but C: (x - mean) / sqrt(var + eps) gamma + beta, var biased; gamma
@@ -423,6 +425,7 @@ typedef struct rlxvk_fake_quantize_options {
     rlxvk_scale_mode mode;     /* not read by those with a learned scale (lsq) */
     rlxvk_estimator estimator; /* of gradients alone; nor is this */
     float decay;               /* EMA: 0 up to, not with, 1 */
+    size_t struct_size;
 } rlxvk_fake_quantize_options;
 
 /* clamp(round(x / s), -qmax, qmax) s, halves away from zero, as quantizing and dequantizing would
@@ -482,6 +485,7 @@ typedef struct rlxvk_optimizer_data {
     /* The learning rate, and of adamw 1 - beta1^step and 1 - beta2^step behind it: [1], or [3]. */
     rlxvk_tensor schedule;
     rlxvk_tensor gradient_scale; /* one number that the gradient is multiplied with (clipping) */
+    size_t struct_size;
 } rlxvk_optimizer_data;
 
 /* All 0 or more, the betas and momentum below 1. 0 is the default, that of PyTorch where it has
@@ -492,18 +496,21 @@ typedef struct rlxvk_adamw_options {
     float eps;           /* 0: 1e-8 */
     float weight_decay;
     uint32_t step; /* from 1 on; not read where there is a schedule */
+    size_t struct_size;
 } rlxvk_adamw_options;
 
 typedef struct rlxvk_sgd_options {
     float learning_rate; /* 0: 1e-3 */
     float momentum, weight_decay;
     bool nesterov;
+    size_t struct_size;
 } rlxvk_sgd_options;
 
 typedef struct rlxvk_lion_options {
     float learning_rate; /* 0: 1e-4 */
     float beta1, beta2;  /* 0: 0.9, 0.99 */
     float weight_decay;
+    size_t struct_size;
 } rlxvk_lion_options;
 
 /* m' = b1 m + (1 - b1) g, v' = b2 v + (1 - b2) g^2, p' = p (1 - lr decay) - lr (m' / (1 - b1^step))

@@ -126,6 +126,7 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add "following the lists of how to add things" <<<"test/extend.sh"
 fi
 add "installed copies" <<<"test/installed.sh"
+add "programs of other versions" <<<"test/frozen.sh"
 add_cases "conform, golden vectors" --golden test/golden
 unit_tests | grep -E "$plain" | sed "s|^|$BUILD/test/|" | add "unit tests"
 add_sanitized

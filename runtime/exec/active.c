@@ -177,6 +177,6 @@ bool rlxvk_extent_supported(const rlxvk_executable *executable, rlxvk_extent_rep
                                        .scaled_dispatches = x->scaled_count};
     }
     if (out_report)
-        *out_report = report;
+        sized_write(SIZED(rlxvk_extent_report), &report, out_report);
     return report.supported;
 }

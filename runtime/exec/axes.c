@@ -1,11 +1,13 @@
 /* See axes.h. */
 #include "exec/axes.h"
+#include "base/sized.h"
 #include "exec/name.h"
 #include "graph/symbol.h"
 #include "rewrite/rewrite.h"
 
 static rlxvk_status add_axis(axis_list *list, rlxvk_bucket_axis axis)
 {
+    axis.struct_size = RLXVK_SIZE_OF(rlxvk_bucket_axis);
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].input == axis.input && list->items[i].axis == axis.axis &&
             list->items[i].indices == axis.indices)
@@ -57,13 +59,17 @@ error:
 rlxvk_status axes_resolve(const rlxvk_graph *graph, const rlxvk_compile_options *given,
                           axis_list *out)
 {
+    sized_array axes;
+    rlxvk_bucket_axis own;
     rlxvk_status status = graph->status;
     if (status != RLXVK_OK)
         return RLXVK_OK; /* compiling says so */
     TRY(status_require_items(given->bucket_axes, given->bucket_axis_count, "compile",
                              "bucket_axes"));
-    for (size_t i = 0; i < given->bucket_axis_count; i++)
-        TRY(add_given(graph, &given->bucket_axes[i], out));
+    TRY(sized_array_of(SIZED(rlxvk_bucket_axis), given->bucket_axes, given->bucket_axis_count,
+                       &axes));
+    for (size_t i = 0; i < axes.count; i++)
+        TRY(add_given(graph, sized_item(SIZED(rlxvk_bucket_axis), &axes, i, &own), out));
     if (graph->symbols && toggle(given->bucket_symbols, false))
         TRY(add_symbols(graph, out));
 error:

@@ -64,9 +64,11 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     exec_options options;
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
+    sized_array given;
     rlxvk_status status;
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
-    TRY(member_bind_run(executable, "first_bad_node", inputs, input_count));
+    TRY(sized_array_of(SIZED(rlxvk_run_input), inputs, input_count, &given));
+    TRY(member_bind_run(executable, "first_bad_node", &given));
     TRY(state_require(executable, "first_bad_node"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
     options = options_for_nodes(&executable->program->options);
@@ -76,7 +78,7 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     if (status != RLXVK_E_SINGULAR) /* whose NaN are what is looked for */
         TRY(status);
     TRY(scan_nodes(e, &found));
-    *out_node = found;
+    sized_write(SIZED(rlxvk_bad_node), &found, out_node);
 error:
     rlxvk_executable_destroy(e);
     return status;

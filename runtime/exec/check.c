@@ -9,10 +9,11 @@
 #include <string.h>
 
 /* Item `index` of the list; of several with one name the last is taken. */
-static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlxvk_run_input *items,
+static rlxvk_status check_input(rlxvk_executable *e, const char *call, const sized_array *items,
                                 size_t index)
 {
-    const rlxvk_run_input *item = &items[index];
+    rlxvk_run_input own;
+    const rlxvk_run_input *item = sized_item(SIZED(rlxvk_run_input), items, index, &own);
     const input_state *in = name_find_input(e, item->name);
     uint64_t length;
     rlxvk_status status;
@@ -24,7 +25,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     if (!slot_fits(length, item->length, item->data))
         return slot_refuse(length, "values", item->length, "%s: input '%s' needs", call,
                            in->leaf->name);
-    e->given[in - e->inputs] = item;
+    e->given[in - e->inputs] = *item;
 error:
     return status;
 }
@@ -55,7 +56,8 @@ static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
                                "%s: param '%s' was never set; set it, or compile with allow_unset",
                                call, e->params[i].leaf->name);
     for (size_t i = 0; i < e->program->input_count; i++)
-        if (!e->inputs[i].content->written && !e->given[i] && e->inputs[i].leaf->node != NODE_NONE)
+        if (!e->inputs[i].content->written && !e->given[i].name &&
+            e->inputs[i].leaf->node != NODE_NONE)
             return status_fail(
                 RLXVK_E_MISSING_INPUT,
                 "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",
@@ -63,19 +65,20 @@ static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
     return RLXVK_OK;
 }
 
-rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
-                       size_t n, const rlxvk_run_output *outputs, size_t m)
+rlxvk_status check_run(rlxvk_executable *e, const char *call, const sized_array *inputs,
+                       const sized_array *outputs)
 {
+    rlxvk_run_output own;
     rlxvk_status status;
     TRY(state_require(e, call));
-    TRY(status_require_items(inputs, n, call, "inputs"));
-    TRY(status_require_items(outputs, m, call, "outputs"));
+    TRY(status_require_items(inputs->items, inputs->count, call, "inputs"));
+    TRY(status_require_items(outputs->items, outputs->count, call, "outputs"));
     TRY(queue_usable(e));
     memset(e->given, 0, e->program->input_count * sizeof *e->given);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < inputs->count; i++)
         TRY(check_input(e, call, inputs, i));
-    for (size_t i = 0; i < m; i++)
-        TRY(check_output(e, call, &outputs[i]));
+    for (size_t i = 0; i < outputs->count; i++)
+        TRY(check_output(e, call, sized_item(SIZED(rlxvk_run_output), outputs, i, &own)));
     if (!e->program->options.allow_unset)
         TRY(check_complete(e, call));
 error:

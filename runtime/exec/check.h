@@ -5,7 +5,7 @@
 #include "exec/state.h"
 
 /* Leaves in e->given what every input was given. */
-rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
-                       size_t n, const rlxvk_run_output *outputs, size_t m);
+rlxvk_status check_run(rlxvk_executable *e, const char *call, const sized_array *inputs,
+                       const sized_array *outputs);
 
 #endif

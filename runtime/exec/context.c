@@ -1,5 +1,6 @@
 /* Opening and closing a device, and what the public API says about it. */
 #include "exec/context.h"
+#include "base/sized.h"
 
 #include <stdatomic.h>
 
@@ -34,11 +35,15 @@ static void close_context(rlxvk_context *c)
 
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
-    rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
+    rlxvk_context_options chosen;
+    rlxvk_device_info device;
     rlxvk_context *c = NULL;
     rlxvk_status status;
     TRY(status_require(out_context, "context_create", "out_context"));
     *out_context = NULL;
+    TRY(sized_read(SIZED(rlxvk_context_options), options, &chosen));
+    TRY(sized_read(SIZED(rlxvk_device_info), chosen.device, &device));
+    chosen.device = chosen.device ? &device : NULL;
     if (!(c = memory_zeroed(1, sizeof *c)))
         TRY(status_fail_memory("context"));
     c->log = (log_sink){chosen.log, chosen.log_user};
@@ -86,10 +91,12 @@ void rlxvk_context_destroy(rlxvk_context *context)
 
 rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
 {
+    sized_array infos;
     rlxvk_status status;
     TRY(status_require_items(devices, capacity, "device_list", "devices"));
     TRY(status_require(out_count, "device_list", "out_count"));
-    TRY(device_list(devices, capacity, out_count));
+    infos = sized_room(SIZED(rlxvk_device_info), devices, capacity);
+    TRY(device_list(&infos, out_count));
 error:
     return status;
 }
@@ -97,19 +104,22 @@ error:
 rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info)
 {
     switches environment;
+    rlxvk_device_info info;
     rlxvk_status status;
     TRY(status_require(out_info, "device_find", "out_info"));
     TRY(switches_read(&environment));
-    TRY(device_find(text ? text : environment.device, out_info));
+    TRY(device_find(text ? text : environment.device, &info));
+    sized_write(SIZED(rlxvk_device_info), &info, out_info);
 error:
     return status;
 }
 
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info)
 {
+    rlxvk_device_info info = {0};
     if (status_require(out_info, "context_device", "out_info") != RLXVK_OK)
         return;
-    *out_info = (rlxvk_device_info){0};
     if (status_require(context, "context_device", "context") == RLXVK_OK)
-        profile_describe(&context->device->snapshot, &context->device->choice, out_info);
+        profile_describe(&context->device->snapshot, &context->device->choice, &info);
+    sized_write(SIZED(rlxvk_device_info), &info, out_info);
 }

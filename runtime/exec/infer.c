@@ -162,14 +162,16 @@ error:
     return status;
 }
 
-rlxvk_status infer_sizes(const rlxvk_graph *g, const char *call, const rlxvk_run_input *inputs,
-                         size_t count, binding_list *out)
+rlxvk_status infer_sizes(const rlxvk_graph *g, const char *call, const sized_array *inputs,
+                         binding_list *out)
 {
+    size_t count = inputs->count;
     given_input *all = memory_zeroed(count + 1, sizeof *all);
+    rlxvk_run_input own;
     rlxvk_status status;
     TRY(all ? RLXVK_OK : status_fail_memory("bindings"));
     for (size_t i = 0; i < count; i++)
-        TRY(look_up(g, call, &inputs[i], &all[i]));
+        TRY(look_up(g, call, sized_item(SIZED(rlxvk_run_input), inputs, i, &own), &all[i]));
     TRY(infer_all(call, all, count, out));
 error:
     memory_free(all);

@@ -57,9 +57,13 @@ static rlxvk_tensor_info describe_output(const rlxvk_executable *e, size_t index
     return info;
 }
 
+static void put(const sized_array *infos, size_t i, const rlxvk_tensor_info *info)
+{
+    sized_put(SIZED(rlxvk_tensor_info), infos, i, info);
+}
+
 /* Leaves of a family of which nothing is bound yet, from the graph alone. */
-static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_info *infos,
-                           size_t capacity)
+static size_t list_unbound(const rlxvk_executable *e, bool params, const sized_array *infos)
 {
     const rlxvk_graph *g = e->family->graph;
     size_t count = 0;
@@ -67,9 +71,10 @@ static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_
         const node *n = graph_node(g, id);
         if (params ? !node_is_param(n) : !node_is_input(n) || op_is_own_input(n))
             continue;
-        if (count < capacity) {
-            infos[count] = describe(e, id);
-            infos[count].written = params && family_has_param(e->family, id);
+        if (count < infos->count) {
+            rlxvk_tensor_info info = describe(e, id);
+            info.written = params && family_has_param(e->family, id);
+            put(infos, count, &info);
         }
         count++;
     }
@@ -78,12 +83,13 @@ static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_
 
 static rlxvk_status check_list(const rlxvk_executable *e, const char *call,
                                const rlxvk_tensor_info *infos, size_t capacity,
-                               const size_t *out_count)
+                               const size_t *out_count, sized_array *out)
 {
     rlxvk_status status;
     TRY(status_require(e, call, "executable"));
     TRY(status_require_items(infos, capacity, call, "infos"));
     TRY(status_require(out_count, call, "out_count"));
+    *out = sized_room(SIZED(rlxvk_tensor_info), (void *)infos, capacity);
 error:
     return status;
 }
@@ -92,15 +98,18 @@ rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable, rlxvk_t
                                      size_t capacity, size_t *out_count)
 {
     size_t count = 0;
+    sized_array list;
+    rlxvk_tensor_info info;
     rlxvk_status status;
-    TRY(check_list(executable, "executable_inputs", infos, capacity, out_count));
+    TRY(check_list(executable, "executable_inputs", infos, capacity, out_count, &list));
     if (!executable->program)
-        count = list_unbound(executable, false, infos, capacity);
+        count = list_unbound(executable, false, &list);
     for (size_t i = 0; executable->program && i < executable->program->input_count; i++) {
         if (state_is_own(executable, i))
             continue;
+        info = describe_input(executable, i);
         if (count < capacity)
-            infos[count] = describe_input(executable, i);
+            put(&list, count, &info);
         count++;
     }
     *out_count = count;
@@ -111,14 +120,18 @@ error:
 rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable, rlxvk_tensor_info *infos,
                                      size_t capacity, size_t *out_count)
 {
+    sized_array list;
+    rlxvk_tensor_info info;
     rlxvk_status status;
-    TRY(check_list(executable, "executable_params", infos, capacity, out_count));
+    TRY(check_list(executable, "executable_params", infos, capacity, out_count, &list));
     if (!executable->program) {
-        *out_count = list_unbound(executable, true, infos, capacity);
+        *out_count = list_unbound(executable, true, &list);
         return RLXVK_OK;
     }
-    for (size_t i = 0; i < MIN(executable->program->param_count, capacity); i++)
-        infos[i] = describe_param(executable, i);
+    for (size_t i = 0; i < MIN(executable->program->param_count, capacity); i++) {
+        info = describe_param(executable, i);
+        put(&list, i, &info);
+    }
     *out_count = executable->program->param_count;
 error:
     return status;
@@ -127,11 +140,15 @@ error:
 rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable, rlxvk_tensor_info *infos,
                                       size_t capacity, size_t *out_count)
 {
+    sized_array list;
+    rlxvk_tensor_info info;
     rlxvk_status status;
-    TRY(check_list(executable, "executable_outputs", infos, capacity, out_count));
+    TRY(check_list(executable, "executable_outputs", infos, capacity, out_count, &list));
     *out_count = state_source(executable)->outputs.count;
-    for (size_t i = 0; i < MIN(*out_count, capacity); i++)
-        infos[i] = describe_output(executable, i);
+    for (size_t i = 0; i < MIN(*out_count, capacity); i++) {
+        info = describe_output(executable, i);
+        put(&list, i, &info);
+    }
 error:
     return status;
 }

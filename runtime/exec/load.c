@@ -136,7 +136,8 @@ static rlxvk_status read_entry(loading *l, const archive_entry *entry)
     void *bytes = memory_allocate(entry->size);
     if (!bytes)
         return status_fail_memory("the content of a file");
-    *item = (rlxvk_param_item){entry->name, bytes, entry->size, entry->dtype};
+    *item = (rlxvk_param_item){entry->name, bytes, entry->size, entry->dtype,
+                               RLXVK_SIZE_OF(rlxvk_param_item)};
     l->count++;
     return archive_read(&l->file, entry, bytes);
 }
@@ -194,16 +195,16 @@ static void free_loading(loading *l)
 rlxvk_status rlxvk_load_params(rlxvk_executable *executable, const char *path,
                                const rlxvk_load_options *options)
 {
-    static const rlxvk_load_options defaults = {0};
+    rlxvk_load_options o;
     loading l = {.e = executable};
     rlxvk_status status;
-    options = options ? options : &defaults;
     TRY(status_require(executable, "load_params", "executable"));
     TRY(status_require(path, "load_params", "path"));
+    TRY(sized_read(SIZED(rlxvk_load_options), options, &o));
     double begin = trace_begin(executable->context->trace);
     l.graph = state_source(executable);
-    l.convert = options->convert == RLXVK_ON;
-    status = load(&l, path, options);
+    l.convert = o.convert == RLXVK_ON;
+    status = load(&l, path, &o);
     free_loading(&l);
     trace_end(executable->context->trace, "load_params", begin, NULL);
     if (status != RLXVK_OK)

@@ -262,32 +262,33 @@ error:
 
 /* Whether the inputs have the lengths of the current member; what is wrong otherwise, the run says.
  */
-static bool fits_current(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count)
+static bool fits_current(rlxvk_executable *e, const sized_array *inputs)
 {
+    rlxvk_run_input own;
     uint64_t length;
-    for (size_t i = 0; i < count; i++) {
-        const input_state *in = name_find_input(e, inputs[i].name);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const rlxvk_run_input *item = sized_item(SIZED(rlxvk_run_input), inputs, i, &own);
+        const input_state *in = name_find_input(e, item->name);
         if (!in)
             continue;
         const node *n = graph_node(e->program->source, in->leaf->source);
         storage held = op_node_storage(e->program->source, in->leaf->source);
-        if (slot_length(n, held, slot_type_of_input(&inputs[i]), &length) == RLXVK_OK &&
-            length != inputs[i].length)
+        if (slot_length(n, held, slot_type_of_input(item), &length) == RLXVK_OK &&
+            length != item->length)
             return false;
     }
     return true;
 }
 
-rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
-                             size_t count)
+rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const sized_array *inputs)
 {
     binding_list sizes = {0};
     rlxvk_status status;
-    if (!e || !e->family || (!inputs && count))
+    if (!e || !e->family || (!inputs->items && inputs->count))
         return RLXVK_OK; /* the run itself looks */
-    if (e->program && fits_current(e, inputs, count))
+    if (e->program && fits_current(e, inputs))
         return RLXVK_OK;
-    TRY(infer_sizes(e->family->graph, call, inputs, count, &sizes));
+    TRY(infer_sizes(e->family->graph, call, inputs, &sizes));
     TRY(bind(e, call, &sizes));
 error:
     VECTOR_FREE(&sizes);

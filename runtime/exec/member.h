@@ -6,7 +6,6 @@
 
 /* Before a run: the member that the inputs fit, found by their lengths where it is another than the
  * current one. OK for an executable without a family. */
-rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
-                             size_t count);
+rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const sized_array *inputs);
 
 #endif

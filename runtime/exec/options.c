@@ -78,13 +78,16 @@ error:
 
 /* ---- What may be asked for ---- */
 
-rlxvk_status options_check_rng(const rlxvk_rng_options *o)
+rlxvk_status options_read_rng(const rlxvk_rng_options *given, rlxvk_rng_options *o)
 {
+    rlxvk_status status;
+    TRY(sized_read(SIZED(rlxvk_rng_options), given ? given : &rng_defaults, o));
     if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
         o->backend != RLXVK_RNG_ZERO)
         return status_fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2",
                            (int)o->backend);
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 static rlxvk_status check(const rlxvk_compile_options *o)
@@ -105,7 +108,7 @@ static rlxvk_status check(const rlxvk_compile_options *o)
         return status_fail(RLXVK_E_ATTR,
                            "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
                            o->dump, 2 * RLXVK_DUMP_NONE);
-    return o->rng ? options_check_rng(o->rng) : RLXVK_OK;
+    return RLXVK_OK;
 }
 
 /* ---- Options over switches ---- */
@@ -143,7 +146,6 @@ static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_optio
     o->check_packed = toggle(given->check_packed, s->check & CHECK_PACKED);
     o->max_in_flight = (given->max_in_flight ? given->max_in_flight : 2) + 1;
     o->timeout_ns = given->timeout_ns ? given->timeout_ns : 60ull * 1000000000ull;
-    o->rng = given->rng ? *given->rng : rng_defaults;
 }
 
 rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
@@ -153,6 +155,7 @@ rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_o
     rlxvk_status status;
     TRY(check(given));
     *out = (exec_options){.dump = given->dump ? given->dump : s->dump};
+    TRY(options_read_rng(given->rng, &out->rng));
     /* A precision of F32 is no option: the switch goes before it. */
     out->precision = given->precision == RLXVK_PRECISION_F32 ? s->precision : given->precision;
     resolve_plan(s, given, out);

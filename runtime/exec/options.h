@@ -36,6 +36,7 @@ rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_o
  * no content. */
 exec_options options_for_nodes(const exec_options *o);
 
-rlxvk_status options_check_rng(const rlxvk_rng_options *o);
+/* Random options as a caller gives them (NULL: the defaults). E_ATTR. */
+rlxvk_status options_read_rng(const rlxvk_rng_options *given, rlxvk_rng_options *o);
 
 #endif

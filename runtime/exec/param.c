@@ -295,15 +295,19 @@ rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *nam
 rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_item *items,
                               size_t count)
 {
+    sized_array array;
+    rlxvk_param_item own;
     param_data *data = NULL;
     rlxvk_status status;
     TRY(status_require(executable, "set_params", "executable"));
     TRY(status_require_items(items, count, "set_params", "items"));
+    TRY(sized_array_of(SIZED(rlxvk_param_item), items, count, &array));
     data = memory_allocate(count * sizeof *data);
     TRY(data ? RLXVK_OK : status_fail_memory("params"));
-    for (size_t i = 0; i < count; i++)
-        data[i] = (param_data){"set_params", items[i].name, items[i].bytes, items[i].length,
-                               items[i].dtype};
+    for (size_t i = 0; i < count; i++) {
+        const rlxvk_param_item *item = sized_item(SIZED(rlxvk_param_item), &array, i, &own);
+        data[i] = (param_data){"set_params", item->name, item->bytes, item->length, item->dtype};
+    }
     TRY(set_all(executable, data, count));
 error:
     memory_free(data);

@@ -42,46 +42,44 @@ static void count_bytes(const rlxvk_executable *e, uint64_t bytes[CLASS_COUNT])
             bytes[plan->slots[v].class] += plan->slots[v].size;
 }
 
-void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
+static void describe_memory(const rlxvk_executable *e, rlxvk_memory_report *out)
 {
-    if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
-        return;
-    *out_report = (rlxvk_memory_report){0};
-    if (status_require(executable, "executable_memory", "executable") != RLXVK_OK ||
-        !executable->program)
-        return;
-    const program *p = executable->program;
+    const program *p = e->program;
     uint64_t bytes[CLASS_COUNT];
-    count_bytes(executable, bytes);
-    *out_report = (rlxvk_memory_report){
+    count_bytes(e, bytes);
+    *out = (rlxvk_memory_report){
         .weight_bytes = bytes[CLASS_WEIGHTS],
         .state_bytes = bytes[CLASS_STATE],
         .scratch_bytes = bytes[CLASS_SCRATCH],
-        .staging_bytes = executable->staging.size + executable->read_staging.size +
-                         executable->chunk_up.size + executable->chunk_down.size +
-                         executable->stop_words.size +
-                         (executable->group_counts ? executable->group_counts->blocks[0].size : 0),
+        .staging_bytes = e->staging.size + e->read_staging.size + e->chunk_up.size +
+                         e->chunk_down.size + e->stop_words.size +
+                         (e->group_counts ? e->group_counts->blocks[0].size : 0),
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
         .recomputed_bytes = p->graph->recomputed_bytes,
         .prepared_bytes = p->plan.prepared_bytes,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
-        out_report->block_count += (uint32_t)p->plan.blocks[c].count;
-    out_report->block_count += executable->detached ? executable->detached->count : 0;
+        out->block_count += (uint32_t)p->plan.blocks[c].count;
+    out->block_count += e->detached ? e->detached->count : 0;
 }
 
-void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
-    if (status_require(out_report, "executable_plan", "out_report") != RLXVK_OK)
+    rlxvk_memory_report report = {0};
+    if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
         return;
-    *out_report = (rlxvk_plan_report){0};
-    if (status_require(executable, "executable_plan", "executable") != RLXVK_OK ||
-        !executable->program)
-        return;
-    const program *p = executable->program;
+    if (status_require(executable, "executable_memory", "executable") == RLXVK_OK &&
+        executable->program)
+        describe_memory(executable, &report);
+    sized_write(SIZED(rlxvk_memory_report), &report, out_report);
+}
+
+static void describe_plan(const rlxvk_executable *e, rlxvk_plan_report *out)
+{
+    const program *p = e->program;
     uint32_t host = (uint32_t)p->host_step_count;
-    *out_report = (rlxvk_plan_report){
+    *out = (rlxvk_plan_report){
         .dispatches = (uint32_t)p->schedule.steps.count - p->schedule.prepared - host,
         .loops = (uint32_t)p->plan.loops.count,
         .executed_dispatches = program_executed(p),
@@ -89,27 +87,43 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
         .host_steps = host,
         .segments = (uint32_t)p->plan.segments.count - program_first_segment(p),
         .submissions_per_run = program_submissions(p),
-        .runs = executable->runs,
-        .submissions = executable->submissions,
+        .runs = e->runs,
+        .submissions = e->submissions,
         .prepared_dispatches = p->schedule.prepared,
-        .preparations = executable->preparations,
+        .preparations = e->preparations,
     };
+}
+
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
+{
+    rlxvk_plan_report report = {0};
+    if (status_require(out_report, "executable_plan", "out_report") != RLXVK_OK)
+        return;
+    if (status_require(executable, "executable_plan", "executable") == RLXVK_OK &&
+        executable->program)
+        describe_plan(executable, &report);
+    sized_write(SIZED(rlxvk_plan_report), &report, out_report);
+}
+
+static void describe_family(const rlxvk_executable *e, rlxvk_family_report *out)
+{
+    const family *f = e->family;
+    *out = (rlxvk_family_report){.members = (uint32_t)f->members.count,
+                                 .capacity = f->capacity,
+                                 .hits = f->hits,
+                                 .misses = f->misses,
+                                 .evictions = f->evictions};
 }
 
 void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report)
 {
+    rlxvk_family_report report = {0};
     if (status_require(out_report, "executable_family", "out_report") != RLXVK_OK)
         return;
-    *out_report = (rlxvk_family_report){0};
-    if (status_require(executable, "executable_family", "executable") != RLXVK_OK ||
-        !executable->family)
-        return;
-    const family *f = executable->family;
-    *out_report = (rlxvk_family_report){.members = (uint32_t)f->members.count,
-                                        .capacity = f->capacity,
-                                        .hits = f->hits,
-                                        .misses = f->misses,
-                                        .evictions = f->evictions};
+    if (status_require(executable, "executable_family", "executable") == RLXVK_OK &&
+        executable->family)
+        describe_family(executable, &report);
+    sized_write(SIZED(rlxvk_family_report), &report, out_report);
 }
 
 rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable, rlxvk_binding *bindings,

@@ -82,8 +82,7 @@ error:
 rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
-    static const rlxvk_compile_options defaults = {0};
-    rlxvk_compile_options given = options ? *options : defaults;
+    rlxvk_compile_options given;
     exec_options resolved;
     axis_list axes = {0};
     rlxvk_status status;
@@ -91,6 +90,7 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     *out_executable = NULL;
     TRY(status_require(context, "compile", "context"));
     TRY(status_require(graph, "compile", "graph"));
+    TRY(sized_read(SIZED(rlxvk_compile_options), options, &given));
     TRY(check_sharing(context, &given));
     TRY(status_require_items(given.bindings, given.binding_count, "compile", "bindings"));
     TRY(options_resolve(context, &given, &resolved));

@@ -28,18 +28,20 @@ rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
 rlxvk_status rlxvk_set_rng(rlxvk_executable *executable, const rlxvk_rng_options *options)
 {
     rlxvk_status status;
-    const rlxvk_rng_options *chosen = options ? options : &rng_defaults;
+    rlxvk_rng_options chosen;
     TRY(status_require(executable, "set_rng", "executable"));
-    TRY(options_check_rng(chosen));
-    executable->rng = *chosen;
+    TRY(options_read_rng(options, &chosen));
+    executable->rng = chosen;
 error:
     return status;
 }
 
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options)
 {
-    if (status_require(out_options, "get_rng", "out_options") == RLXVK_OK)
-        *out_options = status_require(executable, "get_rng", "executable") == RLXVK_OK
-                           ? executable->rng
-                           : (rlxvk_rng_options){0};
+    rlxvk_rng_options options = {0};
+    if (status_require(out_options, "get_rng", "out_options") != RLXVK_OK)
+        return;
+    if (status_require(executable, "get_rng", "executable") == RLXVK_OK)
+        options = executable->rng;
+    sized_write(SIZED(rlxvk_rng_options), &options, out_options);
 }

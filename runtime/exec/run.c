@@ -29,13 +29,15 @@ static void advance_handles(rlxvk_executable *e)
 
 static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index)
 {
+    rlxvk_run_output own;
     t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
-    for (size_t i = 0; i < t->output_count; i++) {
-        output_state *out = &e->outputs[t->outputs[i].index];
+    for (size_t i = 0; i < t->outputs.count; i++) {
+        const rlxvk_run_output *item = ticket_output(t, i, &own);
+        output_state *out = &e->outputs[item->index];
         const VkCommandBuffer *commands = state_output_readback(out);
         if (!commands)
-            t->direct_reads = t->direct_reads || t->outputs[i].length;
-        else if (t->outputs[i].length && out->last_read != e->launches)
+            t->direct_reads = t->direct_reads || item->length;
+        else if (item->length && out->last_read != e->launches)
             e->batch[e->batch_count++] = commands[index];
         out->last_read = e->launches;
     }
@@ -102,20 +104,19 @@ error:
     return status;
 }
 
-static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_output *outputs,
-                          size_t m)
+static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const sized_array *outputs)
 {
     trace *trace = e->context->trace;
     double begin = trace_begin(trace);
     rlxvk_status status;
-    *t = (ticket_state){.outputs = outputs, .output_count = m};
+    *t = (ticket_state){.outputs = *outputs};
     TRY(launch(e, t));
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
     trace_end(trace, "submit", begin, NULL);
     return RLXVK_OK;
 error:
-    t->output_count = 0;
+    t->outputs.count = 0;
     return status;
 }
 
@@ -132,15 +133,18 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
                           size_t input_count, const rlxvk_run_output *outputs, size_t output_count,
                           rlxvk_ticket *out_ticket)
 {
+    sized_array in, out;
     ticket_state *t;
     rlxvk_status status;
     TRY(status_require(out_ticket, "submit", "out_ticket"));
-    TRY(member_bind_run(executable, "submit", inputs, input_count));
-    TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
+    TRY(sized_array_of(SIZED(rlxvk_run_input), inputs, input_count, &in));
+    TRY(sized_array_of(SIZED(rlxvk_run_output), outputs, output_count, &out));
+    TRY(member_bind_run(executable, "submit", &in));
+    TRY(check_run(executable, "submit", &in, &out));
     if (!(t = ticket_find_free(executable)))
         TRY(status_fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
                         executable->program->options.max_in_flight - 1));
-    TRY(start(executable, t, outputs, output_count));
+    TRY(start(executable, t, &out));
     *out_ticket = t->id;
 error:
     return status;
@@ -160,13 +164,16 @@ rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                        size_t input_count, const rlxvk_run_output *outputs, size_t output_count)
 {
+    sized_array in, out;
     ticket_state *t;
     rlxvk_status status;
-    TRY(member_bind_run(executable, "run", inputs, input_count));
-    TRY(check_run(executable, "run", inputs, input_count, outputs, output_count));
+    TRY(sized_array_of(SIZED(rlxvk_run_input), inputs, input_count, &in));
+    TRY(sized_array_of(SIZED(rlxvk_run_output), outputs, output_count, &out));
+    TRY(member_bind_run(executable, "run", &in));
+    TRY(check_run(executable, "run", &in, &out));
     t = &executable->tickets[executable->program->options.max_in_flight - 1];
     TRY(ticket_complete_all(executable));
-    TRY(start(executable, t, outputs, output_count));
+    TRY(start(executable, t, &out));
     TRY(finish(executable, t));
 error:
     return status;

@@ -109,8 +109,7 @@ static rlxvk_status save(rlxvk_executable *e, const char *path, const rlxvk_save
     archive_writer w = {0};
     rlxvk_status status;
     TRY(archive_format_of(path, &format));
-    TRY(options && (options->names || options->name_count) ? add_named(e, options, &list)
-                                                           : add_all(e, &list));
+    TRY(options->names || options->name_count ? add_named(e, options, &list) : add_all(e, &list));
     TRY(order(&list));
     TRY(archive_create(path, format, list.items, list.count, &w));
     TRY(write_params(e, format, &w));
@@ -124,11 +123,13 @@ error:
 rlxvk_status rlxvk_save_params(rlxvk_executable *executable, const char *path,
                                const rlxvk_save_options *options)
 {
+    rlxvk_save_options o;
     rlxvk_status status;
     TRY(state_require(executable, "save_params"));
     TRY(status_require(path, "save_params", "path"));
+    TRY(sized_read(SIZED(rlxvk_save_options), options, &o));
     double begin = trace_begin(executable->context->trace);
-    status = save(executable, path, options);
+    status = save(executable, path, &o);
     trace_end(executable->context->trace, "save_params", begin, NULL);
     if (status != RLXVK_OK)
         return status_fail_within(status, "save_params");

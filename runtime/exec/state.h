@@ -9,6 +9,7 @@
 #ifndef RLXVK_EXEC_STATE_H
 #define RLXVK_EXEC_STATE_H
 
+#include "base/sized.h"
 #include "exec/pool.h"
 #include "exec/program.h"
 
@@ -79,10 +80,9 @@ typedef struct feed_commands {
 /* ---- Tickets ---- */
 
 typedef struct ticket_state {
-    rlxvk_ticket id; /* 0: free */
-    uint64_t value;  /* timeline value that completes it */
-    const rlxvk_run_output *outputs;
-    size_t output_count;
+    rlxvk_ticket id;     /* 0: free */
+    uint64_t value;      /* timeline value that completes it */
+    sized_array outputs; /* rlxvk_run_output; of the caller */
     bool direct_reads;   /* something is read from the arena itself, before the next run */
     bool prepares;       /* the run does the prepared steps, too */
     bool diagnosed;      /* the run's own report is in `status` */
@@ -152,8 +152,8 @@ struct rlxvk_executable {
     ticket_state *tickets;  /* max_in_flight */
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
-    uint64_t reached;              /* timeline value that was waited for */
-    const rlxvk_run_input **given; /* per input, during submit: its data */
+    uint64_t reached;       /* timeline value that was waited for */
+    rlxvk_run_input *given; /* per input, during submit; without a name: it is not given */
     rlxvk_rng_options rng;
     input_state *rng_input;   /* NULL: no random ops */
     input_state *count_input; /* of active rows; NULL: no node asks for them */

@@ -67,9 +67,10 @@ error:
 
 static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
 {
+    rlxvk_run_output own;
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < t->output_count; i++) {
-        const rlxvk_run_output *item = &t->outputs[i];
+    for (size_t i = 0; i < t->outputs.count; i++) {
+        const rlxvk_run_output *item = ticket_output(t, i, &own);
         double begin = trace_begin(e->context->trace);
         if (e->context->switches.dispatch_only)
             memset(item->buffer, 0, slot_bytes(slot_type_of_output(item), item->length));

@@ -4,6 +4,12 @@
 
 #include "exec/state.h"
 
+/* Output i that was asked for; `own` is room for it. */
+static inline const rlxvk_run_output *ticket_output(const ticket_state *t, size_t i,
+                                                    rlxvk_run_output *own)
+{
+    return sized_item(SIZED(rlxvk_run_output), &t->outputs, i, own);
+}
 bool ticket_in_flight(const rlxvk_executable *e);
 /* Waits for a run and delivers what it owes, once; then says how it ended, as often as asked. */
 rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t);

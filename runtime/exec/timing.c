@@ -137,10 +137,12 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
 {
     const rlxvk_executable *e = executable;
     uint64_t *ticks = NULL;
+    sized_array array;
     rlxvk_status status;
     TRY(state_require(e, "executable_profile"));
     TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
     TRY(status_require(out_count, "executable_profile", "out_count"));
+    array = sized_room(SIZED(rlxvk_step_time), steps, capacity);
     TRY(check_timed(e, e->program->options.profiled, "executable_profile", "profile"));
     size_t count = e->program->schedule.steps.count;
     double period = tick_microseconds(e);
@@ -150,13 +152,14 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->program->schedule.steps.items[i];
         const node *n = graph_node(e->program->graph, s->node);
-        steps[i] =
-            (rlxvk_step_time){.name = step_name(e, s),
-                              .node = n->name ? n->name : "",
-                              .node_id = s->node,
-                              .gpu = !s->host,
-                              .times = step_executions(e, (uint32_t)i),
-                              .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
+        const rlxvk_step_time time = {.name = step_name(e, s),
+                                      .node = n->name ? n->name : "",
+                                      .node_id = s->node,
+                                      .gpu = !s->host,
+                                      .times = step_executions(e, (uint32_t)i),
+                                      .microseconds =
+                                          (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
+        sized_put(SIZED(rlxvk_step_time), &array, i, &time);
     }
     *out_count = count;
 error:

@@ -130,22 +130,22 @@ error:
 /* Whether the next run writes it: given, or restored from its mirror. */
 bool upload_is_due(const rlxvk_executable *e, const input_state *in)
 {
-    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs] || input_is_restored(in));
+    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs].name || input_is_restored(in));
 }
 
 rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < e->program->input_count; i++)
-        if (!e->given[i] && upload_is_due(e, &e->inputs[i]))
+        if (!e->given[i].name && upload_is_due(e, &e->inputs[i]))
             TRY(restore_handle(e, &e->inputs[i]));
     for (size_t i = 0; i < e->program->input_count; i++)
-        if (e->given[i]) {
+        if (e->given[i].name) {
             double begin = trace_begin(e->context->trace);
-            TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
+            TRY(upload_input(e, &e->inputs[i], ticket, &e->given[i]));
             input_note_write(&e->inputs[i]);
             trace_end_named(e->context->trace, "upload", begin, e->inputs[i].leaf->name, "length",
-                            e->given[i]->length);
+                            e->given[i].length);
         }
 error:
     return status;

@@ -5,6 +5,7 @@
  * A float's digits are the fewest that tell it from its neighbours of the same type, but no more
  * behind the point than the precision.
  */
+#include "base/sized.h"
 #include "graph/graph.h"
 #include "graph/half.h"
 
@@ -431,12 +432,12 @@ rlxvk_status rlxvk_values_text(const void *data, rlxvk_dtype dtype, rlxvk_shape 
                                const rlxvk_values_options *options, char *buffer, size_t size,
                                size_t *out_length)
 {
-    static const rlxvk_values_options defaults = {0};
-    const rlxvk_values_options *o = options ? options : &defaults;
+    rlxvk_values_options own, *o = &own;
     uint64_t count;
     rlxvk_status status;
     TRY(status_require(out_length, "values_text", "out_length"));
     TRY(status_require_items(buffer, size, "values_text", "buffer"));
+    TRY(sized_read(SIZED(rlxvk_values_options), options, o));
     if ((unsigned)dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "values_text: dtype %d is none of rlxvk_dtype",
                            (int)dtype);

@@ -15,6 +15,18 @@ const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CAL
     return buffer;
 }
 
+bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *given, void *own)
+{
+    char label[CALL_LABEL];
+    rlxvk_status status;
+    if (!graph_ready(g, row))
+        return false;
+    status = sized_read(type, given, own);
+    if (status != RLXVK_OK)
+        graph_fail(g, status_fail_within(status, "%s", op_call_label(g, row, label)));
+    return status == RLXVK_OK;
+}
+
 #define OPERANDS_NAMED 4 /* in an error */
 
 /* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it

@@ -60,11 +60,13 @@ static rlxvk_status check_node(const rlxvk_graph *g, const char *call, uint32_t 
 
 rlxvk_status rlxvk_graph_node(const rlxvk_graph *graph, uint32_t node, rlxvk_node_info *out_info)
 {
+    rlxvk_node_info info;
     rlxvk_status status;
     TRY(status_require(graph, "graph_node", "graph"));
     TRY(status_require(out_info, "graph_node", "out_info"));
     TRY(check_node(graph, "graph_node", node));
-    describe(graph, node, out_info);
+    describe(graph, node, &info);
+    sized_write(SIZED(rlxvk_node_info), &info, out_info);
 error:
     return status;
 }
@@ -97,25 +99,34 @@ error:
 }
 
 static rlxvk_status check_list(const rlxvk_graph *g, const char *call, const rlxvk_node_info *infos,
-                               size_t capacity, const size_t *out_count)
+                               size_t capacity, const size_t *out_count, sized_array *out)
 {
     rlxvk_status status;
     TRY(status_require(g, call, "graph"));
     TRY(status_require_items(infos, capacity, call, "infos"));
     TRY(status_require(out_count, call, "out_count"));
+    *out = sized_room(SIZED(rlxvk_node_info), (void *)infos, capacity);
 error:
     return status;
+}
+
+static void put(const rlxvk_graph *g, uint32_t id, const sized_array *infos, size_t i)
+{
+    rlxvk_node_info info;
+    describe(g, id, &info);
+    sized_put(SIZED(rlxvk_node_info), infos, i, &info);
 }
 
 static rlxvk_status list_kind(const rlxvk_graph *g, const char *call, rlxvk_node_kind kind,
                               rlxvk_node_info *infos, size_t capacity, size_t *out_count)
 {
     size_t count = 0;
+    sized_array list;
     rlxvk_status status;
-    TRY(check_list(g, call, infos, capacity, out_count));
+    TRY(check_list(g, call, infos, capacity, out_count, &list));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         if (kind_of(graph_node(g, id)) == kind && count++ < capacity)
-            describe(g, id, &infos[count - 1]);
+            put(g, id, &list, count - 1);
     *out_count = count;
 error:
     return status;
@@ -136,10 +147,11 @@ rlxvk_status rlxvk_graph_params(const rlxvk_graph *graph, rlxvk_node_info *infos
 rlxvk_status rlxvk_graph_outputs(const rlxvk_graph *graph, rlxvk_node_info *infos, size_t capacity,
                                  size_t *out_count)
 {
+    sized_array list;
     rlxvk_status status;
-    TRY(check_list(graph, "graph_outputs", infos, capacity, out_count));
+    TRY(check_list(graph, "graph_outputs", infos, capacity, out_count, &list));
     for (size_t i = 0; i < MIN(graph->outputs.count, capacity); i++)
-        describe(graph, graph->outputs.items[i], &infos[i]);
+        put(graph, graph->outputs.items[i], &list, i);
     *out_count = graph->outputs.count;
 error:
     return status;

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <rlxvk_ops.h>
 #include "base/profile.h"
+#include "base/sized.h"
 #include "graph/graph.h"
 #include "kernel/kernel.h"
 #include "op/choice/variant.h"
@@ -444,6 +445,9 @@ rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...
  */
 #define CALL_LABEL 96
 const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL]);
+/* A builder's options, read by their struct_size (base/sized.h); NULL: all defaults. False: the
+ * graph is not ready, or the options are not sound, which sticks to it. */
+bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *given, void *own);
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
  * appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);

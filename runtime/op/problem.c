@@ -14,13 +14,10 @@ rlxvk_status problem_note(problem_list *list, const rlxvk_graph *g, uint32_t id,
             return status_fail_memory("problems");
         list->bad[id] = true;
     }
-    if (list->count < list->capacity) {
-        rlxvk_problem *p = &list->items[list->count];
-        text t = {p->text, sizeof p->text, 0};
-        p->status = status;
-        p->tensor = tensor_of(g, id);
-        p->node = id;
-        text_append(&t, "%s", rlxvk_last_error());
+    if (list->count < list->items.count) {
+        rlxvk_problem p = {.status = status, .tensor = tensor_of(g, id), .node = id};
+        text_append(&(text){p.text, sizeof p.text, 0}, "%s", rlxvk_last_error());
+        sized_put(SIZED(rlxvk_problem), &list->items, list->count, &p);
     }
     list->count++;
     return RLXVK_OK;

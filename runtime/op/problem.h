@@ -6,10 +6,10 @@
 
 #include <rlxvk_symbols.h>
 
-/* Zeroed, with room for `capacity` items; what is beyond is counted. */
+/* Zeroed but for the room for items; what is beyond is counted. */
 typedef struct problem_list {
-    rlxvk_problem *items;
-    size_t capacity, count;
+    sized_array items; /* rlxvk_problem */
+    size_t count;
     bool *bad; /* nodes; NULL: none yet */
 } problem_list;
 

@@ -88,7 +88,7 @@ error:
 rlxvk_status op_verify(const rlxvk_graph *g)
 {
     rlxvk_problem first = {0};
-    problem_list list = {.items = &first, .capacity = 1};
+    problem_list list = {.items = {(char *)&first, 1, sizeof first}};
     rlxvk_status status = op_verify_each(g, &list);
     problem_list_end(&list);
     if (status != RLXVK_OK || list.count == 0)

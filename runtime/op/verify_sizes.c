@@ -51,7 +51,7 @@ rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph, const rlxvk_binding *b
                                 size_t binding_count, rlxvk_problem *problems, size_t capacity,
                                 size_t *out_count)
 {
-    problem_list list = {.items = problems, .capacity = capacity};
+    problem_list list = {0};
     status_sentence before;
     rlxvk_status status;
     status_save(&before);
@@ -59,6 +59,7 @@ rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph, const rlxvk_binding *b
     TRY(status_require_items(bindings, binding_count, "graph_verify", "bindings"));
     TRY(status_require_items(problems, capacity, "graph_verify", "problems"));
     TRY(status_require(out_count, "graph_verify", "out_count"));
+    list.items = sized_room(SIZED(rlxvk_problem), problems, capacity);
     status = verify_at(graph, bindings, binding_count, &list);
     if (status != RLXVK_OK)
         TRY(status_fail_within(status, "graph_verify"));

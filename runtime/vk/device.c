@@ -280,14 +280,17 @@ error:
     return status;
 }
 
-rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count)
+rlxvk_status device_list(const sized_array *infos, size_t *out_count)
 {
     rlxvk_status status;
     device *d = NULL;
     survey s = {0};
+    rlxvk_device_info info;
     TRY(survey_open(&d, &s));
-    for (uint32_t i = 0; i < MIN(s.count, capacity); i++)
-        profile_describe(&s.snapshots[i], &s.choices[i], &infos[i]);
+    for (uint32_t i = 0; i < MIN(s.count, infos->count); i++) {
+        profile_describe(&s.snapshots[i], &s.choices[i], &info);
+        sized_put(SIZED(rlxvk_device_info), infos, i, &info);
+    }
     *out_count = s.count;
 error:
     survey_destroy(&s);

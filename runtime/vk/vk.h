@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/log.h"
 #include "base/profile.h"
+#include "base/sized.h"
 #include "base/switches.h"
 #include "kernel/kernel.h"
 
@@ -111,7 +112,7 @@ bool vk_is_foreign(const device *d);
 bool vk_is_lost(const device *d);
 /* E_DEVICE_LOST, with the remedy, if it is lost. */
 rlxvk_status vk_require_device(const device *d, const char *call);
-rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
+rlxvk_status device_list(const sized_array *infos, size_t *out_count);
 /* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 

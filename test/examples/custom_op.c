@@ -43,7 +43,10 @@ static bool arguments(const rlxvk_custom_call *call)
 
 int main(void)
 {
-    const rlxvk_custom_kernel kernel = {words, sizeof words / sizeof *words, 16, arguments};
+    const rlxvk_custom_kernel kernel = {.words = words,
+                                        .word_count = sizeof words / sizeof *words,
+                                        .argument_bytes = 16,
+                                        .arguments = arguments};
     const rlxvk_custom_op op = {
         .name = "leaky_relu", .input_count = 1, .infer = infer, .host = host, .kernel = &kernel};
     rlxvk_context *context = NULL;

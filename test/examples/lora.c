@@ -43,7 +43,7 @@ static void build(rlxvk_graph *g)
     h = layer(g, 1, rlxvk_tanh(g, layer(g, 0, h, trained)), trained + 2);
     rlxvk_tensor off = rlxvk_sub(g, h, wanted);
     rlxvk_tensor loss = rlxvk_reduce_mean(g, rlxvk_mul(g, off, off), axes, 2, false);
-    rlxvk_optimizer_data data = {rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3)), RLXVK_NONE};
+    rlxvk_optimizer_data data = {.schedule = rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3))};
     rlxvk_grad(g, loss, RLXVK_NONE, trained, 4, gradients);
     rlxvk_graph_output(g, loss);
     rlxvk_adamw_all(g, trained, gradients, 4, &options, &data);

@@ -33,8 +33,8 @@ static std::vector<float> probabilities()
     const std::vector<float> input{1, 2, 3, 4}, weight{1, 0, 0, 1, 1, 0, 0, 1};
     std::vector<float> result(2);
     must(rlxvk_set_param(executable, "w", weight.data(), weight.size()));
-    const rlxvk_run_input in{"x", input.data(), input.size(), RLXVK_F32, false};
-    const rlxvk_run_output out{0, result.data(), result.size(), RLXVK_F32, false};
+    const rlxvk_run_input in{"x", input.data(), input.size(), RLXVK_F32, false, 0};
+    const rlxvk_run_output out{0, result.data(), result.size(), RLXVK_F32, false, 0};
     must(rlxvk_run(executable, &in, 1, &out, 1));
     return result;
 }

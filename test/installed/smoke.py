@@ -17,12 +17,15 @@ class Tensor(c.Structure):
     _fields_ = [("id", c.c_uint32), ("graph", c.c_uint32)]
 
 
+DATA = [("length", c.c_size_t), ("dtype", c.c_int), ("f32_words", c.c_bool), ("struct_size", c.c_size_t)]
+
+
 class RunInput(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("data", c.c_void_p), ("length", c.c_size_t), ("encoding", c.c_int)]
+    _fields_ = [("name", c.c_char_p), ("data", c.c_void_p)] + DATA
 
 
 class RunOutput(c.Structure):
-    _fields_ = [("index", c.c_size_t), ("buffer", c.c_void_p), ("length", c.c_size_t), ("encoding", c.c_int)]
+    _fields_ = [("index", c.c_size_t), ("buffer", c.c_void_p)] + DATA
 
 
 library = c.CDLL(sys.argv[1])

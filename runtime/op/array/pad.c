@@ -53,10 +53,11 @@ rlxvk_tensor rlxvk_pad(rlxvk_graph *g, rlxvk_tensor x, const int64_t *before, co
     if (!take_list(g, "pad", "before", before, count, a.before) ||
         !take_list(g, "pad", "after", after, count, a.after))
         return RLXVK_NONE;
-    if (options) {
-        a.mode = (uint32_t)options->mode;
-        a.value = options->value;
-    }
+    rlxvk_pad_options o;
+    if (!op_take(g, "pad", SIZED(rlxvk_pad_options), options, &o))
+        return RLXVK_NONE;
+    a.mode = (uint32_t)o.mode;
+    a.value = o.value;
     return op_build(g, OP_pad, &x, 1, &a);
 }
 

@@ -65,8 +65,8 @@ rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlx
                              rlxvk_tensor mask, const rlxvk_attention_options *options)
 {
     attention_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "attention", SIZED(rlxvk_attention_options), options, &a.options))
+        return RLXVK_NONE;
     return build(g, q, k, v, mask, &a);
 }
 
@@ -75,10 +75,10 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
                                       const rlxvk_attention_options *options, rlxvk_tensor *out_lse)
 {
     attention_attributes a = {.with_lse = true};
-    if (options)
-        a.options = *options;
     if (out_lse)
         *out_lse = RLXVK_NONE;
+    if (!op_take(g, "attention", SIZED(rlxvk_attention_options), options, &a.options))
+        return RLXVK_NONE;
     rlxvk_tensor packed = build(g, q, k, v, mask, &a);
     if (!packed.id)
         return RLXVK_NONE;

@@ -92,8 +92,14 @@ rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
                                       rlxvk_tensor *out_dv, rlxvk_tensor *out_dbias)
 {
     attention_backward_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (out_dk)
+        *out_dk = RLXVK_NONE;
+    if (out_dv)
+        *out_dv = RLXVK_NONE;
+    if (out_dbias)
+        *out_dbias = RLXVK_NONE;
+    if (!op_take(g, "attention_backward", SIZED(rlxvk_attention_options), options, &a.options))
+        return RLXVK_NONE;
     a.with_bias = a.options.mask == RLXVK_MASK_BIAS;
     attention_gradients d = attention_backward_build(g, (rlxvk_tensor[]){q, k, v, dy, mask}, &a);
     if (out_dk)

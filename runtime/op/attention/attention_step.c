@@ -25,8 +25,8 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
 {
     attention_step_attributes a;
     memset(&a, 0, sizeof a);
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "attention_step", SIZED(rlxvk_attention_step_options), options, &a.options))
+        return RLXVK_NONE;
     a.k_follows = !k.id;
     a.v_follows = !v.id;
     if (!k.id)

@@ -20,8 +20,8 @@ rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
                                 const rlxvk_axial_rope2d_options *options)
 {
     axial_rope2d_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "axial_rope2d", SIZED(rlxvk_axial_rope2d_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, OP_axial_rope2d, &x, 1, &a);
 }
 

@@ -33,8 +33,8 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tens
 {
     rope_attributes a = {0};
     rlxvk_tensor operands[] = {x, cos, sin};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_rope_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, op, operands, ARRAY_COUNT(operands), &a);
 }
 

@@ -195,10 +195,12 @@ static rlxvk_tensor attend(rlxvk_graph *g, const char *row, const rlxvk_attentio
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block)
 {
     static const char row[] = "fused_attention_block";
-    if (!graph_ready(g, row) || graph_fail(g, status_require(block, row, "block")) != RLXVK_OK)
+    rlxvk_attention_block b;
+    if (!graph_ready(g, row) || graph_fail(g, status_require(block, row, "block")) != RLXVK_OK ||
+        !op_take(g, row, SIZED(rlxvk_attention_block), block, &b))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    return composite_end(g, row, start, attend(g, row, block));
+    return composite_end(g, row, start, attend(g, row, &b));
 }
 
 /* ---- fused_transformer_layer ---- */
@@ -228,11 +230,12 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
     return g->status == RLXVK_OK;
 }
 
-rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *t)
+rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *layer)
 {
     static const char row[] = "fused_transformer_layer";
-    if (!graph_ready(g, row) || graph_fail(g, status_require(t, row, "layer")) != RLXVK_OK ||
-        !check_layer(g, row, t))
+    rlxvk_transformer_layer own, *t = &own;
+    if (!graph_ready(g, row) || graph_fail(g, status_require(layer, row, "layer")) != RLXVK_OK ||
+        !op_take(g, row, SIZED(rlxvk_transformer_layer), layer, t) || !check_layer(g, row, t))
         return RLXVK_NONE;
     const rlxvk_attention_block block = {.hidden = t->hidden,
                                          .qkv_w = t->qkv_w,

@@ -215,7 +215,9 @@ static rlxvk_tensor unroll_scan(rlxvk_graph *g, const rlxvk_graph *body, const r
 rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
                         size_t count, const rlxvk_scan_options *options)
 {
-    rlxvk_scan_options o = options ? *options : (rlxvk_scan_options){0};
+    rlxvk_scan_options o;
+    if (!op_take(g, "scan", SIZED(rlxvk_scan_options), options, &o))
+        return RLXVK_NONE;
     if (!scan_fits(g, body, &o, values, count))
         return RLXVK_NONE;
     uint64_t nodes = body->nodes.count + 2 * count + 2;

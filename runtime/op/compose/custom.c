@@ -24,11 +24,12 @@ static struct {
 static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
 {
     static const char *const constants[] = {[LOCAL_SIZE] = "LOCAL_SIZE"};
-    const rlxvk_custom_kernel *k = op->kernel;
+    rlxvk_custom_kernel own, *k = &own;
     uint32_t bindings = op->input_count + 1;
     rlxvk_status status;
-    if (!k)
+    if (!op->kernel)
         return RLXVK_OK;
+    TRY(sized_read(SIZED(rlxvk_custom_kernel), op->kernel, k));
     if (!k->words || !k->arguments)
         return status_fail(RLXVK_E_ATTR, "custom '%s': the kernel has no %s; give both", op->name,
                            k->words ? "arguments function" : "words");
@@ -78,9 +79,12 @@ static rlxvk_status check_registration(const rlxvk_custom_op *op)
 
 rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op)
 {
+    rlxvk_custom_op own;
     rlxvk_status status;
     custom_entry *entry = NULL;
     TRY(status_require(op, "custom_register", "op"));
+    TRY(sized_read(SIZED(rlxvk_custom_op), op, &own));
+    op = &own;
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
         TRY(status_fail_memory("custom op"));

@@ -22,8 +22,8 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs
 {
     conv_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (options)
-        attributes.options = *options;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_conv_options), options, &attributes.options))
+        return RLXVK_NONE;
     return op_build(g, op, inputs, 3, &attributes);
 }
 
@@ -42,15 +42,16 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
 rlxvk_tensor rlxvk_fused_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                               rlxvk_tensor residual, const rlxvk_fused_conv_options *options)
 {
+    rlxvk_fused_conv_options o;
     conv_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
+    if (!op_take(g, "fused_conv", SIZED(rlxvk_fused_conv_options), options, &o) ||
+        !op_take(g, "fused_conv", SIZED(rlxvk_conv_options), &o.window, &attributes.options))
+        return RLXVK_NONE;
     attributes.has_bias = bias.id != 0;
     attributes.has_residual = residual.id != 0;
-    if (options) {
-        attributes.options = options->window;
-        attributes.activation = options->activation;
-        attributes.activation_first = options->activation_first;
-    }
+    attributes.activation = o.activation;
+    attributes.activation_first = o.activation_first;
     return op_build(g, OP_fused_conv, (rlxvk_tensor[]){x, w, bias, residual}, 4, &attributes);
 }
 

@@ -14,21 +14,19 @@
 
 #include <string.h>
 
-static conv_attributes attributes_of(const rlxvk_conv_options *options)
+static bool take_options(rlxvk_graph *g, op_kind op, const rlxvk_conv_options *options,
+                         conv_attributes *out)
 {
-    conv_attributes a;
-    memset(&a, 0, sizeof a);
-    if (options)
-        a.options = *options;
-    return a;
+    memset(out, 0, sizeof *out);
+    return op_take(g, op_table[op].name, SIZED(rlxvk_conv_options), options, &out->options);
 }
 
 rlxvk_tensor rlxvk_conv_backward_input(rlxvk_graph *g, rlxvk_tensor w, rlxvk_tensor dy,
                                        const int64_t *input_size, const rlxvk_conv_options *options)
 {
-    conv_attributes a = attributes_of(options);
+    conv_attributes a;
     rlxvk_tensor inputs[] = {w, dy};
-    if (!graph_ready(g, "conv_backward_input") ||
+    if (!take_options(g, OP_conv_backward_input, options, &a) ||
         graph_fail(g, status_require_items(input_size, 1, "conv_backward_input", "input_size")) !=
             RLXVK_OK ||
         graph_fail(g, graph_take(g, dy, "conv_backward_input", "operand", 1)) != RLXVK_OK)
@@ -42,8 +40,10 @@ rlxvk_tensor rlxvk_conv_backward_input(rlxvk_graph *g, rlxvk_tensor w, rlxvk_ten
 rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                         const rlxvk_conv_options *options)
 {
-    conv_attributes a = attributes_of(options);
+    conv_attributes a;
     rlxvk_tensor inputs[] = {x, dy};
+    if (!take_options(g, OP_conv_backward_weight, options, &a))
+        return RLXVK_NONE;
     return op_build(g, OP_conv_backward_weight, inputs, 2, &a);
 }
 

@@ -24,8 +24,8 @@ rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_optio
 {
     im2col_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (options)
-        attributes.options = *options;
+    if (!op_take(g, "im2col", SIZED(rlxvk_conv_options), options, &attributes.options))
+        return RLXVK_NONE;
     return op_build(g, OP_im2col, &x, 1, &attributes);
 }
 
@@ -34,8 +34,8 @@ rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, 
 {
     im2col_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (options)
-        attributes.options = *options;
+    if (!op_take(g, "col2im", SIZED(rlxvk_conv_options), options, &attributes.options))
+        return RLXVK_NONE;
     attributes.image_size[0] = height;
     attributes.image_size[1] = width;
     return op_build(g, OP_col2im, &columns, 1, &attributes);

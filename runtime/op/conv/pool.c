@@ -22,8 +22,8 @@ static rlxvk_tensor pool_build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
                                const rlxvk_pool_options *options)
 {
     pool_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_pool_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, op, &x, 1, &a);
 }
 

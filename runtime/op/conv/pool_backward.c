@@ -29,8 +29,8 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tens
 {
     pool_attributes a = {0};
     rlxvk_tensor inputs[] = {x, other};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_pool_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, op, inputs, 2, &a);
 }
 
@@ -382,8 +382,8 @@ rlxvk_tensor rlxvk_pool_max_indices(rlxvk_graph *g, rlxvk_tensor x,
                                     const rlxvk_pool_options *options)
 {
     pool_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "pool_max_indices", SIZED(rlxvk_pool_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, OP_pool_max_indices, &x, 1, &a);
 }
 

@@ -66,19 +66,21 @@ rlxvk_tensor region_build(rlxvk_graph *g, op_kind row, const rlxvk_tensor *input
                           const rlxvk_region *region)
 {
     const char *name = op_table[row].name;
+    rlxvk_region r;
     if (!graph_ready(g, name) ||
         graph_fail(g, status_require(region, name, "region")) != RLXVK_OK ||
-        graph_fail(g, status_require_items(region->steps, region->step_count, name,
-                                           "region.steps")) != RLXVK_OK)
+        !op_take(g, name, SIZED(rlxvk_region), region, &r) ||
+        graph_fail(g, status_require_items(r.steps, r.step_count, name, "region.steps")) !=
+            RLXVK_OK)
         return RLXVK_NONE;
-    region_attributes a = {.shape = region->shape,
-                           .step_count = (uint32_t)MIN(region->step_count, UINT32_MAX),
-                           .scalar_mask = region->scalar_mask,
-                           .prologue = (uint32_t)region->prologue,
-                           .prologue_input = region->prologue_input};
+    region_attributes a = {.shape = r.shape,
+                           .step_count = (uint32_t)MIN(r.step_count, UINT32_MAX),
+                           .scalar_mask = r.scalar_mask,
+                           .prologue = (uint32_t)r.prologue,
+                           .prologue_input = r.prologue_input};
     for (uint32_t i = 0; i < MIN(a.step_count, REGION_STEPS); i++)
-        a.steps[i] = pack_step(&region->steps[i]);
-    memcpy(a.modulus, region->modulus, sizeof a.modulus);
+        a.steps[i] = pack_step(&r.steps[i]);
+    memcpy(a.modulus, r.modulus, sizeof a.modulus);
     return op_build(g, row, inputs, count, &a);
 }
 

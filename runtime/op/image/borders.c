@@ -23,8 +23,8 @@ static rlxvk_tensor padded(rlxvk_graph *g, const char *row, const rlxvk_tensor o
     bool uneven = false;
     rlxvk_tensor x = operands[0];
     size_t start = g->nodes.count;
-    if (options)
-        o = *options;
+    if (!op_take(g, row, SIZED(rlxvk_conv_options), options, &o))
+        return RLXVK_NONE;
     for (uint32_t i = 0; i + 2 < shape.rank; i++) {
         if (before[i] < 0 || after[i] < 0 || o.padding[i]) {
             composite_fail(g, row, RLXVK_E_ATTR,
@@ -70,13 +70,15 @@ rlxvk_tensor rlxvk_conv_same(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlx
     const rlxvk_tensor operands[] = {x, w, bias};
     int64_t before[SPATIAL] = {0}, after[SPATIAL] = {0};
     rlxvk_shape shape, kernel;
-    if (!composite_begin(g, row, operands, 2) || !is_image(g, row, x, &shape))
+    rlxvk_conv_options o;
+    if (!composite_begin(g, row, operands, 2) || !is_image(g, row, x, &shape) ||
+        !op_take(g, row, SIZED(rlxvk_conv_options), options, &o))
         return RLXVK_NONE;
     kernel = rlxvk_tensor_shape(g, w);
     for (uint32_t i = 0; i + 2 < shape.rank; i++) {
         int64_t in = shape.dims[i + 2], k = i + 2 < kernel.rank ? kernel.dims[i + 2] : 1;
-        int64_t s = options && options->stride[i] ? options->stride[i] : 1;
-        int64_t d = options && options->dilation[i] ? options->dilation[i] : 1;
+        int64_t s = o.stride[i] ? o.stride[i] : 1;
+        int64_t d = o.dilation[i] ? o.dilation[i] : 1;
         if (!composite_number(g, row, "a dim of x", in) ||
             !composite_number(g, row, "a dim of w", k))
             return RLXVK_NONE;

@@ -14,18 +14,19 @@
 
 #define LONGEST_AXIS (1 << 22)
 
-static grid_attributes attributes_of(const rlxvk_grid_options *options)
+static bool take_options(rlxvk_graph *g, op_kind op, const rlxvk_grid_options *options,
+                         grid_attributes *out)
 {
-    grid_attributes a = {.input_size = {0}};
-    if (options)
-        a.options = *options;
-    return a;
+    *out = (grid_attributes){.input_size = {0}};
+    return op_take(g, op_table[op].name, SIZED(rlxvk_grid_options), options, &out->options);
 }
 
 rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                const rlxvk_grid_options *options)
 {
-    grid_attributes a = attributes_of(options);
+    grid_attributes a;
+    if (!take_options(g, OP_grid_sample, options, &a))
+        return RLXVK_NONE;
     return op_build(g, OP_grid_sample, (rlxvk_tensor[]){x, grid}, 2, &a);
 }
 
@@ -33,8 +34,8 @@ rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, r
                                               const int64_t *input_size,
                                               const rlxvk_grid_options *options)
 {
-    grid_attributes a = attributes_of(options);
-    if (!graph_ready(g, "grid_sample_backward_input") ||
+    grid_attributes a;
+    if (!take_options(g, OP_grid_sample_backward_input, options, &a) ||
         graph_fail(g, status_require_items(input_size, 1, "grid_sample_backward_input",
                                            "input_size")) != RLXVK_OK)
         return RLXVK_NONE;
@@ -46,7 +47,9 @@ rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, r
 rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                              rlxvk_tensor dy, const rlxvk_grid_options *options)
 {
-    grid_attributes a = attributes_of(options);
+    grid_attributes a;
+    if (!take_options(g, OP_grid_sample_backward_grid, options, &a))
+        return RLXVK_NONE;
     return op_build(g, OP_grid_sample_backward_grid, (rlxvk_tensor[]){x, grid, dy}, 3, &a);
 }
 

@@ -26,8 +26,8 @@
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options)
 {
     resize_attributes a = {0};
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "resize", SIZED(rlxvk_resize_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, OP_resize, &x, 1, &a);
 }
 
@@ -35,9 +35,7 @@ rlxvk_tensor rlxvk_resize_backward(rlxvk_graph *g, rlxvk_tensor dy, const int64_
                                    const rlxvk_resize_options *options)
 {
     resize_attributes a = {0};
-    if (options)
-        a.options = *options;
-    if (!graph_ready(g, "resize_backward") ||
+    if (!op_take(g, "resize_backward", SIZED(rlxvk_resize_options), options, &a.options) ||
         graph_fail(g, status_require_items(input_size, 1, "resize_backward", "input_size")) !=
             RLXVK_OK ||
         graph_fail(g, graph_take(g, dy, "resize_backward", "operand", 1)) != RLXVK_OK)

@@ -179,10 +179,11 @@ static rlxvk_tensor multiply(rlxvk_graph *g, side *l, side *r)
 rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rhs,
                                const rlxvk_dot_general_options *options)
 {
-    const rlxvk_dot_general_options none = {0}, *o = options ? options : &none;
+    rlxvk_dot_general_options own, *o = &own;
     side l = {.name = "lhs", .tensor = lhs, .shape = rlxvk_tensor_shape(g, lhs)};
     side r = {.name = "rhs", .tensor = rhs, .shape = rlxvk_tensor_shape(g, rhs)};
     if (!composite_begin(g, row, (rlxvk_tensor[]){lhs, rhs}, 2) ||
+        !op_take(g, row, SIZED(rlxvk_dot_general_options), options, o) ||
         !take_axes(g, &l, o->lhs_batch, o->batch_count, &l.batch) ||
         !take_axes(g, &r, o->rhs_batch, o->batch_count, &r.batch) ||
         !take_axes(g, &l, o->lhs_contracting, o->contracting_count, &l.contracted) ||

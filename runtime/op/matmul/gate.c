@@ -28,8 +28,8 @@ rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_te
 {
     gate_attributes a;
     memset(&a, 0, sizeof a);
-    if (options)
-        a.options = *options;
+    if (!op_take(g, "group_limited_gate", SIZED(rlxvk_gate_options), options, &a.options))
+        return RLXVK_NONE;
     return op_build(g, OP_group_limited_gate, (rlxvk_tensor[]){sig, route}, 2, &a);
 }
 

@@ -59,11 +59,12 @@ rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options)
 {
     matmul_attributes attributes;
+    rlxvk_matmul_options o;
+    if (!op_take(g, "matmul", SIZED(rlxvk_matmul_options), options, &o))
+        return RLXVK_NONE;
     memset(&attributes, 0, sizeof attributes);
-    if (options) {
-        attributes.transpose_a = options->transpose_a;
-        attributes.transpose_b = options->transpose_b;
-    }
+    attributes.transpose_a = o.transpose_a;
+    attributes.transpose_b = o.transpose_b;
     uint32_t rank_a = rlxvk_tensor_shape(g, a).rank, rank_b = rlxvk_tensor_shape(g, b).rank;
     if (rank_a == 1 || rank_b == 1)
         return multiply_vectors(g, a, b, &attributes);

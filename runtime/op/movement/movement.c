@@ -193,11 +193,14 @@ rlxvk_tensor rlxvk_narrow_with(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int
                                int64_t length, const rlxvk_narrow_options *options)
 {
     narrow_attributes attributes;
+    rlxvk_narrow_options o;
+    if (!op_take(g, "narrow", SIZED(rlxvk_narrow_options), options, &o))
+        return RLXVK_NONE;
     memset(&attributes, 0, sizeof attributes);
     attributes.axis = axis;
     attributes.start = start;
     attributes.length = length;
-    attributes.clamp_tail = options && options->clamp_tail;
+    attributes.clamp_tail = o.clamp_tail;
     return op_build(g, OP_narrow, &x, 1, &attributes);
 }
 

@@ -47,10 +47,13 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          const rlxvk_quant_scheme *scheme)
 {
     dequant_scaled_attributes a;
+    rlxvk_quant_scheme s;
     if (!graph_ready(g, "dequant_matmul_scaled") ||
         graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
         return RLXVK_NONE;
-    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
+    if (!op_take(g, "dequant_matmul_scaled", SIZED(rlxvk_quant_scheme), scheme, &s))
+        return RLXVK_NONE;
+    a = (dequant_scaled_attributes){(uint32_t)s.kind, s.block, 0, s.n};
     rlxvk_tensor inputs[] = {x, w, scale, extra};
     return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
 }

@@ -31,14 +31,15 @@ static uint32_t gate_bits(rlxvk_projection_gate gate)
 rlxvk_tensor rlxvk_projection(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                               const rlxvk_projection_options *options)
 {
-    static const rlxvk_projection_options none = {0};
-    const rlxvk_projection_options *o = options ? options : &none;
-    projection_attributes a = {.packed = o->packed, .epsilon = o->epsilon};
-    a.weights.format = o->packed ? (uint32_t)o->format : QUANT_F32;
-    a.parts = gate_bits(o->gate) | (o->gamma.id ? PROJECTION_NORM : 0) |
-              (o->residual.id ? PROJECTION_RESIDUAL : 0);
-    rlxvk_tensor inputs[] = {x, w, o->gamma, o->residual,
-                             o->packed ? dequant_grid(g, a.weights.format) : RLXVK_NONE};
+    rlxvk_projection_options o;
+    if (!op_take(g, "projection", SIZED(rlxvk_projection_options), options, &o))
+        return RLXVK_NONE;
+    projection_attributes a = {.packed = o.packed, .epsilon = o.epsilon};
+    a.weights.format = o.packed ? (uint32_t)o.format : QUANT_F32;
+    a.parts = gate_bits(o.gate) | (o.gamma.id ? PROJECTION_NORM : 0) |
+              (o.residual.id ? PROJECTION_RESIDUAL : 0);
+    rlxvk_tensor inputs[] = {x, w, o.gamma, o.residual,
+                             o.packed ? dequant_grid(g, a.weights.format) : RLXVK_NONE};
     return op_build(g, OP_projection, inputs, ARRAY_COUNT(inputs), &a);
 }
 

@@ -17,8 +17,9 @@ rlxvk_tensor rlxvk_qconv2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk
                            const rlxvk_qconv2d_options *options)
 {
     rlxvk_tensor inputs[] = {x, w, bias};
-    qconv2d_attributes attributes = {.options =
-                                         options ? *options : (rlxvk_qconv2d_options){.groups = 0}};
+    qconv2d_attributes attributes = {0};
+    if (!op_take(g, "qconv2d", SIZED(rlxvk_qconv2d_options), options, &attributes.options))
+        return RLXVK_NONE;
     return op_build(g, OP_qconv2d, inputs, ARRAY_COUNT(inputs), &attributes);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <rlxvk_quant.h>
 
+#include "base/sized.h"
 #include "op/packed/quant_codec.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_scheme.h"
@@ -183,18 +184,20 @@ static rlxvk_status describe_matrix(const char *call, const rlxvk_quant_scheme *
                                     quant_matrix *out)
 {
     char buffer[160] = "";
-    if (!scheme)
-        return status_require(scheme, call, "scheme");
-    int64_t block = scheme->block;
+    rlxvk_quant_scheme s;
+    rlxvk_status status;
+    TRY(status_require(scheme, call, "scheme"));
+    TRY(sized_read(SIZED(rlxvk_quant_scheme), scheme, &s));
     text problem = {buffer, sizeof buffer, 0};
-    if (!quant_scheme_resolve((uint32_t)scheme->kind, &block, scheme->n, &problem))
+    if (!quant_scheme_resolve((uint32_t)s.kind, &s.block, s.n, &problem))
         return status_fail(RLXVK_E_ATTR, "%s: %s", call, buffer);
-    const quant_scheme_traits *t = quant_scheme_find((uint32_t)scheme->kind);
+    const quant_scheme_traits *t = quant_scheme_find((uint32_t)s.kind);
     *out = (quant_matrix){.traits = t,
                           .k = k,
-                          .n = (uint64_t)scheme->n,
-                          .block = t->scale == SCALE_COLUMN ? MAX(k, 1) : (uint64_t)block};
-    return RLXVK_OK;
+                          .n = (uint64_t)s.n,
+                          .block = t->scale == SCALE_COLUMN ? MAX(k, 1) : (uint64_t)s.block};
+error:
+    return status;
 }
 
 static rlxvk_status measure(const char *call, const quant_matrix *m, rlxvk_quant_sizes *out)
@@ -215,10 +218,12 @@ rlxvk_status rlxvk_quant_matrix_sizes(const rlxvk_quant_scheme *scheme, uint64_t
                                       rlxvk_quant_sizes *out_sizes)
 {
     quant_matrix m = {0};
+    rlxvk_quant_sizes sizes;
     rlxvk_status status;
     TRY(status_require(out_sizes, "quant_matrix_sizes", "out_sizes"));
     TRY(describe_matrix("quant_matrix_sizes", scheme, k, &m));
-    TRY(measure("quant_matrix_sizes", &m, out_sizes));
+    TRY(measure("quant_matrix_sizes", &m, &sizes));
+    sized_write(SIZED(rlxvk_quant_sizes), &sizes, out_sizes);
 error:
     return status;
 }

@@ -3,6 +3,7 @@
  * each, or a nibble each, the even element low. Order of evaluation: the difference (q - zero)
  * first, then products from left to right, each one f32 operation.
  */
+#include "base/sized.h"
 #include "op/packed/quant_scheme.h"
 #include "graph/half.h"
 #include "op/packed/quant_codec.h"
@@ -152,9 +153,10 @@ rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out)
 {
     const quant_scheme_traits *t = quant_scheme_find(scheme);
     const quant_format *format = scheme >= 256 ? quant_format_find(scheme - 256) : NULL;
+    rlxvk_quant_traits traits = {.name = ""};
     rlxvk_status status;
     TRY(status_require(out, "quant_query", "out"));
-    *out = (rlxvk_quant_traits){.name = ""};
+    sized_write(SIZED(rlxvk_quant_traits), &traits, out);
     if (!t && !(format && format->weight))
         return status_fail(
             RLXVK_E_UNSUPPORTED,
@@ -162,9 +164,10 @@ rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out)
             "type",
             scheme);
     if (t)
-        describe_scheme(t, out);
+        describe_scheme(t, &traits);
     else
-        describe_format(format, out);
+        describe_format(format, &traits);
+    sized_write(SIZED(rlxvk_quant_traits), &traits, out);
 error:
     return status;
 }

@@ -28,9 +28,7 @@ typedef struct quantize_attributes {
 
 static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o)
 {
-    const rlxvk_quantize_options none = {0};
     rlxvk_status status;
-    o = o ? o : &none;
     TRY(status_require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
     if (o->count == 0)
         return op_fail(n, RLXVK_E_ATTR, "0 scales; options.scales holds one, or one an index");
@@ -73,16 +71,17 @@ static rlxvk_status append_numbers(rlxvk_graph *g, op_kind op, const rlxvk_quant
 }
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
-                          const rlxvk_quantize_options *o)
+                          const rlxvk_quantize_options *options)
 {
     rlxvk_tensor inputs[3] = {x};
     node n = {.op = (uint16_t)op, .building = g};
-    if (!graph_ready(g, op_table[op].name))
+    rlxvk_quantize_options o;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_quantize_options), options, &o))
         return RLXVK_NONE;
-    if (x.id && (graph_fail(g, check_options(&n, o)) != RLXVK_OK ||
-                 graph_fail(g, append_numbers(g, op, o, inputs + 1)) != RLXVK_OK))
+    if (x.id && (graph_fail(g, check_options(&n, &o)) != RLXVK_OK ||
+                 graph_fail(g, append_numbers(g, op, &o, inputs + 1)) != RLXVK_OK))
         return RLXVK_NONE;
-    quantize_attributes attributes = {o && o->per_axis, o ? o->axis : 0};
+    quantize_attributes attributes = {o.per_axis, o.axis};
     return op_build(g, op, inputs, ARRAY_COUNT(inputs), &attributes);
 }
 

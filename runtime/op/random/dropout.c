@@ -27,10 +27,10 @@ typedef struct dropout_attributes {
 rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_options *options,
                            rlxvk_tensor step)
 {
-    rlxvk_dropout_options o = options ? *options : (rlxvk_dropout_options){0};
-    dropout_attributes a = {o.seed, o.rate, !step.id};
-    if (!graph_ready(g, "dropout"))
+    rlxvk_dropout_options o;
+    if (!op_take(g, "dropout", SIZED(rlxvk_dropout_options), options, &o))
         return RLXVK_NONE;
+    dropout_attributes a = {o.seed, o.rate, !step.id};
     if (a.counted && x.id)
         step = random_state(g);
     return op_build(g, OP_dropout, (rlxvk_tensor[]){x, step}, 2, &a);

@@ -20,8 +20,8 @@
 
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options)
 {
-    sample_attributes a = {.options = options ? *options : (rlxvk_sample_options){0}};
-    if (!graph_ready(g, "sample"))
+    sample_attributes a = {0};
+    if (!op_take(g, "sample", SIZED(rlxvk_sample_options), options, &a.options))
         return RLXVK_NONE;
     if (!a.options.stream.has_key)
         a.options.stream.key = random_ops(g);

@@ -27,13 +27,13 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operan
 {
     recurrent_attributes a;
     memset(&a, 0, sizeof a);
-    if (options)
-        a.options = *options;
     for (size_t i = op == OP_gru ? 5 : 4; i < count; i++)
         a.carry = a.carry || operands[i].id;
     for (int i = 0; i < 2; i++)
         if (outs[i])
             *outs[i] = RLXVK_NONE;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_recurrent_options), options, &a.options))
+        return RLXVK_NONE;
     rlxvk_tensor packed = op_build(g, op, operands, count, &a);
     if (!packed.id || !a.carry || a.options.in_place)
         return packed;

@@ -60,10 +60,11 @@ static void make_filter(const rlxvk_mel_options *o, double high, int64_t m, floa
 
 rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options *options)
 {
-    static const rlxvk_mel_options none = {0};
-    const rlxvk_mel_options *o = options ? options : &none;
+    rlxvk_mel_options own, *o = &own;
+    if (!op_take(g, "signal_mel_filterbank", SIZED(rlxvk_mel_options), options, o))
+        return RLXVK_NONE;
     double high = o->high == 0 ? o->rate / 2 : o->high;
-    if (!graph_ready(g, "signal_mel_filterbank") || !options_fit(g, o, high))
+    if (!options_fit(g, o, high))
         return RLXVK_NONE;
     int64_t bins = o->n_fft / 2 + 1;
     size_t bytes = (size_t)(o->n_mels * bins) * sizeof(float);

@@ -207,9 +207,10 @@ static rlxvk_tensor take_samples(rlxvk_graph *g, const rlxvk_istft_options *o, r
 rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor window,
                          const rlxvk_istft_options *options)
 {
-    static const rlxvk_istft_options none = {0};
     static const float one = 1;
-    const rlxvk_istft_options *o = options ? options : &none;
+    rlxvk_istft_options own, *o = &own;
+    if (!op_take(g, "istft", SIZED(rlxvk_istft_options), options, o))
+        return RLXVK_NONE;
     int64_t n = o->n_fft ? o->n_fft : o->length;
     if (!composite_begin(g, "istft", &spectra, 1) || !istft_fits(g, o, n))
         return RLXVK_NONE;

@@ -287,7 +287,9 @@ rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_
 rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                         const rlxvk_stft_options *options)
 {
-    const rlxvk_stft_options none = {0}, *o = options ? options : &none;
+    rlxvk_stft_options own, *o = &own;
+    if (!op_take(g, "stft", SIZED(rlxvk_stft_options), options, o))
+        return RLXVK_NONE;
     int64_t n = o->n_fft ? o->n_fft : o->length, length;
     if (!composite_begin(g, "stft", &x, 1) || !at_least_one(g, "stft", "length", o->length) ||
         !at_least_one(g, "stft", "hop", o->hop))

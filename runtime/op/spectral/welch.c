@@ -104,8 +104,9 @@ static bool options_fit(rlxvk_graph *g, const rlxvk_welch_frame_options *f, int6
 rlxvk_tensor rlxvk_welch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                          const rlxvk_welch_frame_options *options)
 {
-    static const rlxvk_welch_frame_options none = {0};
-    const rlxvk_welch_frame_options *f = options ? options : &none;
+    rlxvk_welch_frame_options own, *f = &own;
+    if (!op_take(g, "welch", SIZED(rlxvk_welch_frame_options), options, f))
+        return RLXVK_NONE;
     int64_t n = f->n_fft ? f->n_fft : f->length;
     if (!composite_begin(g, "welch", &x, 1) || !options_fit(g, f, n))
         return RLXVK_NONE;

@@ -17,7 +17,9 @@
 rlxvk_tensor rlxvk_welch_power(rlxvk_graph *g, rlxvk_tensor spectrum,
                                const rlxvk_welch_options *options)
 {
-    rlxvk_welch_options a = options ? *options : (rlxvk_welch_options){0};
+    rlxvk_welch_options a;
+    if (!op_take(g, "welch_power", SIZED(rlxvk_welch_options), options, &a))
+        return RLXVK_NONE;
     return op_build(g, OP_welch_power, &spectrum, 1, &a);
 }
 

@@ -23,12 +23,13 @@
 
 /* ---- Building ---- */
 
-static splat_attributes attributes_of(const rlxvk_gaussian_splat_options *options)
+static bool take_options(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat_options *options,
+                         splat_attributes *out)
 {
-    splat_attributes a = {.options = RLXVK_GAUSSIAN_SPLAT_DEFAULTS, .count = -1};
-    if (options)
-        a.options = *options;
-    return a;
+    static const rlxvk_gaussian_splat_options defaults = RLXVK_GAUSSIAN_SPLAT_DEFAULTS;
+    *out = (splat_attributes){.count = -1};
+    return op_take(g, op_table[op].name, SIZED(rlxvk_gaussian_splat_options),
+                   options ? options : &defaults, &out->options);
 }
 
 /* Whether scales are to be raised; false, too, for those that the op refuses itself. */
@@ -47,19 +48,22 @@ static bool takes_limit(rlxvk_graph *g, const char *row, rlxvk_tensor scales,
            numel > 0 && numel % 3 == 0;
 }
 
-static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat_scene *s,
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat_scene *scene,
                           const rlxvk_tensor *loss, const rlxvk_gaussian_splat_options *options)
 {
     const char *row = op_table[op].name;
-    splat_attributes a = attributes_of(options);
-    if (!graph_ready(g, row) || graph_fail(g, status_require_items(s, 1, row, "scene")) != RLXVK_OK)
+    splat_attributes a;
+    rlxvk_gaussian_splat_scene s;
+    if (!take_options(g, op, options, &a) ||
+        graph_fail(g, status_require_items(scene, 1, row, "scene")) != RLXVK_OK ||
+        !op_take(g, row, SIZED(rlxvk_gaussian_splat_scene), scene, &s))
         return RLXVK_NONE;
-    rlxvk_tensor inputs[] = {s->positions, s->scales, s->rotations, s->opacities,
-                             s->colors,    s->sh,     s->meta,      loss ? *loss : RLXVK_NONE};
+    rlxvk_tensor inputs[] = {s.positions, s.scales, s.rotations, s.opacities,
+                             s.colors,    s.sh,     s.meta,      loss ? *loss : RLXVK_NONE};
     size_t start = g->nodes.count;
-    bool limited = takes_limit(g, row, s->scales, &a.options);
+    bool limited = takes_limit(g, row, s.scales, &a.options);
     if (limited)
-        inputs[SPLAT_SCALES] = gaussian_splat_limit_scales(g, s->scales, a.options.max_anisotropy);
+        inputs[SPLAT_SCALES] = gaussian_splat_limit_scales(g, s.scales, a.options.max_anisotropy);
     rlxvk_tensor y = op_build(g, op, inputs, loss ? 8 : 7, &a);
     return limited ? composite_end(g, row, start, y) : y;
 }
@@ -103,7 +107,9 @@ rlxvk_tensor rlxvk_gaussian_splat_rasterize(rlxvk_graph *g, rlxvk_tensor prepare
                                             rlxvk_tensor meta, int64_t count,
                                             const rlxvk_gaussian_splat_options *options)
 {
-    splat_attributes a = attributes_of(options);
+    splat_attributes a;
+    if (!take_options(g, OP_gaussian_splat_rasterize, options, &a))
+        return RLXVK_NONE;
     a.count = count < 0 ? -1 : count;
     return op_build(g, OP_gaussian_splat_rasterize, (rlxvk_tensor[]){prepared, meta}, 2, &a);
 }

@@ -23,7 +23,9 @@ rlxvk_tensor rlxvk_batch_norm_statistics(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          const rlxvk_batch_norm_options *options)
 {
     rlxvk_tensor operands[] = {x, running_mean, running_variance};
-    rlxvk_batch_norm_options o = options ? *options : (rlxvk_batch_norm_options){0};
+    rlxvk_batch_norm_options o;
+    if (!op_take(g, "batch_norm_statistics", SIZED(rlxvk_batch_norm_options), options, &o))
+        return RLXVK_NONE;
     batch_norm_training_attributes a = {.eps = op_number(o.eps, 1e-5f),
                                         .momentum = op_number(o.momentum, 0.1f),
                                         .running = running_mean.id || running_variance.id};

@@ -16,9 +16,9 @@
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[3],
                           const rlxvk_fake_quantize_options *options)
 {
-    rlxvk_fake_quantize_options o = {0};
-    if (options)
-        o = *options;
+    rlxvk_fake_quantize_options o;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_fake_quantize_options), options, &o))
+        return RLXVK_NONE;
     fake_quantize_attributes a = {o.bits, o.per_axis, o.axis, o.mode, o.estimator, o.decay};
     if (op != OP_fake_quantize && op != OP_fake_quantize_backward) {
         a.mode = RLXVK_SCALE_FIXED;

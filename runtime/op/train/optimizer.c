@@ -51,15 +51,18 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor parameter, rl
 {
     rlxvk_tensor operands[6] = {parameter, gradient};
     uint32_t count = op == OP_adamw ? 2 : 1;
-    for (uint32_t i = 0; i < count; i++)
-        operands[2 + i] = averages[i];
-    operands[2 + count] = data ? data->schedule : RLXVK_NONE;
-    operands[3 + count] = data ? data->gradient_scale : RLXVK_NONE;
-    a.scheduled = data && data->schedule.id;
-    a.scaled = data && data->gradient_scale.id;
-    rlxvk_tensor result = op_build(g, op, operands, 4 + count, &a);
+    rlxvk_optimizer_data d;
     for (uint32_t i = 0; i < count && out_averages; i++)
         out_averages[i] = RLXVK_NONE;
+    if (!op_take(g, op_table[op].name, SIZED(rlxvk_optimizer_data), data, &d))
+        return RLXVK_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        operands[2 + i] = averages[i];
+    operands[2 + count] = d.schedule;
+    operands[3 + count] = d.gradient_scale;
+    a.scheduled = d.schedule.id;
+    a.scaled = d.gradient_scale.id;
+    rlxvk_tensor result = op_build(g, op, operands, 4 + count, &a);
     if (!result.id || a.in_place)
         return result;
     rlxvk_shape shape = rlxvk_tensor_shape(g, parameter);
@@ -75,7 +78,9 @@ rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gr
                          const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
                          rlxvk_tensor *out_averages)
 {
-    rlxvk_adamw_options o = options ? *options : (rlxvk_adamw_options){0};
+    rlxvk_adamw_options o;
+    if (!op_take(g, "adamw", SIZED(rlxvk_adamw_options), options, &o))
+        return RLXVK_NONE;
     return build(g, OP_adamw, parameter, gradient, (rlxvk_tensor[]){first, second}, data,
                  (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-3f),
                                         .beta1 = op_number(o.beta1, 0.9f),
@@ -91,7 +96,9 @@ rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor grad
                        rlxvk_tensor momentum, const rlxvk_sgd_options *options,
                        const rlxvk_optimizer_data *data, rlxvk_tensor *out_momentum)
 {
-    rlxvk_sgd_options o = options ? *options : (rlxvk_sgd_options){0};
+    rlxvk_sgd_options o;
+    if (!op_take(g, "sgd", SIZED(rlxvk_sgd_options), options, &o))
+        return RLXVK_NONE;
     return build(g, OP_sgd, parameter, gradient, &momentum, data,
                  (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-3f),
                                         .beta1 = o.momentum,
@@ -105,7 +112,9 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                         rlxvk_tensor average, const rlxvk_lion_options *options,
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average)
 {
-    rlxvk_lion_options o = options ? *options : (rlxvk_lion_options){0};
+    rlxvk_lion_options o;
+    if (!op_take(g, "lion", SIZED(rlxvk_lion_options), options, &o))
+        return RLXVK_NONE;
     return build(g, OP_lion, parameter, gradient, &average, data,
                  (optimizer_attributes){.rate = op_number(o.learning_rate, 1e-4f),
                                         .beta1 = op_number(o.beta1, 0.9f),

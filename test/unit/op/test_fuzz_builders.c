@@ -47,7 +47,8 @@ static void every_builder_is_listed(void **state)
     static const char *const headers[] = {
         "include/rlxvk_ops.h",       "include/rlxvk_ops_array.h",      "include/rlxvk_ops_domain.h",
         "include/rlxvk_ops_math.h",  "include/rlxvk_ops_vision.h",     "include/rlxvk_ops_signal.h",
-        "include/rlxvk_ops_splat.h", "include/rlxvk_ops_neighbours.h", "include/rlxvk_train.h",
+        "include/rlxvk_ops_splat.h", "include/rlxvk_ops_neighbours.h", "include/rlxvk_ops_region.h",
+        "include/rlxvk_train.h",
     };
     size_t count = 0;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)

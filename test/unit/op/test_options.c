@@ -1,7 +1,8 @@
 /*
  * Options left out: every struct of options in the headers. NULL and a zeroed struct build the same
  * nodes, or fail alike where a value has no default; and where PyTorch has a default, giving it
- * builds the same, too.
+ * builds the same, too. And how long a struct is: one that says its size, or is longer than the
+ * library's with zeros behind, builds the same; any other size is an error that names the struct.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -24,8 +25,19 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* What a builder is given. */
-typedef enum how { LEFT_OUT, ZEROED, BY_VALUE, WAYS } how;
+/* What a builder is given. The last three are errors. */
+typedef enum how {
+    LEFT_OUT,
+    ZEROED,
+    BY_VALUE,
+    SAYS_SIZE,
+    LONGER,
+    LONGER_AND_SET,
+    SHORTER,
+    NO_SIZE,
+    WAYS
+} how;
+#define MORE 24 /* bytes that a longer struct has */
 
 typedef struct options_row {
     const char *name; /* of the struct */
@@ -40,14 +52,29 @@ static rlxvk_tensor leaf(rlxvk_graph *g, rlxvk_shape shape)
     return rlxvk_param(g, name, RLXVK_F32, shape);
 }
 
+static size_t size_for(how given, size_t size)
+{
+    const size_t tag = RLXVK_SIZE_OF(char) - 1;
+    return given == SAYS_SIZE                           ? tag + size
+           : given == LONGER || given == LONGER_AND_SET ? tag + size + MORE
+           : given == SHORTER                           ? tag + size - 8
+           : given == NO_SIZE                           ? size
+                                                        : 0;
+}
+
 /* A builder of one struct: `values` initialize it for BY_VALUE, `call` uses it as o. */
 #define OPTIONS(row, values, call)                                                                 \
     static void build_##row(rlxvk_graph *g, how given)                                             \
     {                                                                                              \
-        const rlxvk_##row##_options by_value = values, zeroed = {0};                               \
-        const rlxvk_##row##_options *o = given == LEFT_OUT ? NULL                                  \
-                                         : given == ZEROED ? &zeroed                               \
-                                                           : &by_value;                            \
+        const rlxvk_##row##_options by_value = values;                                             \
+        struct {                                                                                   \
+            rlxvk_##row##_options o;                                                               \
+            uint8_t more[MORE];                                                                    \
+        } zeroed = {.o.struct_size = size_for(given, sizeof zeroed.o)};                            \
+        const rlxvk_##row##_options *o = given == LEFT_OUT   ? NULL                                \
+                                         : given == BY_VALUE ? &by_value                           \
+                                                             : &zeroed.o;                          \
+        zeroed.more[MORE - 1] = given == LONGER_AND_SET;                                           \
         call;                                                                                      \
     }
 #define LEAF(...) leaf(g, RLXVK_SHAPE(__VA_ARGS__))
@@ -154,6 +181,14 @@ static void expect_same(const options_row *row, const rlxvk_graph *a, const rlxv
     }
 }
 
+static void expect_refused(const options_row *row, const rlxvk_graph *g)
+{
+    const char *error = rlxvk_graph_error(g);
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_E_ATTR);
+    if (!strstr(error, row->name) || !strstr(error, "0x") == !strstr(error, "later members"))
+        fail_msg("%s: '%s'", row->name, error);
+}
+
 static void what_is_left_out_is_the_default(void **state)
 {
     size_t built = 0;
@@ -165,6 +200,10 @@ static void what_is_left_out_is_the_default(void **state)
             rows[i].build(graphs[given], given);
         }
         expect_same(&rows[i], graphs[LEFT_OUT], graphs[ZEROED]);
+        expect_same(&rows[i], graphs[ZEROED], graphs[SAYS_SIZE]);
+        expect_same(&rows[i], graphs[ZEROED], graphs[LONGER]);
+        for (how given = LONGER_AND_SET; given <= NO_SIZE; given++)
+            expect_refused(&rows[i], graphs[given]);
         if (rows[i].has_values) {
             expect_same(&rows[i], graphs[ZEROED], graphs[BY_VALUE]);
             assert_int_equal(rlxvk_graph_status(graphs[ZEROED]), RLXVK_OK);
