@@ -220,8 +220,7 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 
 /* ---- What all blocks share ---- */
 
-/* The rows of a rotary table that the graph's tokens have; positions outside it, of padding and of
- * idle sequences, get one of its ends. */
+/* The rows of a rotary table that the graph's tokens have. */
 static void turn(builder *b, bool local, const char *name, rlxvk_tensor positions)
 {
     int64_t half = b->config->rotated / 2;
@@ -260,8 +259,7 @@ static rlxvk_tensor find_positions(builder *b)
     return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
 }
 
-/* The rows of the rotary tables that they have. */
-static rlxvk_tensor find_turns(const builder *b, rlxvk_tensor positions)
+static rlxvk_tensor stretch(const builder *b, rlxvk_tensor positions)
 {
     rlxvk_graph *g = b->graph;
     if (!b->model->by_length)
@@ -271,6 +269,17 @@ static rlxvk_tensor find_turns(const builder *b, rlxvk_tensor positions)
         rlxvk_add(g, rlxvk_reshape(g, positions, RLXVK_SHAPE(b->sequences, b->shape.length)),
                   rlxvk_reshape(g, stretch, RLXVK_SHAPE(b->sequences, 1)));
     return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
+}
+
+/* The rows of the rotary tables that positions have. Padding may lie behind the tables and idle
+ * sequences before them: these get one of the ends, so that every index is in order, as
+ * RLXVK_CHECK=index wants it. A single row of a single sequence is neither. */
+static rlxvk_tensor find_turns(const builder *b, rlxvk_tensor positions)
+{
+    rlxvk_tensor rows = stretch(b, positions);
+    if (b->rows == 1)
+        return rows;
+    return rlxvk_clip(b->graph, rows, 0, (float)(llama_table_rows(b->model) - 1));
 }
 
 static void place(builder *b)

@@ -235,12 +235,13 @@ static uint64_t attention_step_bucket(bucket_call *c)
 /* ---- The family ---- */
 
 /* New rows behind the cache's end would be lost; below 0, and NaN, is idle. */
+/* Rows behind the end of the cache are dropped, which is in order: prompts are padded. But the
+ * first new row of a sequence is no padding. */
 static index_limits attention_step_indices(const rlxvk_graph *g, const node *n)
 {
-    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *keys = input_shape(g, n, STEP_KEYS);
+    const rlxvk_shape *keys = input_shape(g, n, STEP_KEYS);
     const rlxvk_shape *position = input_shape(g, n, STEP_POSITION);
-    int64_t capacity = keys->dims[keys->rank - 2];
-    index_limits r = index_limits_of(STEP_POSITION, MAX(capacity - q->dims[1] + 1, 0));
+    index_limits r = index_limits_of(STEP_POSITION, keys->dims[keys->rank - 2]);
     if (position->rank == 2) {
         r.columns = 2;
         r.limits[1] = keys->rank == 4 ? keys->dims[0] : 1;

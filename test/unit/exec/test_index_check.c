@@ -71,10 +71,11 @@ static rlxvk_tensor write(rlxvk_graph *g, rlxvk_tensor i)
     return rlxvk_write_rows(g, cache, ones(g, RLXVK_SHAPE(1, 2, 4)), rlxvk_narrow(g, i, 0, 0, 1));
 }
 
-static rlxvk_tensor step_at(rlxvk_graph *g, rlxvk_tensor position, int64_t batch, int64_t entries)
+static rlxvk_tensor step_at(rlxvk_graph *g, rlxvk_tensor position, int64_t batch, int64_t n,
+                            int64_t entries)
 {
     const rlxvk_attention_step_options o = {.heads = 1, .head_dim = 4};
-    rlxvk_tensor rows = rlxvk_mul(g, ones(g, RLXVK_SHAPE(batch, 1, 4)), rlxvk_scalar(g, 2));
+    rlxvk_tensor rows = rlxvk_mul(g, ones(g, RLXVK_SHAPE(batch, n, 4)), rlxvk_scalar(g, 2));
     rlxvk_shape caches = RLXVK_SHAPE(entries, 1, 4, 4);
     return rlxvk_attention_step(g, rows, rlxvk_exp(g, rows), rlxvk_neg(g, rows),
                                 rlxvk_input(g, "keys", RLXVK_F32, caches),
@@ -84,13 +85,19 @@ static rlxvk_tensor step_at(rlxvk_graph *g, rlxvk_tensor position, int64_t batch
 
 static rlxvk_tensor step(rlxvk_graph *g, rlxvk_tensor i)
 {
-    return step_at(g, i, 2, 2);
+    return step_at(g, i, 2, 1, 2);
 }
 
 /* The second number is which of six entries the sequence has. */
 static rlxvk_tensor step_of_entry(rlxvk_graph *g, rlxvk_tensor i)
 {
-    return step_at(g, rlxvk_reshape(g, i, RLXVK_SHAPE(1, 2)), 1, 6);
+    return step_at(g, rlxvk_reshape(g, i, RLXVK_SHAPE(1, 2)), 1, 1, 6);
+}
+
+/* Three rows, of which the later ones may be padding behind the cache. */
+static rlxvk_tensor step_padded(rlxvk_graph *g, rlxvk_tensor i)
+{
+    return step_at(g, i, 2, 3, 2);
 }
 
 static size_t elements(const rlxvk_shape *s)
@@ -123,6 +130,7 @@ static const struct {
     {"attention_step", step, {0, 3}, {0, 4}, "outside 0 .. 3; the first is 4 at position 1"},
     {"attention_step, idle", step, {-1, NAN}, {NAN, 9}, "outside 0 .. 3; the first is 9"},
     {"attention_step, int32_t 2", step, {0, 2}, {0, 2.8e-45f}, "at position 1, an int32_t in"},
+    {"attention_step, padded", step_padded, {3, -1}, {3, 4}, "outside 0 .. 3; the first is 4"},
     {"entries", step_of_entry, {3, 5}, {3, 6}, "outside 0 .. 5; the first is 6 at position 1"},
 };
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -270,6 +271,34 @@ static void long_context(void **state)
     assert_true(strlen(texts[4]) > strlen(texts[2]));
 }
 
+/* A prompt whose padding goes beyond the cache, so that its last rows have no positions; sequences
+ * of a batch that have ended, which are at none; and one that is stretched. */
+static void every_index_is_in_order(void **state)
+{
+    static const char *const calls[][10] = {
+        {MODEL, "-p", "The open", "-n", "3", "--greedy", "--ctx", "12"},
+        {MODEL, "--batch", PROMPT, "-n", "4", "--greedy", "--parallel", "2"},
+        {LONG_MODEL, "-p", "abc", "-n", "40", "--greedy", "--ctx", "64"},
+        {LONG_MODEL, "--batch", PROMPT, "-n", "4", "--greedy"},
+    };
+    char text[2][8192], *figures;
+    (void)state;
+    write_prompt("The open\nThe\nA\n");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int checked = 0; checked < 2; checked++) {
+            if (checked)
+                setenv("RLXVK_CHECK", "index", 1);
+            assert_int_equal(run_command(command_generate, calls[i], text[checked], sizeof *text),
+                             EXIT_OK);
+            unsetenv("RLXVK_CHECK");
+            figures = strstr(text[checked], "\n[load ");
+            assert_non_null(figures);
+            *figures = 0;
+        }
+        assert_string_equal(text[0], text[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +314,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(two_bos),
         cmocka_unit_test(long_context),
+        cmocka_unit_test(every_index_is_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
