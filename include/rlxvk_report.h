@@ -48,7 +48,7 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
 typedef struct rlxvk_step_time {
     const char *name; /* kernel, or row name of a host step */
     const char *node; /* debug name of the node, "" when it has none */
-    uint32_t node_id;
+    uint32_t node_id; /* its number in the graph as built; of nodes that were fused, the last's */
     bool gpu;
     double microseconds;
     uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.

@@ -12,7 +12,7 @@ static void report_bad(const rlxvk_graph *g, uint32_t id, const scan *s, const f
 {
     const node *n = graph_node(g, id);
     out->found = true;
-    out->node = id;
+    out->node = op_node_origin(g, id);
     text op = {out->op, sizeof out->op, 0}, name = {out->name, sizeof out->name, 0};
     text_append(&op, "%s", node_row(n)->name);
     text_append(&name, "%s", n->name ? n->name : "");
@@ -30,7 +30,7 @@ static void remember_previous(const rlxvk_graph *g, uint32_t id, const scan *s, 
     const node *n = graph_node(g, id);
     text op = {out->previous_op, sizeof out->previous_op, 0};
     text_append(&op, "%s", node_row(n)->name);
-    out->previous_node = id;
+    out->previous_node = op_node_origin(g, id);
     out->previous_shape = n->shape;
     out->previous_min = s->min;
     out->previous_max = s->max;

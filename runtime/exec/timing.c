@@ -154,7 +154,7 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
         const node *n = graph_node(e->program->graph, s->node);
         const rlxvk_step_time time = {.name = step_name(e, s),
                                       .node = n->name ? n->name : "",
-                                      .node_id = s->node,
+                                      .node_id = op_node_origin(e->program->graph, s->node),
                                       .gpu = !s->host,
                                       .times = step_executions(e, (uint32_t)i),
                                       .microseconds =

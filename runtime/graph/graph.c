@@ -173,6 +173,11 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
 {
     node copy = *n;
     copy.building = NULL;
+    if (!copy.origin) {
+        copy.origin = g->origin;
+        copy.origin_op = g->origin_op;
+    }
+    copy.gradient_of = copy.gradient_of ? copy.gradient_of : g->gradient_of;
     /* A public id is one more, and NODE_NONE is no node. */
     bool ok = g->nodes.count < NODE_NONE - 1 && VECTOR_RESERVE(&g->nodes, 1);
     if (ok && n->input_count)

@@ -29,6 +29,11 @@ typedef struct node {
                    * nothing else (plan/prepare.c) */
     bool begins_as_zeros; /* Param: no need to set it */
     bool joins_params; /* its operands are params that lie in its memory; nobody else reads them */
+    /* Of a node that a rewrite made or kept: the node that it stands for in the graph as it was
+     * built, whose number, less 1, and op these are. 0: the graph is as it was built. */
+    uint32_t origin;
+    uint16_t origin_op;
+    uint32_t gradient_of; /* 1 + the number of the node whose gradient needs it; 0: none does */
     /* While it is being built: the graph whose next node it would be, for errors. Then NULL. */
     const struct rlxvk_graph *building;
 } node;
@@ -50,6 +55,8 @@ struct rlxvk_graph {
     arena memory;
     VECTOR(node) nodes;
     name_index names;
+    uint32_t origin, gradient_of; /* of nodes that are appended from now on; see node */
+    uint16_t origin_op;
     VECTOR(uint32_t) outputs;
     VECTOR(uint32_t) checkpoints; /* nodes, ascending: rlxvk_checkpoint */
     uint64_t recomputed_bytes;    /* of values that gradients compute again */

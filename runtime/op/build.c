@@ -30,11 +30,16 @@ bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *giv
 #define OPERANDS_NAMED 4 /* in an error */
 
 /* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it
- * reads. */
+ * reads; in a gradient, whose operands nobody wrote, by the node whose gradient it is. */
 static void describe_place(const node *n, text *out)
 {
     const rlxvk_graph *g = n->building;
+    char label[NODE_LABEL];
     text_append(out, " (node %zu", g->nodes.count);
+    if (g->gradient_of) {
+        text_append(out, ", for the gradient of %s)", op_node_label(g, g->gradient_of - 1, label));
+        return;
+    }
     for (uint32_t i = 0; i < MIN(n->input_count, OPERANDS_NAMED); i++) {
         uint32_t id = n->inputs[i];
         const char *name = id < g->nodes.count ? graph_node(g, id)->name : NULL;

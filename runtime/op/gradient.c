@@ -319,7 +319,7 @@ static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint
     return (rlxvk_tensor){made};
 }
 
-static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
+static rlxvk_status apply_family(gradients *s, uint32_t id, const node *n)
 {
     rlxvk_graph *g = s->graph;
     const op_family *family = node_row(n)->family;
@@ -342,6 +342,18 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
     if (g->status == RLXVK_OK)
         TRY(check_given(&call));
 error:
+    return status;
+}
+
+/* What is appended on the way says for whose gradient it is: that of the node that was built, not
+ * of one that it expands to. */
+static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
+{
+    uint32_t before = s->graph->gradient_of;
+    rlxvk_status status;
+    s->graph->gradient_of = before ? before : id + 1;
+    status = apply_family(s, id, n);
+    s->graph->gradient_of = before;
     return status;
 }
 

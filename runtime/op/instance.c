@@ -55,6 +55,7 @@ rlxvk_status instance_append(rlxvk_graph *to, const rlxvk_graph *source, uint32_
     }
     if (light && n.data)
         n.data_size = 0;
+    n.gradient_of = graph_node(source, id)->gradient_of;
     if (graph_append(to, &n) == NODE_NONE)
         TRY(to->status);
 error:

@@ -471,7 +471,15 @@ rlxvk_status op_verify(const rlxvk_graph *g);
 /* One line: "%12 softmax 'attn.3' f32 2x8x64x64 (%11) axis=3". */
 void op_node_describe(const rlxvk_graph *g, uint32_t id, text *out);
 
-/* "softmax 'attn.3' (node 12)", for errors and logs. Returns `buffer`. */
+/* The number of the node that this one stands for in the graph as it was built, where those who
+ * built it can look it up. */
+static inline uint32_t op_node_origin(const rlxvk_graph *g, uint32_t id)
+{
+    uint32_t origin = graph_node(g, id)->origin;
+    return origin ? origin - 1 : id;
+}
+/* "softmax 'attn.3' (node 12)", for errors and logs: the op and number are the origin's, and what a
+ * rewrite made of it follows: "relu (node 12, in fused_matmul_bias_act)". Returns `buffer`. */
 #define NODE_LABEL 384
 const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL]);
 

@@ -78,6 +78,14 @@ uint32_t pass_copy(pass *p, uint32_t id)
     return (uint32_t)g->nodes.count - 1;
 }
 
+/* What is appended from now on stands for the same as an old node; NULL: for nothing else. */
+static void stand_for(rlxvk_graph *g, const node *n)
+{
+    g->origin = n ? n->origin : 0;
+    g->origin_op = n ? n->origin_op : 0;
+    g->gradient_of = n ? n->gradient_of : 0;
+}
+
 rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
 {
     uint32_t count = (uint32_t)g->nodes.count;
@@ -94,6 +102,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
         g->nodes.items = NULL;
         g->nodes.count = g->nodes.capacity = 0;
         for (uint32_t id = 0; id < count && g->status == RLXVK_OK; id++) {
+            stand_for(g, &p.nodes[id]);
             p.map[id] = rule(&p, id);
             if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
                 p.map[id] = pass_copy(&p, id);
@@ -103,6 +112,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
             g->outputs.items[i] = p.map[g->outputs.items[i]];
         memory_free((void *)p.nodes);
     }
+    stand_for(g, NULL);
     memory_free(p.map);
     memory_free(p.uses);
     memory_free(p.writes);

@@ -9,6 +9,7 @@
 #include "op/activation.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- What composites share ---- */
@@ -35,19 +36,44 @@ bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operan
     return g->status == RLXVK_OK;
 }
 
+/* The place of a part, "(node 57 of node 55 and 'w'): ...", for those who know only nodes before
+ * `start`: "(of an inner step and 'w')". Returns what follows it. */
+static const char *describe_place(const char *at, size_t start, text *out)
+{
+    const char *end = strstr(at, "): ");
+    char *behind;
+    if (strncmp(at, " (node ", 7) != 0 || !end)
+        return at;
+    at += 7 + strspn(at + 7, "0123456789");
+    at += strncmp(at, ", ", 2) == 0 ? 2 : *at == ' ';
+    if (at == end)
+        return end + 1;
+    text_append(out, " (");
+    while (at < end) {
+        bool inner = strncmp(at, "node ", 5) == 0 && strtoull(at + 5, &behind, 10) >= start;
+        text_append(out, "%.*s", inner ? 13 : 1, inner ? "an inner step" : at);
+        at = inner ? behind : at + 1;
+    }
+    text_append(out, ")");
+    return end + 1;
+}
+
 rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_tensor result)
 {
-    char part[sizeof g->error];
-    text whole = {g->error, sizeof g->error, 0};
-    size_t length = strlen(row);
+    char part[sizeof g->error], who[CALL_LABEL];
+    text whole = {g->error, sizeof g->error, 0}, unused = {who, sizeof who, 0};
+    size_t length;
     if (g->status == RLXVK_OK)
         return result;
     g->nodes.count = start;
-    if (strncmp(g->error, row, length) != 0) {
-        memcpy(part, g->error, sizeof part);
-        text_append(&whole, "%s: %s", row, part);
-        status_fail(g->status, "%s", g->error);
-    }
+    memcpy(part, g->error, sizeof part);
+    length = strcspn(part, " :");
+    text_append(&whole, "%s", op_call_label(g, row, who));
+    bool other = length != strlen(row) || strncmp(part, row, length) != 0;
+    if (other)
+        text_append(&whole, ": %.*s", (int)length, part);
+    text_append(&whole, "%s", describe_place(part + length, start, other ? &whole : &unused));
+    status_fail(g->status, "%s", g->error);
     return RLXVK_NONE;
 }
 

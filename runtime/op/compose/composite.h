@@ -12,8 +12,9 @@ bool composite_number(rlxvk_graph *g, const char *row, const char *what, int64_t
 /* False, with the graph failed, when an operand is missing or of another graph; false, too, for no
  * graph and after an earlier error. */
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count);
-/* The result. When a part of it failed: none; the error then names the composite first, and the
- * graph has its first `start` nodes again. */
+/* The result. When a part of it failed: none, and the graph has its first `start` nodes again. The
+ * error names the composite and the part, but none of the nodes that are gone: "conv_padded (node
+ * 12): conv (of an inner step and 'w'): ...". */
 rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_tensor result);
 
 #endif

@@ -388,9 +388,11 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
         return RLXVK_NONE;
     }
     int64_t n = (int64_t)fft_next_smooth((uint64_t)(la + lb - 1));
+    size_t start = g->nodes.count;
     rlxvk_tensor ar = rlxvk_rfft(g, a, n, RLXVK_FFT_INVERSE, &ai);
     rlxvk_tensor br = rlxvk_rfft(g, b, n, RLXVK_FFT_INVERSE, &bi);
     rlxvk_tensor re = rlxvk_sub(g, rlxvk_mul(g, ar, br), rlxvk_mul(g, ai, bi));
     rlxvk_tensor im = rlxvk_add(g, rlxvk_mul(g, ar, bi), rlxvk_mul(g, ai, br));
-    return part(g, rlxvk_irfft(g, re, im, n, RLXVK_FFT_INVERSE), 0, la + lb - 1);
+    rlxvk_tensor y = rlxvk_irfft(g, re, im, n, RLXVK_FFT_INVERSE);
+    return composite_end(g, "fft_conv1d", start, part(g, y, 0, la + lb - 1));
 }
