@@ -89,10 +89,11 @@ rlxvk_tensor rlxvk_gaussian_splat_render_backward(rlxvk_graph *g,
                                                   const rlxvk_gaussian_splat_options *options)
 {
     static const char row[] = "gaussian_splat_render_backward";
-    splat_attributes a = attributes_of(options);
+    splat_attributes a;
     rlxvk_tensor y =
         without_flag(g, build(g, OP_gaussian_splat_render_backward, scene, &d_loss_rgba, options));
-    if (y.id && takes_limit(g, row, scene->scales, &a.options))
+    if (y.id && take_options(g, OP_gaussian_splat_render_backward, options, &a) &&
+        takes_limit(g, row, scene->scales, &a.options))
         y = gaussian_splat_limit_gradients(g, scene->scales, a.options.max_anisotropy, y);
     return y;
 }
