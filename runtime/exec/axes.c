@@ -105,9 +105,9 @@ rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t coun
     shorten_inputs inputs = {.precision = effective_precision(p), .on_host = p->options.on_host};
     bucket_input *found = NULL;
     rlxvk_status status;
-    TRY(find_inputs(p->source, axes, count, &found, &inputs.count));
+    TRY(find_inputs(p->graph, axes, count, &found, &inputs.count));
     inputs.items = found;
-    TRY(rewrite_shorten(p->source, &inputs));
+    TRY(rewrite_shorten(p->graph, &inputs));
 error:
     memory_free(found);
     return status;

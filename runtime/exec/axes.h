@@ -10,7 +10,7 @@ typedef VECTOR(rlxvk_bucket_axis) axis_list;
  * for them, each once; names are the graph's own, axes not negative. E_UNKNOWN_NAME, E_AXIS. */
 rlxvk_status axes_resolve(const rlxvk_graph *graph, const rlxvk_compile_options *given,
                           axis_list *out);
-/* Lets the program's source end rows at the extent, so that it gives what it would compiled for
+/* Lets the program's graph end rows at the extent, so that it gives what it would compiled for
  * those that are active. E_UNSUPPORTED: some op stands in the way. */
 rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t count);
 /* What an active extent does to a program that is lowered. E_UNSUPPORTED, where the source is

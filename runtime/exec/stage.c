@@ -13,6 +13,9 @@ rlxvk_status stage_source(program *p, const rlxvk_graph *graph)
     rlxvk_status status;
     TRY(op_verify(graph));
     TRY(graph_clone(graph, &p->source));
+    if (p->options.shorter)
+        TRY(rewrite_add_count(p->source));
+    TRY(graph_clone(p->source, &p->graph));
 error:
     return status;
 }
@@ -31,7 +34,6 @@ rlxvk_status stage_rewrite(program *p, const program *sharer)
                            .names_matvec =
                                variant_named(&o->variants, CHOICE_matvec) != VARIANT_NONE};
     rlxvk_status status;
-    TRY(graph_clone(p->source, &p->graph));
     if (!o->keep_all)
         TRY(rewrite_graph(p->graph, &how));
     if (o->fusion)

@@ -7,7 +7,7 @@
 
 #include "exec/program.h"
 
-/* p->source: the graph, verified. */
+/* The graph, verified, as p->source and p->graph. */
 rlxvk_status stage_source(program *p, const rlxvk_graph *graph);
 /* p->graph. `sharer`: whose params it shares; may be NULL. */
 rlxvk_status stage_rewrite(program *p, const program *sharer);

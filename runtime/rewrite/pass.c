@@ -78,6 +78,17 @@ uint32_t pass_copy(pass *p, uint32_t id)
     return (uint32_t)g->nodes.count - 1;
 }
 
+void pass_note_origins(rlxvk_graph *g)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        node *n = &g->nodes.items[id];
+        if (n->origin)
+            continue;
+        n->origin = id + 1;
+        n->origin_op = n->op;
+    }
+}
+
 /* What is appended from now on stands for the same as an old node; NULL: for nothing else. */
 static void stand_for(rlxvk_graph *g, const node *n)
 {

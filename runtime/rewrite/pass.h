@@ -42,6 +42,8 @@ uint32_t *rewrite_count_uses(const rlxvk_graph *g);
 /* writes[id]: nodes before it that write in place, for all nodes and the end; likewise. */
 uint32_t *rewrite_count_writes(const rlxvk_graph *g);
 
+/* Before the first pass: each node stands for itself. */
+void pass_note_origins(rlxvk_graph *g);
 /* Copies a node with its operands renamed; everything else it points to stays where it is. */
 uint32_t pass_copy(pass *p, uint32_t id);
 /* Removes the nodes that no output needs and that write nothing. */

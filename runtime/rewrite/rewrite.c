@@ -26,10 +26,7 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     enum { legal = 4, biased = 6 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        g->nodes.items[id].origin = id + 1;
-        g->nodes.items[id].origin_op = g->nodes.items[id].op;
-    }
+    pass_note_origins(g);
     TRY(pass_drop_dead(g));
     TRY(detach_views(g));
     for (size_t i = 0; i < count; i++) {

@@ -31,9 +31,11 @@ typedef struct shorten_inputs {
 } shorten_inputs;
 #define SHORTEN_MOST_ROWS (1u << 24) /* a count of rows is an f32 number */
 
+/* Adds the input that has the count of active rows; behind all nodes, where it is not there yet. */
+rlxvk_status rewrite_add_count(rlxvk_graph *g);
 /* Ends rows of a bucket at the extent where a node computes across them, in place: the graph gives
  * what it would compiled for the rows that are active. E_UNSUPPORTED: a node that cannot end them.
- * Adds an input, the count of active rows. */
+ * The graph has the count of active rows, an input. */
 rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs);
 
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,

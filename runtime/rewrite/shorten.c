@@ -13,7 +13,7 @@ typedef struct shortening {
     uint64_t *spans;    /* per old node */
     bool *indices;
     uint64_t unit;
-    uint32_t count_id; /* old id of the count of active rows; the last node */
+    uint32_t count_id; /* old id of the count of active rows */
     uint32_t count;    /* new id */
     text why;
 } shortening;
@@ -66,15 +66,16 @@ static uint32_t rule(pass *p, uint32_t id)
     return s->spans[id] == BUCKET_NONE ? shorten(p, s, id, &c) : NODE_NONE;
 }
 
-/* The count is an input that the graph has no more than once. */
-static rlxvk_status add_count(rlxvk_graph *g, uint32_t *out_id)
+rlxvk_status rewrite_add_count(rlxvk_graph *g)
 {
     const node count = {.op = OP_input,
                         .dtype = RLXVK_F32,
                         .shape = RLXVK_SHAPE(1),
                         .name = EXTENT_COUNT_NAME};
-    *out_id = op_append_leaf(g, &count);
-    return *out_id == NODE_NONE ? status_fail(g->status, "%s", g->error) : RLXVK_OK;
+    if (graph_find(g, OP_input, EXTENT_COUNT_NAME) == NODE_NONE &&
+        op_append_leaf(g, &count) == NODE_NONE)
+        return status_fail(g->status, "%s", g->error);
+    return RLXVK_OK;
 }
 
 rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs)
@@ -83,7 +84,8 @@ rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs)
     uint32_t wrong = NODE_NONE;
     rlxvk_status status;
     shortening s = {.inputs = inputs, .why = {why, sizeof why, 0}};
-    TRY(add_count(g, &s.count_id));
+    pass_note_origins(g);
+    s.count_id = graph_find(g, OP_input, EXTENT_COUNT_NAME);
     s.before = *g;
     s.spans = memory_zeroed(g->nodes.count, sizeof *s.spans);
     s.indices = memory_zeroed(g->nodes.count, sizeof *s.indices);

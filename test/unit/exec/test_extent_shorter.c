@@ -365,17 +365,38 @@ static void test_count(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* The extent is of the binding in force. */
+/* The extent is of the binding in force; other leaves keep their names, shapes and values. */
 static void test_symbols(void **state)
 {
+    static const char *const shapes[] = {"1", "SEQ"};
+    const float x[] = {1, 3, 8, 4, NAN, 20, NAN, NAN, NAN, NAN}, a[1] = {10};
     rlxvk_compile_options o = {.bucket_symbols = RLXVK_ON, .extent_promise = RLXVK_EXTENT_SHORTER};
-    rlxvk_graph *g = mean_of_rows(rlxvk_symbol(RLXVK_SEQ));
     rlxvk_executable *e = NULL;
+    rlxvk_graph *g = NULL;
+    rlxvk_tensor_info infos[4];
+    size_t count;
     (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor first = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor rows = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rlxvk_symbol(RLXVK_SEQ)));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor y = rlxvk_mul(g, rlxvk_reduce_mean(g, rows, AXES(0), true), w);
+    rlxvk_graph_output(g, rlxvk_add(g, y, first));
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
-    expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 6}, 1));
-    expect_ok(rlxvk_set_active_extent(e, 3, 6));
-    assert_true(mean_now(e) == 4);
+    expect_ok(rlxvk_set_param(e, "w", &(float){2}, 1));
+    for (int64_t seq = 6; seq <= 10; seq += 4) {
+        float got[1] = {0};
+        rlxvk_run_input given[] = {RLXVK_RUN_INPUT("a", a),
+                                   {"x", x, (size_t)seq, RLXVK_F32, false}};
+        expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, seq}, 1));
+        expect_ok(rlxvk_set_active_extent(e, 2, seq));
+        expect_ok(rlxvk_run(e, given, 2, &RLXVK_RUN_OUTPUT(0, got), 1));
+        assert_true(got[0] == 14);
+        expect_ok(rlxvk_executable_inputs(e, infos, 4, &count));
+        assert_int_equal(count, 2);
+        for (size_t i = 0; i < 2; i++)
+            assert_string_equal(infos[i].shape_text, shapes[i]);
+    }
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
 }
