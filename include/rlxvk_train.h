@@ -37,8 +37,8 @@ extern "C" {
  *
  * E_SHAPE: a loss of several elements without a seed, a seed of another shape. E_DTYPE: a wrt of
  * integers or BOOL, a complex loss without a seed. E_UNSUPPORTED: an op on the way has no gradient,
- * or none for an operand; the message names the op with its node, and the operand; or the graph has
- * symbols, which rlxvk_graph_bind takes away (rlxvk_graph_tensor names what is left).
+ * or none for an operand; the message names the op with its node, and the operand. Of a graph with
+ * symbols the gradients are nodes of their own, made when sizes are bound, in each of its programs.
  *
  * Operands without a gradient, by op; an op without names has none at all. "choose": indices,
  * labels, conditions. "constant": the result is constant almost everywhere. "random": random

@@ -16,6 +16,7 @@ rlxvk_status stage_source(program *p, const rlxvk_graph *graph)
     if (p->options.shorter)
         TRY(rewrite_add_count(p->source));
     TRY(graph_clone(p->source, &p->graph));
+    TRY(rewrite_make_gradients(p->graph));
 error:
     return status;
 }

@@ -7,6 +7,7 @@
  * list; those are gone through at once, down to where the expansion begins.
  */
 #include "op/gradient.h"
+#include "op/gradient_node.h"
 #include "op/recompute.h"
 #include "op/view.h"
 
@@ -284,7 +285,8 @@ static rlxvk_status check_read(const gradients *s, uint32_t id, const node *n, u
                                const uint32_t *values, rlxvk_tensor simpler)
 {
     const rlxvk_graph *g = s->graph;
-    for (uint32_t i = 0; i < n->input_count && n->op != OP_loop_result; i++) {
+    bool inside = n->op == OP_loop_result || n->op == OP_gradient; /* they read what made these */
+    for (uint32_t i = 0; i < n->input_count && !inside; i++) {
         bool read = !gradient_flows((op_kind)n->op, i) || !is_wanted(s, n->inputs[i]) ||
                     values[i] == simpler.id - 1;
         for (uint32_t k = start; k < g->nodes.count && !read; k++)
@@ -439,13 +441,7 @@ static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
         graph_fail(g, status_require_items(wrt, count, "grad", "wrt")) != RLXVK_OK ||
         graph_fail(g, status_require_items(out, count, "grad", "out_gradients")) != RLXVK_OK)
         return false;
-    if (g->symbols)
-        graph_fail(g,
-                   status_fail(RLXVK_E_UNSUPPORTED,
-                               "grad: the graph has symbols; gradients are of numbers: bind them "
-                               "first, with rlxvk_graph_bind"));
-    else
-        graph_fail(g, graph_take(g, loss, "grad", "loss", 0));
+    graph_fail(g, graph_take(g, loss, "grad", "loss", 0));
     if (seed.id && g->status == RLXVK_OK)
         graph_fail(g, graph_take(g, seed, "grad", "seed", 0));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
@@ -513,17 +509,25 @@ error:
     return status;
 }
 
-void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
-                size_t count, rlxvk_tensor *out_gradients)
+static void grad_numbers(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
+                         const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *out)
 {
     gradients s = {.graph = g};
-    bool done =
-        tensors_given(g, loss, seed, wrt, count, out_gradients) &&
-        graph_fail(g, differentiate_all(&s, loss, seed, wrt, count, out_gradients)) == RLXVK_OK;
-    if (!done && out_gradients && count)
-        memset(out_gradients, 0, count * sizeof *out_gradients);
+    graph_fail(g, differentiate_all(&s, loss, seed, wrt, count, out));
     VECTOR_FREE(&s.entries);
     memory_free(s.writers);
     VECTOR_FREE(&s.parts);
     recompute_destroy(&s.again);
+}
+
+void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
+                size_t count, rlxvk_tensor *out_gradients)
+{
+    bool done = tensors_given(g, loss, seed, wrt, count, out_gradients);
+    if (done) {
+        (g->symbols ? gradient_node_build : grad_numbers)(g, loss, seed, wrt, count, out_gradients);
+        done = g->status == RLXVK_OK;
+    }
+    if (!done && out_gradients && count)
+        memset(out_gradients, 0, count * sizeof *out_gradients);
 }

@@ -31,6 +31,8 @@ typedef struct shorten_inputs {
 } shorten_inputs;
 #define SHORTEN_MOST_ROWS (1u << 24) /* a count of rows is an f32 number */
 
+/* Makes the gradients that a graph with symbols has as nodes, in place, now that it has numbers. */
+rlxvk_status rewrite_make_gradients(rlxvk_graph *g);
 /* Adds the input that has the count of active rows; behind all nodes, where it is not there yet. */
 rlxvk_status rewrite_add_count(rlxvk_graph *g);
 /* Ends rows of a bucket at the extent where a node computes across them, in place: the graph gives

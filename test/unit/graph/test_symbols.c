@@ -564,11 +564,6 @@ static void misuse_foreign(rlxvk_graph *g, rlxvk_tensor x)
     rlxvk_graph_destroy(other);
     rlxvk_reshape(g, x, RLXVK_SHAPE(made[8], 8));
 }
-static void misuse_grad(rlxvk_graph *g, rlxvk_tensor x)
-{
-    rlxvk_tensor d;
-    rlxvk_grad(g, rlxvk_reduce_sum(g, x, (int32_t[]){0, 1, 2}, 3, false), RLXVK_NONE, &x, 1, &d);
-}
 static void misuse_fft(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_frames(g, rlxvk_transpose(g, x, (int32_t[]){0, 2, 1}, 3), 4, 2);
@@ -638,7 +633,6 @@ static void misuses_are_named(void **state)
         {misuse_shape, RLXVK_E_SHAPE, "rlxvk_set_symbol_example"},
         {misuse_constant, RLXVK_E_UNSUPPORTED, "expand one"},
         {misuse_foreign, RLXVK_E_SHAPE, "another graph"},
-        {misuse_grad, RLXVK_E_UNSUPPORTED, "rlxvk_graph_bind"},
         {misuse_fft, RLXVK_E_UNSUPPORTED, "last dim is SEQ"},
         {misuse_pad, RLXVK_E_UNSUPPORTED, "n is SEQ"},
         {misuse_scan, RLXVK_E_UNSUPPORTED, "length is SEQ"},

@@ -392,6 +392,7 @@ static const struct {
     {&accumulate_family, "its sum would keep rows that are not active"},
     {&batch_norm_training_family, "its statistics are of all rows"},
     {&custom_family, "it is an op of the caller, who does not say what becomes of rows"},
+    {&gradient_family, "it is a gradient that has no ops yet"},
     {&loop_carry_family, "it is part of a loop that is replayed"},
     {&loop_begin_family, "it is part of a loop that is replayed"},
     {&loop_slice_family, "it is part of a loop that is replayed"},

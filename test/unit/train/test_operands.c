@@ -54,6 +54,7 @@ static const struct {
     {"batched_dense_solve", 1u << 0, "matrices are no leaves: conform --gradients"},
     {"projection", 1u << 4, "is operand 3 where there is no codebook"},
     {"attention_backward", 1u << 4, "the forward result, which is found anew"},
+    {"gradient", 0, "of graphs with symbols: test_symbolic_gradients"},
     {"loop_carry", 0, "expanded by loop_result: scans and whiles here"},
     {"loop_begin", 0, "expanded by loop_result"},
     {"loop_slice", 0, "expanded by loop_result"},

@@ -1,0 +1,114 @@
+/*
+ * gradient: one of the gradients of rlxvk_grad in a graph with symbols, whose rules ask for sizes.
+ * Operands: the loss, its seed where there is one, and all tensors that gradients are taken of; the
+ * attributes say which of these the node is for. It becomes the ops of its gradients once there are
+ * numbers (rewrite/gradients.c), or when a gradient of it is taken.
+ */
+#include "op/gradient_node.h"
+#include "graph/symbol.h"
+#include "op/families.h"
+#include "op/instance.h"
+
+#include <rlxvk_train.h>
+
+rlxvk_tensor gradient_node_tensors(const node *n, const rlxvk_tensor *operands, rlxvk_tensor *seed,
+                                   const rlxvk_tensor **wrt, size_t *count)
+{
+    const gradient_node_attributes *a = n->attributes;
+    *seed = a->seeded ? operands[1] : RLXVK_NONE;
+    *wrt = operands + 1 + a->seeded;
+    *count = n->input_count - 1 - a->seeded;
+    return operands[0];
+}
+
+/* What rlxvk_grad would say at the sizes that the graph is built with. */
+static rlxvk_status try_examples(const rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
+                                 const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *tensors)
+{
+    const symbol_table *t = g->symbols;
+    rlxvk_graph *numbers = NULL;
+    rlxvk_status status;
+    TRY(instance_build(g, t->sizes[0].items, t->sizes[0].count, true, &numbers));
+    for (size_t i = 0; i < count; i++)
+        tensors[i] = tensor_of(numbers, wrt[i].id - 1);
+    rlxvk_grad(numbers, tensor_of(numbers, loss.id - 1),
+               seed.id ? tensor_of(numbers, seed.id - 1) : seed, tensors, count, tensors + count);
+    if (numbers->status != RLXVK_OK)
+        status = status_fail(numbers->status, "%s", numbers->error);
+error:
+    rlxvk_graph_destroy(numbers);
+    return status;
+}
+
+void gradient_node_build(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
+                         const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *out)
+{
+    gradient_node_attributes a = {.seeded = seed.id != 0};
+    size_t before = 1 + a.seeded;
+    rlxvk_tensor *operands = memory_zeroed(before + 2 * count, sizeof *operands);
+    if (!operands) {
+        graph_fail(g, status_fail_memory("gradients"));
+        return;
+    }
+    if (graph_fail(g, try_examples(g, loss, seed, wrt, count, operands)) == RLXVK_OK) {
+        operands[0] = loss;
+        operands[a.seeded] = a.seeded ? seed : loss;
+        for (size_t i = 0; i < count; i++)
+            operands[before + i] = wrt[i];
+        for (; a.index < count; a.index++)
+            out[a.index] = op_build(g, OP_gradient, operands, before + count, &a);
+    }
+    memory_free(operands);
+}
+
+static rlxvk_status gradient_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const gradient_node_attributes *a = attributes;
+    uint32_t wrt = 1 + a->seeded + a->index;
+    if (wrt >= n->input_count)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; gradient %u needs operand %u",
+                       n->input_count, a->index, wrt);
+    n->shape = *input_shape(g, n, wrt);
+    n->dtype = (uint8_t)input_dtype(g, n, wrt);
+    return RLXVK_OK;
+}
+
+static rlxvk_tensor gradient_expand(rlxvk_graph *g, const node *n)
+{
+    const gradient_node_attributes *a = n->attributes;
+    rlxvk_tensor *tensors = memory_zeroed(2 * n->input_count, sizeof *tensors), made = RLXVK_NONE;
+    const rlxvk_tensor *wrt;
+    rlxvk_tensor seed, loss;
+    size_t count;
+    if (!tensors) {
+        graph_fail(g, status_fail_memory("gradients"));
+        return made;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++)
+        tensors[i] = tensor_of(g, n->inputs[i]);
+    loss = gradient_node_tensors(n, tensors, &seed, &wrt, &count);
+    rlxvk_grad(g, loss, seed, wrt + a->index, 1, tensors + n->input_count);
+    made = tensors[n->input_count];
+    memory_free(tensors);
+    return made;
+}
+
+static uint64_t gradient_bucket(bucket_call *c)
+{
+    return bucket_refuse(c, "it is a gradient that has no ops yet");
+}
+
+static void gradient_describe(const node *n, text *out)
+{
+    const gradient_node_attributes *a = n->attributes;
+    text_append(out, " index=%u%s", a->index, a->seeded ? " seeded" : "");
+}
+
+const op_family gradient_family = {
+    .name = "gradient",
+    .attribute_size = sizeof(gradient_node_attributes),
+    .infer = gradient_infer,
+    .bucket = gradient_bucket,
+    .expand = gradient_expand,
+    .describe = gradient_describe,
+};

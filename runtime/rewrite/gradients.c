@@ -1,0 +1,60 @@
+/*
+ * Gradients of a graph that had symbols, now that it has numbers: the nodes of one rlxvk_grad
+ * become its ops. They stand one after the other, so that the first makes all.
+ */
+#include "op/gradient_node.h"
+#include "rewrite/pass.h"
+
+#include <rlxvk_train.h>
+
+typedef struct made_gradients {
+    uint32_t first; /* old id of the node for gradient 0 */
+    rlxvk_tensor *all;
+} made_gradients;
+
+static void make(pass *p, made_gradients *m, const node *n)
+{
+    rlxvk_tensor *tensors = memory_zeroed(2 * n->input_count, sizeof *tensors), seed, loss;
+    const rlxvk_tensor *wrt;
+    size_t count;
+    memory_free(m->all);
+    m->all = tensors;
+    if (!tensors) {
+        graph_fail(p->graph, status_fail_memory("gradients"));
+        return;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++)
+        tensors[n->input_count + i] = tensor_of(p->graph, p->map[n->inputs[i]]);
+    loss = gradient_node_tensors(n, tensors + n->input_count, &seed, &wrt, &count);
+    rlxvk_grad(p->graph, loss, seed, wrt, count, tensors);
+}
+
+static uint32_t rule(pass *p, uint32_t id)
+{
+    made_gradients *m = (made_gradients *)p->context;
+    const node *n = &p->nodes[id];
+    if (n->op != OP_gradient)
+        return NODE_NONE;
+    uint32_t index = ((const gradient_node_attributes *)n->attributes)->index;
+    if (!m->all || m->first != id - index)
+        make(p, m, n);
+    m->first = id - index;
+    return p->graph->status == RLXVK_OK ? m->all[index].id - 1 : NODE_NONE;
+}
+
+rlxvk_status rewrite_make_gradients(rlxvk_graph *g)
+{
+    made_gradients m = {0};
+    bool any = false;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < g->nodes.count && !any; id++)
+        any = graph_node(g, id)->op == OP_gradient;
+    if (!any)
+        return RLXVK_OK;
+    pass_note_origins(g);
+    TRY(rewrite_run_pass(g, rule, &m));
+    TRY(graph_index_names(g));
+error:
+    memory_free(m.all);
+    return status;
+}
