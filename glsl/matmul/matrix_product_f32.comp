@@ -5,7 +5,8 @@
  *
  * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
  * whole tiles, so that the units load from memory what they multiply. A workgroup makes TILE_M x
- * TILE_N of y, its subgroups PART_M x PART_N each; what they have in common is in the caches.
+ * TILE_N of y, its subgroups PART_M x PART_N each; what they have in common is in the caches. Grid:
+ * tiles, then batch, folded.
  */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -44,24 +45,39 @@ SUM sums[SUMS_M * SUMS_N];
 
 #include "matmul/tile_place.glsl"
 
-void write(float value, uint row, uint column)
+/* Which packed matrix of a and of b belongs to this batch; as in matrix_product.glsl. */
+uvec2 batch_matrices(uint batch)
+{
+    uvec2 index = uvec2(0);
+    [[dont_unroll]] for (uint axis = 0; axis < 5; axis++) {
+        uint coordinate = batch % args.batch_dims[axis];
+        batch /= args.batch_dims[axis];
+        index += coordinate * uvec2(args.a_batch_strides[axis], args.b_batch_strides[axis]);
+    }
+    return index + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
+}
+
+void write(float value, uint batch, uint row, uint column)
 {
     if (row >= args.m || column >= args.n)
         return;
     if (BIAS != MATMUL_NO_BIAS)
         value += bias[args.bias_offset + column];
-    y[args.y_offset + place_in_parts(row, column, args.m, args.n, args.ends)] = value;
+    y[args.y_offset + batch * args.m * args.n +
+      place_in_parts(row, column, args.m, args.n, args.ends)] = value;
 }
 
 void main()
 {
     uint tiles_m = (args.m + TILE_M - 1) / TILE_M, tiles_n = (args.n + TILE_N - 1) / TILE_N;
-    uint group = group_index(), k = args.k_octets * 8;
-    if (group >= tiles_m * tiles_n)
+    uint group = group_index(), k = args.k_octets * 8, tiles = tiles_m * tiles_n;
+    uint batch = group / tiles;
+    if (batch >= args.batch_count)
         return;
-    uvec2 tile = tile_place(group, tiles_m, tiles_n) * uvec2(TILE_M, TILE_N);
+    uvec2 tile = tile_place(group % tiles, tiles_m, tiles_n) * uvec2(TILE_M, TILE_N);
     uvec2 part = uvec2(gl_SubgroupID / PARTS_N * PART_M, gl_SubgroupID % PARTS_N * PART_N);
-    uvec2 base = (tile + part) * k;
+    uvec2 matrix = args.batch_count == 1 ? uvec2(0) : batch_matrices(batch);
+    uvec2 base = (matrix * uvec2(args.a_rows, args.b_rows) + tile + part) * k;
 
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
         sums[i] = SUM(0.0);
@@ -80,6 +96,6 @@ void main()
     }
 
 #define MATRIX_PATCHES                   patches
-#define MATRIX_WRITE(value, row, column) write(value, row, column)
+#define MATRIX_WRITE(value, row, column) write(value, batch, row, column)
 #include "matmul/matrix_leave.glsl"
 }

@@ -25,6 +25,10 @@
 
 bool matrix_wanted(const lowering *l, const matmul_shape *shape)
 {
+    /* a product without them that is named goes before them, unless theirs is, too */
+    if (variant_named(&l->variants, CHOICE_matmul) != VARIANT_NONE &&
+        variant_named(&l->variants, CHOICE_matrix) == VARIANT_NONE)
+        return false;
     return shape->m >= LEAST_SIDE && shape->n >= LEAST_SIDE && shape->k > 0 &&
            matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
 }

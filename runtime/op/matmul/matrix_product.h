@@ -11,7 +11,8 @@
 
 /* Whether matrix_product_emit takes this product: the precision asks for it, the device has the
  * units, and there are rows and columns enough to fill one. Few of either are a matrix-vector
- * product, which memory bounds and f32 arithmetic does exactly. */
+ * product, which memory bounds and f32 arithmetic does exactly. Not if a variant of `matmul` is
+ * named (RLXVK_VARIANT) and none of `matrix`. */
 bool matrix_wanted(const lowering *l, const matmul_shape *shape);
 /* *out_sums: r->y, or where there is an activation a temporary with the bare sums, of which the
  * caller is to make r->y. */

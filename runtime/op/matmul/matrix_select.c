@@ -57,7 +57,6 @@ typedef struct matrix_problem {
     const matmul_shape *shape;
     matrix_shape unit;
     uint32_t planes;
-    bool single; /* the kernel knows no batch */
 } matrix_problem;
 
 /* Whether parts are whole units, and threads carry whole octets. The sums leave through a tile of
@@ -83,8 +82,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const matrix_problem *p = problem;
     const matmul_shape *s = p->shape;
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    return (choice_fit){.can = (!p->single || s->batch == 1) &&
-                               divides(c, &p->unit, c->tile_m, profile),
+    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
                         .suits = suits(c, s, tiles, profile->compute_units),
                         .threads = matrix_threads(c, profile),
                         .shared_bytes = matrix_shared_bytes(c, p->planes),
@@ -97,8 +95,7 @@ const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,
                                   const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision),
-                        precision == RLXVK_PRECISION_F32};
+    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }
 
@@ -132,7 +129,7 @@ const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precis
                                          const device_profile *profile, size_t forced)
 {
     bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
-    matrix_problem p = {shape, matrix_unit(precision, profile), 1, false};
+    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
     return has_kernel && p.unit.m ? choice_select(&matrix_packed_choice, &p, profile, forced)
                                   : NULL;
 }

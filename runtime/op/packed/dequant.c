@@ -345,7 +345,8 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
                            .kept = kept != 0};
     class = dequant_select(&shape, l->profile, choose(l, a, &args));
     dequant_form form = class->form;
-    if (form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* the precision asks for units */
+    bool named = variant_named(&l->variants, CHOICE_dequant) != VARIANT_NONE;
+    if (!named && form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* the precision asks */
         form = shape.units && !kept ? DEQUANT_FORM_MATRIX : DEQUANT_FORM_UNPACKED;
     if (form == DEQUANT_FORM_FRAGMENT)
         return dequant_lower_fragment(l, id, &r, &args, operands);

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,78 @@ static void f32_units_take_decoded_weights_as_words(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* What multiplies two batches of 40 x 64 x 48, where the units take f32 and these rows are named:
+ * how many dispatches by the units, and by the row "scalar_single". */
+static void expect_products(const char *named, int by_units, int by_row)
+{
+    device_profile gpu = ORDINARY_GPU;
+    schedule_options options = {.profile = &gpu, .precision = RLXVK_PRECISION_F32};
+    rlxvk_graph *g = NULL;
+    schedule s;
+    int units = 0, rows = 0;
+    gpu.matrix_f32 = (matrix_shape){8, 8, 8};
+    gpu.shared_memory_bytes = 49152;
+    expect_ok(variant_parse(named, "test", &options.variants));
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(2, 40, 64));
+    rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(2, 64, 48));
+    rlxvk_graph_output(g, rlxvk_matmul(g, a, b));
+    expect_ok(schedule_create(g, &options, &s));
+    for (size_t i = 0; i < s.dispatches.count; i++) {
+        const dispatch *d = &s.dispatches.items[i];
+        units += d->kernel == KERNEL_MATRIX_PRODUCT_F32;
+        rows += d->variant && strcmp(d->variant, "scalar_single") == 0;
+    }
+    assert_int_equal(units, by_units);
+    assert_int_equal(rows, by_row);
+    schedule_destroy(&s);
+    rlxvk_graph_destroy(g);
+}
+
+static void f32_units_take_batches(void **state)
+{
+    (void)state;
+    expect_products("", 1, 0);
+}
+
+static void named_rows_go_before_units(void **state)
+{
+    (void)state;
+    expect_products("matmul=scalar_single", 0, 1);
+    expect_products("matrix=small", 1, 0);
+    expect_products("matrix=small,matmul=scalar_single", 1, 0);
+}
+
+/* The same of packed weights, for every precision that has units. */
+static void named_rows_of_packed_weights_go_before_units(void **state)
+{
+    static const rlxvk_precision precisions[] = {RLXVK_PRECISION_F32, RLXVK_PRECISION_F16};
+    (void)state;
+    for (size_t p = 0; p < ARRAY_COUNT(precisions); p++) {
+        device_profile gpu = ORDINARY_GPU;
+        schedule_options options = {.profile = &gpu, .precision = precisions[p]};
+        rlxvk_graph *g = NULL;
+        schedule s;
+        int tiled = 0;
+        gpu.matrix_f32 = (matrix_shape){8, 8, 8};
+        gpu.matrix_f16 = (matrix_shape){16, 16, 16};
+        gpu.shared_memory_bytes = 49152;
+        expect_ok(variant_parse("dequant=tiled", "test", &options.variants));
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(64, 4096));
+        rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(512, 2304));
+        rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, RLXVK_Q4_K));
+        expect_ok(schedule_create(g, &options, &s));
+        for (size_t i = 0; i < s.dispatches.count; i++) {
+            const dispatch *d = &s.dispatches.items[i];
+            tiled += d->variant && strcmp(d->variant, "tiled") == 0;
+        }
+        assert_int_equal(tiled, 1);
+        schedule_destroy(&s);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 /* x w, whose columns are read in parts of these widths, which no quad keeps within. */
 static void expect_parts(const char *class)
 {
@@ -123,6 +196,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(halves_in_whole_steps_are_taken_as_they_are),
         cmocka_unit_test(f32_units_take_decoded_weights_as_words),
+        cmocka_unit_test(f32_units_take_batches),
+        cmocka_unit_test(named_rows_go_before_units),
+        cmocka_unit_test(named_rows_of_packed_weights_go_before_units),
         cmocka_unit_test(parts_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

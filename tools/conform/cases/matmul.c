@@ -156,6 +156,22 @@ static void generate_halves(case_list *list)
     case_add(list, "matmul in=a:f16:67x1:range:-7e-5:7e-5;b:f32:1x36:constant:1048576");
 }
 
+/* Batches of both operands, as matrix units take them: broadcast, turned, with edges. */
+static void generate_batches_for_units(case_list *list)
+{
+    static const char *const ways[] = {"", "variant=matrix=small ", "variant=matrix=medium ",
+                                       "variant=matmul=scalar_single "};
+    static const char *const operands[] = {
+        "in=a:f32:3x40x24;b:f32:3x24x50",
+        "transpose_a=1 in=a:f32:2x3x24x17:unit;b:f32:2x3x24x16:unit",
+        "transpose_b=1 in=a:f32:2x1x33x20:unit;b:f32:3x40x20:unit",
+        "transpose_a=1 transpose_b=1 in=a:f32:2x70x65:integers;b:f32:2x66x70:integers",
+        "in=a:f32:5x16x8;b:f32:1x8x16"};
+    for (size_t w = 0; w < COUNT(ways); w++)
+        for (size_t i = 0; i < COUNT(operands); i++)
+            case_add(list, "matmul %s%s", ways[w], operands[i]);
+}
+
 /* Blocks in registers, whatever the device takes itself: edges of each side of a block. */
 static void generate_scalar(case_list *list)
 {
@@ -263,6 +279,7 @@ static void generate(case_list *list)
     generate_batches(list);
     generate_values(list);
     generate_halves(list);
+    generate_batches_for_units(list);
     generate_scalar(list);
     generate_activations(list);
     generate_fused(list);
