@@ -19,17 +19,34 @@ typedef struct layout {
     uint64_t block_bytes;
 } layout;
 
+/* "scratch of attention 'attn' (node 12)": of a value that no node owns, whose dispatch uses it. */
+static void describe_scratch(const schedule *s, uint32_t value, text *out)
+{
+    char label[NODE_LABEL];
+    for (size_t i = 0; i < s->dispatches.count; i++) {
+        const dispatch *d = &s->dispatches.items[i];
+        for (uint32_t k = 0; k < d->operand_count; k++)
+            if (d->operands[k].value == value) {
+                text_append(out, "scratch of %s", op_node_label(s->graph, d->node, label));
+                return;
+            }
+    }
+    text_append(out, "a temporary");
+}
+
 static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
 {
     uint64_t guards = MIN(2 * l->options->guard_bytes, l->block_bytes);
     uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes - guards);
-    char who[NODE_LABEL + SHAPE_TEXT] = "a temporary", label[NODE_LABEL], shape[SHAPE_TEXT];
+    char who[NODE_LABEL + SHAPE_TEXT] = "", label[NODE_LABEL], shape[SHAPE_TEXT];
     text t = {.buffer = who, .size = sizeof who};
     if (bytes <= limit)
         return RLXVK_OK;
     if (value < l->s->graph->nodes.count)
         text_append(&t, "%s of shape %s", op_node_label(l->s->graph, value, label),
                     shape_text(&graph_node(l->s->graph, value)->shape, shape));
+    else
+        describe_scratch(l->s, value, &t);
     return status_fail(
         RLXVK_E_TOO_LARGE,
         "%s needs %llu bytes; this device binds at most %llu and allocates at most %llu; "

@@ -170,6 +170,30 @@ static void gradients_name_whose_they_are(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* What only a kernel knows of goes by the node that needs it. */
+static void scratch_is_of_a_node(void **state)
+{
+    const rlxvk_context_options small = {.limit_binding_bytes = 2 << 20};
+    rlxvk_context *context = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_graph *g = begin();
+    (void)state;
+    rlxvk_tensor y =
+        rlxvk_lstm(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 4096, 1)),
+                   rlxvk_param(g, "w_ih", RLXVK_F32, RLXVK_SHAPE(256)),
+                   rlxvk_param(g, "w_hh", RLXVK_F32, RLXVK_SHAPE(256, 64)),
+                   rlxvk_param(g, "bias", RLXVK_F32, RLXVK_SHAPE(256)), RLXVK_NONE, RLXVK_NONE,
+                   &(rlxvk_recurrent_options){.hidden_size = 64}, NULL, NULL);
+    rlxvk_graph_set_name(g, y, "net");
+    rlxvk_graph_output(g, y);
+    expect_ok(rlxvk_context_create(&small, &context));
+    assert_int_equal(rlxvk_compile(context, g, NULL, &e), RLXVK_E_TOO_LARGE);
+    expect_label(rlxvk_last_error(), "scratch of lstm 'net' (node %u) needs 4194304 bytes",
+                 number_of(g, y));
+    rlxvk_context_destroy(context);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +202,7 @@ int main(void)
         cmocka_unit_test(compiling_names_what_a_pattern_was_made_of),
         cmocka_unit_test(the_first_bad_node_is_one_that_was_built),
         cmocka_unit_test(gradients_name_whose_they_are),
+        cmocka_unit_test(scratch_is_of_a_node),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
