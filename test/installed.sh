@@ -117,8 +117,9 @@ for library in shared static; do
         fi
     done
 done
-count=$(ls *.c | wc -l)
-check "there are examples: $count" test "$count" -ge 14
+count=$(ls *.c *.py | wc -l)
+check "there are examples: $count" test "$count" -ge 19
+check "ctypes_train.py" python3 ctypes_train.py
 check "train digits finds what to learn from" rlxvk train digits --epochs 1
 cd ../installed || exit 1
 

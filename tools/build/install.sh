@@ -24,7 +24,7 @@ each_file() {
     for page in "$BUILD"/man3/*.3; do "$1" 644 "$page" "$PREFIX/share/man/man3/$(basename "$page")"; done
     "$1" 644 "$BUILD/rlxvk.bash" "$PREFIX/share/bash-completion/completions/rlxvk"
     for data in test/data/digits.*.npy; do "$1" 644 "$data" "$PREFIX/share/rlxvk/$(basename "$data")"; done
-    for part in test/examples/*.c test/examples/*.h test/examples/*.comp test/examples/Makefile; do
+    for part in test/examples/*.c test/examples/*.h test/examples/*.comp test/examples/*.py test/examples/Makefile; do
         case $part in *.spv.h) ;; *) "$1" 644 "$part" "$PREFIX/share/doc/rlxvk/examples/$(basename "$part")" ;; esac
     done
     "$1" fill "$templates/rlxvk.pc.in" "$LIBDIR/pkgconfig/rlxvk.pc"
