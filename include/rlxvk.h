@@ -537,7 +537,8 @@ typedef struct rlxvk_compile_options {
      * their own, and so do the inputs listed here. A listed name that is no input of both is
      * E_UNKNOWN_NAME, inputs that differ are E_DTYPE or E_SHAPE. The executable must be on the same
      * context, and names need one (E_ATTR); it may be destroyed first. What one sets or writes
-     * there counts for all. Executables that share memory must not be used at the same time. */
+     * there counts for all. Executables that share memory must not be used at the same time. Either
+     * may have symbols; if none is bound yet, all are bound to their examples first. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;

@@ -50,6 +50,7 @@ struct family {
     VECTOR(family_param) params;
     VECTOR(family_feed) feeds;
     uint64_t feeds_version, switches, hits, misses, evictions;
+    const rlxvk_compile_options *sharing; /* of the first member, while it is made; else NULL */
 };
 
 /* Over a copy of the graph, with the symbols that are bound put in. `given`: how many bindings are

@@ -112,25 +112,29 @@ error:
     return status;
 }
 
-/* Inputs whose shape no binding changes lie in one place for all members. */
+/* Members share with the current one, also inputs whose shape no binding changes: these lie in one
+ * place for all. The first shares with what its family was told to. */
 static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound,
                                    rlxvk_executable **out)
 {
     const family *f = e->family;
-    rlxvk_compile_options sharing = {.share_with = e->program ? e : NULL,
-                                     .bucket_axes = f->axes.items,
-                                     .bucket_axis_count = f->axes.count};
+    rlxvk_compile_options sharing = f->sharing ? *f->sharing : (rlxvk_compile_options){0};
     size_t most = e->program ? e->program->input_count : 0;
     const char **names = memory_zeroed(most + 1, sizeof *names);
     rlxvk_status status;
     TRY(names ? RLXVK_OK : status_fail_memory("executable"));
+    sharing.bucket_axes = f->axes.items;
+    sharing.bucket_axis_count = f->axes.count;
+    if (e->program) {
+        sharing.share_with = e;
+        sharing.shared_inputs = names;
+    }
     for (size_t i = 0; i < most; i++) {
         const program_leaf *leaf = e->inputs[i].leaf;
         rlxvk_shape shape = family_shape(f, leaf->source);
         if (leaf->node != NODE_NONE && !state_is_own(e, i) && !symbol_in_shape(&shape))
             names[sharing.shared_input_count++] = leaf->name;
     }
-    sharing.shared_inputs = names;
     TRY(compile_graph(e->context, bound, &f->options, &sharing, out));
 error:
     memory_free(names);
@@ -255,6 +259,20 @@ static rlxvk_status bind(rlxvk_executable *e, const char *call, binding_list *si
     TRY(switch_to(e, next));
     f->hits++;
 error:
+    return status;
+}
+
+rlxvk_status member_bind_examples(rlxvk_executable *e, const rlxvk_compile_options *sharing)
+{
+    const symbol_table *t = e->family->graph->symbols;
+    binding_list sizes = {0};
+    rlxvk_status status;
+    TRY(bind_resolve(t->sizes[0].items, t->sizes[0].count, &sizes));
+    e->family->sharing = sharing;
+    status = bind(e, "compile option share_with", &sizes);
+    e->family->sharing = NULL;
+error:
+    VECTOR_FREE(&sizes);
     return status;
 }
 

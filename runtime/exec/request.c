@@ -4,14 +4,13 @@
 #include "exec/axes.h"
 #include "exec/compile.h"
 #include "exec/family.h"
+#include "exec/member.h"
 #include "exec/ticket.h"
 
 /* What of the options is judged by the call itself. */
 static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
 {
     rlxvk_status status;
-    if (o->share_with)
-        TRY(state_require(o->share_with, "compile option share_with"));
     if (o->share_with && o->share_with->context != context)
         return status_fail(RLXVK_E_ATTR,
                            "compile option share_with is an executable of another context; "
@@ -19,6 +18,10 @@ static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_comp
     TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
     for (size_t i = 0; i < o->shared_input_count; i++)
         TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+    if (o->share_with && !o->share_with->program)
+        TRY(member_bind_examples(o->share_with, NULL));
+    if (o->share_with) /* rows fed to what is about to be shared land first */
+        TRY(ticket_flush(o->share_with));
     if (o->shared_input_count && !o->share_with)
         return status_fail(RLXVK_E_ATTR,
                            "compile option shared_inputs has %zu names, and share_with is NULL: "
@@ -28,33 +31,25 @@ error:
     return status;
 }
 
-/* The graph, of numbers by now. */
-static rlxvk_status compile_numbers(rlxvk_context *context, const rlxvk_graph *graph,
-                                    const exec_options *options, const rlxvk_compile_options *given,
-                                    rlxvk_executable **out)
-{
-    rlxvk_status status;
-    if (given->share_with) /* rows fed to what is about to be shared land first */
-        TRY(ticket_flush(given->share_with));
-    TRY(compile_graph(context, graph, options, given, out));
-error:
-    return status;
-}
-
-/* Where bindings are left to runs nothing is compiled yet. */
+/* Where bindings are left to runs nothing is compiled yet, unless memory is to be shared now. */
 static rlxvk_status open_family(rlxvk_context *context, const rlxvk_graph *graph,
                                 const binding_list *sizes, const exec_options *options,
                                 const rlxvk_compile_options *given, rlxvk_executable **out)
 {
+    rlxvk_compile_options sharing = {.share_with = given->share_with,
+                                     .shared_inputs = given->shared_inputs,
+                                     .shared_input_count = given->shared_input_count};
+    rlxvk_executable *e = NULL;
     family *f;
     rlxvk_status status;
-    if (given->share_with)
-        return status_fail(RLXVK_E_UNSUPPORTED,
-                           "compile option share_with, for a graph with symbols: members of its "
-                           "family share with each other; give all bindings to share with another");
     TRY(family_create(graph, sizes, options, given, &f));
-    TRY(family_open(context, f, out));
+    TRY(family_open(context, f, &e));
+    if (given->share_with)
+        TRY(member_bind_examples(e, &sharing));
+    *out = e;
+    return RLXVK_OK;
 error:
+    rlxvk_executable_destroy(e);
     return status;
 }
 
@@ -69,7 +64,7 @@ static rlxvk_status compile_symbols(rlxvk_context *context, const rlxvk_graph *g
     if (bind_is_complete(graph, &sizes)) {
         TRY(op_verify(graph)); /* what is wrong at any sizes comes first */
         TRY(bind_graph(graph, &sizes, &bound));
-        TRY(compile_numbers(context, bound, options, given, out));
+        TRY(compile_graph(context, bound, options, given, out));
     } else {
         TRY(open_family(context, graph, &sizes, options, given, out));
     }
@@ -99,7 +94,7 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     given.bucket_axis_count = axes.count;
     TRY((graph->symbols && graph->status == RLXVK_OK
              ? compile_symbols
-             : compile_numbers)(context, graph, &resolved, &given, out_executable));
+             : compile_graph)(context, graph, &resolved, &given, out_executable));
 error:
     VECTOR_FREE(&axes);
     return status;
