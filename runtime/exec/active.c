@@ -64,7 +64,7 @@ void active_find_count(rlxvk_executable *e)
 {
     const program *p = e->program;
     for (size_t i = 0; i < p->input_count; i++)
-        if (extent_is_count(graph_node(p->source, p->inputs[i].source))) {
+        if (keep_first_is_count(graph_node(p->source, p->inputs[i].source))) {
             e->count_input = &e->inputs[i];
             e->count_input->content->written = true;
         }

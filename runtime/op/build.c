@@ -27,6 +27,23 @@ bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *giv
     return status == RLXVK_OK;
 }
 
+const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
+{
+    const node *n = graph_node(g, id);
+    uint16_t op = n->origin ? n->origin_op : n->op;
+    text t = {.buffer = buffer, .size = NODE_LABEL};
+    text_append(&t, "%s", op_table[op].name);
+    if (n->name)
+        text_append(&t, " '%.255s'", n->name);
+    text_append(&t, " (node %u", op_node_origin(g, id));
+    if (op != n->op)
+        text_append(&t, ", in %s", node_row(n)->name);
+    if (n->gradient_of)
+        text_append(&t, ", for the gradient of node %u", n->gradient_of - 1);
+    text_append(&t, ")");
+    return buffer;
+}
+
 #define OPERANDS_NAMED 4 /* in an error */
 
 /* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it

@@ -117,20 +117,3 @@ void op_node_describe(const rlxvk_graph *g, uint32_t id, text *out)
     if (node_row(n)->family->describe)
         node_row(n)->family->describe(n, out);
 }
-
-const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
-{
-    const node *n = graph_node(g, id);
-    uint16_t op = n->origin ? n->origin_op : n->op;
-    text t = {.buffer = buffer, .size = NODE_LABEL};
-    text_append(&t, "%s", op_table[op].name);
-    if (n->name)
-        text_append(&t, " '%.255s'", n->name);
-    text_append(&t, " (node %u", op_node_origin(g, id));
-    if (op != n->op)
-        text_append(&t, ", in %s", node_row(n)->name);
-    if (n->gradient_of)
-        text_append(&t, ", for the gradient of node %u", n->gradient_of - 1);
-    text_append(&t, ")");
-    return buffer;
-}

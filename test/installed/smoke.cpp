@@ -34,7 +34,8 @@ static std::vector<float> probabilities()
     std::vector<float> result(2);
     must(rlxvk_set_param(executable, "w", weight.data(), weight.size()));
     const rlxvk_run_input in{"x", input.data(), input.size(), RLXVK_F32, false, 0};
-    const rlxvk_run_output out{0, result.data(), result.size(), RLXVK_F32, false, 0};
+    const auto out =
+        RLXVK_SIZED(rlxvk_run_output, 0, result.data(), result.size(), RLXVK_F32, false, 0);
     must(rlxvk_run(executable, &in, 1, &out, 1));
     return result;
 }

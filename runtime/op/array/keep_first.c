@@ -24,7 +24,7 @@ rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count
     return op_build(g, OP_keep_first, (rlxvk_tensor[]){x, count}, 2, &a);
 }
 
-bool extent_is_count(const node *n)
+bool keep_first_is_count(const node *n)
 {
     return n->op == OP_input && strcmp(n->name, EXTENT_COUNT_NAME) == 0;
 }
@@ -91,7 +91,7 @@ static rlxvk_status keep_first_vjp(gradient_call *c)
 static uint64_t keep_first_bucket(bucket_call *c)
 {
     int32_t axis = ((const keep_first_attributes *)c->node->attributes)->axis;
-    if (extent_is_count(graph_node(c->graph, c->node->inputs[1])) && bucket_axis(c, 0) == axis)
+    if (keep_first_is_count(graph_node(c->graph, c->node->inputs[1])) && bucket_axis(c, 0) == axis)
         return BUCKET_FIXED;
     return bucket_rows(c, 0, 0);
 }

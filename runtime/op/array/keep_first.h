@@ -12,6 +12,6 @@ typedef struct keep_first_attributes {
 } keep_first_attributes;
 
 #define EXTENT_COUNT_NAME "rlxvk.extent"
-bool extent_is_count(const node *n);
+bool keep_first_is_count(const node *n);
 
 #endif

@@ -102,4 +102,8 @@ rlxvk_status matmul_host(const host_call *call);
 double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
                               double b);
 
+/* As the family's members. */
+uint64_t matmul_bucket(bucket_call *c);
+rlxvk_tensor matmul_shorten(shorten_call *s);
+
 #endif

@@ -485,9 +485,10 @@ static void bindings_may_be_options(void **state)
     expect_ok(rlxvk_executable_symbols(some, left, 2, &count));
     assert_true(count == 1 && left[0].symbol == RLXVK_SEQ && left[0].size == -1);
     expect_run(some, 2, 7); /* one symbol: the length tells it */
-    shared.share_with = e;
-    expect_error(rlxvk_compile(shared_context, g, &shared, &none), RLXVK_E_UNSUPPORTED,
-                 "share_with");
+    shared.share_with = e;  /* bound to the examples first */
+    expect_ok(rlxvk_compile(shared_context, g, &shared, &none));
+    expect_run(none, 2, 7);
+    rlxvk_executable_destroy(none);
     all.share_with = some; /* the member in force */
     expect_ok(rlxvk_compile(shared_context, g, &all, &none));
     expect_run(none, 2, 6);
@@ -497,9 +498,13 @@ static void bindings_may_be_options(void **state)
                  RLXVK_E_ATTR, "cached_bindings");
     rlxvk_executable_destroy(some);
     some = compiled(model(B, S), NULL);
-    all.share_with = some;
-    expect_error(rlxvk_compile(shared_context, g, &all, &none), RLXVK_E_UNBOUND_SYMBOL,
-                 "share_with");
+    all.share_with = some; /* likewise */
+    expect_ok(rlxvk_compile(shared_context, g, &all, &none));
+    set_params(none);
+    expect_run(none, 2, 6);
+    expect_ok(bind(some, 3, 5));
+    expect_run(some, 3, 5);
+    rlxvk_executable_destroy(none);
     rlxvk_executable_destroy(some);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
