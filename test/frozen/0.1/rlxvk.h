@@ -244,6 +244,10 @@ typedef struct rlxvk_bucket_axis {
     bool indices;
     size_t struct_size;
 } rlxvk_bucket_axis;
+typedef enum rlxvk_extent_promise {
+    RLXVK_EXTENT_PREFIX = 0,
+    RLXVK_EXTENT_SHORTER = 1
+} rlxvk_extent_promise;
 typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;
     rlxvk_toggle allow_unset;
@@ -277,6 +281,7 @@ typedef struct rlxvk_compile_options {
     const rlxvk_bucket_axis *bucket_axes;
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
+    rlxvk_extent_promise extent_promise;
     size_t struct_size;
 } rlxvk_compile_options;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,

@@ -17,6 +17,7 @@ typedef struct rlxvk_gaussian_splat_options {
     float loss_grad_clip;
     uint32_t sh_band;
     bool alpha_gradient;
+    float max_anisotropy;
     size_t struct_size;
 } rlxvk_gaussian_splat_options;
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
