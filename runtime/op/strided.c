@@ -241,23 +241,31 @@ static void refuse(search *s, uint32_t id, uint32_t reader)
         s->refused[id] = reader;
 }
 
+static bool lies_dense(const search *s, uint32_t id)
+{
+    const rlxvk_shape *shape = &graph_node(s->g, id)->shape;
+    strided dense = strided_dense(shape);
+    bool alike = true;
+    for (uint32_t axis = 0; axis < shape->rank && alike; axis++)
+        alike = shape->dims[axis] == 1 || s->v->at[id].strides[axis] == dense.strides[axis];
+    return alike;
+}
+
 /* Whether it takes operand i where that lies, which all do but the host where it is dense. */
 static bool accepts(const search *s, uint32_t id, uint32_t i)
 {
     uint32_t x = graph_node(s->g, id)->inputs[i];
-    const rlxvk_shape *shape = &graph_node(s->g, x)->shape;
-    strided dense = strided_dense(shape);
-    bool alike = !is_hosted(s, id);
-    for (uint32_t axis = 0; axis < shape->rank && alike; axis++)
-        alike = shape->dims[axis] == 1 || s->v->at[x].strides[axis] == dense.strides[axis];
-    return alike || takes(s, id, i, s->v->at[x].strides);
+    return (!is_hosted(s, id) && lies_dense(s, x)) || takes(s, id, i, s->v->at[x].strides);
 }
 
 /* From the end: a view that is refused, being no copy, refuses what it is a view of. */
 static void ask_readers(search *s)
 {
-    for (size_t i = 0; i < s->g->outputs.count; i++)
-        refuse(s, s->g->outputs.items[i], s->g->outputs.items[i]);
+    for (size_t i = 0; i < s->g->outputs.count; i++) {
+        uint32_t id = s->g->outputs.items[i];
+        if (lies(s, id) && !lies_dense(s, id)) /* outputs are copied out as one piece */
+            refuse(s, id, id);
+    }
     for (uint32_t id = (uint32_t)s->g->nodes.count; id-- > 0;) {
         const node *n = graph_node(s->g, id);
         uint32_t by = lies(s, id) ? s->refused[id] : NODE_NONE;
@@ -277,7 +285,8 @@ static bool join_refused(search *s)
         if (!lies(s, id) || s->refused[id] == NODE_NONE || !is_divided(s, s->v->in[id]))
             continue;
         s->v->ends[s->v->in[id]] = (column_ends){0};
-        s->v->whole[s->v->in[id]] = "a part is a graph output, or read by the host";
+        s->v->whole[s->v->in[id]] =
+            "a part is read by the host, or a graph output that lies otherwise";
         any = true;
     }
     return any;

@@ -75,8 +75,11 @@ rlxvk_status rewrite_find_copies(const rlxvk_graph *g, const bool *on_host, bool
     find_wanted(g, wanted);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         char buffer[192] = "";
-        if (!is_copied(g, id, &v, strided) ||
-            !(wanted[id] || v.need[id] < id || (strided && v.whole[graph_node(g, id)->inputs[0]])))
+        if (!is_copied(g, id, &v, strided))
+            continue;
+        uint32_t x = graph_node(g, id)->inputs[0];
+        bool of_parts = strided ? v.whole[x] != NULL : v.ends[x].at[0] != 0;
+        if (!wanted[id] && !of_parts && v.need[id] >= id)
             continue;
         say_why(g, id, &v, strided, &(text){buffer, sizeof buffer, 0});
         report(user, id, "strided view", buffer);

@@ -23,7 +23,8 @@ static rlxvk_context *whole_context; /* where nothing is made in parts */
 typedef struct product_case {
     int64_t rows, depth, widths[3]; /* the last is 0: two parts */
     bool transposed, fused;
-    int format; /* of packed weights; -1: floats */
+    int format;       /* of packed weights; -1: floats */
+    uint32_t outputs; /* bit i: part i is an output itself; bit i + 3: and read, too */
 } product_case;
 
 static product_case make_case(random_source *r, bool packed)
@@ -41,6 +42,7 @@ static product_case make_case(random_source *r, bool packed)
         c.widths[i] = unit * (1 + random_below(r, 9));
     if (random_below(r, 3) == 0)
         c.widths[2] = 0;
+    c.outputs = random_below(r, 64);
     return c;
 }
 
@@ -69,8 +71,14 @@ static rlxvk_graph *build(const product_case *c)
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(c->rows, c->depth));
     rlxvk_tensor y = multiply(g, c, x, c->widths[0] + c->widths[1] + c->widths[2]);
-    for (int i = 0; i < 3 && c->widths[i]; at += c->widths[i++])
-        rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_narrow(g, y, 1, at, c->widths[i]), 1));
+    for (int i = 0; i < 3 && c->widths[i]; at += c->widths[i++]) {
+        rlxvk_tensor part = rlxvk_narrow(g, y, 1, at, c->widths[i]);
+        bool is_output = c->outputs >> i & 1;
+        if (is_output)
+            rlxvk_graph_output(g, part);
+        if (!is_output || c->outputs >> (i + 3) & 1)
+            rlxvk_graph_output(g, rlxvk_softmax(g, part, 1));
+    }
     expect_ok(rlxvk_graph_status(g));
     return g;
 }
