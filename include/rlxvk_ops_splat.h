@@ -50,7 +50,7 @@ typedef struct rlxvk_gaussian_splat_options {
  * takes as long as there is room, and a run says how much it takes where there is too little. */
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
     {                                                                                              \
-        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0              \
+        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0, 0           \
     }
 
 typedef struct rlxvk_gaussian_splat_scene {

@@ -22,7 +22,7 @@ typedef struct rlxvk_gaussian_splat_options {
 } rlxvk_gaussian_splat_options;
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
     {                                                                                              \
-        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0              \
+        64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0, 0           \
     }
 typedef struct rlxvk_gaussian_splat_scene {
     rlxvk_tensor positions, scales, rotations, opacities, colors, sh, meta;
