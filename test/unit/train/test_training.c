@@ -71,6 +71,7 @@ static void read_options(const char *task_name, rlxvk_adamw_options *out)
     int steps = 0;
     snprintf(path, sizeof path, FOLDER "%s/task.txt", task_name);
     FILE *file = fopen(path, "r");
+    *out = (rlxvk_adamw_options){0};
     assert_non_null(file);
     assert_int_equal(fscanf(file, "lr %f beta1 %f beta2 %f eps %f weight_decay %f steps %d",
                             &out->learning_rate, &out->beta1, &out->beta2, &out->eps,
