@@ -62,22 +62,20 @@ rlxvk_status active_copy(rlxvk_executable *e, const rlxvk_executable *from)
 
 void active_find_count(rlxvk_executable *e)
 {
-    const program *p = e->program;
-    for (size_t i = 0; i < p->input_count; i++)
-        if (keep_first_is_count(graph_node(p->source, p->inputs[i].source))) {
-            e->count_input = &e->inputs[i];
-            e->count_input->content->written = true;
-        }
+    e->count_input = state_own_input(e, EXTENT_COUNT_NAME);
 }
 
 rlxvk_status active_upload(rlxvk_executable *e, uint32_t ticket)
 {
-    uint64_t unit = e->program->extent.unit;
-    uint64_t rows =
-        e->extent_upper ? unit / (uint64_t)e->extent_upper * (uint64_t)e->extent_actual : unit;
-    float count = (float)rows; /* at most SHORTEN_MOST_ROWS */
+    uint64_t unit = e->program->extent.unit, rows = unit;
+    float count;
     rlxvk_run_input item = {EXTENT_COUNT_NAME, &count, 1, RLXVK_F32, true};
-    return e->count_input ? upload_input(e, e->count_input, ticket, &item) : RLXVK_OK;
+    if (!e->count_input)
+        return RLXVK_OK;
+    if (e->extent_upper)
+        rows = unit / (uint64_t)e->extent_upper * (uint64_t)e->extent_actual;
+    count = (float)rows; /* at most SHORTEN_MOST_ROWS */
+    return upload_input(e, e->count_input, ticket, &item);
 }
 
 /* ---- Changing it ---- */

@@ -6,13 +6,8 @@
 
 void rng_prepare(rlxvk_executable *e)
 {
-    const program *p = e->program;
-    e->rng = p->options.rng;
-    for (size_t i = 0; i < p->input_count; i++)
-        if (random_is_state(graph_node(p->source, p->inputs[i].source))) {
-            e->rng_input = &e->inputs[i];
-            e->rng_input->content->written = true;
-        }
+    e->rng = e->program->options.rng;
+    e->rng_input = state_own_input(e, RNG_STATE_NAME);
 }
 
 rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)

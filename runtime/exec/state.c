@@ -22,6 +22,15 @@ bool state_is_own(const rlxvk_executable *e, size_t input)
     return op_is_own_input(graph_node(e->program->source, e->program->inputs[input].source));
 }
 
+input_state *state_own_input(rlxvk_executable *e, const char *name)
+{
+    uint32_t id = op_find_input(e->program->source, name);
+    input_state *in = id == NODE_NONE ? NULL : &e->inputs[e->program->leaf_index[id]];
+    if (in)
+        in->content->written = true;
+    return in;
+}
+
 const rlxvk_graph *state_source(const rlxvk_executable *e)
 {
     return e->program ? e->program->source : e->family->graph;

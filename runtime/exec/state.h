@@ -170,8 +170,10 @@ struct rlxvk_executable {
 
 /* E_NULL for none, E_UNBOUND_SYMBOL for one whose symbols have no sizes yet. */
 rlxvk_status state_require(const rlxvk_executable *e, const char *call);
-/* Whether an input is the library's own. */
+/* Whether an input is the library's own; the one of this name, which each run writes. NULL: there
+ * is none. */
 bool state_is_own(const rlxvk_executable *e, size_t input);
+input_state *state_own_input(rlxvk_executable *e, const char *name);
 /* The graph as built: of numbers, or, with nothing bound yet, of symbols. */
 const rlxvk_graph *state_source(const rlxvk_executable *e);
 

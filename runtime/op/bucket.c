@@ -27,10 +27,7 @@ uint64_t bucket_of_node(bucket_call *c, bool on_host)
         return BUCKET_FIXED;
     if (on_host)
         return bucket_refuse(c, "it runs on the host");
-    if (node_writes(c->node))
-        return family->bucket ? family->bucket(c)
-                              : bucket_refuse(c, "it writes an operand in place");
-    if (c->unit == 1) /* all of it matters, or nothing */
+    if (c->unit == 1 && !node_writes(c->node)) /* all of it matters, or nothing */
         return shape_numel(&c->node->shape);
     return family->bucket ? family->bucket(c)
                           : bucket_refuse(c, "what it does is not known to keep rows apart");

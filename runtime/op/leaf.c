@@ -32,6 +32,16 @@ bool op_is_own_input(const node *n)
     return n->op == OP_input && strncmp(n->name, RESERVED_NAMES, strlen(RESERVED_NAMES)) == 0;
 }
 
+uint32_t op_own_input(rlxvk_graph *g, const char *name, int64_t words)
+{
+    const node leaf = {.op = OP_input,
+                       .dtype = RLXVK_F32,
+                       .shape = RLXVK_SHAPE(words),
+                       .name = name};
+    uint32_t id = graph_find(g, OP_input, name);
+    return id == NODE_NONE ? op_append_leaf(g, &leaf) : id;
+}
+
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
 {
     node n = {.op = OP_input, .dtype = leaf_dtype(dtype), .shape = shape, .name = name};

@@ -383,6 +383,9 @@ static inline uint32_t node_code(const node *n)
 /* An input of the library's own, which runs write: the random state, or the count of active rows.
  */
 bool op_is_own_input(const node *n);
+/* The one of this name and so many words, added where it is not there yet; NODE_NONE: the graph has
+ * failed. */
+uint32_t op_own_input(rlxvk_graph *g, const char *name, int64_t words);
 
 /* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
 static inline bool node_is_input(const node *n)

@@ -47,8 +47,6 @@ static uint32_t shorten(pass *p, shortening *s, uint32_t id, bucket_call *bucket
 static uint32_t rule(pass *p, uint32_t id)
 {
     shortening *s = (shortening *)p->context;
-    s->before.nodes.items = (node *)p->nodes;
-    s->before.nodes.count = p->count;
     if (id == 0)
         s->count = pass_copy(p, s->count_id);
     if (id == s->count_id)
@@ -68,12 +66,7 @@ static uint32_t rule(pass *p, uint32_t id)
 
 rlxvk_status rewrite_add_count(rlxvk_graph *g)
 {
-    const node count = {.op = OP_input,
-                        .dtype = RLXVK_F32,
-                        .shape = RLXVK_SHAPE(1),
-                        .name = EXTENT_COUNT_NAME};
-    if (graph_find(g, OP_input, EXTENT_COUNT_NAME) == NODE_NONE &&
-        op_append_leaf(g, &count) == NODE_NONE)
+    if (op_own_input(g, EXTENT_COUNT_NAME, 1) == NODE_NONE)
         return status_fail(g->status, "%s", g->error);
     return RLXVK_OK;
 }

@@ -27,12 +27,7 @@ void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 
 rlxvk_tensor random_state(rlxvk_graph *g)
 {
-    const node state = {.op = OP_input,
-                        .dtype = RLXVK_F32,
-                        .shape = RLXVK_SHAPE(RNG_STATE_WORDS),
-                        .name = RNG_STATE_NAME};
-    uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
-    return tensor_of(g, id == NODE_NONE ? op_append_leaf(g, &state) : id);
+    return tensor_of(g, op_own_input(g, RNG_STATE_NAME, RNG_STATE_WORDS));
 }
 
 bool random_is_state(const node *n)
