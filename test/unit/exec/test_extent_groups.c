@@ -90,7 +90,7 @@ static const struct row {
     {"topk, rows", RLXVK_SHAPE(40, 32), 0, three, {0}},
     {"topk of long rows", RLXVK_SHAPE(8, 3000), 0, forty, {0}},
     {"concat", BATCHES, 1, joined, {0}},
-    {"narrow", BATCHES, 1, narrowed, {0}},
+    {"narrow", HIGH, 1, narrowed, {0}},
     {"transpose of heads", BATCHES, 1, heads_again, {0}},
     {"transpose", RLXVK_SHAPE(16, 3, 40, 36), 0, turned_matrices, {0}},
     {"products of matrices", HIGH, 1, product, {"matmul", "tiled_32x32"}},
