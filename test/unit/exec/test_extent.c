@@ -83,7 +83,7 @@ static void check_rules(rlxvk_context *c, rlxvk_compile_options o, const rlxvk_b
 static void test_every_rule(void **state)
 {
     static const rlxvk_context_options kinds[] = {{.direct_upload = RLXVK_OFF},
-                                                  {.limit_group_count = 8,
+                                                  {.limit_group_count = 16,
                                                    .limit_workgroup_invocations = 128,
                                                    .tuning = RLXVK_OFF}};
     (void)state;
