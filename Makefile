@@ -76,7 +76,7 @@ demo: all ## run the bundled language model on the best device found
 test: all $(if $(RLXVK_TEST_ALL),units,$(EXAMPLES) $(addprefix $(BUILD)/test/,rlxvk $(NUMBERS))) ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
 	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' test/run.sh
 
-units: $(UNITS) $(EXAMPLES)
+units: $(UNITS) $(EXAMPLES) $(BUILD)/test/mutant_cases
 
 examples: $(EXAMPLES) ## the programs of test/examples, into build/examples
 

@@ -79,7 +79,8 @@ static void print_case(const session *s, const char *line, uint64_t number)
     TRY(conform_compile_options(&spec, &s->setup, &variants, &options));
     TRY(program_create(s->setup.context, &lowered));
     TRY(options_resolve(s->setup.context, &options, &lowered->options));
-    TRY(stage_rewrite(lowered, graph, NULL));
+    TRY(stage_source(lowered, graph));
+    TRY(stage_rewrite(lowered, NULL));
     TRY(stage_lower(lowered));
     if (note_pipelines(&lowered->schedule) || !s->setup.variant) {
         printf("%.*s %llu", (int)row_length(line), line, (unsigned long long)number);
