@@ -120,6 +120,15 @@ rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, 
 rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,
                               float fill);
 
+/* The first `count` places along the axis, `count` as above, of each index of the axes before it,
+ * one behind the other from the first element on, as if the axis were so long; then 0. It has x's
+ * shape. Sequences of a length that a run decides then lie together. Bit-exact. Errors: E_AXIS;
+ * E_SHAPE: count is not one number; E_DTYPE: complex. Gradient of x. */
+rlxvk_tensor rlxvk_pack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis);
+/* Puts the places that pack_first of the same count and axis packed back; 0 elsewhere. Errors and
+ * gradient as above. */
+rlxvk_tensor rlxvk_unpack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis);
+
 /* ---- Counting ---- */
 
 /* F32 [bins]: how many elements of x are in each of `bins` parts of equal width from low to high,

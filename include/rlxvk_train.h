@@ -48,9 +48,10 @@ extern "C" {
  *   choose: where (condition), branch_input (predicate), gather (indices), take_along_axis
  *     (indices), gather_backward (indices), take_along_axis_backward (indices), scatter_add
  *     (indices), scatter (indices), scatter_nd (indices), gather_nd (indices), keep_first (count),
- *     grouped_matmul (idx), grouped_matmul_backward_weight (idx), group_limited_gate (route),
- *     softmax_cross_entropy (labels), softmax_cross_entropy_backward (labels), pool_max_backward
- *     (x), pool_min_backward (x), pool_max_take (x), pool_min_take (x)
+ *     pack_first (count), unpack_first (count), grouped_matmul (idx),
+ *     grouped_matmul_backward_weight (idx), group_limited_gate (route), softmax_cross_entropy
+ *     (labels), softmax_cross_entropy_backward (labels), pool_max_backward (x), pool_min_backward
+ *     (x), pool_max_take (x), pool_min_take (x)
  *   constant: eq, ne, lt, le, gt, ge, bitwise_and, bitwise_or, bitwise_xor, shift_left,
  *     shift_right, floor, ceil, sign, argmax, argmin, pool_max_indices, topk, argsort, one_hot,
  *     histogram, bincount, fake_quantize_lsq_backward_x (x, scale)

@@ -84,6 +84,12 @@ struct keep_first_args {
     u32 x_offset, count_offset, y_offset;
 };
 
+struct pack_first_args {
+    u32 count, extent, inner; /* count and inner in units of the kernel's width */
+    u32 outer;
+    u32 x_offset, count_offset, y_offset;
+};
+
 /* ---- histogram and bincount ---- */
 
 #define HISTOGRAM_START  0

@@ -6,6 +6,7 @@
 #include "lib/common.glsl"
 #include "args/array.h"
 #include "args/movement.h"
+#include "array/first_count.glsl"
 
 layout(constant_id = 1) const uint WIDTH = 1;
 layout(push_constant) uniform block { keep_first_args args; };
@@ -18,10 +19,8 @@ layout(set = 0, binding = 2) writeonly buffer target4 { uvec4 y4[]; };
 /* Places that are kept, at most all. */
 uint places()
 {
-    float v = floor(kept[args.count_offset] + 0.5);
     uint most = (args.extent + args.each - 1u) / args.each;
-    uint times = v > 0.0 ? (v < float(most) ? uint(v) : most) : 0u; /* NaN: none */
-    return min(times * args.each, args.extent);
+    return min(first_count(kept[args.count_offset], most) * args.each, args.extent);
 }
 
 void main()

@@ -127,6 +127,20 @@ rlxvk_tensor fuzz_call_keep_first(fuzz_maker *m)
     return rlxvk_keep_first(m->g, x, f32(m, RLXVK_SHAPE(1)), axis, fuzz_real(m));
 }
 
+rlxvk_tensor fuzz_call_pack_first(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int32_t axis = fuzz_axis(m, shape_of(m, x).rank);
+    return rlxvk_pack_first(m->g, x, f32(m, RLXVK_SHAPE(1)), axis);
+}
+
+rlxvk_tensor fuzz_call_unpack_first(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int32_t axis = fuzz_axis(m, shape_of(m, x).rank);
+    return rlxvk_unpack_first(m->g, x, f32(m, RLXVK_SHAPE(1)), axis);
+}
+
 rlxvk_tensor fuzz_call_one_hot(fuzz_maker *m)
 {
     rlxvk_tensor indices = fuzz_any(m);

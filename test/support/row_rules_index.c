@@ -37,6 +37,17 @@ ROW_RULE(kept_columns)
     ROW_UNUSED(y, i);
     return rlxvk_keep_first(g, x, rlxvk_scalar(g, 9), 1, -1);
 }
+/* Packed along an axis before that of the rows. */
+ROW_RULE(packed_matrices)
+{
+    ROW_UNUSED(i);
+    rlxvk_shape one = RLXVK_SHAPE(1, row_count(g, x), W);
+    rlxvk_tensor parts[] = {rlxvk_reshape(g, x, one), rlxvk_reshape(g, y, one)};
+    rlxvk_tensor both = rlxvk_concat(g, parts, 2, 0);
+    both = rlxvk_pack_first(g, both, rlxvk_scalar(g, 1), 0);
+    both = rlxvk_unpack_first(g, rlxvk_neg(g, both), rlxvk_scalar(g, 2), 0);
+    return row_back(g, rlxvk_narrow(g, both, 0, 0, 1));
+}
 ROW_RULE(gathered_nd)
 {
     ROW_UNUSED(y);
@@ -242,6 +253,7 @@ row_rules row_rules_of_indices(void)
     static const row_rule items[] = {gathered_columns,
                                      kept_rows,
                                      kept_columns,
+                                     packed_matrices,
                                      gathered_nd,
                                      gathered_nd_columns,
                                      one_hot,

@@ -29,17 +29,23 @@ bool keep_first_is_count(const node *n)
     return n->op == OP_input && strcmp(n->name, EXTENT_COUNT_NAME) == 0;
 }
 
+rlxvk_status keep_first_check_count(const rlxvk_graph *g, const node *n)
+{
+    const rlxvk_shape *count = input_shape(g, n, 1);
+    char buffer[SHAPE_TEXT];
+    if (count->rank > 1 || shape_numel(count) != 1)
+        return op_fail(n, RLXVK_E_SHAPE, "count %s; must be one number", shape_text(count, buffer));
+    return RLXVK_OK;
+}
+
 static rlxvk_status keep_first_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     keep_first_attributes *a = attributes;
-    const rlxvk_shape *count = input_shape(g, n, 1);
-    char buffer[SHAPE_TEXT];
     rlxvk_status status;
     n->shape = *input_shape(g, n, 0);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     TRY(op_axis(n, a->axis, n->shape.rank, &a->axis));
-    if (count->rank > 1 || shape_numel(count) != 1)
-        return op_fail(n, RLXVK_E_SHAPE, "count %s; must be one number", shape_text(count, buffer));
+    TRY(keep_first_check_count(g, n));
 error:
     return status;
 }

@@ -13,5 +13,7 @@ typedef struct keep_first_attributes {
 
 #define EXTENT_COUNT_NAME "rlxvk.extent"
 bool keep_first_is_count(const node *n);
+/* E_SHAPE unless operand 1 is one number. */
+rlxvk_status keep_first_check_count(const rlxvk_graph *g, const node *n);
 
 #endif

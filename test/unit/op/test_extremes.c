@@ -286,6 +286,8 @@ static void call_arrays(const choice *c)
     CALL(rlxvk_bincount(g, a, NONE, v));
     CALL(rlxvk_bincount(g, a, a, v));
     CALL(rlxvk_keep_first(g, a, b, axis, 0));
+    CALL(rlxvk_pack_first(g, a, b, axis));
+    CALL(rlxvk_unpack_first(g, a, b, axis));
     CALL(rlxvk_one_hot(g, a, v, 0, 1, 0));
     CALL(rlxvk_one_hot(g, a, 3, axis, 1, 0));
 }

@@ -1,6 +1,7 @@
 /*
  * Cases of scatter (axis, mode), scatter_nd (mode), gather_nd (in=x, idx, updates), one_hot
- * (depth, axis, on, off; in=idx) and keep_first (axis, fill; in=x, count). `rank` numbers of an
+ * (depth, axis, on, off; in=idx) and keep_first (axis, fill; in=x, count), pack_first and
+ * unpack_first (axis; in=x, count). `rank` numbers of an
  * index of scatter_nd and gather_nd: idx's last axis. shift=n drops the first n rows of x and
  * updates by views.
  */
@@ -30,6 +31,10 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     if (strcmp(s->row, "keep_first") == 0)
         return rlxvk_keep_first(g, x, case_tensor(s, inputs, "count"), axis,
                                 (float)case_real(s, "fill", 0));
+    if (strcmp(s->row, "pack_first") == 0)
+        return rlxvk_pack_first(g, x, case_tensor(s, inputs, "count"), axis);
+    if (strcmp(s->row, "unpack_first") == 0)
+        return rlxvk_unpack_first(g, x, case_tensor(s, inputs, "count"), axis);
     if (strcmp(s->row, "gather_nd") == 0)
         return rlxvk_gather_nd(g, x, idx);
     updates = case_shifted(g, s, "shift", updates);
@@ -227,15 +232,49 @@ static void generate_first(case_list *list)
     case_add_all(list, "keep_first", rests, COUNT(rests));
 }
 
+static void generate_packed(case_list *list)
+{
+    static const char *const rests[] = {
+        "axis=0 in=x:f32:7;count:f32:1:constant:3",
+        "axis=1 in=x:f32:2x5x3;count:f32:1:range:1.8:2.2",
+        "axis=0 in=x:f32:7;count:f32:scalar:constant:2.4",
+        "axis=-1 in=x:f32:5x7;count:f32:1:constant:3.6",
+        "axis=0 in=x:f32:5x8;count:f32:1:constant:2",
+        "axis=1 in=x:f32:3x50x12:special;count:f32:1:constant:17",
+        "axis=1 in=x:f32:3x50x7:special;count:f32:1:constant:49",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:0",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:-3",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:nan",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:inf",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:3e38",
+        "axis=1 in=x:f32:4x4;count:f32:1:constant:4",
+        "axis=1 in=x:f32:4x1x5;count:f32:1:constant:1",
+        "axis=2 in=x:f32:2x3x1000;count:f32:1:constant:513",
+        "axis=1 in=x:f32:40x64x48;count:f32:1:constant:23",
+        "axis=1 in=x:i32:4x9:integers;count:i32:1:constant:5",
+        "axis=1 in=x:f16:4x9;count:f32:1:constant:5",
+        "axis=1 shift=1 in=x:f32:4x8;count:f32:1:constant:5",
+        "axis=1 in=x:f32:0x3;count:f32:1:constant:2",
+        "axis=1 in=x:f32:3x0;count:f32:1:constant:2",
+        "expect=E_AXIS axis=2 in=x:f32:2x3;count:f32:1",
+        "expect=E_SHAPE axis=0 in=x:f32:2x3;count:f32:2",
+        "expect=E_SHAPE axis=0 in=x:f32:2x3;count:f32:1x1",
+        "expect=E_DTYPE axis=0 in=x:c64:3;count:f32:1",
+    };
+    case_add_all(list, "pack_first", rests, COUNT(rests));
+    case_add_all(list, "unpack_first", rests, COUNT(rests));
+}
+
 static void generate(case_list *list)
 {
     generate_scatters(list);
     generate_rows(list);
     generate_hot(list);
     generate_first(list);
+    generate_packed(list);
 }
 
-static const char *const rows[] = {"scatter", "scatter_nd", "gather_nd",
-                                   "one_hot", "keep_first", NULL};
+static const char *const rows[] = {"scatter",    "scatter_nd", "gather_nd",    "one_hot",
+                                   "keep_first", "pack_first", "unpack_first", NULL};
 
 const case_family array_scatter_cases = {.rows = rows, .build = build, .generate = generate};

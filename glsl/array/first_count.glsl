@@ -1,0 +1,6 @@
+/* A count of places that a run gives as a number: rounded, from 0 to `most`; NaN is 0. */
+uint first_count(float given, uint most)
+{
+    float v = floor(given + 0.5);
+    return v > 0.0 ? (v < float(most) ? uint(v) : most) : 0u;
+}
