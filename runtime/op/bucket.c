@@ -104,43 +104,75 @@ uint64_t bucket_broadcast(bucket_call *c)
     return span;
 }
 
-/* The axis along which the rows of all operands lie; -1, and why, where there is none such. */
-static int32_t common_axis(bucket_call *c, uint32_t used, uint32_t like)
+row_place bucket_place(const bucket_call *c, uint32_t i)
 {
-    int32_t axis = -1;
+    const rlxvk_shape *s = input_shape(c->graph, c->node, i);
+    uint64_t span = bucket_span(c, i);
+    for (uint32_t axis = 0; span && axis < s->rank; axis++) {
+        uint64_t row = shape_product(s, axis + 1, s->rank);
+        uint64_t all = row * (uint64_t)s->dims[axis];
+        if (span > row && all % span == 0 && span % row == 0 && span / row % c->unit == 0)
+            return (row_place){(int32_t)axis, s->dims[axis], span / row};
+    }
+    return (row_place){-1, 0, 0};
+}
+
+/* Where the rows of all operands lie; -1, and why, where there is no such axis. */
+static row_place common_place(bucket_call *c, uint32_t used, uint32_t like)
+{
+    row_place common = {-1, 0, 0};
     bool apart = false;
     c->why = "an operand that each row needs whole depends on the rows";
     if (bucket_others(c, like | 1))
-        return -1;
+        return common;
     for (uint32_t i = 0; i < c->node->input_count; i++) {
-        int32_t mine = bucket_axis(c, i);
+        row_place mine = bucket_place(c, i);
         if (bucket_span(c, i) == BUCKET_FIXED)
             continue;
-        apart = apart || mine < 0 || (axis >= 0 && axis != mine);
-        axis = mine;
+        apart = apart || mine.axis < 0 ||
+                (common.axis >= 0 && (common.axis != mine.axis || common.dim != mine.dim ||
+                                      common.count != mine.count));
+        common = mine;
     }
     c->why = apart ? "its rows do not lie along one axis" : "it computes across the rows";
-    return apart || (used >> axis & 1) ? -1 : axis;
+    return apart || (used >> common.axis & 1) ? (row_place){-1, 0, 0} : common;
+}
+
+/* The span of a tensor that has these rows along this axis. */
+static uint64_t span_along(bucket_call *c, const rlxvk_shape *s, row_place place, int64_t axis)
+{
+    bool all = place.count == (uint64_t)place.dim; /* the axis may then have several a row */
+    if (axis < 0 || axis >= s->rank ||
+        (all ? (uint64_t)s->dims[axis] % c->unit != 0 : s->dims[axis] != place.dim))
+        return bucket_refuse(c, "it has no axis of whole buckets");
+    return (all ? (uint64_t)s->dims[axis] : place.count) *
+           shape_product(s, (uint32_t)axis + 1, s->rank);
+}
+
+uint64_t bucket_at(bucket_call *c, row_place place, int64_t axis)
+{
+    return span_along(c, &c->node->shape, place, axis);
 }
 
 uint64_t bucket_rows(bucket_call *c, uint32_t used, uint32_t like)
 {
-    int32_t axis = common_axis(c, used, like);
-    return axis < 0 ? BUCKET_NONE : bucket_along(c, axis);
+    row_place place = common_place(c, used, like);
+    return place.axis < 0 ? BUCKET_NONE : bucket_at(c, place, place.axis);
 }
 
 uint64_t bucket_parts(bucket_call *c, uint32_t used, uint32_t like)
 {
+    row_place place = common_place(c, used, like);
     const rlxvk_shape *part = input_shape(c->graph, c->node, 0);
-    int32_t axis = common_axis(c, used, like);
-    return axis < 0 ? BUCKET_NONE : shape_product(part, (uint32_t)axis, part->rank);
+    return place.axis < 0 ? BUCKET_NONE : span_along(c, part, place, place.axis);
 }
 
 uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim)
 {
-    int32_t axis = common_axis(c, used, 0);
-    uint32_t gone = axis < 0 || keep_dim ? 0 : used & ((1u << axis) - 1);
-    return axis < 0 ? BUCKET_NONE : bucket_along(c, axis - __builtin_popcount(gone));
+    row_place place = common_place(c, used, 0);
+    uint32_t gone = place.axis < 0 || keep_dim ? 0 : used & ((1u << place.axis) - 1);
+    return place.axis < 0 ? BUCKET_NONE
+                          : bucket_at(c, place, place.axis - __builtin_popcount(gone));
 }
 
 uint64_t bucket_batch(bucket_call *c)

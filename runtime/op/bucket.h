@@ -54,6 +54,18 @@ static inline uint64_t bucket_span(const bucket_call *c, uint32_t i)
 int32_t bucket_axis_of(const rlxvk_shape *s, uint64_t span, uint64_t unit);
 /* The axis of operand i along which its rows lie; -1: it is fixed, or along no one of them. */
 int32_t bucket_axis(const bucket_call *c, uint32_t i);
+/* Where rows lie: along an axis, `count` of them in a span. They are all of the axis, or the axis
+ * repeats spans, for example if a view merged a batch [B, S] into one axis. */
+typedef struct row_place {
+    int32_t axis; /* -1: along no one axis */
+    int64_t dim;  /* of the axis */
+    uint64_t count;
+} row_place;
+
+row_place bucket_place(const bucket_call *c, uint32_t i);
+/* The span of the result if it has these rows along this axis; BUCKET_NONE if the axis is another.
+ */
+uint64_t bucket_at(bucket_call *c, row_place place, int64_t axis);
 /* The span of the result where its rows lie along this axis; BUCKET_NONE where it has none such. */
 uint64_t bucket_along(bucket_call *c, int64_t axis);
 /* Whether an operand other than those of the mask is not fixed. */

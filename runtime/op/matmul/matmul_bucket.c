@@ -6,14 +6,15 @@ uint64_t matmul_bucket(bucket_call *c)
 {
     const matmul_attributes *a = c->node->attributes;
     uint32_t rank = input_shape(c->graph, c->node, 0)->rank;
-    int32_t axis = bucket_axis(c, 0);
+    row_place rows = bucket_place(c, 0);
+    int32_t axis = rows.axis;
     if (bucket_others(c, 1))
         return bucket_refuse(c, "an operand that each row needs whole depends on the rows");
     if (axis < 0 || rank < 2 || axis == (int32_t)rank - (a->transpose_a ? 2 : 1))
         return bucket_refuse(c, "it computes across the rows");
     if (axis == (int32_t)rank - 1)
         axis--;
-    return bucket_along(c, (int64_t)axis + c->node->shape.rank - rank);
+    return bucket_at(c, rows, (int64_t)axis + c->node->shape.rank - rank);
 }
 
 /* Both operands end along K: what the other has there, if fixed, may be no number. */

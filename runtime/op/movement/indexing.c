@@ -156,7 +156,8 @@ static index_limits indexed_axis(const rlxvk_graph *g, const node *n)
 /* Rows of the indices, or of data along another axis than they choose from. */
 static uint64_t gather_bucket(bucket_call *c)
 {
-    int32_t data = bucket_axis(c, 0), rows = bucket_axis(c, 1);
+    row_place rows = bucket_place(c, 1);
+    int32_t data = bucket_axis(c, 0);
     int32_t axis = ((const axis_attributes *)c->node->attributes)->axis;
     int32_t added = (int32_t)input_shape(c->graph, c->node, 1)->rank - 1;
     if (data == axis && c->indices[c->node->inputs[1]])
@@ -165,9 +166,9 @@ static uint64_t gather_bucket(bucket_call *c)
         return bucket_along(c, data < axis ? data : data + added);
     if (bucket_span(c, 0) != BUCKET_FIXED)
         return bucket_refuse(c, "it takes rows from where its indices say");
-    if (rows < 0)
+    if (rows.axis < 0)
         return bucket_refuse(c, "the rows of its indices do not lie along one axis");
-    return bucket_along(c, axis + rows);
+    return bucket_at(c, rows, axis + rows.axis);
 }
 
 static rlxvk_tensor gather_shorten(shorten_call *s)

@@ -141,12 +141,13 @@ static rlxvk_status transpose_host(const host_call *call)
 static uint64_t transpose_bucket(bucket_call *c)
 {
     const transpose_attributes *a = c->node->attributes;
-    int32_t from = bucket_axis(c, 0), to = 0;
-    if (from < 0)
+    row_place rows = bucket_place(c, 0);
+    int32_t to = 0;
+    if (rows.axis < 0)
         return bucket_refuse(c, "its rows do not lie along one axis");
-    while (a->perm[to] != from)
+    while (a->perm[to] != rows.axis)
         to++;
-    return bucket_along(c, to);
+    return bucket_at(c, rows, to);
 }
 
 static rlxvk_status transpose_vjp(gradient_call *c)

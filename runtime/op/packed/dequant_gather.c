@@ -118,7 +118,7 @@ error:
 static uint64_t dequant_gather_bucket(bucket_call *c)
 {
     return bucket_others(c, 2) ? bucket_refuse(c, "it takes rows from where its indices say")
-                               : bucket_along(c, bucket_axis(c, 1));
+                               : bucket_at(c, bucket_place(c, 1), bucket_place(c, 1).axis);
 }
 
 static index_limits dequant_gather_indices(const rlxvk_graph *g, const node *n)

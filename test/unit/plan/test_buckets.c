@@ -36,6 +36,17 @@ OF_X(multiplied_transposed,
 OF_X(multiplied_batch, rlxvk_matmul(g, x, W(4, 3)))
 OF_X(multiplied_fused, rlxvk_fused_matmul_bias_act(g, x, W(6, 5), param(g, "b", RLXVK_SHAPE(5)),
                                                    RLXVK_ACTIVATION_NONE, false))
+/* Batch and rows as one axis. */
+static rlxvk_tensor merged_batch(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_tensor y = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, 6));
+    y = rlxvk_matmul(g, rlxvk_layer_norm(g, y, W(6), RLXVK_NONE, -1, 1e-5f), W(6, 5));
+    y = rlxvk_transpose(g, rlxvk_transpose(g, rlxvk_softmax(g, y, 1), AXES(1, 0)), AXES(1, 0));
+    y = rlxvk_gather(g, W(9, 4), rlxvk_argmax(g, y, 1, false), 0);
+    return rlxvk_reshape(g, y, RLXVK_SHAPE(3, ROWS, 4));
+}
+OF_X(merged_sum, rlxvk_reduce_sum(g, rlxvk_reshape(g, x, RLXVK_SHAPE(-1, 6)), AXES(0), false))
+OF_X(merged_pairs, rlxvk_softmax(g, rlxvk_reshape(g, x, RLXVK_SHAPE(3 * ROWS / 2, 2, 6)), 1))
 OF_X(across_k, rlxvk_matmul(g, x, W(ROWS, 5)))
 OF_X(as_weight, rlxvk_matmul(g, W(3, ROWS), x))
 OF_X(with_own_transposed, rlxvk_matmul(g, x, rlxvk_transpose(g, x, AXES(1, 0))))
@@ -194,6 +205,9 @@ static const bucket_case rows[] = {
     {"a w, rows of batches", RLXVK_SHAPE(2, ROWS, 4), 1, multiplied_batch, ROWS * 3, NULL},
     {"a w, batches", RLXVK_SHAPE(ROWS, 2, 4), 0, multiplied_batch, ROWS * 6, NULL},
     {"a w + b", MATRIX, 0, multiplied_fused, ROWS * 5, NULL},
+    {"merged", RLXVK_SHAPE(3, ROWS, 6), 1, merged_batch, ROWS * 4, NULL},
+    {"merged, along rows", RLXVK_SHAPE(3, ROWS, 6), 1, merged_sum, 0, "it computes across"},
+    {"merged, in pairs", RLXVK_SHAPE(3, ROWS, 6), 1, merged_pairs, 0, "do not lie along one axis"},
     {"a w along K", RLXVK_SHAPE(3, ROWS), 1, across_k, 0, "matmul (node 2): it computes across"},
     {"w a", MATRIX, 0, as_weight, 0, "matmul (node 2): an operand that each row needs whole"},
     {"a a'", MATRIX, 0, with_own_transposed, 0, "needs whole"},
