@@ -149,10 +149,12 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
  * With RLXVK_EXTENT_SHORTER (rlxvk_compile_options.extent_promise) the graph may compute across
  * rows, and gives what it would compiled for the active ones alone: reductions, softmax, norms,
  * running sums, products along the rows and keys of attention end there, so that an encoder takes
- * every length in one recorded program. Results are within the bounds of their ops, and the same
- * bits in every run, whatever the other rows hold. E_UNSUPPORTED, of compiling: a node can neither
- * keep rows apart nor end them; the message names it. Norms along the rows square without scaling:
- * rows above 1e19 are infinite there. Of no rows, where actual is 0, results mean nothing.
+ * every length in one recorded program. Matrix products of the rows of a batch, [B, S, K] or
+ * [B S, K], take as long as products of the active rows: these are packed before and unpacked
+ * behind, by a copy each (rlxvk_pack_first). Results are within the bounds of their ops, and the
+ * same bits in every run, whatever the other rows hold. E_UNSUPPORTED, of compiling: a node can
+ * neither keep rows apart nor end them; the message names it. Norms along the rows square without
+ * scaling: rows above 1e19 are infinite there. Of no rows, where actual is 0, results mean nothing.
  *
  * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
  * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where

@@ -108,6 +108,12 @@ rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t coun
     TRY(find_inputs(p->graph, axes, count, &found, &inputs.count));
     inputs.items = found;
     TRY(rewrite_shorten(p->graph, &inputs));
+    memory_free(found); /* the nodes have other numbers now */
+    found = NULL;
+    inputs.count = 0;
+    TRY(find_inputs(p->graph, axes, count, &found, &inputs.count));
+    inputs.items = found;
+    TRY(rewrite_pack_rows(p->graph, &inputs));
 error:
     memory_free(found);
     return status;

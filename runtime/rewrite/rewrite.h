@@ -39,6 +39,9 @@ rlxvk_status rewrite_add_count(rlxvk_graph *g);
  * what it would compiled for the rows that are active. E_UNSUPPORTED: a node that cannot end them.
  * The graph has the count of active rows, an input. */
 rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs);
+/* Packs rows of a bucket that lie apart, for the products that read them, in place. The graph has
+ * been shortened; `inputs` are of the graph as it is now. */
+rlxvk_status rewrite_pack_rows(rlxvk_graph *g, const shorten_inputs *inputs);
 
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,
  * fuse patterns, join elementwise nodes, drop dead ones. Verifies the result. */

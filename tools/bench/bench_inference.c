@@ -7,6 +7,8 @@
 #include "cli/output.h"
 #include "graph/graph.h"
 
+#include <rlxvk_symbols.h>
+
 #include <math.h>
 #include <stdio.h>
 
@@ -15,18 +17,25 @@ typedef struct task {
     rlxvk_tensor (*build)(bench_net *n, int64_t share, uint64_t *out_items);
     float least, most; /* of what it is given */
     bool whole;        /* numbers, not pixels */
+    int64_t tokens;    /* of a sequence; 0: as the net has them */
+    int64_t active;    /* of these, by an extent that ends sequences; 0: all */
 } task;
 
-static const task tasks[] = {{"resnet50", "images", bench_resnet50, -1, 1, false},
-                             {"bert base", "tokens", bench_bert, 0, 3000, true}};
+static const task tasks[] = {
+    {"resnet50", "images", bench_resnet50, -1, 1, false, 0, 0},
+    {"bert base", "tokens", bench_bert, 0, 3000, true, 0, 0},
+    {"bert base, 32 of 128", "tokens", bench_bert, 0, 3000, true, 128, 32},
+    {"bert base, 128 of 128", "tokens", bench_bert, 0, 3000, true, 128, 128},
+    {"bert base of 32", "tokens", bench_bert, 0, 3000, true, 32, 0},
+};
 
 typedef struct inference {
     const bench_net_setup *setup;
     const task *task;
     bench_net net;
     rlxvk_executable *executable;
-    float *result;
-    uint64_t items, length;
+    float *result, *x; /* x: given to each run, or NULL */
+    uint64_t items, length, x_length;
     uint32_t random;
 } inference;
 
@@ -39,23 +48,27 @@ typedef struct run_report {
 static rlxvk_status set_input(inference *t)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(t->net.graph, t->net.x);
-    uint64_t count = shape_numel(&shape);
-    float *x = memory_allocate(count * sizeof *x);
-    rlxvk_status status = x ? RLXVK_OK : status_fail_memory("input");
-    for (uint64_t i = 0; i < count && x; i++) {
+    t->x_length = shape_numel(&shape);
+    t->x = memory_allocate(t->x_length * sizeof *t->x);
+    if (!t->x)
+        return status_fail_memory("input");
+    for (uint64_t i = 0; i < t->x_length; i++) {
         float part = 0.5f + 0.5f * bench_uniform(&t->random);
-        x[i] = t->task->least + part * (t->task->most - t->task->least);
-        x[i] = t->task->whole ? floorf(x[i]) : x[i];
+        t->x[i] = t->task->least + part * (t->task->most - t->task->least);
+        t->x[i] = t->task->whole ? floorf(t->x[i]) : t->x[i];
     }
-    if (status == RLXVK_OK)
-        status = rlxvk_set_param(t->executable, "x", x, count);
-    memory_free(x);
-    return status;
+    return t->net.is_given ? RLXVK_OK : rlxvk_set_param(t->executable, "x", t->x, t->x_length);
 }
 
 static rlxvk_status prepare(inference *t)
 {
-    rlxvk_compile_options options = {.precision = t->setup->precision, .time_runs = RLXVK_ON};
+    rlxvk_bucket_axis sequences = {.input = "x", .axis = 1};
+    rlxvk_compile_options options = {.precision = t->setup->precision,
+                                     .time_runs = RLXVK_ON,
+                                     .bucket_axes = &sequences,
+                                     .bucket_axis_count = t->net.is_given,
+                                     .extent_promise = t->net.is_given ? RLXVK_EXTENT_SHORTER
+                                                                       : RLXVK_EXTENT_PREFIX};
     rlxvk_status status;
     TRY(rlxvk_graph_create(&t->net.graph));
     rlxvk_tensor y = t->task->build(&t->net, t->setup->share, &t->items);
@@ -67,6 +80,10 @@ static rlxvk_status prepare(inference *t)
     TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
     TRY(bench_set_parameters(&t->net, t->executable, &t->random));
     TRY(set_input(t));
+    if (t->net.is_given) {
+        TRY(rlxvk_set_active_extent(t->executable, t->task->active, t->task->tokens));
+        t->items = t->items / (uint64_t)t->task->tokens * (uint64_t)t->task->active;
+    }
 error:
     return status;
 }
@@ -74,8 +91,9 @@ error:
 static rlxvk_status run_once(void *user)
 {
     inference *t = user;
+    rlxvk_run_input input = {.name = "x", .data = t->x, .length = t->x_length};
     rlxvk_run_output output = {.index = 0, .buffer = t->result, .length = t->length};
-    return rlxvk_run(t->executable, NULL, 0, &output, 1);
+    return rlxvk_run(t->executable, &input, t->net.is_given, &output, 1);
 }
 
 static rlxvk_status measure(inference *t, run_report *out)
@@ -106,7 +124,7 @@ static void print_report(const inference *t, const run_report *r, bool first)
                                    {"host_steps", r->plan.host_steps},
                                    {"dispatches", r->plan.dispatches}};
     if (!t->setup->json) {
-        printf("%-12s %9.2f ms, %.2f by the clock %10.0f %s/s  %8.1f MB (scratch %.1f)  %u host "
+        printf("%-22s %9.2f ms, %.2f by the clock %10.0f %s/s  %8.1f MB (scratch %.1f)  %u host "
                "steps, %u dispatches\n",
                t->task->name, 1e3 * r->times.device, 1e3 * r->times.clock, rate, t->task->unit,
                1e-6 * bytes, 1e-6 * (double)r->memory.scratch_bytes, r->plan.host_steps,
@@ -121,6 +139,7 @@ static void print_report(const inference *t, const run_report *r, bool first)
 static void inference_destroy(inference *t)
 {
     memory_free(t->result);
+    memory_free(t->x);
     rlxvk_executable_destroy(t->executable);
     rlxvk_graph_destroy(t->net.graph);
     VECTOR_FREE(&t->net.parameters);
@@ -133,7 +152,12 @@ static const char *name_of(size_t i)
 
 static rlxvk_status time_task(const bench_net_setup *setup, size_t i, bool first)
 {
-    inference t = {.setup = setup, .task = &tasks[i], .net.infer = true, .random = 1};
+    inference t = {.setup = setup,
+                   .task = &tasks[i],
+                   .net = {.infer = true,
+                           .tokens = tasks[i].tokens,
+                           .is_given = tasks[i].active > 0},
+                   .random = 1};
     run_report report = {0};
     rlxvk_status status = measure(&t, &report);
     print_progress(NULL);

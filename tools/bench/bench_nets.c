@@ -248,8 +248,8 @@ enum { BERT_BLOCKS = 12, BERT_HEADS = 12, BERT_HEAD = 64, BERT_CONTEXT = 128, BE
 static rlxvk_tensor bert_block(bench_net *n, rlxvk_tensor x, int64_t batch, int64_t heads)
 {
     rlxvk_graph *g = n->graph;
-    int64_t width = heads * BERT_HEAD, rows = batch * BERT_CONTEXT;
-    rlxvk_shape apart = RLXVK_SHAPE(batch, BERT_CONTEXT, heads, BERT_HEAD);
+    int64_t width = heads * BERT_HEAD, rows = batch * n->tokens;
+    rlxvk_shape apart = RLXVK_SHAPE(batch, n->tokens, heads, BERT_HEAD);
     rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BSHD};
     rlxvk_tensor part[3], all = linear(n, x, width, 3 * width);
     for (int64_t i = 0; i < 3; i++)
@@ -265,16 +265,18 @@ rlxvk_tensor bench_bert(bench_net *n, int64_t share, uint64_t *out_items)
 {
     rlxvk_graph *g = n->graph;
     int64_t batch = MAX(32 / share, 1), heads = MAX(BERT_HEADS / share, 1);
-    int64_t width = heads * BERT_HEAD, rows = batch * BERT_CONTEXT, tokens = BERT_TOKENS / share;
-    rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(rows));
-    rlxvk_tensor embedding = weight(n, RLXVK_SHAPE(tokens, width), 0.02);
-    rlxvk_tensor places = weight(n, RLXVK_SHAPE(BERT_CONTEXT, width), 0.02);
-    rlxvk_tensor h =
-        rlxvk_reshape(g, rlxvk_gather(g, embedding, x, 0), RLXVK_SHAPE(batch, BERT_CONTEXT, width));
-    h = normalize(n, rlxvk_reshape(g, rlxvk_add(g, h, places), RLXVK_SHAPE(rows, width)), width);
+    n->tokens = n->tokens ? n->tokens : BERT_CONTEXT;
+    int64_t width = heads * BERT_HEAD, rows = batch * n->tokens, words = BERT_TOKENS / share;
+    rlxvk_shape sequences = RLXVK_SHAPE(batch, n->tokens);
+    rlxvk_tensor x = n->x = n->is_given ? rlxvk_input(g, "x", RLXVK_F32, sequences)
+                                        : rlxvk_param(g, "x", RLXVK_F32, sequences);
+    rlxvk_tensor embedding = weight(n, RLXVK_SHAPE(words, width), 0.02);
+    rlxvk_tensor places = weight(n, RLXVK_SHAPE(n->tokens, width), 0.02);
+    rlxvk_tensor h = rlxvk_add(g, rlxvk_gather(g, embedding, x, 0), places);
+    h = normalize(n, rlxvk_reshape(g, h, RLXVK_SHAPE(rows, width)), width);
     for (int i = 0; i < MAX(BERT_BLOCKS / (int)share, 1); i++)
         h = bert_block(n, h, batch, heads);
-    h = rlxvk_narrow(g, rlxvk_reshape(g, h, RLXVK_SHAPE(batch, BERT_CONTEXT, width)), 1, 0, 1);
+    h = rlxvk_narrow(g, rlxvk_reshape(g, h, RLXVK_SHAPE(batch, n->tokens, width)), 1, 0, 1);
     *out_items = (uint64_t)rows;
     return rlxvk_tanh(g, linear(n, rlxvk_reshape(g, h, RLXVK_SHAPE(batch, width)), width, width));
 }

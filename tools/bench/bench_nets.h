@@ -20,6 +20,8 @@ typedef struct bench_net {
     rlxvk_tensor x;                     /* the input that is no label */
     bool recompute;                     /* keep only each block's result for the backward pass */
     bool infer;                         /* norms by statistics that are given, not the batch's */
+    int64_t tokens;                     /* of a sequence; 0: as the net has them */
+    bool is_given;                      /* x is an input of each run; otherwise a param */
 } bench_net;
 
 /* ---- Timing them (bench_each_net.c) ---- */

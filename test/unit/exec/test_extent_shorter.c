@@ -107,11 +107,45 @@ static rlxvk_tensor mix(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_tanh(g, x);
 }
 
-static const builder keeping[] = {activate,   shift,     normalize,  project,    soften,
-                                  log_soften, within,    run_on,     center,     by_sum,
-                                  by_largest, first_row, run_before, turned,     see_all,
-                                  see_before, see_near,  see_some,   see_biased, mix,
-                                  see_or_not, norm_rows, rms_rows,   norm_groups};
+/* Batch and rows as one axis, as encoders are written; products there are packed. */
+static rlxvk_tensor perceptron(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    rlxvk_tensor rows = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, WIDTH));
+    rlxvk_tensor y = rlxvk_layer_norm(g, rows, P(WIDTH), P(1, WIDTH), -1, 1e-5f);
+    y = rlxvk_gelu(g, rlxvk_add(g, rlxvk_matmul(g, y, P(WIDTH, 3 * WIDTH)), P(1, 3 * WIDTH)));
+    y = rlxvk_mul(g, rlxvk_softmax(g, y, 1), rlxvk_scalar(g, 3));
+    y = rlxvk_matmul_with(g, y, P(WIDTH, 3 * WIDTH), &(rlxvk_matmul_options){.transpose_b = true});
+    return rlxvk_tanh(g, rlxvk_reshape(g, rlxvk_add(g, rows, y), shape));
+}
+static rlxvk_tensor encode(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    rlxvk_shape apart = RLXVK_SHAPE(shape.dims[0], shape.dims[1], HEADS, WIDTH / HEADS);
+    rlxvk_attention_options o = {.layout = RLXVK_LAYOUT_BSHD};
+    rlxvk_tensor rows = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, WIDTH)), part[3];
+    rlxvk_tensor all = rlxvk_matmul(g, rows, P(WIDTH, 3 * WIDTH));
+    for (int64_t i = 0; i < 3; i++)
+        part[i] = rlxvk_reshape(g, rlxvk_narrow(g, all, 1, i * WIDTH, WIDTH), apart);
+    rlxvk_tensor y = rlxvk_attention(g, part[0], part[1], part[2], RLXVK_NONE, &o);
+    y = rlxvk_matmul(g, rlxvk_reshape(g, y, RLXVK_SHAPE(-1, WIDTH)), P(WIDTH, WIDTH));
+    y = rlxvk_layer_norm(g, rlxvk_add(g, rows, y), P(WIDTH), P(WIDTH), -1, 1e-2f);
+    return rlxvk_reshape(g, y, shape);
+}
+/* A factor a row, made of packed rows. */
+static rlxvk_tensor weigh(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_tensor factor = rlxvk_sigmoid(g, rlxvk_matmul(g, x, P(WIDTH, 1)));
+    rlxvk_tensor shifted = rlxvk_add(g, rlxvk_matmul(g, x, P(WIDTH, WIDTH)), P(WIDTH));
+    return rlxvk_tanh(g, rlxvk_mul(g, shifted, factor));
+}
+
+static const builder keeping[] = {perceptron, encode,     weigh,   activate,   shift,
+                                  normalize,  project,    soften,  log_soften, within,
+                                  run_on,     center,     by_sum,  by_largest, first_row,
+                                  run_before, turned,     see_all, see_before, see_near,
+                                  see_some,   see_biased, mix,     see_or_not, norm_rows,
+                                  rms_rows,   norm_groups};
 
 /* ---- What has no rows any more ---- */
 
@@ -310,6 +344,67 @@ static void test_what_stands_in_the_way(void **state)
     }
 }
 
+/* ---- Packed rows ---- */
+
+static rlxvk_executable *compile_of_batch(builder build, int64_t batch, int64_t rows)
+{
+    static const rlxvk_bucket_axis axis = {"x", 1, false};
+    rlxvk_compile_options o = {.bucket_axes = &axis,
+                               .bucket_axis_count = 1,
+                               .extent_promise = RLXVK_EXTENT_SHORTER};
+    rlxvk_executable *e = NULL;
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(batch, rows, WIDTH));
+    rlxvk_graph_output(g, build(g, x));
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static size_t count_of(const rlxvk_executable *e, op_kind op)
+{
+    const rlxvk_graph *g = e->program->graph;
+    size_t count = 0;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        count += graph_node(g, id)->op == (uint16_t)op;
+    return count;
+}
+
+/* Rows move only if a node computes across them. Every other dispatch ends behind a quarter. */
+static void test_products_of_batches_are_packed(void **state)
+{
+    static const struct {
+        builder build;
+        int64_t batch;
+        size_t packs, unpacks;
+    } rows[] = {{perceptron, 64, 2, 1}, {encode, 64, 2, 2}, {weigh, 64, 1, 1},
+                {perceptron, 1, 0, 0},  {soften, 64, 0, 0}, {activate, 64, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        rlxvk_executable *e = compile_of_batch(rows[i].build, rows[i].batch, 512);
+        const program *p = e->program;
+        if (count_of(e, OP_pack_first) != rows[i].packs ||
+            count_of(e, OP_unpack_first) != rows[i].unpacks)
+            fail_msg("row %zu: %zu times packed, %zu times unpacked", i, count_of(e, OP_pack_first),
+                     count_of(e, OP_unpack_first));
+        for (size_t k = 0; k < p->schedule.dispatches.count && rows[i].packs; k++) {
+            const dispatch *d = &p->schedule.dispatches.items[k];
+            uint32_t part[3];
+            if (d->kernel == KERNEL_KEEP_FIRST) /* of keys: its result is whole */
+                continue;
+            if (!extent_scales(&p->extent, k))
+                fail_msg("row %zu: kernel %s makes all rows", i, kernel_find(d->kernel)->name);
+            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, 128, 512, part);
+            if ((uint64_t)part[0] * part[1] * part[2] * 3 >
+                (uint64_t)d->groups[0] * d->groups[1] * d->groups[2])
+                fail_msg("row %zu: kernel %s makes too many rows", i, kernel_find(d->kernel)->name);
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
 /* ---- The count of active rows ---- */
 
 static rlxvk_graph *mean_of_rows(int64_t rows)
@@ -405,6 +500,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs),
                                        cmocka_unit_test(test_what_stands_in_the_way),
+                                       cmocka_unit_test(test_products_of_batches_are_packed),
                                        cmocka_unit_test(test_count),
                                        cmocka_unit_test(test_symbols)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -1,0 +1,281 @@
+/*
+ * Packs rows of a bucket for matrix products, under the promise of the shorter tensor. The active
+ * rows of a batch [B, S, K] lie apart: S rows each, of which only the first are active. A product
+ * of all B S rows cannot leave out the others. Packed (op/array/pack_first.c), the active rows of
+ * all batches come first, and the product ends behind them.
+ *
+ * A node may have two forms in the new graph: plain, or packed as a matrix [rows, last axis]. A
+ * product of rows is made packed, and so are elementwise ops, norms and softmax along the last axis
+ * if they read a packed node. The other form is made when a reader or an output needs it. Reshaping
+ * changes neither form, so it is made in the form that is read.
+ */
+#include "op/array/keep_first.h"
+#include "op/bucket.h"
+#include "op/matmul/matmul.h"
+#include "op/rows/rows.h"
+#include "rewrite/pass.h"
+
+#include <string.h>
+
+typedef struct packing {
+    const shorten_inputs *inputs;
+    rlxvk_graph before; /* the old nodes */
+    uint64_t *spans;    /* per old node: op/bucket.h */
+    bool *indices, *outputs;
+    bool *packs;                /* the node itself is made packed */
+    rlxvk_tensor *plain, *rows; /* forms that were made; id 0: not yet */
+    uint64_t unit;
+    uint32_t count; /* old id of the count of active rows */
+} packing;
+
+static int64_t last_dim(const rlxvk_shape *s)
+{
+    return s->rank ? s->dims[s->rank - 1] : 1;
+}
+
+/* Whether the active rows of a node are vectors along its last axis and lie apart. */
+static bool lies_apart(const packing *s, uint32_t id)
+{
+    const node *n = graph_node(&s->before, id);
+    uint64_t span = s->spans[id], numel = shape_numel(&n->shape);
+    uint64_t last = (uint64_t)last_dim(&n->shape);
+    return span && span < numel && last && span / s->unit % last == 0 && n->dtype != RLXVK_C64;
+}
+
+static uint64_t row_count(const packing *s, uint32_t id)
+{
+    const rlxvk_shape *shape = &graph_node(&s->before, id)->shape;
+    return shape_numel(shape) / (uint64_t)last_dim(shape);
+}
+
+/* ---- Forms ---- */
+
+static rlxvk_tensor reshaped(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
+{
+    rlxvk_shape now = rlxvk_tensor_shape(g, x);
+    return shape_equal(&now, &shape) ? x : rlxvk_reshape(g, x, shape);
+}
+
+static rlxvk_shape packed_shape(const packing *s, uint32_t id)
+{
+    int64_t last = last_dim(&graph_node(&s->before, id)->shape);
+    return RLXVK_SHAPE((int64_t)row_count(s, id), last);
+}
+
+/* The rows as [batches, rows of a bucket, elements of a row], packed or unpacked. */
+static rlxvk_tensor moved(const pass *p, const packing *s, uint32_t id, rlxvk_tensor x, bool pack)
+{
+    rlxvk_graph *g = p->graph;
+    uint64_t span = s->spans[id], numel = shape_numel(&graph_node(&s->before, id)->shape);
+    rlxvk_shape apart =
+        RLXVK_SHAPE((int64_t)(numel / span), (int64_t)s->unit, (int64_t)(span / s->unit));
+    rlxvk_tensor count = tensor_of(g, p->map[s->count]);
+    x = reshaped(g, x, apart);
+    return pack ? rlxvk_pack_first(g, x, count, 1) : rlxvk_unpack_first(g, x, count, 1);
+}
+
+static bool is_reshape(const packing *s, uint32_t id)
+{
+    return graph_node(&s->before, id)->op == OP_reshape;
+}
+
+/* The first node before a chain of reshapes whose rows can be packed as well. */
+static uint32_t root_of(const packing *s, uint32_t id)
+{
+    while (is_reshape(s, id) && lies_apart(s, graph_node(&s->before, id)->inputs[0]))
+        id = graph_node(&s->before, id)->inputs[0];
+    return id;
+}
+
+static rlxvk_tensor plain_form(pass *p, packing *s, uint32_t id)
+{
+    uint32_t root = root_of(s, id);
+    if (!s->packs[id])
+        return tensor_of(p->graph, p->map[id]);
+    if (!s->plain[root].id)
+        s->plain[root] = moved(p, s, root, s->rows[root], false);
+    return reshaped(p->graph, s->plain[root], graph_node(&s->before, id)->shape);
+}
+
+static rlxvk_tensor packed_form(pass *p, packing *s, uint32_t id)
+{
+    uint32_t root = root_of(s, id);
+    if (!s->rows[root].id)
+        s->rows[root] = moved(p, s, root, tensor_of(p->graph, p->map[root]), true);
+    return reshaped(p->graph, s->rows[root], packed_shape(s, id));
+}
+
+/* ---- Nodes that take packed rows ---- */
+
+/* Whether an operand is the same for all rows: one number, or a vector along the last axis. */
+static bool is_one_row(const packing *s, uint32_t id)
+{
+    const rlxvk_shape *shape = &graph_node(&s->before, id)->shape;
+    return s->spans[id] == BUCKET_FIXED && shape_numel(shape) == (uint64_t)last_dim(shape);
+}
+
+static bool is_product_of_rows(const packing *s, const node *n)
+{
+    const matmul_attributes *a = n->attributes;
+    return n->op == OP_matmul && !a->transpose_a && lies_apart(s, n->inputs[0]) &&
+           s->spans[n->inputs[1]] == BUCKET_FIXED && input_shape(&s->before, n, 1)->rank == 2;
+}
+
+/* Whether it computes within rows, each as the others. */
+static bool is_within_rows(const node *n)
+{
+    int32_t last = (int32_t)n->shape.rank - 1;
+    switch (n->op) {
+    case OP_layer_norm:
+    case OP_rms_norm:
+        return ((const norm_attributes *)n->attributes)->axis == last;
+    case OP_softmax:
+    case OP_log_softmax:
+        return ((const axis_attributes *)n->attributes)->axis == last;
+    case OP_elementwise_region:
+        return false; /* it knows its operands' shapes */
+    default:
+        return node_row(n)->family->elementwise;
+    }
+}
+
+static bool reads_packed(const packing *s, uint32_t id)
+{
+    const node *n = graph_node(&s->before, id);
+    bool any = false;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        uint32_t from = n->inputs[i];
+        bool rows = lies_apart(s, from) && row_count(s, from) == row_count(s, id);
+        if (!rows && !is_one_row(s, from))
+            return false;
+        any = any || (rows && s->packs[from]);
+    }
+    return any;
+}
+
+static bool takes_packed(const packing *s, uint32_t id)
+{
+    const node *n = graph_node(&s->before, id);
+    return lies_apart(s, id) &&
+           (is_product_of_rows(s, n) || (is_within_rows(n) && reads_packed(s, id)));
+}
+
+static void set_last_axis(const node *n, void *attributes)
+{
+    if (n->op == OP_layer_norm || n->op == OP_rms_norm)
+        ((norm_attributes *)attributes)->axis = 1;
+    if (n->op == OP_softmax || n->op == OP_log_softmax)
+        ((axis_attributes *)attributes)->axis = 1;
+}
+
+static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
+{
+    enum { MOST = 4 };
+    const node *n = graph_node(&s->before, id);
+    uint32_t ids[MOST];
+    void *attributes = memory_allocate(n->attribute_size + 1);
+    if (!attributes) {
+        graph_fail(p->graph, status_fail_memory("packed node"));
+        return RLXVK_NONE;
+    }
+    if (n->attribute_size)
+        memcpy(attributes, n->attributes, n->attribute_size);
+    set_last_axis(n, attributes);
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        uint32_t from = n->inputs[i];
+        const rlxvk_shape *shape = input_shape(&s->before, n, i);
+        rlxvk_tensor x = tensor_of(p->graph, p->map[from]);
+        if (s->spans[from] != BUCKET_FIXED)
+            x = packed_form(p, s, from);
+        else if (n->op != OP_matmul && shape->rank > 1)
+            x = reshaped(p->graph, x, RLXVK_SHAPE(last_dim(shape)));
+        ids[i] = x.id - 1;
+    }
+    uint32_t made = op_append(p->graph, (op_kind)n->op, ids, n->input_count,
+                              n->attribute_size ? attributes : NULL, n->name);
+    memory_free(attributes);
+    return made == NODE_NONE ? RLXVK_NONE : tensor_of(p->graph, made);
+}
+
+/* ---- The pass ---- */
+
+/* What reads a node that is made packed finds its plain form in the map. */
+static void need_plain(pass *p, packing *s, const node *n)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (s->packs[n->inputs[i]])
+            p->map[n->inputs[i]] = plain_form(p, s, n->inputs[i]).id - 1;
+}
+
+static uint32_t rule(pass *p, uint32_t id)
+{
+    packing *s = (packing *)p->context;
+    const node *n = &p->nodes[id];
+    bucket_call c = {.graph = &s->before,
+                     .node = n,
+                     .spans = s->spans,
+                     .indices = s->indices,
+                     .unit = s->unit,
+                     .precision = s->inputs->precision,
+                     .why = ""};
+    if (n->input_count)
+        s->spans[id] = bucket_of_node(&c, s->inputs->on_host && s->inputs->on_host[n->op]);
+    if (is_reshape(s, id) && s->packs[n->inputs[0]] && lies_apart(s, id)) {
+        s->packs[id] = true;
+        s->rows[id] = packed_form(p, s, id);
+    } else if (n->input_count <= 4 && takes_packed(s, id)) {
+        s->packs[id] = true;
+        s->rows[id] = make_packed(p, s, id);
+    } else {
+        need_plain(p, s, n);
+        return NODE_NONE;
+    }
+    if (!s->rows[id].id)
+        return NODE_NONE; /* the graph has failed */
+    return (s->outputs[id] ? plain_form(p, s, id) : s->rows[id]).id - 1;
+}
+
+/* What is written in place may change between the making of two forms. */
+static bool writes_nothing(const rlxvk_graph *g)
+{
+    bool none = true;
+    for (uint32_t id = 0; id < g->nodes.count && none; id++) {
+        const op_family *family = node_row(graph_node(g, id))->family;
+        none = !node_writes(graph_node(g, id)) && !family->opens_loop;
+    }
+    return none;
+}
+
+rlxvk_status rewrite_pack_rows(rlxvk_graph *g, const shorten_inputs *inputs)
+{
+    size_t count = g->nodes.count + 1;
+    uint32_t wrong;
+    rlxvk_status status = RLXVK_OK;
+    packing s = {.inputs = inputs,
+                 .before = *g,
+                 .spans = memory_zeroed(count, sizeof *s.spans),
+                 .indices = memory_zeroed(count, sizeof *s.indices),
+                 .outputs = memory_zeroed(count, sizeof *s.outputs),
+                 .packs = memory_zeroed(count, sizeof *s.packs),
+                 .plain = memory_zeroed(count, sizeof *s.plain),
+                 .rows = memory_zeroed(count, sizeof *s.rows),
+                 .count = graph_find(g, OP_input, EXTENT_COUNT_NAME)};
+    if (!s.spans || !s.indices || !s.outputs || !s.packs || !s.plain || !s.rows)
+        TRY(status_fail_memory("packed rows"));
+    for (size_t i = 0; i < g->outputs.count; i++)
+        s.outputs[g->outputs.items[i]] = true;
+    s.unit = bucket_begin(g, inputs->items, inputs->count, s.spans, s.indices, &wrong);
+    if (s.unit > 1 && s.count != NODE_NONE && writes_nothing(g)) {
+        TRY(rewrite_run_pass(g, rule, &s));
+        TRY(graph_index_names(g));
+        TRY(op_verify(g));
+    }
+error:
+    memory_free(s.spans);
+    memory_free(s.indices);
+    memory_free(s.outputs);
+    memory_free(s.packs);
+    memory_free(s.plain);
+    memory_free(s.rows);
+    return status;
+}
