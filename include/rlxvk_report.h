@@ -1,6 +1,6 @@
 /*
- * What an executable consists of and how long it took: memory, plan, times, and where NaN first
- * appears. rlxvk.h includes this header.
+ * What an executable consists of and how long it took: inputs, params and outputs, memory, plan,
+ * times, and where NaN first appears. rlxvk.h includes this header.
  */
 #ifndef RLXVK_REPORT_H
 #define RLXVK_REPORT_H
@@ -10,6 +10,40 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* One input, param or output. `name` is that of the leaf, or the debug name of an output ("" when
+ * it has none), and lives as long as the executable. */
+typedef struct rlxvk_tensor_info {
+    const char *name;
+    rlxvk_shape shape;
+    rlxvk_dtype dtype; /* as declared */
+    bool live;     /* false: no output depends on it; what it is given is checked and discarded */
+    bool written;  /* has content: given, set, bound or fed before; an output: there was a run */
+    bool in_place; /* a kernel overwrites it, so that it is resident after the first run */
+    bool bound;    /* every run restores what rlxvk_bind_handle gave */
+    bool resident; /* the device's content is the authority */
+    bool fed;      /* a feed or row feed ends in this input, or begins in this output */
+    bool shared;   /* its memory is, or was, another executable's too */
+    char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
+    size_t struct_size;
+} rlxvk_tensor_info;
+
+/* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
+ * (`infos` may be NULL for none); *out_count is how many there are. Do not wait for runs. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable,
+                                                       rlxvk_tensor_info *infos, size_t capacity,
+                                                       size_t *out_count);
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
+/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. With
+ * symbols: as they are bound. */
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
 /* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
  * within a run; what data pass through between host and device. And how well scratch was packed:

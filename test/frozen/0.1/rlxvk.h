@@ -290,32 +290,6 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
-typedef struct rlxvk_tensor_info {
-    const char *name;
-    rlxvk_shape shape;
-    rlxvk_dtype dtype;
-    bool live;
-    bool written;
-    bool in_place;
-    bool bound;
-    bool resident;
-    bool fed;
-    bool shared;
-    char shape_text[128];
-    size_t struct_size;
-} rlxvk_tensor_info;
-RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
-                                                      rlxvk_tensor_info *infos, size_t capacity,
-                                                      size_t *out_count);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable,
-                                                      rlxvk_tensor_info *infos, size_t capacity,
-                                                      size_t *out_count);
-RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable,
-                                                       rlxvk_tensor_info *infos, size_t capacity,
-                                                       size_t *out_count);
-size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
-rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
-rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
                                               const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,

@@ -4,6 +4,32 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+typedef struct rlxvk_tensor_info {
+    const char *name;
+    rlxvk_shape shape;
+    rlxvk_dtype dtype;
+    bool live;
+    bool written;
+    bool in_place;
+    bool bound;
+    bool resident;
+    bool fed;
+    bool shared;
+    char shape_text[128];
+    size_t struct_size;
+} rlxvk_tensor_info;
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable,
+                                                       rlxvk_tensor_info *infos, size_t capacity,
+                                                       size_t *out_count);
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
     uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
