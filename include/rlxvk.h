@@ -178,7 +178,8 @@ const char *rlxvk_last_error(void);
 
 /* Tensors are held as f32 words on the device whatever their type, except U8/I8 inputs, params and
  * constants (raw bytes) and C64 (two words an element). F16/BF16 params may stay packed where every
- * consumer can read them so; results do not depend on it. */
+ * consumer can read them so; results do not depend on it. F32 params are packed only if the compile
+ * option weight_storage asks for it. */
 typedef enum rlxvk_dtype {
     RLXVK_F32 = 0,
     RLXVK_F16 = 1,
@@ -456,6 +457,33 @@ typedef enum rlxvk_precision {
 /* "f32", "f16", "bf16", "split"; NULL for a value that is none of them. */
 const char *rlxvk_precision_name(rlxvk_precision precision);
 
+/*
+ * How params declared F32 are held on the device. As F16 or BF16 a param takes half the memory, and
+ * kernels read half the bytes. Arithmetic stays as it is: what a kernel reads becomes f32 again.
+ *
+ * A param is held so if ops only read it, and each reader takes packed weights: matmul and what is
+ * made of it, projection, grouped_matmul, and gather of its data, also through reshapes. All other
+ * params stay F32, bit for bit: weights of convolutions and norms, biases, outputs, and what
+ * optimizers and other ops write. So do constants. Which params are packed is told by `held` of
+ * rlxvk_executable_params, and how many bytes all take by weight_bytes of rlxvk_executable_memory.
+ * Params declared F16 or BF16 stay as they are declared.
+ *
+ * For the program such a param is still F32: calls take, give, save and load F32. Its value is
+ * rounded when it is set, to nearest, ties to even, and read_param gives the rounded value. Results
+ * are those of the graph with the rounded values, within the bounds of its ops. Rounding moves a
+ * value v by at most
+ *   F16   2^-11 |v|, or 2^-25 if |v| is below 2^-14; from 65520 on v becomes infinite
+ *   BF16  2^-8 |v|, or 2^-134 if |v| is below 2^-126; infinite only next to the range of f32, from
+ *         (2 - 2^-8) 2^127 on
+ * so a product of a row x and a column w moves by at most 2^-11 or 2^-8 times sum |x w|, if the
+ * weights are in the normal range.
+ */
+typedef enum rlxvk_weight_storage {
+    RLXVK_WEIGHTS_AS_DECLARED = 0,
+    RLXVK_WEIGHTS_F16 = 1,
+    RLXVK_WEIGHTS_BF16 = 2
+} rlxvk_weight_storage;
+
 /* The stages of a compile that can be printed to the log. */
 typedef enum rlxvk_dump {
     RLXVK_DUMP_GRAPH = 1,    /* nodes as built */
@@ -555,6 +583,10 @@ typedef struct rlxvk_compile_options {
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
     rlxvk_extent_promise extent_promise;
+    /* How params declared F32 are held (as declared). A param that share_with has, too, is held as
+     * it is there, whatever this says. If an op here cannot read it so, it is not shared: `shared`
+     * of rlxvk_executable_params is false, and it must be set here. */
+    rlxvk_weight_storage weight_storage;
     size_t struct_size;
 } rlxvk_compile_options;
 

@@ -25,6 +25,9 @@ typedef struct rlxvk_tensor_info {
     bool fed;      /* a feed or row feed ends in this input, or begins in this output */
     bool shared;   /* its memory is, or was, another executable's too */
     char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
+    /* The element type in the device's memory: F32 (words), U8 or I8 (bytes), C64, and F16 or BF16
+     * of params that are packed. If nothing is compiled yet, or it is not live: as declared. */
+    rlxvk_dtype held;
     size_t struct_size;
 } rlxvk_tensor_info;
 

@@ -42,11 +42,11 @@ error:
 
 /* ---- What is held ---- */
 
-/* A param that one of the plans keeps packed and the other does not goes by f32 words. */
+/* A param that the two plans hold otherwise goes by f32 words. */
 static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
 {
     const program_leaf *a = from->params[i].leaf, *b = to->params[i].leaf;
-    const node *n = graph_node(from->program->source, a->source);
+    const node *n = graph_node(from->program->graph, a->node);
     location source = state_location(from, a->node), target = state_location(to, b->node);
     void *given = memory_allocate(source.bytes + 1), *taken = memory_allocate(target.bytes + 1);
     float *words = memory_allocate(shape_numel(&n->shape) * sizeof *words + 1);
@@ -55,7 +55,8 @@ static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, s
     TRY(transfer_read(from, &source, given, source.bytes));
     slot_decode(n, program_held(from->program, a->node), SLOT_WORDS, given, shape_numel(&n->shape),
                 words);
-    slot_encode(n, program_held(to->program, b->node), SLOT_WORDS, words, taken);
+    slot_encode(graph_node(to->program->graph, b->node), program_held(to->program, b->node),
+                SLOT_WORDS, words, taken);
     TRY(transfer_write(to, &target, taken, target.bytes));
 error:
     memory_free(given);
@@ -76,7 +77,7 @@ rlxvk_status copy_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
 {
     uint32_t a = from->params[i].leaf->node, b = to->params[i].leaf->node;
     bool live = a != NODE_NONE && b != NODE_NONE;
-    return live && program_held(from->program, a) != program_held(to->program, b)
+    return live && program_held_dtype(from->program, a) != program_held_dtype(to->program, b)
                ? recode_param(to, from, i)
                : copy_leaf(to, from, a, b);
 }

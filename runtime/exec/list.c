@@ -16,7 +16,8 @@ static rlxvk_tensor_info describe(const rlxvk_executable *e, uint32_t source)
     rlxvk_tensor_info info = {.name = n->name ? n->name : "",
                               .shape = e->family ? family_shape(e->family, source) : n->shape,
                               .dtype = (rlxvk_dtype)n->dtype,
-                              .live = true};
+                              .live = true,
+                              .held = (rlxvk_dtype)n->dtype};
     symbol_shape_text(g, &info.shape, info.shape_text);
     return info;
 }
@@ -26,6 +27,7 @@ static rlxvk_tensor_info describe_leaf(const rlxvk_executable *e, const program_
 {
     rlxvk_tensor_info info = describe(e, leaf->source);
     info.live = leaf->node != NODE_NONE;
+    info.held = info.live ? program_held_dtype(e->program, leaf->node) : info.dtype;
     info.in_place = leaf->in_place;
     info.written = content->written;
     info.shared = content->shared;
@@ -51,6 +53,8 @@ static rlxvk_tensor_info describe_output(const rlxvk_executable *e, size_t index
 {
     rlxvk_tensor_info info = describe(e, state_source(e)->outputs.items[index]);
     info.written = e->runs > 0;
+    if (e->program)
+        info.held = program_held_dtype(e->program, e->outputs[index].result->node);
     for (size_t i = 0; e->program && i < e->program->input_count; i++)
         info.fed = info.fed || e->inputs[i].feed == (int64_t)index ||
                    e->inputs[i].row_feed == (int64_t)index;

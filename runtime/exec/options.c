@@ -104,6 +104,10 @@ static rlxvk_status check(const rlxvk_compile_options *o)
     if ((unsigned)o->extent_promise > RLXVK_EXTENT_SHORTER)
         return status_fail(RLXVK_E_ATTR, "compile option extent_promise is %d; it takes 0 to %d",
                            (int)o->extent_promise, RLXVK_EXTENT_SHORTER);
+    if ((unsigned)o->weight_storage > RLXVK_WEIGHTS_BF16)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option weight_storage is %d; it takes 0 (as declared) to %d",
+                           (int)o->weight_storage, RLXVK_WEIGHTS_BF16);
     if (o->dump >= 2 * RLXVK_DUMP_NONE)
         return status_fail(RLXVK_E_ATTR,
                            "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
@@ -128,6 +132,7 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);
     o->no_barrier = s->no_barrier;
     o->shorter = given->extent_promise == RLXVK_EXTENT_SHORTER;
+    o->weight_storage = given->weight_storage;
     uint64_t prepared_bytes = given->prepared_bytes ? given->prepared_bytes : s->prepared_bytes;
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }
@@ -172,6 +177,7 @@ exec_options options_for_nodes(const exec_options *o)
     kept.keep_all = kept.allow_unset = true;
     kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
     kept.prepared_bytes = 0;
+    kept.weight_storage = RLXVK_WEIGHTS_AS_DECLARED; /* what was rounded is kept as it is */
     kept.dump = 0;
     return kept;
 }

@@ -24,8 +24,9 @@ typedef struct exec_options {
     unsigned dump;             /* bits of rlxvk_dump */
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
-    variant_set variants;      /* rows of kernel tables that the caller names */
-    uint32_t max_in_flight;    /* the option, and one more for rlxvk_run */
+    rlxvk_weight_storage weight_storage;
+    variant_set variants;   /* rows of kernel tables that the caller names */
+    uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
     rlxvk_rng_options rng;
 } exec_options;

@@ -370,7 +370,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
                            "read_param: '%s' was dropped as dead; no output depends on it", name);
     const node *n = graph_node(e->program->graph, p->leaf->node);
     storage held = program_held(e->program, p->leaf->node);
-    TRY(slot_length(n, held, type, &needed));
+    TRY(slot_length(graph_node(e->program->source, p->leaf->source), held, type, &needed));
     needed = in_bytes ? slot_bytes(type, needed) : needed;
     if (!slot_fits(needed, length, data))
         return slot_refuse(needed, in_bytes ? "bytes" : "values", length,

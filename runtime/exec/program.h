@@ -36,6 +36,7 @@ typedef struct program {
     exec_options options;
     rlxvk_graph *source; /* as built; node ids of reports refer to it when keep_all */
     rlxvk_graph *graph;  /* rewritten */
+    bool halves;         /* params declared F32 are held as packed halves */
     pair_list pairs;
     schedule schedule;
     plan plan;
@@ -86,6 +87,12 @@ uint64_t program_times(const program *p, uint32_t segment);
 static inline storage program_held(const program *p, uint32_t id)
 {
     return (storage)p->schedule.values.items[id].storage;
+}
+/* As what dtype its elements lie in memory. */
+static inline rlxvk_dtype program_held_dtype(const program *p, uint32_t id)
+{
+    return program_held(p, id) == STORAGE_WORD ? RLXVK_F32
+                                               : (rlxvk_dtype)graph_node(p->graph, id)->dtype;
 }
 /* Whether the memory of a value comes from another executable. */
 static inline bool program_shares(const program *p, uint32_t value)

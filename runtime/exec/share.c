@@ -15,6 +15,21 @@ static bool are_alike(const program *p, uint32_t mine, const program *theirs, ui
            program_held(theirs, other) == program_held(p, mine);
 }
 
+static rlxvk_dtype declared(const program *p, const program_leaf *leaf)
+{
+    return (rlxvk_dtype)graph_node(p->source, leaf->source)->dtype;
+}
+
+rlxvk_dtype share_held_as(const void *sharer, const node *param, rlxvk_dtype otherwise)
+{
+    const program *p = sharer;
+    const program_leaf *leaf = p ? program_find_param(p, param->name) : NULL;
+    if (!leaf || leaf->node == NODE_NONE || declared(p, leaf) != (rlxvk_dtype)param->dtype ||
+        !shape_equal(&graph_node(p->graph, leaf->node)->shape, &param->shape))
+        return otherwise;
+    return program_held_dtype(p, leaf->node);
+}
+
 bool share_may_join(const void *sharer, const char *const *names, uint32_t count)
 {
     const program *p = sharer;
@@ -42,8 +57,9 @@ static void match_params(const program *p, const program *theirs, bool *shared)
         const program_leaf *other = program_find_param(theirs, mine->name);
         if (mine->node == NODE_NONE)
             continue;
-        bool alike =
-            other && other->node != NODE_NONE && are_alike(p, mine->node, theirs, other->node);
+        bool alike = other && other->node != NODE_NONE &&
+                     declared(p, mine) == declared(theirs, other) &&
+                     are_alike(p, mine->node, theirs, other->node);
         bool *flag = &shared[p->schedule.values.items[mine->node].root];
         *flag = i < p->param_count ? *flag || alike : *flag && alike;
     }

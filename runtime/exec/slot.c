@@ -52,11 +52,17 @@ static void encode_half(const node *n, const float *values, uint64_t count, uint
         to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
 }
 
+/* Whether the caller's data are packed halves as the slot has them. */
+static bool are_halves(const node *n, storage held, slot_type type)
+{
+    return held == STORAGE_HALF && !type.f32_words && type.dtype == (rlxvk_dtype)n->dtype;
+}
+
 void slot_encode(const node *n, storage held, slot_type type, const void *data, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
     bool bytes = !type.f32_words;
-    if (held == STORAGE_RAW || (held == STORAGE_HALF && bytes)) {
+    if (held == STORAGE_RAW || are_halves(n, held, type)) {
         memcpy(to, data, numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
     } else if (held == STORAGE_HALF) {
         encode_half(n, data, numel, to);
@@ -72,7 +78,7 @@ void slot_encode(const node *n, storage held, slot_type type, const void *data, 
 void slot_decode(const node *n, storage held, slot_type type, const void *from, uint64_t count,
                  void *data)
 {
-    if (held == STORAGE_RAW || (held == STORAGE_HALF && !type.f32_words))
+    if (held == STORAGE_RAW || are_halves(n, held, type))
         memcpy(data, from, count * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
     else if (held == STORAGE_HALF)
         dtype_widen((rlxvk_dtype)n->dtype, from, count, data);

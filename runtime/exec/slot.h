@@ -37,7 +37,7 @@ static inline uint64_t slot_bytes(slot_type type, uint64_t length)
     return length * (type.f32_words ? 4 : rlxvk_dtype_size(type.dtype));
 }
 /* Caller's data -> slot bytes at `to`; slot bytes of `count` elements -> caller's data. Of a type
- * that slot_length accepts. */
+ * that slot_length accepts, or F32 of packed halves, which are then converted. */
 void slot_encode(const node *n, storage held, slot_type type, const void *data, void *to);
 void slot_decode(const node *n, storage held, slot_type type, const void *from, uint64_t count,
                  void *data);

@@ -21,6 +21,24 @@ error:
     return status;
 }
 
+static bool may_halve(const exec_options *o, const program *sharer)
+{
+    return o->weight_storage != RLXVK_WEIGHTS_AS_DECLARED || (sharer && sharer->halves);
+}
+
+/* Last, when it is known who reads each param. */
+static rlxvk_status hold_weights(program *p, const program *sharer)
+{
+    const exec_options *o = &p->options;
+    holding_options how = {.storage = o->weight_storage,
+                           .held_as = share_held_as,
+                           .sharer = sharer,
+                           .keep_all = o->keep_all,
+                           .strided = o->strided,
+                           .on_host = o->on_host};
+    return may_halve(o, sharer) ? rewrite_hold_weights(p->graph, &how, &p->halves) : RLXVK_OK;
+}
+
 rlxvk_status stage_rewrite(program *p, const program *sharer)
 {
     const exec_options *o = &p->options;
@@ -32,6 +50,7 @@ rlxvk_status stage_rewrite(program *p, const program *sharer)
                            .prepared_bytes = o->prepared_bytes,
                            .may_join = share_may_join,
                            .sharer = sharer,
+                           .may_halve = may_halve(o, sharer),
                            .names_matvec =
                                variant_named(&o->variants, CHOICE_matvec) != VARIANT_NONE};
     rlxvk_status status;
@@ -39,6 +58,7 @@ rlxvk_status stage_rewrite(program *p, const program *sharer)
         TRY(rewrite_graph(p->graph, &how));
     if (o->fusion)
         TRY(rewrite_find_norm_pairs(p->graph, &p->pairs));
+    TRY(hold_weights(p, sharer));
 error:
     return status;
 }

@@ -190,17 +190,22 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
             half[leaf[g->outputs.items[i]]] = false;
 }
 
-static bool can_be_half(const node *n)
+static bool can_be_half(const rlxvk_graph *g, const value_options *options, uint32_t id)
 {
-    return node_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
+    const node *n = graph_node(g, id);
+    uint8_t dtype = n->dtype;
+    if (options->held_as && dtype == RLXVK_F32)
+        dtype = options->held_as[id];
+    return node_is_weight(n) && (dtype == RLXVK_F16 || dtype == RLXVK_BF16);
 }
 
-static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t *leaf, bool *half)
+static void choose_half(const rlxvk_graph *g, const value_options *options, const placement *places,
+                        uint32_t *leaf, bool *half)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         bool joined = is_joined(g, places, id);
-        half[id] = can_be_half(joined ? graph_node(g, n->inputs[0]) : n);
+        half[id] = can_be_half(g, options, joined ? n->inputs[0] : id);
         leaf[id] = half[id] ? id : is_plain_view(g, places, id) ? leaf[n->inputs[0]] : NODE_NONE;
         for (uint32_t i = 0; i < n->input_count && joined && half[id]; i++)
             leaf[n->inputs[i]] = id;
@@ -252,7 +257,7 @@ rlxvk_status value_map_create(const rlxvk_graph *g, const value_options *options
     TRY(place_strided(g, options, places, &map));
     if (!options->keep_all)
         place_parts(g, words, places);
-    choose_half(g, places, words + count, half);
+    choose_half(g, options, places, words + count, half);
     if (!options->keep_all)
         place_carried(g, places, &c);
     resolve(g, places, words + count, half, &map);

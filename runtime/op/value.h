@@ -28,6 +28,9 @@ typedef struct value_options {
     bool keep_all;       /* every node but pure views has a slot of its own */
     bool strided;        /* nodes may lie in others' slots at strides */
     const bool *on_host; /* OP_COUNT flags of rows that run on the host; may be NULL */
+    /* Per node: F16 or BF16 if the node is an F32 param that is to be treated as if it were
+     * declared so; F32: as declared. NULL: all are as declared. */
+    const uint8_t *held_as;
 } value_options;
 
 /* F16/BF16 params stay packed where every reader can read them so. */

@@ -73,15 +73,17 @@ static bool has_set_weights(const pass *p, const node *n)
 }
 
 /* Whether the weight may lie in what joins it to others: as rows of it, which begin at aligned
- * addresses, and read by nothing else. */
-static bool is_placeable(const pass *p, const node *n, const device_profile *profile)
+ * addresses, and read by nothing else. Rows that are aligned as halves are aligned as words, too.
+ */
+static bool is_placeable(const pass *p, const node *n, const rewrite_options *options)
 {
     const node *w = fuse_operand(p, n, 1);
-    uint64_t bytes = shape_numel(&w->shape) * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
+    rlxvk_dtype held = w->dtype == RLXVK_F32 && options->may_halve ? RLXVK_F16 : w->dtype;
+    uint64_t bytes = shape_numel(&w->shape) * rlxvk_dtype_size(held);
     if (!((const matmul_attributes *)n->attributes)->transpose_b)
         return rewrite_miss(p, "the weight %%%u is not stored as rows of the result (transpose_b)",
                             fuse_id(p, w));
-    if (bytes % profile->slot_alignment)
+    if (bytes % options->profile->slot_alignment)
         return rewrite_miss(p, "the weight %%%u ends at no aligned address", fuse_id(p, w));
     return rewrite_expect_private(p, fuse_id(p, w));
 }
@@ -178,15 +180,15 @@ static bool is_of_one_row(const pass *p, const product_group *g)
 static bool decide(const pass *p, product_group *g, const rewrite_options *options, uint64_t *left)
 {
     uint32_t last = g->parts[g->count - 1], x = p->nodes[last].inputs[0];
-    bool halves = weight_of(p, g, 0)->dtype != RLXVK_F32;
+    bool halves = weight_of(p, g, 0)->dtype != RLXVK_F32 || options->may_halve;
     uint64_t bytes = total_bytes(p, g);
     if (!fits(p, g, options->profile))
         return false;
     g->as_one = is_of_one_row(p, g) || is_gate(p, g);
     if (g->as_one && rewrite_writes_between(p, g->parts[0], last) && may_change(p, x))
         return rewrite_miss(p, "their input %%%u is written in place between them", x);
-    g->in_place = is_placeable(p, &p->nodes[g->parts[0]], options->profile) &&
-                  is_placeable(p, &p->nodes[last], options->profile) && may_lie(p, g, options);
+    g->in_place = is_placeable(p, &p->nodes[g->parts[0]], options) &&
+                  is_placeable(p, &p->nodes[last], options) && may_lie(p, g, options);
     if (g->in_place || !g->as_one)
         return g->in_place;
     if (halves)
@@ -211,11 +213,11 @@ static bool has_part(const pass *p, const product_group *g, uint32_t weight)
 }
 
 static bool takes_part(const pass *p, const product_group *g, const node *n,
-                       const device_profile *profile)
+                       const rewrite_options *options)
 {
     const node *first = &p->nodes[g->parts[0]];
     return g->count < MOST_PARTS && are_alike(p, first, n) && !has_part(p, g, n->inputs[1]) &&
-           is_placeable(p, first, profile) == is_placeable(p, n, profile);
+           is_placeable(p, first, options) == is_placeable(p, n, options);
 }
 
 /* group_of[x], of what the products read, has the last group of x meanwhile. */
@@ -225,7 +227,7 @@ static bool take_part(const pass *p, joining *j, uint32_t id)
     uint32_t *last = &j->group_of[n->inputs[0]];
     for (uint32_t i = *last; i; i = j->groups.items[i - 1].before) {
         product_group *g = &j->groups.items[i - 1];
-        if (!takes_part(p, g, n, j->options->profile))
+        if (!takes_part(p, g, n, j->options))
             continue;
         g->parts[g->count++] = id;
         return true;
@@ -381,7 +383,7 @@ bool join_match_products(const pass *p, uint32_t id, fusion *out)
         n->inputs[1] == p->nodes[g.parts[0]].inputs[1])
         return false;
     if (fuse_operand(p, &p->nodes[g.parts[0]], 1)->prepare) /* joined, without this one */
-        return has_set_weights(p, n) && is_placeable(p, n, options->profile);
+        return has_set_weights(p, n) && is_placeable(p, n, options);
     return has_set_weights(p, &p->nodes[g.parts[0]]) && has_set_weights(p, n) &&
            decide(p, &g, options, &left);
 }

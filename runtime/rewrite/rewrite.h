@@ -20,7 +20,20 @@ typedef struct rewrite_options {
     bool (*may_join)(const void *sharer, const char *const *names, uint32_t count);
     const void *sharer;
     bool names_matvec; /* the caller named a row of the kernel family matvec */
+    bool may_halve;    /* rewrite_hold_weights may make halves of F32 params afterwards */
 } rewrite_options;
+
+/* What rewrite_hold_weights is told. */
+typedef struct holding_options {
+    rlxvk_weight_storage storage;
+    /* How a param is to be held, which would be held as `otherwise` if it were not shared. NULL: as
+     * `storage` says. */
+    rlxvk_dtype (*held_as)(const void *sharer, const node *param, rlxvk_dtype otherwise);
+    const void *sharer;
+    /* As the graph will be lowered (op/value.h). */
+    bool keep_all, strided;
+    const bool *on_host;
+} holding_options;
 
 /* What rewrite_shorten is told of a graph. */
 typedef struct shorten_inputs {
@@ -46,6 +59,11 @@ rlxvk_status rewrite_pack_rows(rlxvk_graph *g, const shorten_inputs *inputs);
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,
  * fuse patterns, join elementwise nodes, drop dead ones. Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
+
+/* Gives F32 params that are only read, each by ops that take packed halves, the dtype F16 or BF16,
+ * and the views of them. So kernels, memory and conversions follow. *out_any: whether there are
+ * some. The last rewriting: what reads them keeps its dtype, which `infer` would not give it. */
+rlxvk_status rewrite_hold_weights(rlxvk_graph *g, const holding_options *options, bool *out_any);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */
 rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);

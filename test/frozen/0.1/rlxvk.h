@@ -228,6 +228,11 @@ typedef enum rlxvk_precision {
     RLXVK_PRECISION_SPLIT = 3
 } rlxvk_precision;
 const char *rlxvk_precision_name(rlxvk_precision precision);
+typedef enum rlxvk_weight_storage {
+    RLXVK_WEIGHTS_AS_DECLARED = 0,
+    RLXVK_WEIGHTS_F16 = 1,
+    RLXVK_WEIGHTS_BF16 = 2
+} rlxvk_weight_storage;
 typedef enum rlxvk_dump {
     RLXVK_DUMP_GRAPH = 1,
     RLXVK_DUMP_REWRITE = 2,
@@ -282,6 +287,7 @@ typedef struct rlxvk_compile_options {
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
     rlxvk_extent_promise extent_promise;
+    rlxvk_weight_storage weight_storage;
     size_t struct_size;
 } rlxvk_compile_options;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,

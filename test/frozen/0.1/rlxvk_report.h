@@ -16,6 +16,7 @@ typedef struct rlxvk_tensor_info {
     bool fed;
     bool shared;
     char shape_text[128];
+    rlxvk_dtype held;
     size_t struct_size;
 } rlxvk_tensor_info;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,

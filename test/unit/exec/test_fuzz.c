@@ -15,9 +15,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const char *const mode_names[] = {"default",  "no reuse", "in order", "full barrier",
-                                         "uncached", "profiled", "prepared", "forced uploads"};
-enum { MODES = 7 };
+static const char *const mode_names[] = {"default",      "no reuse",       "in order",
+                                         "full barrier", "uncached",       "profiled",
+                                         "prepared",     "weights as f16", "weights as bf16"};
+enum { MODES = 9, ROUNDING = 7 }; /* from there on only what is exact stays the same */
 
 static rlxvk_compile_options mode_options(int mode)
 {
@@ -28,6 +29,9 @@ static rlxvk_compile_options mode_options(int mode)
     o.cached = mode == 4 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.profile = mode == 5 ? RLXVK_ON : RLXVK_DEFAULT;
     o.prepared_bytes = mode == 6 ? UINT64_MAX : 0;
+    o.weight_storage = mode == 7   ? RLXVK_WEIGHTS_F16
+                       : mode == 8 ? RLXVK_WEIGHTS_BF16
+                                   : RLXVK_WEIGHTS_AS_DECLARED;
     return o;
 }
 
@@ -57,7 +61,7 @@ static void check_seed(rlxvk_context *c, uint64_t seed, bool exact)
     rlxvk_graph *g = make_graph(seed, exact);
     size_t count, n;
     float *reference = evaluate_seeded(g, seed, exact, &count), *first = NULL;
-    for (int mode = 0; mode < MODES; mode++) {
+    for (int mode = 0; mode < (exact ? MODES : ROUNDING); mode++) {
         rlxvk_compile_options o = mode_options(mode);
         rlxvk_executable *e = NULL;
         expect_ok(rlxvk_compile(c, g, &o, &e));
