@@ -103,6 +103,7 @@ double matmul_precision_bound(rlxvk_precision precision, double terms, double ma
                               double b);
 
 /* As the family's members. */
+rlxvk_status matmul_lower(lowering *l, uint32_t id);
 uint64_t matmul_bucket(bucket_call *c);
 rlxvk_tensor matmul_shorten(shorten_call *s);
 
