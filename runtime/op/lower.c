@@ -223,6 +223,7 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
                                kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->prepares = l->prepares;
+    d->turn = (uint8_t)l->turn;
     d->argument_bytes = (uint32_t)size;
     /* Rows are string constants of their tables: the pointer tells which choice it was. */
     if (d->variant && d->variant == l->choice.row)

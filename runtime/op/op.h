@@ -82,6 +82,10 @@ typedef struct group_order {
     uint32_t cycle, cycles, rows_run;
 } group_order;
 
+/* When a dispatch runs, under an active extent (plan/extent.h). Kernels that are best for few rows
+ * and for many may stand side by side; without an extent, those for many run. */
+typedef enum dispatch_turn { TURN_ALWAYS, TURN_FEW_ROWS, TURN_MANY_ROWS } dispatch_turn;
+
 typedef struct dispatch {
     uint16_t kernel;
     uint8_t operand_count;                    /* = kernel's bindings, in binding order */
@@ -96,6 +100,7 @@ typedef struct dispatch {
     const char *variant; /* which row of its family's table; NULL where there is no choice */
     uint8_t source;      /* enum variant_source: who chose it */
     bool prepares;       /* lays operands out anew, which of weights need not be in every run */
+    uint8_t turn;        /* enum dispatch_turn */
 } dispatch;
 
 /* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a
@@ -115,6 +120,7 @@ typedef struct lowering {
     variant_set variants;           /* rows that the caller names */
     const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     bool prepares;                  /* what is emitted now, too: see dispatch */
+    dispatch_turn turn;             /* likewise */
     uint64_t prepared_bytes;        /* that what is laid out of weights may still take */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */

@@ -103,6 +103,8 @@ static void note_dispatches(const schedule *s, const device_profile *profile, ex
         const dispatch *d = &s->dispatches.items[i];
         uint64_t numel = shape_numel(&graph_node(s->graph, d->node)->shape);
         e->groups[i] = groups_for_span(d, profile, e->spans[d->node], numel);
+        if (d->turn != TURN_ALWAYS && !e->groups[i].run)
+            refuse(e, s->graph, d->node, "it has kernels for few rows, which cannot be counted");
         e->scaled_count += e->groups[i].run > 0;
     }
 }
@@ -156,7 +158,9 @@ void extent_grid(const extent_groups *g, uint32_t out[3])
 void extent_launch(const dispatch *d, const extent_groups *g, const device_profile *profile,
                    uint64_t actual, uint64_t upper, uint32_t out[3])
 {
+    dispatch_turn idle = 2 * actual <= upper ? TURN_MANY_ROWS : TURN_FEW_ROWS;
     uint64_t cycle = g->cycle ? g->cycle : groups_of(d);
+    actual = d->turn == idle ? 0 : actual;
     uint64_t lots = divide_up(divide_up(cycle, g->run) * actual, upper);
     uint64_t launched = MIN(cycle, lots * g->run);
     extent_grid(g, out);

@@ -72,7 +72,8 @@ bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *f)
     f->attributes.matmul =
         (matmul_attributes){.activation =
                                 activated ? activation_of(node_code(n)) : RLXVK_ACTIVATION_NONE,
-                            .transpose_b = ((const matmul_attributes *)m->attributes)->transpose_b};
+                            .transpose_b = ((const matmul_attributes *)m->attributes)->transpose_b,
+                            .ends_early = ((const matmul_attributes *)m->attributes)->ends_early};
     return fuse_no_write_since(p, f->first, id);
 }
 

@@ -160,8 +160,11 @@ static bool takes_packed(const packing *s, uint32_t id)
            (is_product_of_rows(s, n) || (is_within_rows(n) && reads_packed(s, id)));
 }
 
-static void set_last_axis(const node *n, void *attributes)
+/* For rows of a matrix. */
+static void adapt(const node *n, void *attributes)
 {
+    if (n->op == OP_matmul)
+        ((matmul_attributes *)attributes)->ends_early = true;
     if (n->op == OP_layer_norm || n->op == OP_rms_norm)
         ((norm_attributes *)attributes)->axis = 1;
     if (n->op == OP_softmax || n->op == OP_log_softmax)
@@ -180,7 +183,7 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
     }
     if (n->attribute_size)
         memcpy(attributes, n->attributes, n->attribute_size);
-    set_last_axis(n, attributes);
+    adapt(n, attributes);
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint32_t from = n->inputs[i];
         const rlxvk_shape *shape = input_shape(&s->before, n, i);

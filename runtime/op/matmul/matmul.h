@@ -9,6 +9,7 @@
 typedef struct matmul_attributes {
     bool transpose_a, transpose_b;
     rlxvk_activation activation; /* MATMUL_BIAS_ACT only */
+    bool ends_early;             /* runs may make the first rows only (rewrite/pack_rows.c) */
 } matmul_attributes;
 
 #define MATMUL_BATCH_AXES 6
@@ -58,6 +59,7 @@ typedef struct matmul_request {
     uint32_t ends[2];    /* of the parts of y (lower_ends); 0: it is whole */
     uint32_t activation; /* UNARY_... */
     bool exact;          /* f32 whatever the precision that was asked for */
+    bool ends_early;     /* as in matmul_attributes */
     /* Where b is no operand but packed weights, [n, k] and no batch: decodes rows of them to `out`,
      * or, where that is no operand yet, to a temporary of words or halves (MATMUL_...). */
     rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, matmul_rows_of_b rows,

@@ -241,23 +241,34 @@ static bool has_rows_apart(const matmul_class *c)
     return c->form != MATMUL_FORM_VECTOR && c->form != MATMUL_FORM_SWAPPED;
 }
 
-/* In f32. */
-static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r)
+/* A kernel, and how much of K a workgroup of it sums. */
+typedef struct way {
+    const matmul_class *class;
+    uint64_t slice;
+} way;
+
+static way way_for(lowering *l, const matmul_shape *s)
 {
-    product p = {.a = r->a,
+    const matmul_class *class = matmul_select(s, l->profile, choose(l, s));
+    return (way){class, matmul_slice(class, s, l->profile)};
+}
+
+/* In f32. */
+static rlxvk_status emit_by(lowering *l, uint32_t id, const matmul_request *r, way w)
+{
+    product p = {.class = w.class,
+                 .a = r->a,
                  .b = r->b,
                  .bias = r->bias ? *r->bias : r->a,
                  .y = r->y,
                  .problem = r->problem,
                  .has_bias = r->bias != NULL,
-                 .activation = r->activation};
+                 .activation = r->activation,
+                 .slice = w.slice};
     const matmul_shape shape = p.problem.shape;
     const matmul_request whole = {.activation = UNARY_NONE};
-    uint64_t groups;
+    uint64_t groups = matmul_groups(p.class, &shape, l->profile);
     rlxvk_status status;
-    p.class = matmul_select(&shape, l->profile, choose(l, &shape));
-    groups = matmul_groups(p.class, &shape, l->profile);
-    p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;
     if (p.class->form == MATMUL_FORM_SWAPPED)
         swap_operands(&p);
@@ -270,6 +281,36 @@ static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r
     if (p.apart)
         TRY(matmul_emit_sum(l, id, r, p.y, p.splits));
 error:
+    return status;
+}
+
+#define FEW_ROWS_SHARE 4u /* kernels for few rows are chosen as for one row of so many */
+
+/* The way that is best if few rows are made, and that can make all of them. */
+static bool has_way_for_few(lowering *l, const matmul_shape *s, way all, way *few)
+{
+    matmul_shape fewer = *s;
+    fewer.m = divide_up(s->m, FEW_ROWS_SHARE);
+    *few = way_for(l, &fewer);
+    uint64_t words = divide_up(s->k, few->slice) * s->m * s->n;
+    return (few->class != all.class || few->slice != all.slice) &&
+           matmul_select(s, l->profile, (size_t)(few->class - matmul_classes)) == few->class &&
+           (few->slice >= s->k || words <= l->profile->max_binding_bytes / sizeof(float));
+}
+
+static rlxvk_status emit_exact(lowering *l, uint32_t id, const matmul_request *r)
+{
+    const matmul_shape *s = &r->problem.shape;
+    way all = way_for(l, s), few;
+    rlxvk_status status;
+    if (r->ends_early && s->batch == 1 && has_way_for_few(l, s, all, &few)) {
+        l->turn = TURN_FEW_ROWS;
+        TRY(emit_by(l, id, r, few));
+        l->turn = TURN_MANY_ROWS;
+    }
+    TRY(emit_by(l, id, r, all));
+error:
+    l->turn = TURN_ALWAYS;
     return status;
 }
 
@@ -445,7 +486,8 @@ rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         .b = lower_input(l, id, 1),
                         .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
                         .y = lower_write(l, id),
-                        .activation = activation_code(attributes->activation)};
+                        .activation = activation_code(attributes->activation),
+                        .ends_early = attributes->ends_early};
     lower_ends(l, id, r.ends);
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);

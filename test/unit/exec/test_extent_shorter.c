@@ -405,6 +405,59 @@ static void test_products_of_batches_are_packed(void **state)
     }
 }
 
+/* Of the dispatches for few rows and for many, a run has one kind. Returns how many there are. */
+static size_t expect_turns(const rlxvk_executable *e, int64_t rows)
+{
+    const program *p = e->program;
+    size_t turns = 0;
+    for (size_t k = 0; k < p->schedule.dispatches.count; k++) {
+        const dispatch *d = &p->schedule.dispatches.items[k];
+        turns += d->turn != TURN_ALWAYS;
+        for (int64_t active = 0; active <= rows && d->turn != TURN_ALWAYS; active++) {
+            uint32_t part[3];
+            bool idle = d->turn == (2 * active <= rows ? TURN_MANY_ROWS : TURN_FEW_ROWS);
+            assert_true(extent_scales(&p->extent, k));
+            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, (uint64_t)active,
+                          (uint64_t)rows, part);
+            assert_int_equal(part[0] * part[1] * part[2] == 0, idle || active == 0);
+        }
+    }
+    return turns;
+}
+
+static size_t check_turns(int64_t batch, int64_t rows)
+{
+    static float x[64 * MOST], y[64 * MOST], wanted[64 * MOST];
+    size_t length = (size_t)(batch * rows * WIDTH);
+    rlxvk_executable *e = compile_of_batch(project, batch, rows);
+    rlxvk_run_input given = {"x", x, length, RLXVK_F32, false};
+    size_t turns = expect_turns(e, rows);
+    set_params(e);
+    for (size_t i = 0; i < length; i++)
+        x[i] = value_at(5, i);
+    expect_ok(rlxvk_run(e, &given, 1, &(rlxvk_run_output){0, wanted, length, RLXVK_F32}, 1));
+    for (int64_t active = 1; active <= rows; active += 1 + rows / 9) {
+        expect_ok(rlxvk_set_active_extent(e, active, rows));
+        expect_ok(rlxvk_run(e, &given, 1, &(rlxvk_run_output){0, y, length, RLXVK_F32}, 1));
+        for (size_t i = 0; i < length; i++)
+            if ((int64_t)(i / WIDTH) % rows < active && fabsf(y[i] - wanted[i]) > TOLERANCE)
+                fail_msg("%lld of %lld rows: element %zu is %.9g, wanted %.9g", (long long)active,
+                         (long long)rows, i, (double)y[i], (double)wanted[i]);
+    }
+    rlxvk_executable_destroy(e);
+    return turns;
+}
+
+static void test_products_change_kernels(void **state)
+{
+    size_t turns = check_turns(3, 4) + check_turns(8, 64) + check_turns(64, 512);
+    rlxvk_device_info info;
+    (void)state;
+    rlxvk_context_device(shared_context, &info);
+    if (info.kind == RLXVK_DEVICE_CPU) /* of 12 rows by rows, of 3 by elements */
+        assert_true(turns >= 2);
+}
+
 /* ---- The count of active rows ---- */
 
 static rlxvk_graph *mean_of_rows(int64_t rows)
@@ -501,6 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs),
                                        cmocka_unit_test(test_what_stands_in_the_way),
                                        cmocka_unit_test(test_products_of_batches_are_packed),
+                                       cmocka_unit_test(test_products_change_kernels),
                                        cmocka_unit_test(test_count),
                                        cmocka_unit_test(test_symbols)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
