@@ -232,8 +232,8 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
         d->source = VARIANT_BY_NAME;
     if (size)
         memcpy(d->arguments, arguments, size);
-    memcpy(d->operands, operands, count * sizeof *operands);
-    if (!VECTOR_PUSH(&l->dispatches, *d))
+    d->operands = arena_copy(&l->operands, operands, count * sizeof *operands);
+    if (!d->operands || !VECTOR_PUSH(&l->dispatches, *d))
         return status_fail_memory("dispatches");
 error:
     return status;

@@ -95,7 +95,7 @@ typedef struct dispatch {
     group_order order;
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
-    operand operands[KERNEL_MAX_BINDINGS];
+    const operand *operands; /* operand_count of them; lower_emit keeps them in the lowering */
     uint32_t node;       /* whose work it is */
     const char *variant; /* which row of its family's table; NULL where there is no choice */
     uint8_t source;      /* enum variant_source: who chose it */
@@ -125,6 +125,7 @@ typedef struct lowering {
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
+    arena operands;                /* those of the dispatches */
     VECTOR(temporary) temporaries; /* value id = node count + index */
 } lowering;
 

@@ -5,6 +5,7 @@ void schedule_destroy(schedule *s)
 {
     value_map_destroy(&s->values);
     VECTOR_FREE(&s->dispatches);
+    arena_destroy(&s->operands);
     VECTOR_FREE(&s->steps);
     VECTOR_FREE(&s->loops);
     VECTOR_FREE(&s->queries);

@@ -221,6 +221,7 @@ error:
     s.dispatches.items = l.dispatches.items;
     s.dispatches.count = l.dispatches.count;
     s.dispatches.capacity = l.dispatches.capacity;
+    s.operands = l.operands;
     s.temporaries.items = l.temporaries.items;
     s.temporaries.count = l.temporaries.count;
     s.temporaries.capacity = l.temporaries.capacity;

@@ -22,12 +22,14 @@ static uint32_t prepared_within(const uint64_t bytes[LAYOUTS], uint64_t most)
     value values[NODES] = {{0}};
     temporary layouts[LAYOUTS] = {{.bytes = bytes[0]}, {.bytes = bytes[1]}};
     dispatch dispatches[STEPS] = {{0}};
+    operand operands[STEPS][2];
     step steps[STEPS] = {{0}};
     for (uint32_t i = 0; i < STEPS; i++) {
         dispatch *d = &dispatches[i];
         d->operand_count = 2;
-        d->operands[0] = (operand){.value = i ? NODES + i - 1 : W, .access = ACCESS_READ};
-        d->operands[1] = (operand){.value = i < LAYOUTS ? NODES + i : Y, .access = ACCESS_WRITE};
+        operands[i][0] = (operand){.value = i ? NODES + i - 1 : W, .access = ACCESS_READ};
+        operands[i][1] = (operand){.value = i < LAYOUTS ? NODES + i : Y, .access = ACCESS_WRITE};
+        d->operands = operands[i];
         d->prepares = i < LAYOUTS;
         steps[i] = (step){.node = Y, .dispatch = i};
     }
