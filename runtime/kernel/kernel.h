@@ -10,7 +10,7 @@
 #include "kernel/packed.h"
 #include "kernel_table.h" /* generated: enum kernel_id { KERNEL_<NAME>, ..., KERNEL_COUNT } */
 
-#define KERNEL_MAX_BINDINGS       17
+#define KERNEL_MAX_BINDINGS       65
 #define KERNEL_MAX_ARGUMENT_BYTES 128
 #define KERNEL_MAX_CONSTANTS      36
 
@@ -28,7 +28,9 @@ typedef struct kernel_info {
     uint32_t argument_bytes; /* size of the push-constant struct, checked against glsl/args/ */
     uint32_t binding_count;  /* storage buffers 0 .. binding_count-1 of set 0 */
     uint32_t constant_count; /* of `constants` */
-    bool subgroups;          /* needs subgroups of the profile's size: matrix units, shuffles */
+    /* The constant BINDINGS: how many of the bindings are used, the first ones. 0: all are. */
+    uint32_t bindings_constant;
+    bool subgroups; /* needs subgroups of the profile's size: matrix units, shuffles */
 } kernel_info;
 
 extern const kernel_info kernel_table[KERNEL_COUNT];
@@ -38,6 +40,11 @@ extern const kernel_info kernel_table[KERNEL_COUNT];
 #define KERNEL_LIMIT            (KERNEL_COUNT + KERNEL_REGISTERED_LIMIT)
 const kernel_info *kernel_find(uint32_t id); /* of an id that exists */
 uint32_t kernel_count(void);
+/* How many storage buffers it uses with these constants, which are bound to it. */
+static inline uint32_t kernel_bindings(const kernel_info *kernel, const uint32_t *constants)
+{
+    return kernel->bindings_constant ? constants[kernel->bindings_constant] : kernel->binding_count;
+}
 /* Its word_count words, for the caller to memory_free; NULL when out of memory. */
 uint32_t *kernel_words(const kernel_info *kernel);
 /* `kernel` must stay for ever. False when the limit is reached. */

@@ -207,12 +207,13 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
                         const operand *operands, uint32_t count)
 {
     const kernel_info *kernel = kernel_find(d->kernel);
+    uint32_t bindings = MIN(kernel_bindings(kernel, d->constants), kernel->binding_count);
     rlxvk_status status;
-    if (size != kernel->argument_bytes || count != kernel->binding_count)
+    if (size != kernel->argument_bytes || count != bindings)
         return status_fail(
             RLXVK_E_ARITY,
             "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
-            kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
+            kernel->name, kernel->argument_bytes, bindings, size, count);
     TRY(check_constants(kernel, d));
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0)
         return RLXVK_OK;

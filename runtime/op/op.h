@@ -88,7 +88,7 @@ typedef enum dispatch_turn { TURN_ALWAYS, TURN_FEW_ROWS, TURN_MANY_ROWS } dispat
 
 typedef struct dispatch {
     uint16_t kernel;
-    uint8_t operand_count;                    /* = kernel's bindings, in binding order */
+    uint8_t operand_count;                    /* = kernel_bindings(), in binding order */
     uint32_t constants[KERNEL_MAX_CONSTANTS]; /* by the names in constants/; see SET_CONSTANTS */
     uint64_t constants_set;                   /* bit i: constant i has been set */
     uint32_t groups[3];
@@ -96,11 +96,11 @@ typedef struct dispatch {
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     const operand *operands; /* operand_count of them; lower_emit keeps them in the lowering */
-    uint32_t node;       /* whose work it is */
-    const char *variant; /* which row of its family's table; NULL where there is no choice */
-    uint8_t source;      /* enum variant_source: who chose it */
-    bool prepares;       /* lays operands out anew, which of weights need not be in every run */
-    uint8_t turn;        /* enum dispatch_turn */
+    uint32_t node;           /* whose work it is */
+    const char *variant;     /* which row of its family's table; NULL where there is no choice */
+    uint8_t source;          /* enum variant_source: who chose it */
+    bool prepares;           /* lays operands out anew, which of weights need not be in every run */
+    uint8_t turn;            /* enum dispatch_turn */
 } dispatch;
 
 /* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a

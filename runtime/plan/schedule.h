@@ -45,7 +45,7 @@ typedef struct schedule {
     const rlxvk_graph *graph; /* borrowed */
     value_map values;
     VECTOR(dispatch) dispatches;
-    arena operands; /* those of the dispatches */
+    arena operands;     /* those of the dispatches */
     VECTOR(step) steps; /* in execution order */
     uint32_t prepared;  /* so many of them, the first, are due only when params were set */
     VECTOR(schedule_loop) loops;

@@ -32,6 +32,9 @@ uint32_t *spirv_merge_blocks(const uint32_t *words, uint32_t count, uint32_t *ou
 /* contract.c: the module with fused multiply-adds for sums of products that are not `precise`. */
 uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_count);
 
+/* buffers.c: the module without the storage buffers that no function uses. */
+uint32_t *spirv_drop_buffers(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
 /* grid.c: the module as if `grid` were the number of workgroups, however many are launched. NULL
  * also where it does not read that number by component, once at least. */
 uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t grid[3],

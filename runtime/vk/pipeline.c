@@ -135,7 +135,8 @@ static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, u
     return out;
 }
 
-/* An embedded kernel's words for these constants. */
+/* An embedded kernel's words for these constants. One that is told how many bindings it has is
+ * specialized whatever the switch says: its layout has no others. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, bool *out_permuted,
                           uint32_t *out_count)
 {
@@ -146,13 +147,14 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
         .round_halves_to_even = d->choice.profile.half_rounding,
         .preserve_subnormals = d->choice.profile.half_subnormals,
     };
-    uint32_t *words = spirv_request(kernel_find(key->kernel), controls, out_count);
+    const kernel_info *kernel = kernel_find(key->kernel);
+    uint32_t *words = spirv_request(kernel, controls, out_count);
     if (words && key->grid[0]) {
         uint32_t *fixed = spirv_fix_grid(words, *out_count, key->grid, out_count);
         memory_free(words);
         words = fixed;
     }
-    if (!words || d->no_specialization)
+    if (!words || (d->no_specialization && !kernel->bindings_constant))
         return words;
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
                                          d->choice.unroll_hints, out_count);
@@ -163,6 +165,8 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     special = transform(spirv_inline, special, out_count);
     special = transform(spirv_merge_blocks, special, out_count);
     special = transform(spirv_contract, special, out_count);
+    if (kernel->bindings_constant)
+        special = transform(spirv_drop_buffers, special, out_count);
     return permute(d, special, out_permuted, out_count);
 }
 
@@ -213,7 +217,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
                   .module = module,
                   .pName = "main",
                   .pSpecializationInfo = &constants},
-        .layout = d->pipeline_layouts[kernel_find(key->kernel)->binding_count],
+        .layout = d->pipeline_layouts[kernel_bindings(kernel_find(key->kernel), key->constants)],
     };
     return VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1, &info,
                                                NULL, out));
@@ -272,10 +276,11 @@ static rlxvk_status request_check(const device *d, const pipeline_request *reque
         return status_fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
                            request->kernel, request->constant_count);
     const kernel_info *kernel = kernel_find(request->kernel);
-    if (kernel->binding_count > MIN(p->storage_buffers_per_stage, KERNEL_MAX_BINDINGS))
+    uint32_t bindings = kernel_bindings(kernel, request->constants);
+    if (bindings > MIN(p->storage_buffers_per_stage, KERNEL_MAX_BINDINGS))
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "kernel '%s': %u storage buffers; this device has %u", kernel->name,
-                           kernel->binding_count, p->storage_buffers_per_stage);
+                           bindings, p->storage_buffers_per_stage);
     if (request->constant_count && (!request->constants[LOCAL_SIZE] ||
                                     request->constants[LOCAL_SIZE] > p->max_workgroup_invocations))
         return status_fail(RLXVK_E_UNSUPPORTED,

@@ -99,6 +99,15 @@ static void write_argument_checks(FILE *out, const module *m, uint32_t type, uin
     }
 }
 
+/* The place of the constant that says how many bindings are used; 0: none does. */
+static uint32_t bindings_constant(const kernel *k)
+{
+    for (uint32_t id = 1; id < k->constant_count; id++)
+        if (same_place(k, id, "BINDINGS"))
+            return id;
+    return 0;
+}
+
 static void write_row(FILE *out, const kernel *k, packed_module packed)
 {
     const module *reflected = &k->reflected;
@@ -117,10 +126,10 @@ static void write_row(FILE *out, const kernel *k, packed_module packed)
         fprintf(out, k->constants[id] ? "\"%s\", " : "0, ", k->constants[id]);
     fprintf(out,
             "};\n#define %s_ROW {\"%s\", 0, {%s_bytes, %u, %u, %u}, %s_constants, %u, %u, %u, %u, "
-            "%d}\n",
+            "%u, %d}\n",
             k->name, k->name, k->name, packed.byte_count, packed.text_bytes, packed.word_count,
             k->name, packed.word_count, bytes, decoration_limit(reflected, DECORATION_BINDING),
-            k->constant_count,
+            k->constant_count, bindings_constant(k),
             find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) ||
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_BALLOT) ||
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));

@@ -46,6 +46,7 @@ static void test_constants(void **state)
         if (cases[i].said)
             assert_non_null(strstr(rlxvk_last_error(), cases[i].said));
         VECTOR_FREE(&l.dispatches);
+        arena_destroy(&l.operands);
     }
 }
 
