@@ -115,18 +115,34 @@ struct cast_args {
 #define REGION_COMMON 1
 #define REGION_ALL    2
 
-/* Constant 1: how many steps, whether an invocation takes 4 elements in a row, and whether the
- * inputs are a batch: each is input 0 of its own `slice` elements of the output. */
-#define REGION_WIDE  256u
-#define REGION_BATCH 512u
+/* Constant 1: how many steps, and whether an invocation takes 4 elements in a row. */
+#define REGION_WIDE 256u
 
 /* offsets: two of 16 bits in a word. */
 struct region_args {
     u32 numel, target_offset;
     u32 columns; /* of the output, where an input is read at half its resolution */
-    u32 slice;
     u32 offsets[8];
     u32 modulus[REGION_INPUTS];
+};
+
+/* ---- region_batch_* ---- */
+
+#define REGION_BATCH_INPUTS 64
+
+/* How all inputs are read, if not one to one: as one element; again every `modulus` elements; at
+ * half the output's resolution. */
+#define REGION_SINGLE  1u
+#define REGION_REPEATS 2u
+#define REGION_HALVED  4u
+
+/* offsets: four of 8 bits in a word, because bindings start at multiples of 256 bytes. */
+struct region_batch_args {
+    u32 numel, target_offset;
+    u32 columns; /* of the output */
+    u32 slice;   /* elements of the output that each input makes */
+    u32 modulus;
+    u32 offsets[REGION_BATCH_INPUTS / 4];
 };
 
 struct copy_args {

@@ -70,7 +70,7 @@ static bool may_batch(const pass *p, const node *concat, const region_attributes
     if (shape_numel(&concat->shape) > MOST_ELEMENTS)
         return rewrite_miss(p, "%llu elements, of which each part is better written early",
                             (unsigned long long)shape_numel(&concat->shape));
-    return region_fits(region_size_of(first->steps, first->step_count, 1), options->profile) ||
+    return region_fits(region_batch_size_of(first->steps, first->step_count), options->profile) ||
            rewrite_miss(p, "the device has no kernel, or compiles it slowly");
 }
 

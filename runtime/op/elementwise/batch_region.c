@@ -1,15 +1,22 @@
 /*
  * batch_elementwise_region: one program, over each of several tensors of one shape, and the results
  * one after the other: what a concat on axis 0 of regions of one input each would be, in as few
- * dispatches as the kernels have inputs for. The attributes are those of a region, for the whole
+ * dispatches as the device has bindings for. The attributes are those of a region, for the whole
  * result; a slice of it, 1 / count of axis 0, is what the region of that shape makes of one input.
  *
- * Kernels, and their limits: region.c, whose dispatch tells the inputs apart by the slice.
+ * Kernels (glsl/elementwise/region_batch.glsl) bind as many inputs as there are, up to 64 and to
+ * what a stage of the device can bind; more inputs take another dispatch. Each is read one to one,
+ * so results do not depend on how many share a dispatch.
  * Host: the region's, a slice at a time.
  */
+#include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/bucket.h"
+#include "op/elementwise/elementwise.h"
 #include "op/elementwise/region.h"
 #include "op/families.h"
+
+enum { SOFTWARE_SLICE = 256, SOFTWARE_INPUTS = 7 };
 
 rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs,
                                             size_t count, const rlxvk_region *region)
@@ -63,24 +70,64 @@ error:
 
 /* ---- Lower ---- */
 
+static uint32_t reading_of(const region_attributes *a)
+{
+    if (region_is_single(a, 0))
+        return REGION_SINGLE;
+    return (a->modulus[0] ? REGION_REPEATS : 0) | (region_is_prologue(a, 0) ? REGION_HALVED : 0);
+}
+
+/* One dispatch: the slices that inputs [first, first + count) of node `id` make. `a` holds the
+ * attributes of a slice. */
+static rlxvk_status emit(lowering *l, uint32_t id, const region_class *c,
+                         const region_attributes *a, uint32_t first, uint32_t count)
+{
+    operand operands[1 + REGION_BATCH_INPUTS] = {lower_write(l, id)};
+    uint64_t slice = shape_numel(&a->shape), numel = count * slice;
+    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
+    lower_narrow(l, &operands[0], first * slice, numel);
+    struct region_batch_args args = {
+        .numel = (u32)numel,
+        .target_offset = operands[0].offset,
+        .columns = (u32)(a->shape.rank == 4 ? a->shape.dims[3] : 0),
+        .slice = (u32)slice,
+        .modulus = a->modulus[0],
+    };
+    bool wide = slice % 4 == 0 && operands[0].offset % 4 == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        operands[1 + i] = lower_input(l, id, first + i);
+        args.offsets[i / 4] |= operands[1 + i].offset << i % 4 * 8;
+        wide = wide && region_reads_wide(a, 0, operands[1 + i].offset);
+    }
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {REGION_STEPS_FORM, a->step_count | (wide ? REGION_WIDE : 0)},
+                  {REGION_BATCH_READ, reading_of(a)}, {REGION_BATCH_BINDINGS, 1 + count});
+    region_set_steps(a, &d);
+    lower_groups(l, &d, groups_for(numel, elementwise_lot(d.constants[LOCAL_SIZE])));
+    return lower_emit(l, &d, &args, sizeof args, operands, 1 + count);
+}
+
+/* How many inputs a dispatch has, at most. Software drivers run the reads of all inputs for every
+ * element and mask them: there, large slices gain from fewer. */
+static uint32_t most_inputs(const device_profile *profile, uint64_t slice)
+{
+    bool few = profile_is_software(profile) && slice > SOFTWARE_SLICE;
+    return MIN(few ? SOFTWARE_INPUTS : REGION_BATCH_INPUTS, profile->storage_buffers_per_stage - 1);
+}
+
 static rlxvk_status batch_region_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     region_attributes a;
-    node slice = slice_of(n, 0, &a);
-    region_size size = region_size_of(a.steps, a.step_count, n->input_count);
-    region_job j = {.id = id, .attributes = &a, .slice = shape_numel(&slice.shape)};
     rlxvk_status status = RLXVK_OK;
-    j.kernel = region_select_batch(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
-    if (!j.kernel)
+    slice_of(n, 0, &a);
+    const region_class *c = region_select(region_batch_size_of(a.steps, a.step_count), l->profile,
+                                          variant_choose(l, CHOICE_region, NULL, NULL));
+    if (!c)
         return region_fail_kernel(l, n, 1);
-    for (; j.first < n->input_count; j.first += j.count) {
-        j.count = MIN(n->input_count - j.first, j.kernel->inputs);
-        j.numel = j.count * j.slice;
-        j.target = lower_write(l, id);
-        lower_narrow(l, &j.target, j.first * j.slice, j.numel);
-        TRY(region_emit(l, &j));
-    }
+    uint32_t most = most_inputs(l->profile, shape_numel(&a.shape));
+    for (uint32_t first = 0; first < n->input_count; first += most)
+        TRY(emit(l, id, c, &a, first, MIN(most, n->input_count - first)));
 error:
     return status;
 }

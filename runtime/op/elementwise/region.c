@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-_Static_assert(REGION_ALL_LONG_STEP_31 == REGION_STEP_0 + REGION_STEPS - 1, "steps in a row");
+_Static_assert(REGION_ALL_LONG_STEP_31 == REGION_STEPS_STEP_0 + REGION_STEPS - 1, "steps in a row");
 _Static_assert(REGION_ACTIVATION == (int)RLXVK_REGION_ACTIVATION &&
                    REGION_CAST == (int)RLXVK_REGION_CAST &&
                    REGION_BINARY == (int)RLXVK_REGION_BINARY &&
@@ -245,77 +245,38 @@ static uint32_t inputs_read(const region_attributes *a)
     return mask;
 }
 
-/* Bit i: the job's input i is one element; i + 16: it repeats. */
-static uint32_t inputs_repeated(const region_job *j)
+/* Bit i: input i is one element; i + 16: it repeats. */
+static uint32_t inputs_repeated(const region_attributes *a, uint32_t count)
 {
-    const region_attributes *a = j->attributes;
     uint32_t mask = 0;
-    for (uint32_t i = 0; i < j->count; i++) {
-        uint32_t like = j->slice ? 0 : i;
-        bool single = (a->scalar_mask >> like & 1) || a->modulus[like] == 1;
-        mask |= bit_of(single, i) | bit_of(!single && a->modulus[like], 16 + i);
+    for (uint32_t i = 0; i < count; i++) {
+        bool single = region_is_single(a, i);
+        mask |= bit_of(single, i) | bit_of(!single && a->modulus[i], 16 + i);
     }
     return mask;
 }
 
 /* Bit i: it is there and read; i + 16: at half the resolution. */
-static uint32_t inputs_present(const region_job *j)
+static uint32_t inputs_present(const region_attributes *a, uint32_t count)
 {
-    uint32_t read = inputs_read(j->attributes), mask = 0;
-    for (uint32_t i = 0; i < j->count; i++) {
-        uint32_t like = j->slice ? 0 : i;
-        mask |=
-            bit_of(read >> like & 1, i) | bit_of(region_is_prologue(j->attributes, like), 16 + i);
-    }
+    uint32_t read = inputs_read(a), mask = 0;
+    for (uint32_t i = 0; i < count; i++)
+        mask |= bit_of(read >> i & 1, i) | bit_of(region_is_prologue(a, i), 16 + i);
     return mask;
 }
 
-static void set_steps(const region_attributes *a, dispatch *d)
+void region_set_steps(const region_attributes *a, dispatch *d)
 {
-    uint32_t steps = kernel_table[d->kernel].constant_count - REGION_STEP_0;
+    uint32_t steps = kernel_table[d->kernel].constant_count - REGION_STEPS_STEP_0;
     for (uint32_t i = 0; i < steps; i++)
-        SET_CONSTANTS(d, {REGION_STEP_0 + i,
+        SET_CONSTANTS(d, {REGION_STEPS_STEP_0 + i,
                           i < a->step_count ? region_step_constant(&a->steps[i]) : 0});
 }
 
-/* Whether four elements in a row lie in four aligned words of every operand read that way. */
-static bool can_be_wide(const region_job *j, const operand *operands)
+bool region_reads_wide(const region_attributes *a, uint32_t input, uint32_t offset)
 {
-    const region_attributes *a = j->attributes;
-    bool wide = (j->slice ? j->slice : j->numel) % 4 == 0 && j->target.offset % 4 == 0;
-    for (uint32_t i = 0; i < j->count && wide; i++) {
-        uint32_t like = j->slice ? 0 : i;
-        wide = region_is_prologue(a, like) || (a->scalar_mask >> like & 1) ||
-               a->modulus[like] == 1 || (operands[i].offset % 4 == 0 && a->modulus[like] % 4 == 0);
-    }
-    return wide;
-}
-
-rlxvk_status region_emit(lowering *l, const region_job *j)
-{
-    const region_attributes *a = j->attributes;
-    const region_class *c = j->kernel;
-    operand operands[REGION_INPUTS + 1];
-    struct region_args args = {.numel = (u32)j->numel,
-                               .target_offset = j->target.offset,
-                               .slice = (u32)j->slice};
-    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
-    for (uint32_t i = 0; i < c->inputs; i++) {
-        operands[i] = i < j->count ? lower_input(l, j->id, j->first + i) : operands[0];
-        args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
-        args.modulus[i] = a->modulus[j->slice ? 0 : i];
-    }
-    args.columns = (u32)(a->shape.rank == 4 ? a->shape.dims[3] : 0);
-    operands[c->inputs] = j->target;
-    uint32_t form = a->step_count | (can_be_wide(j, operands) ? REGION_WIDE : 0) |
-                    (j->slice ? REGION_BATCH : 0);
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {REGION_FORM, form},
-                  {REGION_REPEATED, inputs_repeated(j)}, {REGION_PRESENT, inputs_present(j)});
-    set_steps(a, &d);
-    lower_groups_in_order(l, &d, j->numel, elementwise_lot(d.constants[LOCAL_SIZE]));
-    if (j->slice) /* its rows are not one after the other */
-        d.order = (group_order){0};
-    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
+    return region_is_prologue(a, input) || region_is_single(a, input) ||
+           (offset % 4 == 0 && a->modulus[input] % 4 == 0);
 }
 
 rlxvk_status region_fail_kernel(const lowering *l, const node *n, uint32_t inputs)
@@ -329,15 +290,31 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const region_attributes *a = n->attributes;
-    region_size size = region_size_of(a->steps, a->step_count, n->input_count);
-    region_job j = {.id = id,
-                    .attributes = a,
-                    .kernel = region_select(size, l->profile,
-                                            variant_choose(l, CHOICE_region, NULL, NULL)),
-                    .count = n->input_count,
-                    .target = lower_write(l, id),
-                    .numel = shape_numel(&n->shape)};
-    return j.kernel ? region_emit(l, &j) : region_fail_kernel(l, n, n->input_count);
+    uint32_t count = n->input_count;
+    uint64_t numel = shape_numel(&n->shape);
+    const region_class *c = region_select(region_size_of(a->steps, a->step_count, count),
+                                          l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
+    operand operands[REGION_INPUTS + 1], target = lower_write(l, id);
+    if (!c)
+        return region_fail_kernel(l, n, count);
+    struct region_args args = {.numel = (u32)numel, .target_offset = target.offset};
+    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
+    bool wide = numel % 4 == 0 && target.offset % 4 == 0;
+    for (uint32_t i = 0; i < c->inputs; i++) {
+        operands[i] = i < count ? lower_input(l, id, i) : operands[0];
+        args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
+        args.modulus[i] = a->modulus[i];
+        wide = wide && (i >= count || region_reads_wide(a, i, operands[i].offset));
+    }
+    args.columns = (u32)(a->shape.rank == 4 ? a->shape.dims[3] : 0);
+    operands[c->inputs] = target;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {REGION_STEPS_FORM, a->step_count | (wide ? REGION_WIDE : 0)},
+                  {REGION_REPEATED, inputs_repeated(a, count)},
+                  {REGION_PRESENT, inputs_present(a, count)});
+    region_set_steps(a, &d);
+    lower_groups_in_order(l, &d, numel, elementwise_lot(d.constants[LOCAL_SIZE]));
+    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
 }
 
 /* ---- The family ---- */

@@ -48,6 +48,12 @@ static inline bool region_is_prologue(const region_attributes *a, uint32_t input
     return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
 }
 
+/* Whether the input is read as one element. */
+static inline bool region_is_single(const region_attributes *a, uint32_t input)
+{
+    return (a->scalar_mask >> input & 1) || a->modulus[input] == 1;
+}
+
 /* Members of the family that batches (batch_region.c) share. */
 rlxvk_tensor region_build(rlxvk_graph *g, op_kind row, const rlxvk_tensor *inputs, size_t count,
                           const rlxvk_region *region);
@@ -61,38 +67,34 @@ void region_describe(const node *n, text *out);
 /* What decides the kernel: steps, inputs, and the costliest op (REGION_LIGHT ..). */
 typedef struct region_size {
     uint32_t level, steps, inputs;
+    bool batch; /* each input makes a slice of its own */
 } region_size;
 
 typedef struct region_class {
     choice_row row;
     uint32_t kernel, level, steps, inputs; /* at most */
     bool portable; /* a software driver compiles it within a second or two, whatever the program */
+    bool batch;    /* of as many inputs as are bound, up to `inputs` */
 } region_class;
 
 /* A step as the kernels take it. */
 uint32_t region_step_constant(const region_step *step);
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
+region_size region_batch_size_of(const region_step *steps, uint32_t count);
 /* The row `forced` where it can do it, else the first that can; NULL when the device has too few
  * storage buffers for any. */
 const region_class *region_select(region_size size, const device_profile *profile, size_t forced);
 /* Whether rewriting should make such a region: there is a kernel, and the device compiles it fast
  * enough. */
 bool region_fits(region_size size, const device_profile *profile);
-/* For a batch of size.inputs inputs: the row that takes most of them at once. */
-const region_class *region_select_batch(region_size size, const device_profile *profile,
-                                        size_t forced);
 
-/* One dispatch of node `id`: inputs [first, first + count) and `numel` elements of its result. */
-typedef struct region_job {
-    uint32_t id, first, count;
-    const region_attributes *attributes; /* of a batch: of each slice */
-    const region_class *kernel;
-    uint64_t slice; /* elements that each input of a batch makes; 0: no batch */
-    operand target;
-    uint64_t numel;
-} region_job;
+/* ---- Lowering ---- */
 
-rlxvk_status region_emit(lowering *l, const region_job *job);
+/* The constants from REGION_STEPS_STEP_0 on. */
+void region_set_steps(const region_attributes *a, dispatch *d);
+/* Whether four elements in a row of the result, from a multiple of four on, lie in four aligned
+ * words of an input that begins at `offset`, or are not read so. */
+bool region_reads_wide(const region_attributes *a, uint32_t input, uint32_t offset);
 /* E_UNSUPPORTED: no row has room for so many inputs. */
 rlxvk_status region_fail_kernel(const lowering *l, const node *n, uint32_t inputs);
 

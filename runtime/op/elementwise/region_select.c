@@ -20,6 +20,27 @@ static const region_class classes[] = {
      false},
     {{"all_short", ON_ALL}, KERNEL_REGION_ALL_SHORT, REGION_ALL, 8, 7, true},
     {{"all_long", ON_ALL}, KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
+    {{"batch_short", ON_ALL},
+     KERNEL_REGION_BATCH_SHORT,
+     REGION_ALL,
+     8,
+     REGION_BATCH_INPUTS,
+     true,
+     true},
+    {{"batch_light", ON_ALL},
+     KERNEL_REGION_BATCH_LIGHT,
+     REGION_LIGHT,
+     REGION_STEPS,
+     REGION_BATCH_INPUTS,
+     true,
+     true},
+    {{"batch_long", ON_ALL},
+     KERNEL_REGION_BATCH_LONG,
+     REGION_ALL,
+     REGION_STEPS,
+     REGION_BATCH_INPUTS,
+     false,
+     true},
 };
 
 static const uint8_t activation_kinds[] = {
@@ -66,12 +87,20 @@ region_size region_size_of(const region_step *steps, uint32_t count, uint32_t in
     return size;
 }
 
+region_size region_batch_size_of(const region_step *steps, uint32_t count)
+{
+    region_size size = region_size_of(steps, count, 1);
+    size.batch = true;
+    return size;
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const region_class *c = row;
     const region_size *size = problem;
-    bool can = c->level >= size->level && c->steps >= size->steps && c->inputs >= size->inputs &&
-               c->inputs < profile->storage_buffers_per_stage;
+    uint32_t bound = c->batch ? size->inputs : c->inputs; /* besides the result */
+    bool can = c->batch == size->batch && c->level >= size->level && c->steps >= size->steps &&
+               c->inputs >= size->inputs && bound < profile->storage_buffers_per_stage;
     return (choice_fit){.can = can, .suits = true};
 }
 
@@ -80,16 +109,6 @@ const choice_table region_choice = {CHOICE_ROWS(classes), .fit = fit};
 const region_class *region_select(region_size size, const device_profile *profile, size_t forced)
 {
     return choice_select(&region_choice, &size, profile, forced);
-}
-
-const region_class *region_select_batch(region_size size, const device_profile *profile,
-                                        size_t forced)
-{
-    const region_class *c = NULL;
-    size.inputs = MIN(size.inputs, profile->portable ? classes[0].inputs : REGION_INPUTS);
-    for (; size.inputs && !c; size.inputs--)
-        c = region_select(size, profile, forced);
-    return c;
 }
 
 bool region_fits(region_size size, const device_profile *profile)

@@ -1,11 +1,16 @@
 /*
  * Batch regions: which concats become one, which must not and what is said of them, and that
- * neither the host nor the device computes another bit for it. The kernels have cases
+ * neither the host nor the device computes another bit for it, however many inputs a dispatch
+ * has. The kernels have cases
  * (conform/cases/region.c), on whose gradients `rlxvk conform --gradients` works.
  */
+#include "exec/context.h"
 #include "op/elementwise/region.h"
 #include "op/evaluation.h"
+#include "support/planned.h"
+#include "support/profiles.h"
 #include "support/rewritten.h"
+#include "vk/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +21,8 @@
 #include <cmocka.h>
 
 static const device_profile minimal = {.storage_buffers_per_stage = 8};
+
+enum { MOST_INPUTS = 130 };
 
 typedef enum kind {
     ACTIVATIONS,
@@ -219,11 +226,108 @@ static void computes_the_same_in_fewer_dispatches(void **state)
     }
 }
 
+/* ---- How many inputs a dispatch has ---- */
+
+/* What batches, and without rewriting stays as many nodes, of `count` inputs. */
+static rlxvk_graph *many_inputs(uint32_t count, rlxvk_shape shape)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor parts[MOST_INPUTS];
+    for (uint32_t i = 0; i < count; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%u", i);
+        parts[i] = rlxvk_silu(g, input(g, name, shape));
+    }
+    rlxvk_graph_output(g, rlxvk_concat(g, parts, count, 0));
+    expect_ok(rlxvk_graph_status(g));
+    return g;
+}
+
+static uint32_t dispatches_of(uint32_t inputs, uint32_t buffers)
+{
+    device_profile profile = ORDINARY_GPU;
+    profile.storage_buffers_per_stage = buffers;
+    const planning how = {.rewrite = {true, true, &profile, NULL},
+                          .schedule = {.profile = &profile, .forbid_host = true},
+                          .plan = {.max_block_bytes = 1 << 30,
+                                   .max_binding_bytes = 1 << 27,
+                                   .alignment = 256}};
+    planned p = {.source = many_inputs(inputs, RLXVK_SHAPE(2, 3))};
+    expect_ok(planned_make(&p, &how));
+    uint32_t count = (uint32_t)p.schedule.dispatches.count, bound = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const dispatch *d = &p.schedule.dispatches.items[i];
+        assert_true(d->operand_count <= buffers);
+        bound += d->operand_count - 1u;
+    }
+    assert_int_equal(bound, inputs);
+    planned_release(&p);
+    return count;
+}
+
+static void binds_as_many_inputs_as_a_stage_takes(void **state)
+{
+    (void)state;
+    assert_int_equal(dispatches_of(64, 1 << 20), 1);
+    assert_int_equal(dispatches_of(64, 65), 1);
+    assert_int_equal(dispatches_of(64, 64), 2);
+    assert_int_equal(dispatches_of(65, 1 << 20), 2);
+    assert_int_equal(dispatches_of(31, 32), 1);
+    assert_int_equal(dispatches_of(32, 32), 2);
+    assert_int_equal(dispatches_of(64, 8), 10);
+    assert_int_equal(dispatches_of(3, 4), 1);
+    assert_int_equal(dispatches_of(MOST_INPUTS, 65), 3);
+}
+
+/* Of a device that has as few storage buffers as `buffers`, or fewer, and blocks that hold few
+ * inputs. */
+static float *run_with(uint32_t buffers, const rlxvk_graph *g, uint32_t inputs, size_t *count)
+{
+    const rlxvk_context_options small = {.limit_allocation_bytes = 1 << 16};
+    rlxvk_context *c = open_context(&small);
+    uint32_t *limit = &c->device->choice.profile.storage_buffers_per_stage;
+    rlxvk_executable *e = NULL;
+    rlxvk_compile_options o = {.forbid_host = RLXVK_ON, .check_plan = RLXVK_ON};
+    rlxvk_plan_report report;
+    *limit = MIN(*limit, buffers);
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    rlxvk_executable_plan(e, &report);
+    assert_int_equal(report.dispatches, divide_up(inputs, MIN(*limit - 1, 64)));
+    float *values = run_seeded(e, g, 3, true, count);
+    rlxvk_executable_destroy(e);
+    close_context(c);
+    return values;
+}
+
+static void computes_the_same_however_many_are_bound(void **state)
+{
+    static const uint32_t buffers[] = {2, 4, 8, 17, 32, 33, 64, 65};
+    const rlxvk_shape shapes[] = {RLXVK_SHAPE(2, 3), RLXVK_SHAPE(4, 60)};
+    (void)state;
+    for (size_t s = 0; s < ARRAY_COUNT(shapes); s++) {
+        rlxvk_graph *g = many_inputs(64, shapes[s]);
+        size_t count, n;
+        uint32_t nodes;
+        float *wanted = run(g, RLXVK_OFF, &nodes, &count);
+        assert_true(nodes >= 64);
+        for (size_t i = 0; i < ARRAY_COUNT(buffers); i++) {
+            float *got = run_with(buffers[i], g, 64, &n);
+            assert_int_equal(count, n);
+            assert_memory_equal(wanted, got, n * sizeof *got);
+            free(got);
+        }
+        free(wanted);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joins_and_guards),
         cmocka_unit_test(computes_the_same_in_fewer_dispatches),
+        cmocka_unit_test(binds_as_many_inputs_as_a_stage_takes),
+        cmocka_unit_test(computes_the_same_however_many_are_bound),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -1,8 +1,11 @@
 /*
- * Modules inlined, with blocks merged, and with fused multiply-adds: what changes, what must stay,
- * and that the validator of SPIRV-Tools takes the results; of every kernel of the library, too.
+ * Modules inlined, with blocks merged, with fused multiply-adds, without unused buffers: what
+ * changes, what must stay, and that the validator of SPIRV-Tools takes the results; of every kernel
+ * of the library, too.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "kernel/kernel.h"
 #include "spirv/spirv.h"
 #include "support/module.h"
@@ -218,13 +221,47 @@ static void test_contraction(void **state)
                      0, 0);
 }
 
+/* ---- Buffers ---- */
+
+/* A kernel that is told how many bindings it has declares no others, and each of those. */
+static void test_unused_buffers(void **state)
+{
+    static const uint32_t kernels[] = {KERNEL_REGION_BATCH_SHORT, KERNEL_REGION_BATCH_LIGHT,
+                                       KERNEL_REGION_BATCH_LONG};
+    static const uint32_t counts[] = {2, 3, 8, 17, 33, 34, 64, 65};
+    (void)state;
+    for (uint32_t at = 0; at < ARRAY_COUNT(kernels) * ARRAY_COUNT(counts); at++) {
+        const kernel_info *kernel = &kernel_table[kernels[at / ARRAY_COUNT(counts)]];
+        uint32_t bindings = counts[at % ARRAY_COUNT(counts)], *whole = kernel_words(kernel);
+        uint32_t constants[KERNEL_MAX_CONSTANTS] = {[LOCAL_SIZE] = 64,
+                                                    [REGION_STEPS_FORM] =
+                                                        1 | (at % 2 ? REGION_WIDE : 0),
+                                                    [REGION_BATCH_BINDINGS] = bindings};
+        bool declared[KERNEL_MAX_BINDINGS] = {false};
+        module m = {0}, special = {0};
+        special.words = spirv_specialize(whole, kernel->word_count, constants, KERNEL_MAX_CONSTANTS,
+                                         true, &special.count);
+        m.words = spirv_drop_buffers(special.words, special.count, &m.count);
+        assert_true(module_is_valid(&m, "/dev/stderr"));
+        for (uint32_t i = SPIRV_HEADER_WORDS; i < m.count; i += length_of(m.words[i]))
+            if (opcode_of(m.words[i]) == SpvOpDecorate && m.words[i + 2] == SpvDecorationBinding)
+                declared[m.words[i + 3]] = true;
+        for (uint32_t i = 0; i < KERNEL_MAX_BINDINGS; i++)
+            assert_int_equal(declared[i], i < bindings);
+        memory_free(m.words);
+        memory_free(special.words);
+        memory_free(whole);
+    }
+}
+
 /* ---- All ---- */
 
 /* Of the library's kernels, not those that need a newer validator; by each value for their
  * constants in turn, which turns flags on and off. */
 static void test_all_kernels(void **state)
 {
-    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract};
+    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract,
+                                            spirv_drop_buffers};
     static const uint32_t values[] = {0, 1, 8, 24};
     (void)state;
     for (uint32_t at = 0; at < KERNEL_COUNT * ARRAY_COUNT(values); at++) {
@@ -252,7 +289,8 @@ static void test_all_kernels(void **state)
 
 static void test_out_of_memory(void **state)
 {
-    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract};
+    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract,
+                                            spirv_drop_buffers};
     const kernel_info *kernel = &kernel_table[KERNEL_MATMUL_TILED];
     uint32_t *whole = kernel_words(kernel);
     (void)state;
@@ -279,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_return_from_inside_a_loop_stays_a_call),
         cmocka_unit_test(test_merged_blocks),
         cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_unused_buffers),
         cmocka_unit_test(test_all_kernels),
         cmocka_unit_test(test_out_of_memory),
     };

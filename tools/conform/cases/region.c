@@ -8,7 +8,8 @@
  * node a step, for compiling to join (regions=0 tells bench not to). batch_elementwise_region makes
  * one node of all inputs, each read as input 0; batch_chain a chain of each, and a concat. shift=n
  * drops the first n rows of every input by a view; scratch=m computes the inputs of bit mask m (by
- * copy).
+ * copy; the last bit is that of all that follow). pieces=n cuts the one input given into n inputs
+ * along axis 0, each a view.
  */
 #include "conform/cases/cases.h"
 
@@ -26,6 +27,14 @@ static const char *const binaries[] = {
 static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 static const char *const dtypes[] = {"f32", "f16", "bf16", "f64", "i8",  "i16",
                                      "i32", "i64", "u8",   "u32", "bool"};
+
+enum { MOST_INPUTS = 130 };
+
+/* What the program reads. */
+typedef struct operands {
+    rlxvk_tensor items[MOST_INPUTS];
+    size_t count;
+} operands;
 
 typedef struct program {
     rlxvk_region_step steps[64];
@@ -172,11 +181,12 @@ static void choose_addressing(const rlxvk_graph *g, const rlxvk_tensor *x, size_
 }
 
 static rlxvk_tensor build_region(rlxvk_graph *g, const case_spec *s, const program *p,
-                                 const rlxvk_tensor *x)
+                                 const operands *o)
 {
+    const rlxvk_tensor *x = o->items;
     int32_t modulus[RLXVK_REGION_MAX_INPUTS];
     bool shaped = *case_word(s, "shape", "");
-    int64_t batch = batch_of(s) ? (int64_t)s->input_count : 1;
+    int64_t batch = batch_of(s) ? (int64_t)o->count : 1;
     rlxvk_region r = {.shape = shaped ? case_shape(s, "shape") : rlxvk_tensor_shape(g, x[0]),
                       .steps = p->steps,
                       .step_count = p->count,
@@ -184,14 +194,14 @@ static rlxvk_tensor build_region(rlxvk_graph *g, const case_spec *s, const progr
                       .prologue_input = (uint32_t)case_integer(s, "prologue_input", 0)};
     int64_t whole = r.shape.dims[0];
     r.shape.dims[0] = whole / batch;
-    choose_addressing(g, x, batch > 1 ? 1 : s->input_count, &r);
+    choose_addressing(g, x, batch > 1 ? 1 : o->count, &r);
     r.shape.dims[0] = whole;
     r.scalar_mask = (uint32_t)case_integer(s, "scalars", r.scalar_mask);
     size_t count = case_integers(s, "modulus", modulus, COUNT(modulus));
     for (size_t i = 0; i < count; i++)
         r.modulus[i] = (uint32_t)modulus[i];
-    return batch_of(s) ? rlxvk_batch_elementwise_region(g, x, s->input_count, &r)
-                       : rlxvk_elementwise_region(g, x, s->input_count, &r);
+    return batch_of(s) ? rlxvk_batch_elementwise_region(g, x, o->count, &r)
+                       : rlxvk_elementwise_region(g, x, o->count, &r);
 }
 
 static rlxvk_tensor build_activation(rlxvk_graph *g, uint32_t op, rlxvk_tensor x)
@@ -244,23 +254,32 @@ static rlxvk_tensor build_chain(rlxvk_graph *g, const program *p, const rlxvk_te
     return p->count ? made[p->count - 1] : RLXVK_NONE;
 }
 
+static operands operands_of(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    int64_t shift = case_integer(s, "shift", 0), scratch = case_integer(s, "scratch", 0);
+    int64_t asked = case_integer(s, "pieces", 0);
+    int64_t pieces = asked > MOST_INPUTS ? MOST_INPUTS : asked < 0 ? 0 : asked;
+    int64_t rows = pieces ? rlxvk_tensor_shape(g, inputs[0]).dims[0] / pieces : 0;
+    operands o = {.count = pieces ? (size_t)pieces : s->input_count};
+    for (size_t i = 0; i < o.count; i++) {
+        rlxvk_tensor x =
+            pieces ? rlxvk_narrow(g, inputs[0], 0, (int64_t)i * rows, rows) : inputs[i];
+        if (shift)
+            x = rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+        o.items[i] = scratch >> (i < 63 ? i : 63) & 1 ? rlxvk_copy(g, x) : x;
+    }
+    return o;
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x[CASE_MAX_INPUTS];
-    int64_t shift = case_integer(s, "shift", 0), scratch = case_integer(s, "scratch", 0);
+    operands o = operands_of(g, s, inputs);
     program p = program_of(s);
-    for (size_t i = 0; i < s->input_count; i++) {
-        x[i] = inputs[i];
-        if (shift)
-            x[i] = rlxvk_narrow(g, x[i], 0, shift, rlxvk_tensor_shape(g, x[i]).dims[0] - shift);
-        if (scratch >> i & 1)
-            x[i] = rlxvk_copy(g, x[i]);
-    }
     if (strstr(s->row, "elementwise_region"))
-        return build_region(g, s, &p, x);
-    for (size_t k = 0; batch_of(s) && k < s->input_count; k++)
-        x[k] = build_chain(g, &p, &x[k]);
-    return batch_of(s) ? rlxvk_concat(g, x, s->input_count, 0) : build_chain(g, &p, x);
+        return build_region(g, s, &p, &o);
+    for (size_t k = 0; batch_of(s) && k < o.count; k++)
+        o.items[k] = build_chain(g, &p, &o.items[k]);
+    return batch_of(s) ? rlxvk_concat(g, o.items, o.count, 0) : build_chain(g, &p, o.items);
 }
 
 /* ---- Lines ---- */
@@ -477,6 +496,37 @@ static void generate_batches(case_list *list)
     }
 }
 
+/* Batches of as many inputs as a dispatch takes on devices with few and with many bindings, of one
+ * more and of one less. Pieces of 4 elements are read by fours where they begin at a four. */
+static void generate_many(case_list *list)
+{
+    static const int counts[] = {16, 17, 31, 32, 33, 63, 64, 65, 70, 130};
+    static const struct {
+        int rows; /* of each piece */
+        const char *columns, *program;
+    } pieces[] = {{1, "x5", "neg:i0,add:s0:i0,tanh:s1,mul:s2:i0"},
+                  {3, "", "silu:i0"},
+                  {2, "x2", "abs:i0,neg:s0"},
+                  {21, "x64", "mul:i0:i0,sub:s0:i0"}};
+    for (size_t i = 0; i < COUNT(counts); i++)
+        for (size_t k = 0; k < COUNT(pieces); k++) {
+            int n = counts[i], rows = n * pieces[k].rows;
+            case_add(list, "batch_elementwise_region pieces=%d shape=%d%s steps=%s in=x:f32:%d%s",
+                     n, rows, pieces[k].columns, pieces[k].program, rows, pieces[k].columns);
+            case_add(list, "batch_chain pieces=%d scratch=-1 steps=abs:i0,neg:s0 in=x:f32:%d%s", n,
+                     rows, pieces[k].columns);
+        }
+    /* One element, again every 6 elements, half the resolution; many steps, with an angle. */
+    case_add(list, "batch_elementwise_region pieces=40 shape=80x6 steps=exp:i0 in=x:f32:40");
+    case_add(list, "batch_elementwise_region pieces=40 shape=160x6 steps=exp:i0 in=x:f32:240");
+    case_add(list,
+             "batch_elementwise_region pieces=36 shape=36x3x4x6 prologue=1 scalars=0 modulus=0 "
+             "steps=silu:i0 in=x:f32:36x3x2x3");
+    case_add(list, "batch_elementwise_region pieces=40 shape=80x3 chain=sin,12 in=x:f32:80x3");
+    case_add(list, "batch_elementwise_region pieces=66 shape=66x4 chain=neg,32 in=x:f32:66x4");
+    case_add(list, "batch_elementwise_region pieces=40 shape=80x3 chain=sin,8 in=x:f32:80x3");
+}
+
 static void generate(case_list *list)
 {
     generate_ops(list);
@@ -484,6 +534,7 @@ static void generate(case_list *list)
     generate_prologues(list);
     generate_programs(list);
     generate_batches(list);
+    generate_many(list);
     generate_refusals(list);
 }
 
