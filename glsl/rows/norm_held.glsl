@@ -4,7 +4,7 @@
  * `count`, how many elements it has. In main and not in functions, so that v stays in registers.
  *
  * NORM_TURNS: inside `turn`, which is above 0 for a row that is taken again, times `factor`, with
- * the pivot `pivot_again`.
+ * the pivot `pivot_again`. If TURNS is false, no row is.
  *
  * A kept sum comes without a bias. It may overwrite x: it is stored once every lane has read the
  * pivot, which takes a barrier, or no reading but of a lane's own.
@@ -37,7 +37,7 @@
         v[k] = normed_quad(w, r, row_live(r, w.end));
     }
 #ifdef NORM_TURNS
-    if (turn > 0u) {
+    if (TURNS && turn > 0u) {
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             uvec4 r = w.first + row_quad(w, k);
             if ((FLAGS & NORM_KEEPS_SUM) != 0u) /* it may be where x was */
@@ -46,7 +46,7 @@
             v[k] = norm_scaled(v[k], factor);
         }
     }
-    const bool first_turn = turn == 0u;
+    const bool first_turn = !TURNS || turn == 0u;
 #else
     const bool first_turn = true;
     const float pivot_again = 0.0;

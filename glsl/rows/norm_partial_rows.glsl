@@ -10,6 +10,8 @@ layout(push_constant) uniform block { norm_args args; };
 #include "lib/rows.glsl"
 #define NORM_TURNS
 #include "rows/norm.glsl"
+/* Moments that are joined again have no second turn: the join reads such rows once more. */
+const bool TURNS = (FLAGS & NORM_IS_JOINED_AGAIN) == 0u;
 QUAD_KEPT(3, sums)
 layout(set = 0, binding = 4) writeonly buffer target { float words[]; };
 layout(set = 0, binding = 4) writeonly buffer target4 { vec4 statistics[]; };
@@ -45,7 +47,7 @@ void main()
 #include "rows/norm_held.glsl"
         if (wanted)
             store(w, pivot, offset, squares, factor);
-        if ((FLAGS & NORM_IS_JOINED_AGAIN) != 0u || turn > 0u)
+        if (!TURNS || turn > 0u)
             return;
         if (!norm_turns_again(norm_vote(squares, length)))
             return;

@@ -11,7 +11,6 @@
 
 layout(constant_id = 1) const bool RUNNING = false;
 layout(push_constant) uniform block { batch_norm_join_args args; };
-#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
@@ -21,6 +20,13 @@ layout(set = 0, binding = 3) buffer variances { float running_variance[]; };
 layout(set = 0, binding = 4) restrict readonly buffer source { float x[]; };
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
+
+/* Whether the squares of a channel do not fit f32. */
+bool is_strange(vec4 all, float count)
+{
+    return all.x > 0.0 && norm_factor(all.w / count + args.eps, all.y) != 1.0;
+}
+ROW_VOTE(vec4, channel_vote, scratch, is_strange)
 
 /* Of chunk i of a channel. */
 vec4 moments_of(uint channel, uint i)
@@ -91,7 +97,7 @@ void main()
     vec4 all = join_lanes(moments_of_lane(w), w.lane);
     if (w.live)
         factor = norm_factor(all.w / args.count + args.eps, all.y);
-    if (row_vote(factor != 1.0, w)) {
+    if (channel_vote(all, args.count)) {
         row_barrier();
         vec4 scaled = join_lanes(scaled_of_lane(w, factor), w.lane);
         if (factor != 1.0)
