@@ -379,11 +379,11 @@ static void test_products_of_batches_are_packed(void **state)
         builder build;
         int64_t batch;
         size_t packs, unpacks;
-    } rows[] = {{perceptron, 64, 2, 1}, {encode, 64, 2, 2}, {weigh, 64, 1, 1},
-                {perceptron, 1, 0, 0},  {soften, 64, 0, 0}, {activate, 64, 0, 0}};
+    } rows[] = {{perceptron, 16, 2, 1}, {encode, 16, 2, 2}, {weigh, 16, 1, 1},
+                {perceptron, 1, 0, 0},  {soften, 16, 0, 0}, {activate, 16, 0, 0}};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        rlxvk_executable *e = compile_of_batch(rows[i].build, rows[i].batch, 512);
+        rlxvk_executable *e = compile_of_batch(rows[i].build, rows[i].batch, 4096);
         const program *p = e->program;
         if (count_of(e, OP_pack_first) != rows[i].packs ||
             count_of(e, OP_unpack_first) != rows[i].unpacks)
@@ -396,7 +396,7 @@ static void test_products_of_batches_are_packed(void **state)
                 continue;
             if (!extent_scales(&p->extent, k))
                 fail_msg("row %zu: kernel %s makes all rows", i, kernel_find(d->kernel)->name);
-            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, 128, 512, part);
+            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, 1024, 4096, part);
             if ((uint64_t)part[0] * part[1] * part[2] * 3 >
                 (uint64_t)d->groups[0] * d->groups[1] * d->groups[2])
                 fail_msg("row %zu: kernel %s makes too many rows", i, kernel_find(d->kernel)->name);
