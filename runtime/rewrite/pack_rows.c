@@ -11,11 +11,12 @@
  */
 #include "op/array/keep_first.h"
 #include "op/bucket.h"
-#include "op/matmul/matmul.h"
-#include "op/rows/rows.h"
+#include "op/compose/row_matrix.h"
 #include "rewrite/pass.h"
 
 #include <string.h>
+
+#define MOST_OPERANDS 4 /* of a node that takes packed rows */
 
 typedef struct packing {
     const shorten_inputs *inputs;
@@ -116,27 +117,8 @@ static bool is_one_row(const packing *s, uint32_t id)
 
 static bool is_product_of_rows(const packing *s, const node *n)
 {
-    const matmul_attributes *a = n->attributes;
-    return n->op == OP_matmul && !a->transpose_a && lies_apart(s, n->inputs[0]) &&
-           s->spans[n->inputs[1]] == BUCKET_FIXED && input_shape(&s->before, n, 1)->rank == 2;
-}
-
-/* Whether it computes within rows, each as the others. */
-static bool is_within_rows(const node *n)
-{
-    int32_t last = (int32_t)n->shape.rank - 1;
-    switch (n->op) {
-    case OP_layer_norm:
-    case OP_rms_norm:
-        return ((const norm_attributes *)n->attributes)->axis == last;
-    case OP_softmax:
-    case OP_log_softmax:
-        return ((const axis_attributes *)n->attributes)->axis == last;
-    case OP_elementwise_region:
-        return false; /* it knows its operands' shapes */
-    default:
-        return node_row(n)->family->elementwise;
-    }
+    return row_matrix_is_product(n, input_shape(&s->before, n, 1)) && lies_apart(s, n->inputs[0]) &&
+           s->spans[n->inputs[1]] == BUCKET_FIXED;
 }
 
 static bool reads_packed(const packing *s, uint32_t id)
@@ -156,26 +138,15 @@ static bool reads_packed(const packing *s, uint32_t id)
 static bool takes_packed(const packing *s, uint32_t id)
 {
     const node *n = graph_node(&s->before, id);
-    return lies_apart(s, id) &&
-           (is_product_of_rows(s, n) || (is_within_rows(n) && reads_packed(s, id)));
-}
-
-/* For rows of a matrix. */
-static void adapt(const node *n, void *attributes)
-{
-    if (n->op == OP_matmul)
-        ((matmul_attributes *)attributes)->ends_early = true;
-    if (n->op == OP_layer_norm || n->op == OP_rms_norm)
-        ((norm_attributes *)attributes)->axis = 1;
-    if (n->op == OP_softmax || n->op == OP_log_softmax)
-        ((axis_attributes *)attributes)->axis = 1;
+    return lies_apart(s, id) && n->input_count <= MOST_OPERANDS &&
+           (n->op == OP_matmul ? is_product_of_rows(s, n)
+                               : row_matrix_is_rowwise(n) && reads_packed(s, id));
 }
 
 static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
 {
-    enum { MOST = 4 };
     const node *n = graph_node(&s->before, id);
-    uint32_t ids[MOST];
+    uint32_t ids[MOST_OPERANDS];
     void *attributes = memory_allocate(n->attribute_size + 1);
     if (!attributes) {
         graph_fail(p->graph, status_fail_memory("packed node"));
@@ -183,7 +154,7 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
     }
     if (n->attribute_size)
         memcpy(attributes, n->attributes, n->attribute_size);
-    adapt(n, attributes);
+    row_matrix_adapt(n, attributes);
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint32_t from = n->inputs[i];
         const rlxvk_shape *shape = input_shape(&s->before, n, i);
@@ -226,7 +197,7 @@ static uint32_t rule(pass *p, uint32_t id)
     if (is_reshape(s, id) && s->packs[n->inputs[0]] && lies_apart(s, id)) {
         s->packs[id] = true;
         s->rows[id] = packed_form(p, s, id);
-    } else if (n->input_count <= 4 && takes_packed(s, id)) {
+    } else if (takes_packed(s, id)) {
         s->packs[id] = true;
         s->rows[id] = make_packed(p, s, id);
     } else {

@@ -78,24 +78,16 @@ rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
 
 /* ---- Infer ---- */
 
-/* Rows and columns of a matrix operand as the product sees it. */
-static void matrix_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns)
-{
-    int64_t last = s->dims[s->rank - 1], before = s->rank > 1 ? s->dims[s->rank - 2] : 1;
-    *rows = transposed ? last : before;
-    *columns = transposed ? before : last;
-}
-
 static rlxvk_status check_inner(const node *n, const rlxvk_shape *a, const rlxvk_shape *b,
                                 const matmul_attributes *attributes)
 {
     int64_t m, k, b_k, columns, turned_k, turned_columns;
     char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
-    matrix_dims(a, attributes->transpose_a, &m, &k);
-    matrix_dims(b, attributes->transpose_b, &b_k, &columns);
+    matmul_dims(a, attributes->transpose_a, &m, &k);
+    matmul_dims(b, attributes->transpose_b, &b_k, &columns);
     if (k == b_k)
         return RLXVK_OK;
-    matrix_dims(b, !attributes->transpose_b, &turned_k, &turned_columns);
+    matmul_dims(b, !attributes->transpose_b, &turned_k, &turned_columns);
     return op_fail(n, RLXVK_E_SHAPE, "K is %lld in %s%s and %lld in %s%s; they must be equal%s",
                    (long long)k, shape_text(a, a_text),
                    attributes->transpose_a ? " (transposed)" : "", (long long)b_k,
@@ -124,8 +116,8 @@ static rlxvk_status infer_plain(const rlxvk_graph *g, node *n, const matmul_attr
                        "leading dims of %s and %s do not broadcast; they are equal or 1",
                        shape_text(a, a_text), shape_text(b, b_text));
     n->shape.rank += 2;
-    matrix_dims(a, attributes->transpose_a, &n->shape.dims[n->shape.rank - 2], &inner);
-    matrix_dims(b, attributes->transpose_b, &inner, &n->shape.dims[n->shape.rank - 1]);
+    matmul_dims(a, attributes->transpose_a, &n->shape.dims[n->shape.rank - 2], &inner);
+    matmul_dims(b, attributes->transpose_b, &inner, &n->shape.dims[n->shape.rank - 1]);
     n->dtype = (uint8_t)dtype_promote(input_dtype(g, n, 0), input_dtype(g, n, 1));
 error:
     return status;
@@ -147,7 +139,7 @@ static rlxvk_status infer_bias_act(const rlxvk_graph *g, node *n,
     if (w->rank != 2)
         return op_fail(n, RLXVK_E_SHAPE, "w is %s; it must have rank 2", shape_text(w, buffer));
     TRY(check_inner(n, x, w, attributes));
-    matrix_dims(w, attributes->transpose_b, &inner, &columns);
+    matmul_dims(w, attributes->transpose_b, &inner, &columns);
     if (bias->rank != 1 || bias->dims[0] != columns)
         return op_fail(n, RLXVK_E_SHAPE, "bias is %s; w has %lld columns, so it must be [%lld]",
                        shape_text(bias, buffer), (long long)columns, (long long)columns);
@@ -163,56 +155,6 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
 {
     return node_code(n) == MATMUL_PLAIN ? infer_plain(g, n, attributes)
                                         : infer_bias_act(g, n, attributes);
-}
-
-/* ---- The problem ---- */
-
-/* Stride of batch axis `from_last` (0: the innermost) of an operand, 0 where it is missing or 1. */
-static uint64_t batch_stride(const rlxvk_shape *s, uint32_t from_last)
-{
-    if (s->rank < 3 + from_last || s->dims[s->rank - 3 - from_last] == 1)
-        return 0;
-    return shape_product(s, s->rank - 2 - from_last, s->rank);
-}
-
-static uint64_t batch_extent(const rlxvk_shape *s, uint32_t from_last)
-{
-    return s->rank < 3 + from_last ? 1 : (uint64_t)s->dims[s->rank - 3 - from_last];
-}
-
-static void add_axis(matmul_problem *p, matmul_axis axis)
-{
-    matmul_axis *inner = p->axis_count ? &p->axes[p->axis_count - 1] : NULL;
-    if (axis.extent == 1)
-        return;
-    if (inner && axis.a_stride == inner->a_stride * inner->extent &&
-        axis.b_stride == inner->b_stride * inner->extent)
-        inner->extent *= axis.extent;
-    else
-        p->axes[p->axis_count++] = axis;
-}
-
-void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
-                         bool transpose_b, matmul_problem *out)
-{
-    int64_t m, k, n;
-    matmul_shape *s = &out->shape;
-    memset(out, 0, sizeof *out);
-    matrix_dims(a, transpose_a, &m, &k);
-    matrix_dims(b, transpose_b, &k, &n);
-    *s = (matmul_shape){(uint64_t)m, (uint64_t)n, (uint64_t)k, 1, transpose_a, transpose_b};
-    for (uint32_t i = 0; i + 2 < MAX(a->rank, b->rank); i++) {
-        uint64_t a_extent = batch_extent(a, i), b_extent = batch_extent(b, i);
-        add_axis(out, (matmul_axis){a_extent == 1 ? b_extent : a_extent, batch_stride(a, i),
-                                    batch_stride(b, i)});
-    }
-    while (out->axis_count && !transpose_a && out->axes[0].b_stride == 0 &&
-           out->axes[0].a_stride == s->m * s->k) {
-        s->m *= out->axes[0].extent;
-        memmove(&out->axes[0], &out->axes[1], --out->axis_count * sizeof(matmul_axis));
-    }
-    for (uint32_t i = 0; i < out->axis_count; i++)
-        s->batch *= out->axes[i].extent;
 }
 
 /* All kernels of one matrix of rows can. */

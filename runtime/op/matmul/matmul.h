@@ -25,6 +25,8 @@ typedef struct matmul_problem {
     uint32_t axis_count;
 } matmul_problem;
 
+/* Rows and columns of a matrix operand as the product sees it. */
+void matmul_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns);
 /* From operand shapes that infer has accepted. Adjacent axes are joined where both operands allow
  * it, and axes along which only a moves are folded into m. */
 void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
