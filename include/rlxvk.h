@@ -31,17 +31,19 @@
  *       return failed;
  *   }
  *
- * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails
- * changes nothing, but for the object that it was to make, which is NULL, and leaves a sentence
- * (what, where, values, remedy) in rlxvk_last_error(). Objects hold what they need: they may be
- * destroyed in any order, each once. In the child of a fork the parent's objects are of no use:
- * calls that need the device are E_DEVICE_LOST, and destroying them frees nothing.
- * Structs of options are read during the call only; a zeroed struct, or NULL, means all defaults.
- * Strings and arrays passed in stay the caller's and are copied where they must outlive the call.
- * Any other pointer that is NULL is E_NULL, unless its contract says what NULL means; an array may
- * be NULL where its count is 0. Calls that return a value or nothing answer NULL with a neutral one
- * (0, false, "", rank 0) and leave the sentence. Every destroy takes NULL. The library never
- * aborts, exits or prints by itself.
+ * Conventions
+ *   - A call that can fail returns an rlxvk_status; RLXVK_OK is 0. If it fails, it changes nothing,
+ *     except that an object it was to make is NULL. It leaves a sentence with the problem and a
+ *     remedy in rlxvk_last_error().
+ *   - If a pointer is NULL, the call fails with E_NULL, unless its contract says what NULL means.
+ *     An array may be NULL if its count is 0. A call that does not return a status then returns a
+ *     neutral value (0, false, "", rank 0) and leaves the sentence.
+ *   - Objects hold what they need, so you may destroy them in any order, each once. Every destroy
+ *     takes NULL. In the child of a fork the parent's objects are useless: calls that need the
+ *     device fail with E_DEVICE_LOST, and destroying frees nothing.
+ *   - Option structs are read only during the call. NULL or a zeroed struct means all defaults.
+ *   - Strings and arrays that you pass in stay yours. The library copies what it needs later.
+ *   - The library never aborts, exits or prints by itself.
  */
 #ifndef RLXVK_H
 #define RLXVK_H
@@ -62,38 +64,38 @@ extern "C" {
 
 /* ---- Version ---- */
 
-/* Of these headers. Before 1.0.0 a new minor version may break a program, from then on only a new
- * major one; a new patch version never does. */
+/* Version of these headers. Before 1.0.0 a new minor version may break a program, later only a new
+ * major version may. A new patch version never does. */
 #define RLXVK_VERSION_MAJOR 0
 #define RLXVK_VERSION_MINOR 1
 #define RLXVK_VERSION_PATCH 0
 
-/* Of the library that the program runs with: "major.minor.patch". A static string. */
+/* Version of the library that the program runs with: "major.minor.patch". A static string. */
 const char *rlxvk_version(void);
 
 /* ---- Structs that grow ---- */
 
 /*
- * Structs that a program allocates may get members in later versions, always behind struct_size,
- * which never moves. So a program built with older headers runs with a later library, and the other
- * way round. How much of a struct a call reads or fills depends on its struct_size:
- *   0              the members up to struct_size: what {0} and initializers without it mean
+ * A program built with older headers runs with a later library, and the other way round. For this,
+ * the structs that programs allocate have a member struct_size, which never moves. Later versions
+ * add members only behind it. It tells a call how much of the struct to read or fill:
+ *   0              the members up to struct_size; {0} and initializers without it mean this
  *   RLXVK_SIZE_OF  all members of the headers that the program was built with; RLXVK_SIZED sets it.
  *                  You need it to use a member behind struct_size
- * Members that the caller lacks count as zeros, which mean defaults. Of structs that a call reads,
- * members that the library lacks must be zeros, else it is E_ATTR. So is any other struct_size, and
- * items of one array that differ in it. A struct that a call fills need not be initialized: if its
- * struct_size is no RLXVK_SIZE_OF, it becomes 0. Name the members that you initialize: of others,
- * compilers may warn that struct_size is missing.
+ * If the caller lacks a member, it counts as zero, which means the default. If a call reads a
+ * struct that has members unknown to the library, they must be zero (E_ATTR). Any other struct_size
+ * is E_ATTR, too, and so are items of one array that differ in it. You need not initialize a struct
+ * that a call fills: if its struct_size is not an RLXVK_SIZE_OF, it becomes 0. Name the members
+ * that you initialize, because compilers may warn otherwise that struct_size is missing.
  *
  * These never grow: rlxvk_tensor, rlxvk_shape, rlxvk_binding, rlxvk_variant, rlxvk_region_step,
- * rlxvk_rng_stream, rlxvk_requantize, rlxvk_custom_view. What the library gives to callbacks
- * (rlxvk_custom_call, rlxvk_custom_gradient) may grow at its end.
+ * rlxvk_rng_stream, rlxvk_requantize, rlxvk_custom_view. The structs that callbacks get from the
+ * library (rlxvk_custom_call, rlxvk_custom_gradient) may grow at their end.
  */
 #define RLXVK_SIZE_OF(type) (sizeof(type) | (size_t)0x524C << (8 * sizeof(size_t) - 16))
 
-/* RLXVK_SIZED(rlxvk_compile_options, .dump = RLXVK_DUMP_PLAN): a struct that says its size. Takes
- * at least one initializer. */
+/* RLXVK_SIZED(rlxvk_compile_options, .dump = RLXVK_DUMP_PLAN) makes a struct with its struct_size.
+ * It takes at least one initializer. */
 #ifdef __cplusplus
 }
 template <typename T> static inline T rlxvk_struct_sized(T value)
@@ -109,10 +111,9 @@ extern "C" {
 
 /* ---- Status ---- */
 
-/* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The
- * numbers are part of the binary interface: a status keeps its own for good, and one that is
- * withdrawn is never given to another. Every status here is raised by this version of the library.
- */
+/* The statuses, each as X(name, number, text); rlxvk_status_text returns the text. The numbers are
+ * part of the binary interface: a status never changes its number, and the number of a withdrawn
+ * status is never used again. This version of the library raises every status of the table. */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
     /* Building and compiling a graph */                                                           \
     X(E_DANGLING, 1, "an operand or output names no node")                                         \
@@ -141,7 +142,7 @@ extern "C" {
     X(E_UNBOUND_HANDLE, 26, "handle is not bound")                                                 \
     X(E_BUSY, 27, "too many runs in flight")                                                       \
     X(E_EXTENT, 28, "active rows do not fit the bucket")                                           \
-    /* What a run ends with */                                                                     \
+    /* Results of a run */                                                                         \
     X(E_CUSTOM, 30, "custom op failed")                                                            \
     X(E_SINGULAR, 31, "singular matrix")                                                           \
     X(E_INDEX_OOB, 32, "index value out of bounds")                                                \
@@ -170,16 +171,16 @@ typedef enum rlxvk_status {
 const char *rlxvk_status_name(rlxvk_status status);
 const char *rlxvk_status_text(rlxvk_status status);
 
-/* The sentence left by the calling thread's last failed call; "" when none failed. Valid until that
- * thread's next failing call. */
+/* The sentence of the calling thread's last failed call; "" if none failed. Valid until the next
+ * failing call of that thread. */
 const char *rlxvk_last_error(void);
 
 /* ---- Element types and shapes ---- */
 
-/* Tensors are held as f32 words on the device whatever their type, except U8/I8 inputs, params and
- * constants (raw bytes) and C64 (two words an element). F16/BF16 params may stay packed where every
- * consumer can read them so; results do not depend on it. F32 params are packed only if the compile
- * option weight_storage asks for it. */
+/* Whatever its type, a tensor is held on the device as f32 words. Two types differ: U8 and I8
+ * inputs, params and constants are raw bytes, and C64 has two words an element. F16 and BF16 params
+ * may stay packed if every op that reads them can do so; results do not depend on it. F32 params
+ * are packed only if the compile option weight_storage asks for it. */
 typedef enum rlxvk_dtype {
     RLXVK_F32 = 0,
     RLXVK_F16 = 1,
@@ -222,25 +223,26 @@ extern "C" {
 #define RLXVK_SCALAR ((rlxvk_shape){.rank = 0})
 #endif
 
-/* Whether two shapes have the same rank and dims; false where a rank is above RLXVK_MAX_RANK. */
+/* Whether two shapes have the same rank and dims; false if a rank is above RLXVK_MAX_RANK. */
 bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b);
 
-/* How many elements a tensor of this shape has: the product of its dims, 1 for a scalar. E_SHAPE: a
- * rank above RLXVK_MAX_RANK or a negative dim; E_TOO_LARGE: above 2^31 - 1, which no tensor may
- * have, or with a dim of 0 among others whose product overflows. Nothing is written then. */
+/* The number of elements of a tensor: the product of its dims, 1 for a scalar. Writes nothing if:
+ *   E_SHAPE       the rank is above RLXVK_MAX_RANK, or a dim is negative or a symbol
+ *   E_TOO_LARGE   the number is above 2^31 - 1, which no tensor may have; or one dim is 0 and the
+ *                 product of the others overflows 63 bits */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count);
 
 /*
- * Symbolic dims. A dim >= 0 is a number. rlxvk_symbol(id) stands for a size that is given later
- * (rlxvk_symbols.h): it may be a dim of inputs and params and a size that a builder takes (reshape,
- * expand, narrow, random numbers, topk, ...). What has no number follows from it: a tensor's shape
- * says so in codes, which are sizes of its graph as well. One symbol is one size everywhere in a
- * graph. Users' own symbols begin at RLXVK_USER_SYMBOL.
+ * Symbolic dims. A dim >= 0 is a number. rlxvk_symbol(id) is a symbol, whose size is given later
+ * (rlxvk_symbols.h). It may be a dim of inputs and params. It may also be a size that a builder
+ * takes (reshape, expand, narrow, random numbers, topk, ...). A symbol has one size everywhere in a
+ * graph. Dims that depend on symbols are codes, too, which builders of that graph take as sizes.
+ * Your own symbols begin at RLXVK_USER_SYMBOL.
  */
 typedef enum rlxvk_symbol_id {
     RLXVK_BATCH = 0,
     RLXVK_SEQ = 1,
-    RLXVK_ROWS = 2, /* BATCH * SEQ where those are bound and it is not */
+    RLXVK_ROWS = 2, /* BATCH * SEQ if those are bound and ROWS is not */
     RLXVK_PAST_SEQ = 3,
     RLXVK_USER_SYMBOL = 16
 } rlxvk_symbol_id;
@@ -251,10 +253,10 @@ typedef struct rlxvk_binding {
     int64_t size;    /* >= 0 */
 } rlxvk_binding;
 
-/* "F32", "BOOL", ...; "?" for a value that is no dtype. */
+/* "F32", "BOOL", ...; "?" if the value is not a dtype. */
 const char *rlxvk_dtype_name(rlxvk_dtype dtype);
 
-/* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...). 0 for a value that is no dtype. */
+/* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...); 0 if the value is not a dtype. */
 size_t rlxvk_dtype_size(rlxvk_dtype dtype);
 
 /* ---- Devices ---- */
@@ -267,15 +269,15 @@ typedef enum rlxvk_device_kind {
     RLXVK_DEVICE_CPU = 4
 } rlxvk_device_kind;
 
-/* What one device is and what the runtime made of it. Sizes in bytes. */
+/* A device and how the library uses it. Sizes in bytes. */
 typedef struct rlxvk_device_info {
     char name[256];
     char driver[256];
     char uuid[33];  /* deviceUUID, 32 hexadecimal digits */
-    uint32_t index; /* in the list, which RLXVK_DEVICE takes */
+    uint32_t index; /* in rlxvk_device_list; RLXVK_DEVICE takes it */
     rlxvk_device_kind kind;
     uint32_t api_version; /* as Vulkan packs it */
-    bool usable;          /* false: below the baseline; `reason` says why */
+    bool usable;          /* false: below the baseline; `reason` tells why */
     char reason[160];
     uint32_t subgroup_size, max_workgroup_invocations, max_group_count[3];
     uint32_t shared_memory_bytes, push_constant_bytes, storage_buffers_per_stage;
@@ -288,16 +290,16 @@ typedef struct rlxvk_device_info {
     size_t struct_size;
 } rlxvk_device_info;
 
-/* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
- * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
- * usable = false. A loader without any driver has 0 devices; E_NO_DEVICE: no loader, or one older
- * than Vulkan 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. Callable from any thread. */
+/* Lists the devices by index; those below the baseline have usable = false. Writes at most
+ * `capacity` (`devices` may be NULL if it is 0); *out_count is how many there are. A loader without
+ * a driver has 0 devices. Any thread may call it. E_NO_DEVICE: there is no Vulkan loader, or it is
+ * older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
-/* The device that a text names as RLXVK_DEVICE does: its index, part of its name in any case, where
- * the best that has it is taken, or its UUID. NULL: what a context without options opens; "": the
- * best. Errors: E_NO_DEVICE, listing the devices there are, E_ATTR (bad switch value), and as
- * rlxvk_device_list. */
+/* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its UUID, or a part of its
+ * name in any case; if several match, the best is taken. "": the best device. NULL: the device that
+ * a context without options opens. E_NO_DEVICE: no device matches; the sentence lists all. E_ATTR:
+ * a bad switch value. Also the errors of rlxvk_device_list. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
@@ -313,19 +315,19 @@ typedef enum rlxvk_log_level {
 /* Receives one line without its newline. May be called from any thread that uses the context. */
 typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char *line);
 
-/* Whatever an option switches on or off: on (as `true` converts to), off, or left to its
- * environment variable, where it has one, and else to the default that its comment names. A bool in
- * a struct is no switch but part of what the struct describes: an attribute of an op, the state of
- * the random numbers, a fact reported. */
+/* The value of an option that switches something on or off. RLXVK_DEFAULT means the option's
+ * environment variable, if it has one that is set, and else the default in its comment. `true`
+ * converts to ON. A bool in a struct is not a switch but a part of a description: an attribute of
+ * an op, the state of the random numbers, a reported fact. */
 typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_ON = 1, RLXVK_OFF = 2 } rlxvk_toggle;
 
 typedef struct rlxvk_context_options {
-    /* One of rlxvk_device_list or rlxvk_device_find, read by its UUID, name and index; NULL: the
-     * one that RLXVK_DEVICE names, else the best. */
+    /* From rlxvk_device_list or rlxvk_device_find; its UUID, name and index count. NULL: the device
+     * that RLXVK_DEVICE names, else the best. */
     const rlxvk_device_info *device;
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
-    /* NULL: what a switch prints goes to stderr, and so does the warning of an RLXVK_ variable that
-     * is no switch, which the first context of a process gives. */
+    /* Gets the output of switches. In the first context of a process it also gets a warning if an
+     * RLXVK_ variable is not a switch. NULL: both go to stderr. */
     rlxvk_log_function log;
     void *log_user;
     const char *cache_directory; /* pipeline cache; NULL: the user's cache directory; "": none */
@@ -334,38 +336,42 @@ typedef struct rlxvk_context_options {
     uint64_t limit_binding_bytes;
     uint32_t limit_workgroup_invocations;
     uint32_t limit_group_count;
-    /* Choose kernel variants by what was measured on this device, where `rlxvk bench --tune` wrote
-     * that to the cache directory or it came with the library (on unless RLXVK_NO_TUNING). */
+    /* Choose kernel variants by measurements of this device, if `rlxvk bench --tune` wrote some to
+     * the cache directory or the library came with some (on unless RLXVK_NO_TUNING). */
     rlxvk_toggle tuning;
-    /* Write device memory in place where it can be mapped (on); off: staging for everything. */
+    /* Write device memory in place if it can be mapped (on); off: staging for everything. */
     rlxvk_toggle direct_upload;
     size_t struct_size;
 } rlxvk_context_options;
 
 /*
- * Opens a device: the given one, or discrete before integrated before virtual before CPU.
- * Errors: E_NO_DEVICE (the text says why), E_ATTR (bad switch value), E_UNSUPPORTED (no validation
- * layer is installed), E_FILE (RLXVK_TRACE cannot be written), E_OUT_OF_*_MEMORY, E_VULKAN. A cache
- * that cannot be read or written is none. The context may be used from several threads at once.
- * Destroyed first, it stays open until its last executable is gone, and so must what its options
- * point to. Contexts without validation share one Vulkan instance until the process ends.
+ * Opens a device: the given one, or a discrete before an integrated before a virtual one before a
+ * CPU. Any number of threads may use the context at once. If it is destroyed before its last
+ * executable, it stays open until then, and the objects that its options point to must live as
+ * long. A cache that cannot be read or written is ignored. Contexts without validation share one
+ * Vulkan instance until the process ends, because some drivers fail if there were many.
+ *   E_NO_DEVICE     there is no suitable device; the sentence tells why
+ *   E_ATTR          a bad switch value
+ *   E_UNSUPPORTED   validation is on and its layer is not installed
+ *   E_FILE          the file of RLXVK_TRACE cannot be written
+ *   E_OUT_OF_*_MEMORY, E_VULKAN
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *options,
                                                    rlxvk_context **out_context);
 void rlxvk_context_destroy(rlxvk_context *context);
 
-/* The device that a context has opened, as the context's options limit it. */
+/* The device that a context has opened, with the limits of the context's options. */
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
 /* ---- Graph: built once, in execution order ---- */
 
 typedef struct rlxvk_graph rlxvk_graph;
 
-/* Names one node's result in its graph; passed to calls on another graph it is E_DANGLING. {0} is
- * "no tensor": pass it for an optional operand left out. */
+/* The result of one node of a graph. In calls on another graph it is E_DANGLING. {0} is "no
+ * tensor": pass it for an optional operand that you leave out. */
 typedef struct rlxvk_tensor {
     uint32_t id;
-    uint32_t graph; /* which graph of this process: never 0, never given twice */
+    uint32_t graph; /* number of the graph in this process: never 0, never used twice */
 } rlxvk_tensor;
 
 #ifdef __cplusplus
@@ -374,10 +380,10 @@ typedef struct rlxvk_tensor {
 #define RLXVK_NONE ((rlxvk_tensor){0})
 #endif
 
-/* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on
- * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. A
- * builder call whose graph is NULL returns RLXVK_NONE and leaves its sentence in
- * rlxvk_last_error() alone. rlxvk_graph_verify (rlxvk_symbols.h) lists all that is wrong. */
+/* A graph is used by one thread at a time. The first error of a builder call sticks: later builder
+ * calls return RLXVK_NONE, and rlxvk_graph_status and rlxvk_compile return the error. If the graph
+ * is NULL, only rlxvk_last_error() has the sentence. To list all problems, call rlxvk_graph_verify
+ * (rlxvk_symbols.h). */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
@@ -385,23 +391,22 @@ rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 /* The sentence of the graph's sticky error, or "". Lives as long as the graph. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
-/* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any
- * tensor may be an output, also twice. */
+/* Appends a tensor to the outputs. Runs and feeds name outputs by index, in the order of these
+ * calls. Any tensor may be an output, also twice. */
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
-/* Loops built from now on (rlxvk_scan, rlxvk_while) whose rounds come to no more than `nodes` nodes
- * in all are unrolled: their nodes fuse across rounds. Longer ones have their body recorded once
- * and replayed. 0: the default, 4096. */
+/* Sets the limit for loops built from now on (rlxvk_scan, rlxvk_while). If all rounds of a loop
+ * have at most `nodes` nodes together, it is unrolled, so that nodes fuse across rounds. The body
+ * of a longer loop is recorded once and replayed. 0: the default, 4096. */
 void rlxvk_graph_set_unroll_limit(rlxvk_graph *graph, uint64_t nodes);
 
-/* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
- * Inputs and params keep theirs (E_ATTR). */
+/* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL removes the name.
+ * E_ATTR: the tensor is an input or param, which keep theirs. */
 void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
-/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. In a graph with
- * symbols the shape has their codes and those of dims made of them. These are recognized at
- * examples; a shape that was asked for and does not hold at a binding makes that binding E_SHAPE.
- */
+/* Shape and dtype of a tensor; rank 0 and F32 if it is not a tensor of the graph. In a graph with
+ * symbols, the shape has their codes and those of dims computed from them, which are recognized by
+ * example sizes. If you asked for a shape and a binding contradicts it, that binding is E_SHAPE. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
@@ -409,43 +414,44 @@ rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
 typedef struct rlxvk_executable rlxvk_executable;
 
-/* Random numbers of a run. Without options: seed 42, Philox, step 0, not advancing, so that every
- * run draws the same numbers. */
+/* Random numbers of a run. The defaults are seed 42, Philox, step 0, and not to advance, so that
+ * every run draws the same numbers. */
 typedef enum rlxvk_rng_backend {
     RLXVK_RNG_PHILOX = 0,
-    /* x -> 16807 x mod 2^31 - 1 from seed + key, normal numbers by the polar method: for parity
-     * with what was made so. Knows no step: every run draws the same. Sampling still uses Philox.
-     */
+    /* x -> 16807 x mod 2^31 - 1 from seed + key, with the polar method for normal numbers: to
+     * reproduce results made that way. It has no step, so every run draws the same numbers.
+     * Sampling still uses Philox. */
     RLXVK_RNG_MINSTD = 1,
     RLXVK_RNG_ZERO = 2 /* uniform and normal give 0; sampling still uses Philox */
 } rlxvk_rng_backend;
 
 typedef struct rlxvk_rng_options {
-    uint64_t seed; /* taken as it stands: an explicit 0 is seed 0 */
+    uint64_t seed; /* used as it is: an explicit 0 is seed 0 */
     rlxvk_rng_backend backend;
     uint64_t step;        /* the run counter, part of the stream's position */
-    bool advance_per_run; /* add 1 to step after each run, a singular one or bad index included */
+    bool advance_per_run; /* add 1 to step after each run, also after E_SINGULAR or E_INDEX_OOB */
     size_t struct_size;
 } rlxvk_rng_options;
 
 /*
- * Arithmetic of matrix products of 16 rows and columns or more (matmul, dequant_matmul and what is
- * made of them; F16 by packed weights: of two rows or more) on devices with matrix units
- * (VK_KHR_cooperative_matrix); sums are always f32, and all else stays f32. Where a device has no
- * such units the f32 kernels run, and the plan dump says so. With S the sum of the products'
- * magnitudes and e the f32 bound of an element:
- *   F32   operands as they are: by units only where they take f32 operands, and one matrix by one
- *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite,
- *         and a row of x with infinities may give NaN in products with packed weights.
- *         Attention of a unit's queries or more under a band mask, of widths up to 128 that are
- *         whole units, runs on them too: scores within 2^-10 of sum |scale q k|, weights and
- *         values rounded; a NaN or Inf in a row of v reaches all queries of its tile
- *   BF16  operands rounded to bfloat16: error <= e + 2^-7 S
- *         In both, one row of x by packed weights (dequant_matmul, projection), where a device
- *         multiplies bytes quickly: x within 2^-22 of the largest of 32 neighbours, which adds
- *         2^-22 K max|x| max|w|
- *   SPLIT operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
- *         over the element's row of a and column of b; infinite operands give NaN
+ * Arithmetic of matrix products on devices with matrix units (VK_KHR_cooperative_matrix). It
+ * applies to matmul, dequant_matmul and ops made of them, if the product has at least 16 rows and
+ * columns (F16 with packed weights: 2 rows). Sums are always f32, and so is everything else.
+ * Without matrix units the f32 kernels run, and the plan dump says so. In the bounds, S is the sum
+ * of the products' magnitudes and e the f32 bound of an element:
+ *   F32     operands as they are; on matrix units only if these take f32 operands
+ *   F16     operands rounded to f16: error <= e + 2^-10 S. Operands beyond 65504 become infinite.
+ *           With packed weights, a row of x with infinities may give NaN.
+ *           Attention runs on matrix units, too, if its mask is a band, it has at least as many
+ *           queries as a unit has rows, and its width is whole units up to 128. Scores are within
+ *           2^-10 of sum |scale q k|; weights and values are rounded. A NaN or Inf in a row of v
+ *           reaches all queries of its tile.
+ *   BF16    operands rounded to bfloat16: error <= e + 2^-7 S
+ *   both    F16 and BF16 use products of bytes for one row of x by packed weights (dequant_matmul,
+ *           projection), if the device has fast ones. They round x to within 2^-22 of the largest
+ *           of 32 neighbours, which adds 2^-22 K max|x| max|w| to the error.
+ *   SPLIT   operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
+ *           over the element's row of a and column of b; infinite operands give NaN
  */
 typedef enum rlxvk_precision {
     RLXVK_PRECISION_F32 = 0,
@@ -454,28 +460,28 @@ typedef enum rlxvk_precision {
     RLXVK_PRECISION_SPLIT = 3
 } rlxvk_precision;
 
-/* "f32", "f16", "bf16", "split"; NULL for a value that is none of them. */
+/* "f32", "f16", "bf16", "split"; NULL if the value is none of them. */
 const char *rlxvk_precision_name(rlxvk_precision precision);
 
 /*
  * How params declared F32 are held on the device. As F16 or BF16 a param takes half the memory, and
- * kernels read half the bytes. Arithmetic stays as it is: what a kernel reads becomes f32 again.
+ * kernels read half the bytes. Arithmetic stays f32, because kernels widen the values again.
  *
- * A param is held so if ops only read it, and each reader takes packed weights: matmul and what is
- * made of it, projection, grouped_matmul, and gather of its data, also through reshapes. All other
- * params stay F32, bit for bit: weights of convolutions and norms, biases, outputs, and what
- * optimizers and other ops write. So do constants. Which params are packed is told by `held` of
- * rlxvk_executable_params, and how many bytes all take by weight_bytes of rlxvk_executable_memory.
- * Params declared F16 or BF16 stay as they are declared.
+ * A param is packed if ops only read it, and each of them takes packed weights. Those are matmul
+ * and ops made of it, projection, grouped_matmul, and gather of its data, also through reshapes.
+ * All other params, and constants, stay F32 bit for bit. Examples are weights of convolutions and
+ * norms, biases, outputs, and params that optimizers write. To learn which params are packed, see
+ * `held` of rlxvk_executable_params; weight_bytes of rlxvk_executable_memory is the size of all.
+ * Params declared F16 or BF16 stay as declared.
  *
- * For the program such a param is still F32: calls take, give, save and load F32. Its value is
+ * For the program a packed param is still F32: calls take, give, save and load F32. Its value is
  * rounded when it is set, to nearest, ties to even, and read_param gives the rounded value. Results
  * are those of the graph with the rounded values, within the bounds of its ops. Rounding moves a
  * value v by at most
- *   F16   2^-11 |v|, or 2^-25 if |v| is below 2^-14; from 65520 on v becomes infinite
- *   BF16  2^-8 |v|, or 2^-134 if |v| is below 2^-126; infinite only next to the range of f32, from
- *         (2 - 2^-8) 2^127 on
- * so a product of a row x and a column w moves by at most 2^-11 or 2^-8 times sum |x w|, if the
+ *   F16    2^-11 |v|, or 2^-25 if |v| is below 2^-14; from 65520 on v becomes infinite
+ *   BF16   2^-8 |v|, or 2^-134 if |v| is below 2^-126; infinite only next to the range of f32, from
+ *          (2 - 2^-8) 2^127 on.
+ * So a product of a row x and a column w moves by at most 2^-11 or 2^-8 times sum |x w|, if the
  * weights are in the normal range.
  */
 typedef enum rlxvk_weight_storage {
@@ -487,20 +493,20 @@ typedef enum rlxvk_weight_storage {
 /* The stages of a compile that can be printed to the log. */
 typedef enum rlxvk_dump {
     RLXVK_DUMP_GRAPH = 1,    /* nodes as built */
-    RLXVK_DUMP_REWRITE = 2,  /* nodes as rewritten, and what was not fused and why */
-    RLXVK_DUMP_PLAN = 4,     /* steps, and where each tensor lies */
-    RLXVK_DUMP_BARRIERS = 8, /* each barrier, and what it keeps apart */
+    RLXVK_DUMP_REWRITE = 2,  /* nodes as rewritten, and which were not fused and why */
+    RLXVK_DUMP_PLAN = 4,     /* steps, and the memory of each tensor */
+    RLXVK_DUMP_BARRIERS = 8, /* each barrier, and the hazard that needs it */
     RLXVK_DUMP_NONE = 16     /* nothing, whatever RLXVK_DUMP says */
 } rlxvk_dump;
 
-/* A kernel variant: a row of a family's table. `rlxvk info` lists both names. */
+/* A kernel variant: a row in the table of a kernel family. `rlxvk info` lists both names. */
 typedef struct rlxvk_variant {
     const char *family, *row; /* "matmul", "tiled_64x128" */
 } rlxvk_variant;
 
-/* An axis of an input along which the rows of a bucket lie; negative: from the last. With
- * `indices`, `axis` left 0: the caller's word that what runs give this input are numbers of rows
- * that matter, so that a gather may take these from among the others (the last token's, say). */
+/* An axis of an input along which the rows of a bucket lie; a negative one counts from the last.
+ * If `indices` is set, `axis` is left 0 and the caller promises that every value of this input is
+ * the index of an active row. A gather may then take such rows, for example the last token's. */
 typedef struct rlxvk_bucket_axis {
     const char *input;
     int32_t axis;
@@ -508,7 +514,7 @@ typedef struct rlxvk_bucket_axis {
     size_t struct_size;
 } rlxvk_bucket_axis;
 
-/* What runs under an active extent give (rlxvk_symbols.h). */
+/* The results of runs under an active extent (rlxvk_set_active_extent, rlxvk_symbols.h). */
 typedef enum rlxvk_extent_promise {
     RLXVK_EXTENT_PREFIX = 0,
     RLXVK_EXTENT_SHORTER = 1
@@ -518,126 +524,131 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
-    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION); and parts and
-                                  transposes read where they lie, and products written in the
-                                  parts of columns that are read (unless RLXVK_NO_PACKED_ATTN) */
+    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION). Also read parts and
+                                  transposes in place, and write products as the column parts that
+                                  are read (on unless RLXVK_NO_PACKED_ATTN) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (off unless
-                                  RLXVK_FULLBARRIER); comes with profile, and with cached off */
-    rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
+                                  RLXVK_FULLBARRIER); always on with profile or without cached */
+    rlxvk_toggle reuse_memory; /* share scratch memory (on unless RLXVK_PLAN=bump) */
     rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile (off
                                   unless RLXVK_TRACE) */
-    rlxvk_toggle time_runs;    /* only begin and end: rlxvk_executable_run_time; nearly free */
+    rlxvk_toggle time_runs;    /* time only the run: rlxvk_executable_run_time; nearly free (off) */
     /* Prove the plan sound by brute force; let out-of-range indices fail the run; look for bad
      * scales in packed params (each off unless RLXVK_CHECK names plan, index, packed). */
     rlxvk_toggle check_plan, check_index, check_packed;
-    /* Every node keeps memory of its own, to be looked at (off unless RLXVK_NAN_TRACE or
-     * RLXVK_DUMP_NODES); nothing is fused, reordered or put in reused memory then. */
+    /* Every node keeps its own memory, so that you can look at it. Nothing is fused, reordered or
+     * put in reused memory then (off unless RLXVK_NAN_TRACE or RLXVK_DUMP_NODES). */
     rlxvk_toggle keep_all;
-    /* Most device memory beside the params for the forms that kernels want them in (halves for
-     * matrix units, also of packed weights where a product has more than 256 rows and would unpack
-     * them by way of shared memory, floats of packed weights in products of f32, weights of
-     * convolutions and recurrent layers laid out anew, weights joined for products of one input).
-     * Such a form is made once when its params are set instead of in every run; what exceeds the
-     * limit is made in every run (halves of packed weights: within the product, but in split mode),
-     * or not joined. 0, the default: as RLXVK_PREPARED_BYTES says, and
-     * where that says nothing no memory but for a few values a channel; UINT64_MAX: whatever it
-     * takes. Each executable has its own forms, also where it shares params. */
+    /* Limit in bytes of device memory for copies of params in the forms that kernels need. A copy
+     * is made once when its params are set, instead of in every run. Such forms are:
+     *   - 16-bit floats for matrix units; of packed weights only if a product has more than 256
+     *     rows and would otherwise unpack them through shared memory
+     *   - f32 values of packed weights, for products in f32
+     *   - weights of convolutions and recurrent layers in another layout
+     *   - weights joined for products of one input
+     * Beyond the limit a form is made in every run, and weights are not joined. A product with
+     * packed weights then unpacks them itself, except in split mode. UINT64_MAX: no limit. 0: as
+     * RLXVK_PREPARED_BYTES; if that is unset or `fusion` is off, only a few values a channel.
+     * Executables do not share these copies, even if they share params. */
     uint64_t prepared_bytes;
-    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
-    uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
-    uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: RLXVK_DUMP */
-    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION says, and
-                                  F32 where that says nothing */
-    /* Kernel variants to use where they can do the shape, else the table decides; an unknown one is
-     * E_ATTR. NULL: RLXVK_VARIANT; an array of none: no variant, whatever RLXVK_VARIANT says. */
+    uint32_t max_in_flight;    /* most tickets outstanding at once; 0: 2; at most 1024 (E_ATTR) */
+    uint64_t timeout_ns;       /* deadline of every wait; 0: 60 s */
+    uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: as RLXVK_DUMP */
+    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION, and F32
+                                  if that is unset */
+    /* Kernel variants to use if they can do the shape; else the table decides. E_ATTR: there is no
+     * such variant. NULL: as RLXVK_VARIANT; an empty array: none, whatever RLXVK_VARIANT says. */
     const rlxvk_variant *variants;
     size_t variant_count;
-    /* Ops to run on the host, by the names of their rows ("softmax"); an unknown one is E_ATTR.
-     * NULL, with force_host left to its default: RLXVK_FORCE_HOST; an array of none: no op,
-     * whatever that says. */
+    /* Ops to run on the host, by name ("softmax"). E_ATTR: there is no such op. NULL, if force_host
+     * is RLXVK_DEFAULT, too: as RLXVK_FORCE_HOST; an empty array: no op, whatever that says. */
     const char *const *host_ops;
     size_t host_op_count;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
-    /* Params that have the same name, shape and dtype in this executable use its memory instead of
-     * their own, and so do the inputs listed here. A listed name that is no input of both is
-     * E_UNKNOWN_NAME, inputs that differ are E_DTYPE or E_SHAPE. The executable must be on the same
-     * context, and names need one (E_ATTR); it may be destroyed first. What one sets or writes
-     * there counts for all. Executables that share memory must not be used at the same time. Either
-     * may have symbols; if none is bound yet, all are bound to their examples first. */
+    /* Use the memory of this executable for params that have the same name, shape and dtype in
+     * both, and for the inputs listed here. Values set or written by one count for all. Executables
+     * that share memory must not be used at the same time. It is E_ATTR if their
+     * contexts differ, or if names are listed without it. It may be destroyed first. A listed name
+     * that is not an input of both is E_UNKNOWN_NAME; inputs that differ are E_DTYPE or E_SHAPE.
+     * Either may have symbols; if none is bound yet, all are bound to their examples first. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
-    /* Sizes of symbols. With all of them the executable is one of numbers, as rlxvk_graph_bind and
-     * a compile would make it; of those that are left out rlxvk_bind_symbols and runs decide
+    /* Sizes of symbols. If all are given, the executable has only numbers, as if rlxvk_graph_bind
+     * came first. Symbols left out get their sizes from rlxvk_bind_symbols and runs
      * (rlxvk_symbols.h). */
     const rlxvk_binding *bindings;
     size_t binding_count;
-    uint32_t cached_bindings; /* programs kept for a graph with symbols; 0 means 8; at most 1024 */
-    /* Inputs of which runs may use the first rows alone (rlxvk_set_active_extent, rlxvk_symbols.h),
-     * along which axis; E_UNKNOWN_NAME, E_AXIS. bucket_symbols: also every axis of an input that is
-     * symbol SEQ, ROWS or PAST_SEQ (off). */
+    uint32_t cached_bindings; /* programs kept for a graph with symbols; 0: 8; at most 1024 */
+    /* Inputs of which runs may use only the first rows (rlxvk_set_active_extent), and along which
+     * axis; E_UNKNOWN_NAME, E_AXIS. bucket_symbols: also every axis of an input that is the symbol
+     * SEQ, ROWS or PAST_SEQ (off). */
     const rlxvk_bucket_axis *bucket_axes;
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
     rlxvk_extent_promise extent_promise;
-    /* How params declared F32 are held (as declared). A param that share_with has, too, is held as
-     * it is there, whatever this says. If an op here cannot read it so, it is not shared: `shared`
-     * of rlxvk_executable_params is false, and it must be set here. */
+    /* How params declared F32 are held (as declared). If share_with has the param, too, it is held
+     * as there. If an op of this graph cannot read it so, it is not shared: it must be set here,
+     * and `shared` of rlxvk_executable_params is false. */
     rlxvk_weight_storage weight_storage;
     size_t struct_size;
 } rlxvk_compile_options;
 
 /*
  * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may
- * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
- * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
- * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
- * those of rlxvk_graph_bind, E_DEVICE_LOST, E_TIMEOUT (timeout_ns is of its uploads, too),
- * E_VULKAN.
- *
- * An executable is used by one thread at a time; different ones may run on different threads.
+ * be destroyed or compiled again. An executable is used by one thread at a time; different ones may
+ * run on different threads. Errors are the graph's sticky error, and those of share_with (above)
+ * and rlxvk_graph_bind. And:
+ *   E_NO_OUTPUTS, E_UNSUPPORTED, E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_VULKAN
+ *   E_ATTR      a bad option or switch value
+ *   E_NULL      a name in a list is NULL
+ *   E_CUSTOM    a custom kernel refuses its shapes
+ *   E_DEVICE_LOST; E_TIMEOUT (uploads take longer than timeout_ns)
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                                             const rlxvk_compile_options *options,
                                             rlxvk_executable **out_executable);
 
-/* Waits for pending work, past any deadline, then frees everything; safe after any error. */
+/* Waits for pending work, past any deadline, then frees everything. Safe after any error. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
-/* A second executable of the same plan (of symbols: of the binding in force): own memory with a
- * copy of the content, own handle table, shared pipelines and plan. Independent of the source
- * afterwards: it may run on another thread, and either may be destroyed first. Waits for the
- * source's tickets. E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT. */
+/* Makes a second executable of the same plan (with symbols: of the present binding). It has its own
+ * memory with a copy of the content, and its own handles; pipelines and plan are shared. The two
+ * are independent: they may run on different threads, and either may be destroyed first. Waits for
+ * the source's tickets. E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
 /*
- * The type of data. Every buffer that a call reads or writes has an element type: `dtype`, in its
- * host encoding (BOOL one byte, C64 two floats). It must be the tensor's own dtype, or the call is
- * E_DTYPE and says which it is; nothing is converted in silence. What has no dtype, a call with
- * float * or a struct whose field is left out, is F32, and only tensors declared F32 are taken.
+ * Types of data. Every buffer that a call reads or writes has an element type, `dtype`, in its host
+ * encoding (BOOL one byte, C64 two floats). If it is not the tensor's own dtype, the call fails
+ * with E_DTYPE and says which it is; nothing is converted silently. Without a dtype (a call with
+ * float *, or a struct whose field is left out) the data are F32, for tensors declared F32.
  */
 
-/* Params. `length` counts values, or bytes where the data are `bytes`. A wrong length is E_LENGTH
- * and nothing is written; an unknown name is E_UNKNOWN_NAME; a dtype that is none, or data that do
- * not fit the param's, is E_DTYPE; a param that the compiler dropped as dead is accepted and
- * discarded. Visible to the next run.
- *   set_param         f32 values, one an element, of an F32 param
- *   set_param_typed   values of any `dtype`, converted as a constant would be: F16/BF16 params
- *                     round to nearest even; U8/I8 params take U8 and I8 alone, C64 ones C64, or
- *                     F32, two an element
- *   set_param_bytes   the encoding of the param's dtype: U8, I8, F16, BF16, F32, C64 alone
- *   read_param        the present content of an F32 param
- *   read_param_typed  values of `dtype`: the param's own, or F32 (of C64 two an element, of U8 and
- *                     I8 E_DTYPE); of a dropped param E_UNKNOWN_NAME, as read_param
- *   read_param_bytes  in the encoding of the param's own dtype
- * Under check_packed, setting a param that rlxvk_dequant_* ops read is E_RANGE, naming block and
- * value, and nothing is written, where a scale (of a GGUF block or a tensor of its own), minimum,
- * zero point or global factor is NaN or infinite, an E8M0 scale is 255, an E4M3 scale 0x7f or
- * above, or an FP8 code NaN or infinite. Params reach their reader directly or through views. */
+/* Set or read a param; the next run sees it. `length` counts values, or bytes of `bytes`.
+ * If no output depends on a param, the compiler drops it: data are then checked and discarded.
+ *   set_param          F32 values of an F32 param
+ *   set_param_typed    values of any `dtype`, converted as for a constant: F16 and BF16 params
+ *                      round to nearest even. U8 and I8 params take only U8 and I8. C64 params take
+ *                      C64, or F32, two an element
+ *   set_param_bytes    the encoding of the param's dtype, only U8, I8, F16, BF16, F32 or C64
+ *   read_param         the present content of an F32 param
+ *   read_param_typed   values of `dtype`: the param's own, or F32 (two an element of C64; U8 and I8
+ *                      are E_DTYPE)
+ *   read_param_bytes   the encoding of the param's own dtype
+ * If one of these errors comes, nothing is written:
+ *   E_UNKNOWN_NAME   there is no such param; or a dropped one is to be read
+ *   E_LENGTH         the length is wrong
+ *   E_DTYPE          `dtype` is not a dtype, or the data do not fit the param
+ *   E_RANGE          with check_packed, a param of rlxvk_dequant_* ops (read directly or through
+ *                    views) has a bad value; the sentence names block and value. Bad are scales,
+ *                    minima, zero points, global factors and FP8 codes that are NaN or infinite. So
+ *                    is an E8M0 scale of 255, and an E4M3 scale of 0x7f or above
+ */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
                                               const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
@@ -645,7 +656,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable
                                                     rlxvk_dtype dtype);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                                     const void *bytes, size_t length);
-/* All zeros, which the device fills in: what caches begin with. */
+/* Sets all to zeros, on the device: for example, a cache before its first use. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name,
                                                float *values, size_t length);
@@ -662,14 +673,14 @@ typedef struct rlxvk_param_item {
     size_t struct_size;
 } rlxvk_param_item;
 
-/* set_param_typed of many at once: all are checked before any is written; errors as there. Of a
- * name given twice the last counts. */
+/* set_param_typed of many at once: all are checked before any is written. Errors are the same. If a
+ * name is given twice, the last one wins. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_params(rlxvk_executable *executable,
                                                const rlxvk_param_item *items, size_t count);
 
-/* One input of a run: `length` values of type `dtype`, the input's own. With f32_words the data are
- * f32 words instead, as the device holds tensors whatever their dtype but U8 and I8 (two words an
- * element of C64): for programs that handle all types alike. */
+/* One input of a run: `length` values of type `dtype`, the input's own. If f32_words is set, the
+ * data are f32 words instead, as the device holds all types except U8 and I8 (two words an element
+ * for C64). It is meant for programs that handle all types alike. */
 typedef struct rlxvk_run_input {
     const char *name;
     const void *data;
@@ -689,9 +700,8 @@ typedef struct rlxvk_run_output {
     size_t struct_size;
 } rlxvk_run_output;
 
-/* RLXVK_RUN_INPUT("ids", ids) and RLXVK_RUN_OUTPUT(0, best) fill in length and dtype from an array
- * of a C type that one dtype has (bool, float, double, fixed-width integers); not from a pointer.
- */
+/* RLXVK_RUN_INPUT("ids", ids) and RLXVK_RUN_OUTPUT(0, best) fill in length and dtype. They need an
+ * array, not a pointer, of a C type that has a dtype: bool, float, double, fixed-width integers. */
 #ifdef __cplusplus
 }
 template <typename T> struct rlxvk_dtype_of;
@@ -741,28 +751,30 @@ extern "C" {
 #endif
 
 /*
- * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
- * written); a name given twice: the last wins. Only the outputs listed are read; with none listed
- * nothing is. E_NULL (a name, data or a buffer), E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE,
- * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_SINGULAR, E_INDEX_OOB: the
- * run is complete and its outputs are read. E_CUSTOM: a host function ended the run where it stood.
- * E_RANGE: under RLXVK_CHECK=canary alone; a kernel wrote outside its operands, though the run is
- * complete and its outputs are read. E_DEVICE_LOST: the executable can only be destroyed.
- * E_TIMEOUT: the deadline passed; treat as lost. Allocates nothing, records nothing.
+ * Runs the graph once and waits. Inputs that are not listed keep their content. If a name is given
+ * twice, the last one wins. Only the listed outputs are read. Allocates nothing, records nothing.
+ *   E_NULL, E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM   nothing has run or changed
+ *   E_MISSING_INPUT           an input was never written; nothing has run or changed
+ *   E_SINGULAR, E_INDEX_OOB   the run is complete and its outputs are read
+ *   E_RANGE                   the same, but a kernel wrote outside its operands; comes only with
+ *                             RLXVK_CHECK=canary
+ *   E_CUSTOM                  a host function failed, and the run ended there
+ *   E_DEVICE_LOST             the executable can only be destroyed
+ *   E_TIMEOUT                 the deadline passed; treat the executable as lost
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
                                         size_t output_count);
 
-/* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and
- * what it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs
- * execute in submission order. One more than max_in_flight is E_BUSY and changes nothing. Every
- * other call that runs, reads or changes the executable's content or feeds first waits for all its
- * tickets; how a run ended is told by the wait on its ticket alone. Runs that are looked at
- * afterwards (dense_solve, check_index) do not overlap: submit waits for the one before. Errors:
- * from submit as rlxvk_run's but for E_SINGULAR, E_INDEX_OOB and E_RANGE, which the wait tells;
- * E_INDEX: no such ticket, or one already waited for. A ticket whose wait reported is done with,
- * whatever the status. */
+/* Asynchronous run. rlxvk_submit copies the inputs, submits, and returns a ticket. rlxvk_wait fills
+ * the output buffers: they, and the array that lists them, must stay valid until then. Runs execute
+ * in the order of submission. Every other call that runs, reads or changes content or feeds first
+ * waits for all tickets, but only rlxvk_wait tells how the run of a ticket ended. Once it has, the
+ * ticket is used up, whatever the status. Runs that are checked afterwards (dense_solve,
+ * check_index) do not overlap, because submit waits for the one before. Errors are those of
+ * rlxvk_run; E_SINGULAR, E_INDEX_OOB and E_RANGE come only from the wait. And:
+ *   E_BUSY    max_in_flight tickets are outstanding already; nothing has changed
+ *   E_INDEX   wait: there is no such ticket, or it was waited for before */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,
@@ -770,9 +782,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            rlxvk_ticket *out_ticket);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
 
-/* Replaces the random-number options from the next run or submission on (NULL: the defaults); reads
- * them (step as it will be then). Neither waits. E_ATTR: no such backend. Graphs without random ops
- * ignore them. */
+/* Sets the random-number options from the next run or submission on (NULL: the defaults), or reads
+ * them, with the step of that run. Neither waits. Graphs without random ops ignore them. E_ATTR:
+ * there is no such backend. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);
