@@ -1,6 +1,6 @@
 /*
- * What an executable consists of and how long it took: inputs, params and outputs, memory, plan,
- * times, and where NaN first appears. rlxvk.h includes this header.
+ * Reports of an executable: its inputs, params and outputs, its memory, the work of one run, times,
+ * and the first node with a NaN or Inf. rlxvk.h includes this header.
  */
 #ifndef RLXVK_REPORT_H
 #define RLXVK_REPORT_H
@@ -11,28 +11,30 @@
 extern "C" {
 #endif
 
-/* One input, param or output. `name` is that of the leaf, or the debug name of an output ("" when
- * it has none), and lives as long as the executable. */
+/* One input, param or output. `name` is the name of the input or param, or the debug name of the
+ * output ("" if it has none). It lives as long as the executable. */
 typedef struct rlxvk_tensor_info {
     const char *name;
     rlxvk_shape shape;
     rlxvk_dtype dtype; /* as declared */
-    bool live;     /* false: no output depends on it; what it is given is checked and discarded */
-    bool written;  /* has content: given, set, bound or fed before; an output: there was a run */
-    bool in_place; /* a kernel overwrites it, so that it is resident after the first run */
-    bool bound;    /* every run restores what rlxvk_bind_handle gave */
-    bool resident; /* the device's content is the authority */
-    bool fed;      /* a feed or row feed ends in this input, or begins in this output */
-    bool shared;   /* its memory is, or was, another executable's too */
-    char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
-    /* The element type in the device's memory: F32 (words), U8 or I8 (bytes), C64, and F16 or BF16
-     * of params that are packed. If nothing is compiled yet, or it is not live: as declared. */
+    bool live;    /* false: no output depends on it; values given to it are checked and discarded */
+    bool written; /* given, set, bound or fed before; an output: at least one run was made */
+    bool in_place;        /* a kernel overwrites it, so it is resident after the first run */
+    bool bound;           /* every run restores the value of rlxvk_bind_handle */
+    bool resident;        /* the value on the device is the current one: no run restores it */
+    bool fed;             /* an input with a feed or row feed, or an output that one copies */
+    bool shared;          /* another executable uses its memory, too, or did so */
+    char shape_text[128]; /* "BATCHxSEQx64": an executable with symbols shows them here and in
+                             `shape` */
+    /* The element type in device memory: F32 (words), U8 or I8 (bytes), C64, or F16 or BF16 for a
+     * packed param. It is the declared type if nothing is compiled yet or `live` is false. */
     rlxvk_dtype held;
     size_t struct_size;
 } rlxvk_tensor_info;
 
-/* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
- * (`infos` may be NULL for none); *out_count is how many there are. Do not wait for runs. */
+/* Lists the inputs or params in the order in which the graph was built, or the outputs by index.
+ * Writes at most `capacity` items (`infos` may be NULL if it is 0). *out_count is how many there
+ * are. These calls do not wait for runs. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
                                                       rlxvk_tensor_info *infos, size_t capacity,
                                                       size_t *out_count);
@@ -43,66 +45,74 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *e
                                                        rlxvk_tensor_info *infos, size_t capacity,
                                                        size_t *out_count);
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
-/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. With
- * symbols: as they are bound. */
+/* Shape and declared dtype of output `index`; rank 0 and F32 if there is no such output. Symbols
+ * in the shape are replaced by their present sizes, if any are bound. */
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
-/* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
- * within a run; what data pass through between host and device. And how well scratch was packed:
- * between the largest set live at one step and what no two tensors sharing memory would take. And
- * what gradients compute again instead of keeping it (rlxvk_checkpoint). */
+/* Device memory by use, in bytes:
+ *   weight_bytes         params and constants
+ *   state_bytes          inputs, and everything else that lasts from run to run
+ *   scratch_bytes        values that live only within a run
+ *   staging_bytes        buffers for copies between host and device
+ *   scratch_lower_bound  the largest set of scratch values that live at one step
+ *   scratch_unshared     scratch memory if no two values shared any
+ *   recomputed_bytes     values that gradients compute again instead of keeping (rlxvk_checkpoint)
+ */
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
     uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
-    uint64_t prepared_bytes; /* of weight_bytes: what is kept beside the params, made of them */
+    uint64_t prepared_bytes; /* part of weight_bytes: copies of params in the forms of kernels */
     uint32_t block_count;    /* allocations on the device, without staging */
     size_t struct_size;
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
-/* What a run consists of: dispatches on the device and steps on the host, and the segments of
- * either kind between which it changes from one to the other. */
+/* The work of one run. Dispatches run on the device, host steps on the CPU. A segment is a series
+ * of steps of one of these two kinds. */
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
-    uint64_t runs, submissions;   /* counted since compile */
-    uint32_t loops;               /* that replay: their dispatches are counted once above */
-    uint64_t executed_dispatches; /* of a run, each as often as it is replayed; of a while that
-                                   * stops early, at most */
-    /* Dispatches before those of a run, in the first run after a param that they read was set:
-     * what they make of params is kept. And how often they were due since compile. */
+    uint64_t runs, submissions; /* since compile */
+    uint32_t loops;             /* loops that are replayed; `dispatches` counts their bodies once */
+    uint64_t executed_dispatches; /* in one run, with each loop body as often as it is replayed; if
+                                   * a while may stop early, this is the most */
+    /* Dispatches whose results are kept because they depend only on params. They run before the
+     * first run after one of those params was set. `preparations` counts, since compile, how often
+     * they had to run. */
     uint32_t prepared_dispatches;
     uint64_t preparations;
     size_t struct_size;
 } rlxvk_plan_report;
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
-/* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
- * executable. A step's time runs from the end of the step before it, or the begin of what was
- * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0.
- * Writes at most `capacity` steps; *out_count is how many there are. E_UNSUPPORTED as run_time's.
- */
+/* The time of each step of the last run, if the executable was compiled with `profile`. It counts
+ * from the end of the step before, or from the start of the submission, so that the times of a run
+ * add up. Host steps have gpu = false and time 0. `name` lives as long as the executable. Writes at
+ * most `capacity` steps; *out_count is how many there are. Errors as rlxvk_executable_run_time. */
 typedef struct rlxvk_step_time {
-    const char *name; /* kernel, or row name of a host step */
-    const char *node; /* debug name of the node, "" when it has none */
-    uint32_t node_id; /* its number in the graph as built; of nodes that were fused, the last's */
+    const char *name; /* the kernel; for a host step the op */
+    const char *node; /* debug name of the node, "" if it has none */
+    uint32_t node_id; /* its number in the graph as built; if several were fused, the last one's */
     bool gpu;
     double microseconds;
-    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.
-                     * 0: done when params are set; the time is of the last time */
+    uint64_t times; /* how often a run does the step if it is in a replayed loop; the time is that
+                     * of one round. 0: done only after params were set; the time is the last one */
     size_t struct_size;
 } rlxvk_step_time;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
                                                        rlxvk_step_time *steps, size_t capacity,
                                                        size_t *out_count);
 
-/* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
- * host steps, uploads and what is done when params were set. E_UNSUPPORTED unless compiled with
- * `time_runs` or `profile`, on a device with timestamps, and run. */
+/* GPU time of the last run in microseconds: from the beginning to the end of each submission, added
+ * up. Host steps, uploads and the work done after params were set do not count. Waits for the run.
+ *   E_UNSUPPORTED  compiled with neither `time_runs` nor `profile`; the device has no timestamps;
+ *                  or nothing has run yet
+ *   E_DEVICE_LOST, E_TIMEOUT */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
                                                         double *out_microseconds);
 
-/* Where NaN or Inf first appears. `found` is false for a clean run. */
+/* The first node with a NaN or Inf in its result. `found` is false if there is none. The fields
+ * previous_* describe the last node before it whose values are all finite. */
 typedef struct rlxvk_bad_node {
     bool found;
     uint32_t node;
@@ -115,9 +125,10 @@ typedef struct rlxvk_bad_node {
     float previous_min, previous_max, previous_max_abs;
     size_t struct_size;
 } rlxvk_bad_node;
-/* Runs once with every node kept, on a compile of its own with the executable's content, which
- * stays as it is, and scans the nodes in order, leaves included. Errors as rlxvk_compile and
- * rlxvk_run; inputs and params never set count as zeros. */
+/* Finds the first node with a NaN or Inf. Runs once, keeps every node's result, and looks at them
+ * in order, inputs, params and constants included. Compiles the graph a second time for this, so
+ * that the content of the executable stays as it is. Inputs and params that were never set count as
+ * zeros. Errors as rlxvk_compile and rlxvk_run, except E_SINGULAR. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
                                                    const rlxvk_run_input *inputs,
                                                    size_t input_count, rlxvk_bad_node *out_node);
