@@ -1,21 +1,21 @@
 /*
- * rlxvk: params in files. All params of an executable, by name, with their shapes and element
- * types, as other programs read and write them too:
+ * rlxvk: saving params to a file and loading them. The file has all params of an executable, by
+ * name, with their shapes and element types. Other programs read and write the same formats:
  *
- *   .safetensors  what safetensors.numpy.load_file and save_file, among others, read and write
- *   .npz          what numpy.load and numpy.savez read and write
+ *   .safetensors   for example, load_file and save_file of safetensors.numpy
+ *   .npz           numpy.load and numpy.savez
  *
  * The extension of the path chooses the format, in upper or lower case; any other is E_ATTR. A
  * training run can go on from such a file, because optimizers keep their averages in params, too.
  *
  * Element types. An array in the file has the dtype of its param. Three rules go with that:
  *   - BF16 params are E_UNSUPPORTED in .npz, because NumPy has no such type.
- *   - I16, I32, U32, I64 and F64 params are held as f32 on the device, and so are rounded to f32.
+ *   - I16, I32, U32, I64 and F64 params are rounded to f32, because the device holds them so.
  *   - Packed weights are U8 or I8 params. The file has their bytes as they are, but not their
  *     format, which is an attribute of the op that reads them.
  *
  * Both calls wait for all tickets of the executable, and only the thread that uses it may make
- * them. The path is handed to the operating system as it is.
+ * them. The path goes to the operating system unchanged.
  */
 #ifndef RLXVK_FILES_H
 #define RLXVK_FILES_H
@@ -37,47 +37,50 @@ typedef struct rlxvk_save_options {
 /*
  * Writes a file with the params' present content. The file takes its name only when it is complete
  * and on the disk: after a failure, or if the process is killed, the old file is still there. It
- * keeps the old file's permissions; a symbolic link stays and the file behind it is replaced. Takes
- * host memory for one param at a time.
- *   E_ATTR           the extension is neither .safetensors nor .npz
- *   E_UNKNOWN_NAME   a name in `names` is no param, or has no content
- *   E_DUP_NAME       a name stands in `names` twice
- *   E_UNSET_PARAM    a param was never set, and the executable was compiled without allow_unset
- *   E_UNSUPPORTED    BF16 in .npz; a param called "__metadata__" in .safetensors
- *   E_UNBOUND_SYMBOL nothing is bound yet. If a param has symbols in its shape, its content in the
- *                    binding in force is saved
- *   E_FILE           the file cannot be written; another process writes it now
+ * keeps the old file's permissions. If the path is a symbolic link, the link stays and the file
+ * that it names is replaced. Takes host memory for one param at a time.
+ *   E_ATTR             the extension is neither .safetensors nor .npz
+ *   E_UNKNOWN_NAME     a name in `names` is not a param, or the param has no content
+ *   E_DUP_NAME         a name is in `names` twice
+ *   E_UNSET_PARAM      a param was never set, and the executable was compiled without allow_unset
+ *   E_UNSUPPORTED      BF16 in .npz; a param called "__metadata__" in .safetensors
+ *   E_UNBOUND_SYMBOL   nothing is bound yet. If a param has symbols in its shape, its content in
+ *                      the present binding is saved
+ *   E_FILE             the file cannot be written, or another process is writing it
  *   and E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_save_params(rlxvk_executable *executable, const char *path,
                                                 const rlxvk_save_options *options);
 
 typedef struct rlxvk_load_options {
-    rlxvk_toggle allow_missing; /* params that the file lacks keep what they hold (off) */
-    rlxvk_toggle allow_unknown; /* names that are no params of the executable are skipped (off) */
+    rlxvk_toggle allow_missing; /* if the file lacks a param, it keeps its content (off) */
+    rlxvk_toggle allow_unknown; /* names in the file that are not params of the executable are
+                                   skipped (off) */
     rlxvk_toggle convert;       /* F32, F16, BF16 and F64 values may set params of another of these
                                    types, rounded as rlxvk_set_param_typed does (off) */
     size_t struct_size;
 } rlxvk_load_options;
 
 /*
- * Sets params from a file. All is checked before any param is changed: the whole file is read, its
- * checksums are compared (only .npz has them), and every name, type and shape must be right. A
- * load that fails changes nothing, except that E_DEVICE_LOST and E_TIMEOUT may come while params
- * are written; the executable is lost then. An array and its param must have the same dtype (but
- * see `convert`) and the same shape. A param that no output depends on may be in the file or not:
- * its array is checked and discarded. Takes host memory for all arrays that are loaded, and again
- * for those that the device holds in another form. A damaged or hostile file is an error.
- *   E_ATTR           the extension is neither .safetensors nor .npz
- *   E_UNSET_PARAM    the file lacks params (without allow_missing)
- *   E_UNKNOWN_NAME   the file has names that are no params (without allow_unknown)
- *   E_DTYPE, E_SHAPE an array is not like its param; the sentence has both
- *   E_DUP_NAME       a name stands in the file twice
- *   E_FILE           the file cannot be read, is damaged, or is none of its format
- *   E_UNSUPPORTED    an array is compressed (numpy.savez_compressed), encrypted, or in Fortran's
- *                    order
- *   E_UNBOUND_SYMBOL a param has symbols in its shape and nothing is bound yet
- *   E_RANGE          see check_packed at rlxvk_set_param
+ * Sets params from a file. Everything is checked before any param is changed: the whole file is
+ * read, its checksums are compared (only .npz has them), and every name, type and shape must be
+ * right. A damaged or hostile file is an error.
+ *
+ * A load that fails changes nothing. The exceptions are E_DEVICE_LOST and E_TIMEOUT, which may come
+ * while params are written; the executable is lost then. An array and its param must have the same
+ * shape and, without `convert`, the same dtype. If no output depends on a param, the file may lack
+ * its array; if it has one, the array is checked and discarded. Takes host memory for all arrays
+ * that are loaded. Those that the device holds in another form take it a second time.
+ *   E_ATTR             the extension is neither .safetensors nor .npz
+ *   E_UNSET_PARAM      the file lacks params (without allow_missing)
+ *   E_UNKNOWN_NAME     the file has names that are not params (without allow_unknown)
+ *   E_DTYPE, E_SHAPE   an array is not like its param; the sentence has both
+ *   E_DUP_NAME         a name is in the file twice
+ *   E_FILE             the file cannot be read, is damaged, or is not of its format
+ *   E_UNSUPPORTED      an array is compressed (numpy.savez_compressed), encrypted, or in Fortran's
+ *                      order
+ *   E_UNBOUND_SYMBOL   a param has symbols in its shape and nothing is bound yet
+ *   E_RANGE            see check_packed at rlxvk_set_param
  *   and E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_load_params(rlxvk_executable *executable, const char *path,
