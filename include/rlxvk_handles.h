@@ -1,6 +1,9 @@
 /*
- * rlxvk: inputs whose value stays on the device between runs, and what is copied into them there.
- * rlxvk.h includes this header.
+ * rlxvk: handles, which are inputs whose value stays on the device between runs, and feeds, which
+ * copy outputs into inputs on the device. A KV cache and the state of a recurrent layer are
+ * examples. A handle is in one of two states. If it is bound, every run restores the value that the
+ * program gave. If it is resident, the value on the device is the current one, because a feed or a
+ * kernel wrote it. rlxvk.h includes this header.
  */
 #ifndef RLXVK_HANDLES_H
 #define RLXVK_HANDLES_H
@@ -11,63 +14,75 @@
 extern "C" {
 #endif
 
-/* Of the calls below: a name that is no input is E_UNKNOWN_NAME, a length that is not the input's
- * E_LENGTH, data of another dtype E_DTYPE, an index that is no output's E_INDEX; nothing has
- * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. Those that end
- * in _as take and give `length` values of type `dtype`, the tensor's own; the others f32 values. */
+/* Common to the calls below. Those that end in _as take and give `length` values of type `dtype`,
+ * which must be the tensor's own; the others take F32 values. Those that return a status first wait
+ * for all tickets. If one of these errors comes, nothing has changed:
+ *   E_UNKNOWN_NAME  the graph has no input `name`
+ *   E_LENGTH        `length` is not the number of elements
+ *   E_DTYPE         the data have another dtype than the tensor
+ *   E_INDEX         there is no output `index`
+ *   E_DEVICE_LOST, E_TIMEOUT  while they wait */
 
-/* Writes `length` values into input `name` and keeps a copy that every later run restores, until a
- * feed, a kernel that writes the input in place, or an executable that shares its memory has
- * written it: then the device's content is the authority. */
+/* Writes `length` values into input `name` and keeps a copy of them, which every later run
+ * restores. That ends if one of these writes the input: a feed, a kernel that works in place, or an
+ * executable that shares its memory. The handle is resident from then on. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
                                                 const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
                                                    const void *data, size_t length,
                                                    rlxvk_dtype dtype);
-/* The handle becomes a plain input again; its content is kept. */
+/* The handle becomes a plain input again and keeps its content. Its feed stays, too: if it has
+ * one, the next run makes it a handle again. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
-/* Whether the input is a handle, bound or resident; false for a name that is no input. */
+/* Whether the input is a handle, bound or resident; false if there is no such input. */
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
-/* The handle's present value. E_UNBOUND_HANDLE for a plain input; E_UNKNOWN_NAME for one that no
- * output depends on. */
+/* Reads the handle's present value.
+ *   E_UNBOUND_HANDLE  it is a plain input
+ *   E_UNKNOWN_NAME    also if no output depends on it */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
                                                 float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name,
                                                    void *data, size_t length, rlxvk_dtype dtype);
-/* The whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: no feed. */
+/* Reads the whole output that feeds the handle, as the last run left it. E_UNBOUND_HANDLE: the
+ * input has no feed. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable,
                                                        const char *name, void *data, size_t length,
                                                        rlxvk_dtype dtype);
 
-/* After every run, output `index` is copied into input `name` on the device. They must have the
- * same number of elements (E_LENGTH); set_handle_feed_prefix takes any two, and copies the leading
- * elements that both have, fewer under an active extent. All feeds of a run read before any writes;
- * the run's outputs, read then or later, are what they were before its feeds, also where they are
- * views of the input. A second call replaces the first. E_DTYPE where the two are held differently
- * (real, complex, raw bytes).
+/* Sets a feed: after every run, the device copies output `index` into input `name`. A second call
+ * replaces the first. All feeds of a run read before any of them writes. The feeds of a run never
+ * change its outputs, even if an output is a view of a fed input and is read later.
+ *
+ * set_handle_feed needs an output and an input of the same number of elements.
+ * set_handle_feed_prefix takes any two. It copies the leading elements that both have, or fewer
+ * under an active extent.
+ *   E_LENGTH  set_handle_feed: the numbers of elements differ
+ *   E_DTYPE   they are held in different ways (as f32 words, complex pairs or raw bytes)
+ *   E_EXTENT  set_handle_feed_prefix: see rlxvk_set_active_extent
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable,
                                                            const char *name, size_t index);
-/* Takes both the feed and the row feed of the input away; its content stays. */
+/* Removes both the feed and the row feed of the input, which keeps its content. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
                                                       const char *name);
-/* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. E_DTYPE unless
- * both are held as f32 words and some output depends on the input. */
+/* Registers a row feed: from now on rlxvk_feed_rows copies a row of output `index` into input
+ * `name`. E_DTYPE: one of them is not held as f32 words, or no output depends on the input. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
                                                       const char *name, size_t index);
-/* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
- * rows being `row_elements` elements long. E_RANGE when any of them does not fit, E_UNBOUND_HANDLE
- * when no row feed is registered; nothing is copied then. Rows are read before any is written. The
- * copy is queued on the device and rides in the next submission; into or from memory that
- * executables share it is done at once. */
+/* Copies, for every registered row feed, row `source_row` of the output to row `target_row` of the
+ * input. A row is `row_elements` elements. All rows are read before any is written. The copy is
+ * queued and becomes part of the next submission. It is done at once if it reads or writes memory
+ * that executables share. If one of these errors comes, nothing is copied:
+ *   E_RANGE           a row is not inside its tensor
+ *   E_UNBOUND_HANDLE  no row feed is registered */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
-/* Elements [row * row_elements, + row_elements) of output `index` after a run. E_RANGE: they are
- * not all in the output. */
+/* Reads elements row * row_elements to (row + 1) * row_elements - 1 of output `index`, as the last
+ * run left it. E_RANGE: some of them are outside the output. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row_as(rlxvk_executable *executable, size_t index,
