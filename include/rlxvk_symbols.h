@@ -1,8 +1,11 @@
 /*
- * rlxvk: graphs with symbolic dims. rlxvk_symbol(id) (rlxvk.h) is a dim whose size comes later:
- * from rlxvk_graph_bind, which gives a graph of numbers, or at run time, from rlxvk_bind_symbols
- * and the lengths of a run's inputs. All that is wrong with a graph, as built or at sizes. And runs
- * on the first rows of what was compiled for more.
+ * rlxvk: graphs with symbolic dims. A symbol is a dim that gets its size later, for example a batch
+ * size or a sequence length; see rlxvk_symbol in rlxvk.h. There are two ways to give it a size.
+ * Either rlxvk_graph_bind makes a graph of numbers. Or the graph is compiled with its symbols, and
+ * the executable takes sizes at run time, from rlxvk_bind_symbols or the lengths of its inputs.
+ *
+ * This header also has rlxvk_graph_verify, which lists everything that is wrong with a graph. Its
+ * last part is the active extent: runs that use only the first rows of a graph compiled for more.
  */
 #ifndef RLXVK_SYMBOLS_H
 #define RLXVK_SYMBOLS_H
@@ -15,45 +18,58 @@ extern "C" {
 
 /* ---- Building ---- */
 
-/* Dims made of others, as sizes for builders of this graph: a + b, a - b, a * b, and a / b rounded
- * down. Numbers give numbers. A dim that is negative and no symbol is E_SHAPE, as are numbers a
- * below b, and b of 0; one that prints as ? is E_UNSUPPORTED, overflow E_TOO_LARGE; the error
- * sticks to the graph and 0 is returned. A size at which a - b is below 0 fails where it is bound:
- * where the examples are such, set others (rlxvk_set_symbol_example). */
+/* Computes a dim from others: a + b, a - b, a * b, or a / b rounded down. Builders of this graph
+ * take the result as a size. If both are numbers, so is the result. After an error the call
+ * returns 0, and the error sticks to the graph:
+ *   E_SHAPE         a dim is negative and not a symbol; b is 0 in a / b; or a - b of two numbers is
+ *                   negative
+ *   E_UNSUPPORTED   rlxvk_shape_text prints the dim as ?
+ *   E_TOO_LARGE     the result overflows
+ * If a - b is negative at the sizes that are bound, binding fails. If it is negative at the
+ * examples, set others (rlxvk_set_symbol_example). */
 int64_t rlxvk_dim_add(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_sub(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_div(rlxvk_graph *graph, int64_t a, int64_t b);
 
-/* Writes "BATCHx(SEQ+PAST_SEQ)x64" or "scalar", cut to `size` bytes: a shape of this graph, or,
- * without one, of symbols and numbers. "?" is a dim whose dependence on the symbols was not
- * recognized; it is no size that a builder takes. */
+/* Writes a shape as text, cut to `size` bytes: "BATCHx(SEQ+PAST_SEQ)x64" or "scalar". Without a
+ * graph, the shape may have only symbols and numbers. "?" is a dim of which the graph does not know
+ * how it depends on the symbols. Builders do not take it as a size. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_text(const rlxvk_graph *graph, rlxvk_shape shape,
                                                char *buffer, size_t size);
 
-/* Every builder call on a graph with symbols is tried at three examples, which are sizes for all
- * symbols; where they do not fit (a length that a window divides, a symbol that meets a number)
- * others are looked for. Gives the search its start: the first example has this size. Before or
- * after the symbol is used; E_RANGE for a negative size, E_SHAPE where the graph cannot have it.
- * The error sticks to the graph. */
+/* Sets the size of a symbol in the first example. A graph with symbols tries every builder call at
+ * three examples, each of which has a size for every symbol. If an example does not fit a call, the
+ * graph searches for other sizes. For example, a window must divide a length, or a symbol must
+ * equal a number. If the search fails, begin it with a size that fits. The symbol may be in use
+ * already. The error sticks to the graph:
+ *   E_RANGE   the size is outside 0 .. 2^31 - 1
+ *   and the builders' errors, for example E_SHAPE, if the graph cannot have that size. */
 void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size);
 
 /*
- * The graph with symbols replaced by sizes, as if it had been built with these numbers: shapes are
- * inferred anew, names, outputs and checkpoints stay. Symbols that are not bound stay symbols,
- * those that the graph does not have are ignored, and ROWS is BATCH * SEQ where it is not bound
- * itself. What takes no symbols takes the result: rlxvk_grad, ops that compute with sizes in a way
- * that their contract names; rlxvk_graph_tensor names its tensors by those of the source. E_RANGE:
- * a size below 0. E_BIND_CONFLICT: two sizes for one symbol. The errors of builders where a node
- * cannot have these sizes.
+ * Makes a graph in which symbols are replaced by sizes, as if it had been built with these numbers.
+ * Shapes are inferred anew; names, outputs and checkpoints stay. A symbol that is not bound stays a
+ * symbol. A binding of a symbol that the graph does not have is ignored. If BATCH and SEQ are bound
+ * and ROWS is not, ROWS is BATCH * SEQ.
+ *
+ * The result has no symbols if all are bound. It then suits calls that need numbers: rlxvk_grad,
+ * and ops that say so in their contract. To find a tensor of the source in the result, call
+ * rlxvk_graph_tensor.
+ *   E_RANGE           a size is outside 0 .. 2^31 - 1
+ *   E_BIND_CONFLICT   one symbol is given two sizes
+ *   and the builders' errors, if a node cannot have these sizes.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph,
                                                const rlxvk_binding *bindings, size_t count,
                                                rlxvk_graph **out_graph);
 
-/* Tensors of a graph, to go on with where the calls that made them are elsewhere: the one that
- * stands for a tensor of the graph that this one was bound from (or is its own); by name, a leaf
- * before others; an output. RLXVK_NONE, and a sentence, where there is none. */
+/* Find a tensor in a graph if you do not have the handle that its builder call returned:
+ *   graph_tensor          by a tensor of this graph, or of the graph from which this one was bound
+ *   graph_tensor_named    by name; if a leaf (an input, param or constant) has it, the leaf
+ *   graph_output_tensor   by the index of an output
+ *
+ * If there is no such tensor, they return RLXVK_NONE and leave a sentence. */
 rlxvk_tensor rlxvk_graph_tensor(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_tensor rlxvk_graph_tensor_named(const rlxvk_graph *graph, const char *name);
 rlxvk_tensor rlxvk_graph_output_tensor(const rlxvk_graph *graph, size_t index);
@@ -62,22 +78,29 @@ rlxvk_tensor rlxvk_graph_output_tensor(const rlxvk_graph *graph, size_t index);
 
 typedef struct rlxvk_problem {
     rlxvk_status status;
-    rlxvk_tensor tensor; /* what the node gives; RLXVK_NONE: the graph's own, or of a builder call
-                            that failed and so added no node (its text has the number) */
-    uint32_t node;       /* its number in sentences and dumps; UINT32_MAX where there is none */
-    char text[512];      /* a sentence: what, where, values, remedy */
+    rlxvk_tensor tensor; /* the result of the node; RLXVK_NONE if there is no such node, for example
+                            because a builder call failed (`text` then has its number) */
+    uint32_t node;       /* its number in sentences and dumps; UINT32_MAX if there is none */
+    char text[512];      /* a sentence: the problem, its place, the values, a remedy */
     size_t struct_size;
 } rlxvk_problem;
 
 /*
- * All that is wrong with a graph: what is no node's, then in order of nodes. rlxvk_compile and
- * rlxvk_graph_bind end at the first, but that a graph to be built on may have no outputs yet.
- * Without bindings as it was built: the error that sticks to it, nodes whose shape is not what
- * their operands give, outputs. With bindings, which then name every symbol (E_UNBOUND_SYMBOL),
- * also each node that cannot have these sizes. What reads such a node is no problem of its own and
- * is not listed, nor are builder calls after one that failed: they were not made. Writes at most
- * `capacity` of them; *out_count is how many there are, 0 for a sound graph. The problems are no
- * failure of this call: E_RANGE and E_BIND_CONFLICT are, of bindings, and E_OUT_OF_HOST_MEMORY.
+ * Lists everything that is wrong with a graph: first problems that are not of one node, then those
+ * of nodes, in order. Without bindings it checks the graph as built: its sticky error, nodes whose
+ * shape does not follow from their operands, and outputs. With bindings, which must name every
+ * symbol, it also checks whether each node can have these sizes.
+ *
+ * Two kinds of consequences are not listed: nodes that read a bad node, and builder calls after one
+ * that failed. The first problem in the list is the error of rlxvk_compile and rlxvk_graph_bind.
+ * Only E_NO_OUTPUTS is not an error of rlxvk_graph_bind, because you may go on building its result.
+ *
+ * Writes at most `capacity` problems; *out_count is how many there are, 0 for a sound graph. This
+ * call succeeds even if it finds problems. It fails with:
+ *   E_UNBOUND_SYMBOL   the bindings lack a symbol of the graph
+ *   E_RANGE            a binding's size is outside 0 .. 2^31 - 1
+ *   E_BIND_CONFLICT    one symbol is given two sizes
+ *   E_OUT_OF_HOST_MEMORY
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
                                                  const rlxvk_binding *bindings,
@@ -87,42 +110,52 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
 /* ---- Executables ---- */
 
 /*
- * Executables of graphs with symbols. The graph is compiled once for each binding that comes up and
- * kept; the ones used longest ago go first (cached_bindings). All calls work on the binding in
- * force: that of the last rlxvk_bind_symbols or run.
+ * Executables of graphs with symbols. The graph is compiled the first time that a set of sizes (a
+ * binding) comes up. The compiled program is kept. If there are more than cached_bindings of them,
+ * the one used longest ago is dropped. Every call works on the present binding, which the last
+ * rlxvk_bind_symbols or run has set.
  *
- * A run whose inputs have the lengths of the binding in force keeps it. Otherwise their lengths
- * tell the sizes: one symbol without a size in an input's shape is length / (product of its other
- * dims), or the root of that where it stands there several times; symbols that another input tells
- * count as known; ROWS is BATCH * SEQ; what no input tells stays as it was. E_LENGTH: no multiple;
- * E_BIND_AMBIGUOUS: two symbols that nothing tells, no whole root, or beside a dim of 0;
- * E_BIND_CONFLICT: two inputs tell two sizes, or ROWS is not BATCH * SEQ; E_UNBOUND_SYMBOL: a
- * symbol without a size. Then as rlxvk_compile, the first time. A run that fails after that leaves
- * the new binding in force.
+ * A run keeps the present binding if its inputs have the lengths of that binding. Otherwise it
+ * computes the sizes from the lengths. If one symbol of an input's shape is unknown, it is the
+ * length divided by the product of the other dims. If that symbol stands there k times, it is the
+ * k-th root of this quotient. Symbols that another input tells count as known. ROWS is BATCH * SEQ.
+ * A symbol that no input tells keeps its size.
+ *   E_LENGTH           a length is not a multiple of the product of the known dims
+ *   E_BIND_AMBIGUOUS   an input has two unknown symbols; a root is not whole; or a known dim is 0
+ *   E_BIND_CONFLICT    two inputs tell different sizes, or ROWS is not BATCH * SEQ
+ *   E_UNBOUND_SYMBOL   a symbol has no size
+ *   and the errors of rlxvk_compile if the binding is new.
  *
- * Params and inputs whose shape has no symbol are one for all bindings: they are uploaded once.
- * Params may be set, and feeds and random options, before anything is bound; a param with symbols
- * in its shape is set for each binding (E_UNBOUND_SYMBOL before). Inputs with symbols are to be
- * given again after another binding was in force. Handles go along; one whose shape changes is
- * E_HANDLE_SHAPE, and the binding stays what it was: unbind it first. Calls that need a binding are
- * E_UNBOUND_SYMBOL before there is one; reports are zeros then. Constants belong to each program.
+ * If the run itself fails after that, the new binding stays.
+ *
+ * If the shape of a param or input has no symbol, all bindings have it in common: it is uploaded
+ * once. Such params, feeds and random options may be set before any binding. A param with symbols
+ * in its shape must be set for each binding. An input with symbols in its shape must be given again
+ * after a change of binding, because its content is not kept. Handles are kept. If the shape of a
+ * handle would change, the call fails with E_HANDLE_SHAPE and the binding stays: unbind the handle
+ * first. If nothing is bound yet, calls that need a binding fail with E_UNBOUND_SYMBOL and reports
+ * are zeros. Each program has its own constants.
  */
 
-/* Binds symbols for the coming runs; those not named keep their sizes. Waits for all tickets where
- * the binding changes. E_RANGE, E_BIND_CONFLICT (two sizes for one), E_UNBOUND_SYMBOL (a symbol
- * has no size), E_HANDLE_SHAPE, E_UNSUPPORTED (an executable of numbers), and as rlxvk_compile;
- * after an error the binding is what it was. */
+/* Binds symbols for the coming runs; symbols that are not named keep their sizes. If the binding
+ * changes, this waits for all tickets. After an error the binding is the old one.
+ *   E_RANGE            a size is outside 0 .. 2^31 - 1
+ *   E_BIND_CONFLICT    one symbol is given two sizes
+ *   E_UNBOUND_SYMBOL   a symbol has no size
+ *   E_HANDLE_SHAPE     a handle would change its shape
+ *   E_UNSUPPORTED      the executable has no symbols
+ *   and the errors of rlxvk_compile. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable,
                                                  const rlxvk_binding *bindings, size_t count);
 
-/* The symbols of an executable and their present sizes, -1 before any is bound. Writes at most
- * `capacity`; *out_count is how many there are: none in one of numbers. */
+/* Lists the symbols of an executable with their present sizes, which are -1 before any is bound.
+ * Writes at most `capacity`; *out_count is how many there are, 0 if the executable has none. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable,
                                                        rlxvk_binding *bindings, size_t capacity,
                                                        size_t *out_count);
 
-/* The programs of an executable of a graph with symbols: how many are kept, and how often a change
- * of binding found one, made one, or gave one up. */
+/* The programs of an executable with symbols: how many are kept (`members`), and how often a change
+ * of binding found one (hits), compiled one (misses) or dropped one (evictions). */
 typedef struct rlxvk_family_report {
     uint32_t members, capacity;
     uint64_t hits, misses, evictions;
@@ -133,52 +166,58 @@ void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_re
 /* ---- Active extent: runs on the first rows of a bucket ---- */
 
 /*
- * A graph compiled for inputs of up to `upper` rows (bucket_axes) takes fewer without another
- * compile: from now on only the first `actual` of them matter. Inputs, outputs and feeds keep their
- * full lengths. Each output that depends on them has its rows along one axis, of `upper` of them or
- * r times as many: the first actual, or r times as many, are those of a full run, bit for bit. What
- * the others hold, in and out, means nothing, nor does what rlxvk_attention_step appends to caches
- * for them. What a run costs goes with `actual`, also where the rows lie within, as those of each
- * entry of a batch: only dispatches whose workgroups do not go row by row make all of them.
+ * Makes runs use only the first rows. Compile for inputs of up to `upper` rows (compile option
+ * bucket_axes); from this call on, only the first `actual` of these rows are active, and nothing is
+ * compiled again. Buffers of inputs, outputs and feeds keep their full lengths.
  *
- * That is sound only where no row that matters depends on one that does not: not where a node adds
- * up over rows, say, nor where a reshape leaves an output's rows along no one axis. The compiler
- * proves it op by op, or the extent changes nothing and every run is a full one;
- * rlxvk_extent_supported says which, and what stood in its way.
+ * Each output that depends on such inputs has `upper` rows along one axis, or r times as many. Its
+ * first `actual` rows, or r times as many, are those of a full run, bit for bit. Contents of the
+ * other rows mean nothing, in inputs and in outputs. The same holds for rows that
+ * rlxvk_attention_step appends to caches for them. A run costs less if `actual` is smaller, also if
+ * each entry of a batch has such rows. Only dispatches whose workgroups do not go row by row still
+ * compute all rows.
  *
- * With RLXVK_EXTENT_SHORTER (rlxvk_compile_options.extent_promise) the graph may compute across
- * rows, and gives what it would compiled for the active ones alone: reductions, softmax, norms,
- * running sums, products along the rows and keys of attention end there, so that an encoder takes
- * every length in one recorded program. Matrix products of the rows of a batch, [B, S, K] or
- * [B S, K], take as long as products of the active rows: these are packed before and unpacked
- * behind, by a copy each (rlxvk_pack_first). Results are within the bounds of their ops, and the
- * same bits in every run, whatever the other rows hold. E_UNSUPPORTED, of compiling: a node can
- * neither keep rows apart nor end them; the message names it. Norms along the rows square without
- * scaling: rows above 1e19 are infinite there. Of no rows, where actual is 0, results mean nothing.
+ * This needs a graph in which no active row depends on an inactive one. For example, a sum over the
+ * rows does not allow it, nor a reshape after which an output's rows are not along one axis. The
+ * compiler checks every op. If one does not allow it, the extent has no effect and every run is a
+ * full one. To learn whether that is so and which node is the reason, call rlxvk_extent_supported.
  *
- * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
- * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where
- * it is what it was, nothing is done. E_EXTENT: not 0 <= actual <= upper, upper is 0, or no divisor
- * of a declared input's rows. E_DEVICE_LOST, E_TIMEOUT, E_OUT_OF_*_MEMORY.
+ * RLXVK_EXTENT_SHORTER (compile option extent_promise) allows ops to compute across the rows. The
+ * result is then that of the graph compiled for only the active rows. Reductions, softmax, norms,
+ * running sums, products along the rows and the keys of attention end at the last active row. An
+ * encoder can so take every length in one recorded program. A product of the rows of a batch,
+ * [B, S, K] or [B * S, K], takes as long as a product of the active rows. For that, one copy before
+ * it packs these rows and one after it unpacks them (rlxvk_pack_first). Results are within the
+ * bounds of their ops. They have the same bits in every run, whatever the inactive rows hold. Norms
+ * along the rows square without scaling, so rows with values above 1e19 give infinity. If `actual`
+ * is 0, results mean nothing. If a node can neither keep rows apart nor end them, rlxvk_compile
+ * fails with E_UNSUPPORTED and names the node.
  *
- * Of feeds: rlxvk_set_handle_feed_prefix then copies the first `actual` of the output's upper + 1
- * rows, those before and a new one, by whatever extent, supported or not; an output whose elements
- * are no multiple of upper + 1 is E_EXTENT. rlxvk_set_handle_feed copies all, as ever.
+ * The extent stays until it is set again or cleared. Clones begin with it. If the executable has
+ * symbols, it belongs to the present binding. The call waits for all tickets and writes a few
+ * bytes; it records nothing except prefix feeds. If nothing changes, it does nothing.
+ *
+ * Prefix feeds (rlxvk_set_handle_feed_prefix) expect an output of upper + 1 rows: the old ones and
+ * one new. They copy its first `actual` rows, even if the extent is not supported.
+ * rlxvk_set_handle_feed still copies everything.
+ *   E_EXTENT   not 0 <= actual <= upper, or upper is 0
+ *   E_EXTENT   `upper` does not divide the rows of a declared input
+ *   E_EXTENT   the elements of an output with a prefix feed are not a multiple of upper + 1
+ *   E_DEVICE_LOST, E_TIMEOUT, E_OUT_OF_*_MEMORY
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_active_extent(rlxvk_executable *executable, int64_t actual,
                                                       int64_t upper);
-/* All rows matter again. Waits and fails as set_active_extent. */
+/* All rows are active again. Waits and fails as rlxvk_set_active_extent. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_active_extent(rlxvk_executable *executable);
 
 typedef struct rlxvk_extent_report {
     bool supported;
-    const char
-        *reason; /* "", or a sentence: the node, its op, and why not; as long as the program */
-    int64_t actual, upper;      /* 0 and 0: none is set */
-    uint32_t scaled_dispatches; /* that do less for fewer rows, of the plan's */
+    const char *reason;    /* "", or the node, its op and why not; lives as long as the program */
+    int64_t actual, upper; /* both 0 if none is set */
+    uint32_t scaled_dispatches; /* how many dispatches do less for fewer rows */
     size_t struct_size;
 } rlxvk_extent_report;
-/* Whether an active extent saves work; out_report may be NULL. */
+/* Whether an active extent has an effect, that is, saves work; out_report may be NULL. */
 bool rlxvk_extent_supported(const rlxvk_executable *executable, rlxvk_extent_report *out_report);
 
 #ifdef __cplusplus
