@@ -53,8 +53,8 @@ void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size)
  * symbol. A binding of a symbol that the graph does not have is ignored. If BATCH and SEQ are bound
  * and ROWS is not, ROWS is BATCH * SEQ.
  *
- * The result has no symbols if all are bound. It then suits calls that need numbers: rlxvk_grad,
- * and ops that say so in their contract. To find a tensor of the source in the result, call
+ * The result has no symbols if all are bound. It then suits calls that need numbers; they say so in
+ * their contracts. To find a tensor of the source in the result, call
  * rlxvk_graph_tensor.
  *   E_RANGE           a size is outside 0 .. 2^31 - 1
  *   E_BIND_CONFLICT   one symbol is given two sizes
