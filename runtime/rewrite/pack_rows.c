@@ -11,7 +11,7 @@
  */
 #include "op/array/keep_first.h"
 #include "op/bucket.h"
-#include "op/compose/row_matrix.h"
+#include "op/row_matrix.h"
 #include "rewrite/pass.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* See row_matrix.h. */
-#include "op/compose/row_matrix.h"
+#include "op/row_matrix.h"
 #include "op/matmul/matmul.h"
 #include "op/rows/rows.h"
 
