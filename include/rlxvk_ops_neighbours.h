@@ -1,5 +1,6 @@
 /*
- * Nearest neighbours. Included by rlxvk_ops.h, whose common rules hold here too.
+ * Nearest neighbours and distances between points. rlxvk_ops.h includes this header; its common
+ * rules hold here, too.
  */
 #ifndef RLXVK_OPS_NEIGHBOURS_H
 #define RLXVK_OPS_NEIGHBOURS_H
@@ -12,40 +13,55 @@ extern "C" {
 
 typedef enum rlxvk_metric {
     RLXVK_METRIC_L2 = 0,     /* |x - y| */
-    RLXVK_METRIC_COSINE = 1, /* 1 - x . y / (|x| |y|), norms at least 1e-12; within 0 and 2 */
+    RLXVK_METRIC_COSINE = 1, /* 1 - x . y / (|x| |y|), 0 to 2; norms are at least 1e-12 */
     RLXVK_METRIC_DOT = 2     /* -(x . y) */
 } rlxvk_metric;
 
-/* The k nearest points [n, d] of every query [m, d], the nearest first: their distances [m, k] and,
- * by *out_indices unless it is NULL, their indices, I32 [m, k]. Ties go to the smaller index, NaN
- * comes after +Inf. The order is that of exact distances but where two differ by less than 2^-40 of
- * their terms (as many columns times); squares neither over- nor underflow. A distance is off by at
- * most 2^-20 of itself, that of COSINE by 2^-22; beyond f32 it is infinite, below 1.2e-38 it may
- * count as 0. Nothing of size m x n is stored, but k above 64
- * sorts all points for some queries at a time, which takes about 300 MB, or 40 bytes a point if
- * that is more. Gradients of the distances reach both operands; at distance 0 that of L2 is 0.
- * E_SHAPE: ranks other than 2, d of both not the same or 0, n above 2^24; E_ATTR: k below 1 or
- * above n, no such metric. */
+/* Finds the k nearest points of each query, the nearest first. For queries [m, d] and points [n, d]
+ * the result is the distances [m, k]. The call also writes the points' indices, I32 [m, k], to
+ * *out_indices, unless out_indices is NULL. If distances are equal, the smaller index comes first.
+ * NaN comes after +Inf.
+ *
+ * The order is that of exact distances. It may differ only for two distances that are closer than
+ * 2^-40 d times the magnitude of the terms that they sum. Squares neither overflow nor underflow. A
+ * distance beyond f32 is infinite; one below 1.2e-38 may count as 0. Error of a distance:
+ *   L2      2^-20 of the distance
+ *   COSINE  2^-22
+ *   DOT     2^-22 of the distance, plus 2^-40 d sum |x_i y_i|
+ *
+ * No m x n matrix is stored. If k is above 64, the op sorts the distances to all points, for some
+ * queries at a time. This takes about 300 MB, or 40 bytes a point if that is more.
+ *
+ * The distances have gradients for both operands. If an L2 distance is 0, its gradient is 0.
+ *   E_SHAPE: an operand is not of rank 2, the two d differ or are 0, or n is above 2^24.
+ *   E_ATTR: k is below 1 or above n, or the metric is unknown. */
 rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points, int64_t k,
                        rlxvk_metric metric, rlxvk_tensor *out_indices);
 
-/* Distances of every row of x [n, d] to every other: [n, n], the diagonal 0 for L2 and COSINE.
- * From products: L2 is sqrt(max(0, |x|^2 + |y|^2 - 2 x . y)), its square off by at most
- * u (8 + 2 sqrt d) (|x|^2 + |y|^2), COSINE by 1e-6 + 2 u sqrt d, u = 2^-23; but of DOT, squares
- * neither over- nor underflow. Gradient: 0 where L2 is 0. E_SHAPE: no matrix, sizes that are
- * symbols; E_TOO_LARGE: n above 46340; E_ATTR: metric.
- */
+/* Distances of every row of x [n, d] to every other row: [n, n]. For L2 and COSINE the diagonal is
+ * 0. The op uses one matrix product, so L2 is sqrt(max(0, |x|^2 + |y|^2 - 2 x . y)). With
+ * u = 2^-23, the square of an L2 distance is off by at most u (8 + 2 sqrt d) (|x|^2 + |y|^2). A
+ * COSINE distance is off by at most 1e-6 + 2 u sqrt d. Except for DOT, squares neither overflow nor
+ * underflow. If an L2 distance is 0, its gradient is 0.
+ *   E_SHAPE: x is not a matrix.
+ *   E_TOO_LARGE: n is above 46340.
+ *   E_ATTR: the metric is unknown.
+ *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metric metric);
 
-/* The k smallest of every row i of distances [n, n] that stand in other columns than i: [n, 2 k],
- * their columns, as floats, then the distances themselves, both in ascending order; ties go to the
- * smaller column. NaN and what is not below FLT_MAX is never chosen: places left over hold n and
- * FLT_MAX. Exact; the gradient goes to what was chosen. E_SHAPE: not square, n above 2^24; E_ATTR:
- * k below 1 or not below n. */
+/* The k nearest neighbours of each row of a distance matrix [n, n], without the row itself. The
+ * result [n, 2 k] holds k columns as floats, then their k distances, both in ascending order of
+ * distance. If distances are equal, the smaller column comes first. NaN and values from FLT_MAX up
+ * are never chosen. If fewer than k values remain, the other places hold column n and distance
+ * FLT_MAX. The result is exact. The chosen distances have gradients.
+ *   E_SHAPE: the matrix is not square, or n is above 2^24.
+ *   E_ATTR: k is below 1, or not below n. */
 rlxvk_tensor rlxvk_umap_knn(rlxvk_graph *g, rlxvk_tensor distances, int64_t k);
 
-/* The adjoint of the distances of rlxvk_umap_knn: zeros [n, n], and d_distances [n, k] where these
- * were chosen. Exact. Errors as rlxvk_umap_knn's; E_SHAPE: d_distances. */
+/* The gradient of the distances of rlxvk_umap_knn: [n, n], with d_distances [n, k] at the chosen
+ * elements and 0 elsewhere. It is exact. Errors are those of rlxvk_umap_knn, and:
+ *   E_SHAPE: d_distances is not [n, k].
+ *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_umap_knn_backward(rlxvk_graph *g, rlxvk_tensor distances,
                                      rlxvk_tensor d_distances, int64_t k);
 
