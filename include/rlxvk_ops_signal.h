@@ -1,7 +1,7 @@
 /*
- * The ops of signals beyond transforms: averaged spectra, frames to signals, mel spectra. Included
- * by rlxvk_ops_domain.h, which has transforms, frames and stft; the common rules of rlxvk_ops.h
- * hold here too.
+ * Signal processing on top of transforms: averaged spectra, frames to signals, mel spectra. This
+ * header is included by rlxvk_ops_domain.h, which has the transforms, frames and stft. The common
+ * rules of rlxvk_ops.h hold here, too.
  */
 #ifndef RLXVK_OPS_SIGNAL_H
 #define RLXVK_OPS_SIGNAL_H
@@ -15,126 +15,168 @@ extern "C" {
 /* ---- Averaged power (P. D. Welch 1967) ---- */
 
 typedef struct rlxvk_welch_options {
-    int64_t n_segments; /* 0: 1; rows of the spectrum that are averaged into one */
-    int64_t n_fft;      /* 0: half the last dim, the spectrum then being whole */
-    bool unfolded;      /* bins count once; default: what bins above n_fft / 2 have is added */
+    int64_t n_segments; /* how many rows are averaged into one; 0: 1 */
+    int64_t n_fft;      /* 0: half the last dim, for a whole spectrum */
+    bool unfolded;      /* count bins once; default: add the mirrored bins above n_fft / 2 */
     size_t struct_size;
 } rlxvk_welch_options;
 
-/* Power of blocks of real signals' spectra: [.., R, 2 n_fft], or half of each, [.., R, 2 half],
- * half = n_fft / 2 + 1, as stft makes them -> [.., R / n_segments, half]: c / n_segments times the
- * sum over n_segments rows of re^2 + im^2, c = 2 but for bin 0 and, where n_fft is even, the last;
- * 1 everywhere if unfolded. Rank 1 is one row. Relative error u (6 + 2 sqrt n_segments). F32.
- * E_SHAPE: rank 0, rows that n_segments does not divide, a last dim that is neither; E_ATTR:
- * negative options; E_DTYPE. Gradient: of the spectrum. */
+/* The average power of spectra of real signals, over groups of n_segments rows. The spectrum is
+ * [.., R, 2 n_fft], as blocks, or half of it, [.., R, 2 half], with half = n_fft / 2 + 1, as stft
+ * gives it. The result is [.., R / n_segments, half]: c / n_segments times the sum of re^2 + im^2
+ * over n_segments rows. Factor c is 2, because each bin stands for its mirrored bin, too. It is 1
+ * for bin 0, for the last bin if n_fft is even, and everywhere if unfolded. Rank 1 counts as one
+ * row. The relative error is u (6 + 2 sqrt n_segments). The spectrum has a gradient.
+ *   E_SHAPE: rank 0, n_segments does not divide R, or the last dim is neither of the two.
+ *   E_ATTR: an option is negative.
+ *   E_DTYPE: the spectrum is not F32. */
 rlxvk_tensor rlxvk_welch_power(rlxvk_graph *g, rlxvk_tensor spectrum,
                                const rlxvk_welch_options *options);
 
 typedef struct rlxvk_welch_frame_options {
     int64_t length, hop; /* >= 1 */
-    int64_t n_fft;       /* 0: length; at least that: frames are continued with zeros */
+    int64_t n_fft;       /* 0: length; else at least length: zeros are appended to frames */
     bool unfolded;       /* as in rlxvk_welch_options */
-    double scale;        /* 0: 1; that of rlxvk_signal_welch_scale gives densities */
+    double scale;        /* 0: 1; rlxvk_signal_welch_scale computes it for densities */
     size_t struct_size;
 } rlxvk_welch_frame_options;
 
-/* Welch's average of signals x [.., T], their frames times `window` [length] (or RLXVK_NONE) ->
- * [.., half(n_fft)]: c scale / F times the sum over F = 1 + (T - length) / hop frames of |X|^2, c
- * as above; what welch_power makes of stft's spectra, times scale, without those in memory where a
- * workgroup holds n_fft points (most lengths up to 4096 that have no prime factor above 13; others
- * are made of both, of up to 2^24 samples). Error, with P such a sum, S that of the spectra's mean
- * squares and e the relative error of rlxvk_fft: c scale / F (2 e sqrt(P S) + e^2 S + u (8 +
- * 2 sqrt F) P). F32. E_ATTR: options; E_SHAPE: no frame, a window of another length; E_DTYPE.
- * Gradients: of both; up to 2^24 samples. */
+/* Welch's power spectrum of signals x [.., T]. It is the average over frames, which may overlap.
+ * Each frame is multiplied by `window` [length], unless that is RLXVK_NONE. The result is
+ * [.., n_fft / 2 + 1]: c scale / F times the sum of |X|^2 over F = 1 + (T - length) / hop frames,
+ * with c as in rlxvk_welch_power. It equals welch_power of stft, times scale. But spectra are not
+ * kept in memory if a workgroup can hold n_fft points. These are most lengths up to 4096 without a
+ * prime factor above 13. Other lengths are built from stft and welch_power, for up to 2^24 samples.
+ *
+ * Error: c scale / F (2 e sqrt(P S) + e^2 S + u (8 + 2 sqrt F) P). Here P is the sum above, S the
+ * sum over the frames of the mean of |X|^2, and e the relative error of rlxvk_fft. Both operands
+ * have gradients, for up to 2^24 samples.
+ *   E_SHAPE: T is shorter than a frame, or the window has another length.
+ *   E_ATTR: length, hop or n_fft is out of range, or scale is not finite.
+ *   E_DTYPE: an operand is not F32. */
 rlxvk_tensor rlxvk_welch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                          const rlxvk_welch_frame_options *options);
 
-/* The k bins of most power, averaged over n_segments rows each: spectrum [B n_segments, 2 n_fft]
- * -> [B, 2 k] of pairs (bin, power), the largest first, ties by the lower bin, NaN last; (-1, 0)
- * where there are fewer than k bins. E_SHAPE; E_ATTR: k or n_segments below 1; E_INDEX_RANGE: more
- * than 2^24 bins; E_TOO_LARGE. Made of welch_power, topk and take_along_axis; gradient: of the
- * powers. */
+/* Finds the k bins with the most power, averaged over n_segments rows each. A spectrum
+ * [B n_segments, 2 n_fft] gives [B, 2 k]: pairs (bin, power), the largest power first. If powers
+ * are equal, the lower bin comes first; NaN comes last. If there are fewer than k bins, the other
+ * pairs are (-1, 0). The op is built from welch_power, topk and take_along_axis. The powers have
+ * gradients.
+ *   E_SHAPE: the spectrum does not have rank 2, or welch_power refuses its sizes.
+ *   E_ATTR: k or n_segments is below 1.
+ *   E_INDEX_RANGE: there are more than 2^24 bins.
+ *   E_TOO_LARGE: k is 2^30 or more.
+ *   E_UNSUPPORTED: a size is a symbol. */
 rlxvk_tensor rlxvk_welch_peaks(rlxvk_graph *g, rlxvk_tensor spectrum, int64_t k,
                                int64_t n_segments);
 
-/* What such powers of segments times `window` [n] are multiplied by: 1 / (rate sum w^2) for a
- * density, in units of x squared per unit of rate; 1 / (sum w)^2 for the power of lines. */
+/* The scale that normalizes powers of segments, which are multiplied by `window` [n]. If `density`
+ * is set it is 1 / (rate sum w^2), for densities in units of x squared per unit of rate. Else it is
+ * 1 / (sum w)^2, for the power of spectral lines. */
 double rlxvk_signal_welch_scale(const float *window, size_t n, double rate, bool density);
 
 /* ---- Frames to signals ---- */
 
-/* Frames [.., F, L], sample j of frame f being sample f hop + j of the result, [.., (F - 1) hop +
- * L], added up in the order of frames; with a window [L] (or RLXVK_NONE), times it, and divided by
- * what its squares add up to, 0 where that is not above 1e-11. hop may be larger than L: zeros in
- * between. Error u (2 m + 10) of the summed magnitudes, m frames that overlap. F32. E_ATTR: hop
- * outside 1 to 2^31 - 1; E_SHAPE: no frame, a window of another length; E_TOO_LARGE; E_DTYPE.
- * Gradients: of both; up to 2^24 samples. */
+/* Adds frames [.., F, L] up to signals [.., (F - 1) hop + L]. Sample j of frame f goes to sample f
+ * hop + j, and sums are in the order of the frames. If there is a window [L], frames are multiplied
+ * by it, and each sum is divided by the sum of the squared weights. If that is not above 1e-11, the
+ * sample is 0. If hop is larger than L, there are zeros in between. With m overlapping frames, the
+ * error is u (2 m + 10) times the sum of the magnitudes. Both operands have gradients, for up to
+ * 2^24 samples.
+ *   E_SHAPE: there is no frame, or the window has another length.
+ *   E_ATTR: hop is not 1 to 2^31 - 1.
+ *   E_DTYPE: an operand is not F32.
+ *   E_TOO_LARGE: the signal is too long. */
 rlxvk_tensor rlxvk_overlap_add(rlxvk_graph *g, rlxvk_tensor frames, rlxvk_tensor window,
                                int64_t hop);
 
 typedef struct rlxvk_istft_options {
     int64_t length, hop; /* >= 1 */
-    int64_t n_fft;       /* 0: length; at least that */
+    int64_t n_fft;       /* 0: length; else at least length */
     rlxvk_fft_norm norm;
-    bool center;     /* half a frame, length / 2, is cut from either end */
-    int64_t samples; /* 0: what there are; else cut, or continued with zeros, behind the start */
+    bool center;     /* cut half a frame, length / 2, from both ends */
+    int64_t samples; /* 0: as many as there are; else the signal is cut or zeros are appended */
     size_t struct_size;
 } rlxvk_istft_options;
 
-/* The signals that have these spectra [.., F, 2 (n_fft / 2 + 1)], blocks as stft makes them with
- * the same length, hop, n_fft, norm and window (or RLXVK_NONE): frames by irfft, then overlap_add.
- * Gives back what stft was given where the windows' squares cover it. E_ATTR: options; E_SHAPE. */
+/* The inverse of rlxvk_stft: signals from spectra [.., F, 2 (n_fft / 2 + 1)], blocks as stft gives
+ * them. Take the same length, hop, n_fft, norm and window (or RLXVK_NONE) as for stft. The op is
+ * irfft of the frames, then rlxvk_overlap_add. It gives the signal back at all samples that the
+ * squares of the windows cover.
+ *   E_ATTR: an option is out of range.
+ *   E_SHAPE: the spectra or the window do not fit the options. */
 rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor window,
                          const rlxvk_istft_options *options);
 
-/* Constants [n], over k / D, D = n if periodic, else n - 1; n = 1 gives 1: 0.54 - 0.46 cos(2 pi k /
- * D); 0.42 - 0.5 cos(2 pi k / D) + 0.08 cos(4 pi k / D); I0(beta sqrt(1 - (2 k / D - 1)^2)) /
- * I0(beta), beta 0 to 700. E_ATTR; E_TOO_LARGE: n above 2^28. */
+/* Window functions, as constants [n]. With D = n if periodic, else n - 1, element k is:
+ *   hamming   0.54 - 0.46 cos(2 pi k / D)
+ *   blackman  0.42 - 0.5 cos(2 pi k / D) + 0.08 cos(4 pi k / D)
+ *   kaiser    I0(beta sqrt(1 - (2 k / D - 1)^2)) / I0(beta), for beta from 0 to 700
+ *
+ * If n is 1, the element is 1.
+ *   E_ATTR: n or beta is out of range.
+ *   E_TOO_LARGE: n is above 2^28. */
 rlxvk_tensor rlxvk_signal_hamming(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_blackman(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_kaiser(rlxvk_graph *g, int64_t n, double beta, bool periodic);
 
-/* ---- Other rates ---- */
+/* ---- Resampling ---- */
 
-/* `up` - 1 zeros put behind each sample of x [.., T], T >= 1, filtered by taps [L], and of that
- * each down-th: y[n] = sum over k of taps[n down - k up] x[k], ceil(((T - 1) up + L) / down) of
- * them. No product with such a zero is computed. Error u (L / up + 2) of the summed magnitudes.
- * F32. E_SHAPE: no sample, no tap, taps of another rank; E_ATTR: up or down below 1; E_TOO_LARGE: T
- * up, or what is filtered, beyond 2^31 - 1; E_DTYPE. Gradients: of both. */
+/* Upsamples, filters and downsamples, as SciPy's upfirdn does. The op puts up - 1 zeros behind each
+ * sample of x [.., T], filters this by taps [L], and keeps each down-th sample:
+ *   y[n] = sum over k of taps[n down - k up] x[k]
+ *
+ * There are ceil(((T - 1) up + L) / down) results. Products with the inserted zeros are not
+ * computed. The error is u (L / up + 2) times the sum of the magnitudes. Both operands have
+ * gradients.
+ *   E_SHAPE: there are no samples or no taps, or taps does not have rank 1.
+ *   E_ATTR: up or down is below 1.
+ *   E_DTYPE: an operand is not F32.
+ *   E_TOO_LARGE: T up + L + down is above 2^31 - 1. */
 rlxvk_tensor rlxvk_upfirdn(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor taps, int64_t up,
                            int64_t down);
 
-/* x [.., T] at up / down times its rate -> [.., ceil(T up / down)], the first sample staying where
- * it is: upfirdn by a sinc of 20 max(up, down) + 1 taps (in lowest terms) under a Kaiser window of
- * beta 5, which leaves constants what they are away from the ends. Errors as upfirdn's; E_TOO_LARGE
- * also: up or down, in lowest terms, above 2^20. Gradient: of x. */
+/* Resamples x [.., T] to up / down times its rate: [.., ceil(T up / down)]. The first sample stays
+ * in its place. The op is upfirdn, with up / down in lowest terms and 20 max(up, down) + 1 taps.
+ * The taps are a sinc under a Kaiser window of beta 5. Away from the ends, they leave a constant as
+ * it is. Signal x has a gradient. Errors are those of upfirdn, and:
+ *   E_TOO_LARGE: up or down, in lowest terms, is above 2^20.
+ *   E_UNSUPPORTED: T is a symbol. */
 rlxvk_tensor rlxvk_resample(rlxvk_graph *g, rlxvk_tensor x, int64_t up, int64_t down);
 
 /* ---- Mel spectra ---- */
 
 typedef enum rlxvk_log_mel_scope {
-    RLXVK_LOG_MEL_FRAME = 0, /* the floor is below each frame's own largest value */
-    RLXVK_LOG_MEL_CLIP = 1   /* below that of all frames, along the last axis but one */
+    RLXVK_LOG_MEL_FRAME = 0, /* the floor of a frame is relative to its own largest value */
+    RLXVK_LOG_MEL_CLIP = 1   /* to the largest of all frames, along the last axis but one */
 } rlxvk_log_mel_scope;
 
-/* Logarithms of mel bands: spectrum [.., 2 n_fft], blocks, or half of each as stft makes them, [..,
- * 2 bins]; filters [n_mels, bins], bins = n_fft / 2 + 1 -> [.., n_mels]. With p = re^2 + im^2 and
- * v_m = log10(max(sum over f of filters[m, f] p_f, 1e-10)), NaN sums as 1e-10, and mx the largest v
- * of the scope: (max(v_m, mx - 8) + 4) / 4. Bins outside a filter's first to last weight that is
- * not 0 do not count, whatever they hold. F32. E_SHAPE: no last axis, filters of another rank or
- * other bins, no filter; E_ATTR: an unknown scope; E_DTYPE. Error 2e-6 besides what the sums'
- * error, u (8 + bins) sum |filters p|, makes of it. Gradients: of both. */
+/* The logarithmic mel spectrum, with a floor 8 below the largest value. The spectrum is
+ * [.., 2 n_fft], as blocks, or half of it, [.., 2 bins], as stft gives it. With filters
+ * [n_mels, bins], bins = n_fft / 2 + 1, the result is [.., n_mels]:
+ *   p   = re^2 + im^2
+ *   v_m = log10(max(sum over f of filters[m, f] p_f, 1e-10))
+ *   y_m = (max(v_m, mx - 8) + 4) / 4
+ *
+ * Here mx is the largest v of the scope. A sum that is NaN counts as 1e-10. Only the bins from a
+ * filter's first to its last weight that is not 0 are read. The error is 2e-6, plus the effect of
+ * the error of the sums, u (8 + bins) sum |filters p|. Both operands have gradients.
+ *   E_SHAPE: the spectrum has no axis, filters does not have rank 2, there is no filter, or the
+ *     bins of the two differ.
+ *   E_ATTR: the scope is unknown.
+ *   E_DTYPE: an operand is not F32. */
 rlxvk_tensor rlxvk_log_mel(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
                            rlxvk_log_mel_scope scope);
 
-/* The derivative of that by the mel bands' sums, dy [.., n_mels] being that of the result: [..,
- * n_mels]. What the floor takes of dy goes to the largest value (the first frame's, then the lowest
- * mel's on ties); 0 where a sum is not above 1e-10. */
+/* The gradient of rlxvk_log_mel for the sums of the mel bands: [.., n_mels], from the gradient dy
+ * [.., n_mels] of its result. If the floor replaces a value, its dy goes to the largest value. If
+ * several are largest, the first frame gets it, then the lowest mel. If a sum is not above 1e-10,
+ * its gradient is 0. */
 rlxvk_tensor rlxvk_log_mel_slopes(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
                                   rlxvk_tensor dy, rlxvk_log_mel_scope scope);
 
-/* The gradient of log_mel for its spectrum, of that one's shape: log_mel_slopes times the filters,
- * times 2 re and 2 im; 0 in bins above n_fft / 2. */
+/* The gradient of rlxvk_log_mel for its spectrum, in the shape of the spectrum: log_mel_slopes
+ * times the filters, times 2 re and 2 im. Bins above n_fft / 2 get 0. */
 rlxvk_tensor rlxvk_log_mel_backward(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
                                     rlxvk_tensor dy, rlxvk_log_mel_scope scope);
 
@@ -148,19 +190,25 @@ typedef struct rlxvk_mel_options {
     int64_t n_fft, n_mels; /* >= 1 */
     double low, high;      /* Hz, 0 <= low < high; high 0: half the rate */
     rlxvk_mel_scale scale;
-    bool unnormalized; /* peaks of 1; default: triangles of area 1 Hz (Slaney) */
+    bool unnormalized; /* triangles have peaks of 1; default: area 1 Hz (Slaney) */
     size_t struct_size;
 } rlxvk_mel_options;
 
-/* Constant [n_mels, n_fft / 2 + 1]: triangles whose n_mels + 2 corners are equally far apart in
- * mels, made in double. E_ATTR: options; E_TOO_LARGE: more than 2^24 weights. */
+/* Mel filters, as a constant [n_mels, n_fft / 2 + 1]. They are triangles; their n_mels + 2 corners
+ * are equally spaced in mels. They are computed in double.
+ *   E_ATTR: an option is out of range.
+ *   E_TOO_LARGE: there are more than 2^24 weights.
+ *   E_UNSUPPORTED: a size is a symbol. */
 rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options *options);
 
-/* Cepstral coefficients of logarithms of bands [.., n]: the first `count` of their orthonormal
- * cosine transform (DCT-II), each k times 1 + lifter / 2 sin(pi k / lifter), lifter 0: times 1 ->
- * [.., count]. A product with a table made in double. E_ATTR: count below 1 or above n, a lifter
- * that is not 0 or above; E_SHAPE: rank 0, no band; E_TOO_LARGE: a table of 2^24 numbers or more.
- * Gradient: of the bands. */
+/* Mel-frequency cepstral coefficients of logarithmic bands: [.., n] -> [.., count]. They are the
+ * first `count` coefficients of the orthonormal DCT-II. Coefficient k is then multiplied by
+ * 1 + lifter / 2 sin(pi k / lifter), or by 1 if lifter is 0. The op is a product with a table,
+ * which is computed in double. The bands have a gradient.
+ *   E_SHAPE: bands has rank 0, or no band.
+ *   E_ATTR: count is below 1 or above n, or lifter is negative or not finite.
+ *   E_TOO_LARGE: the table has 2^24 numbers or more.
+ *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_mfcc(rlxvk_graph *g, rlxvk_tensor bands, int64_t count, double lifter);
 
 #ifdef __cplusplus
