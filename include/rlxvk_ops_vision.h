@@ -1,6 +1,7 @@
 /*
- * Ops on images: resizing, sampling at given points, pools of other kinds, convolutions with other
- * borders. Included by rlxvk_ops_domain.h; the common rules hold here too.
+ * Ops on images: resizing, sampling at given points, more kinds of pooling, convolutions with other
+ * padding. This header is included by rlxvk_ops_domain.h. The common rules of rlxvk_ops.h hold
+ * here, too.
  */
 #ifndef RLXVK_OPS_VISION_H
 #define RLXVK_OPS_VISION_H
@@ -16,78 +17,96 @@ extern "C" {
 typedef enum rlxvk_resize_mode {
     RLXVK_RESIZE_NEAREST = 0,
     RLXVK_RESIZE_LINEAR = 1,
-    RLXVK_RESIZE_CUBIC = 2, /* R. Keys' kernel with a = -0.75 */
+    RLXVK_RESIZE_CUBIC = 2, /* R. Keys' cubic kernel, a = -0.75 */
     RLXVK_RESIZE_AREA = 3   /* the mean of cells floor(o m / n) to ceil((o + 1) m / n) - 1 */
 } rlxvk_resize_mode;
 
-/* Where cell o of a result's axis of n cells lies on x's of m. */
+/* The position in x of cell o of the result, for an axis of m cells in x and n in the result. */
 typedef enum rlxvk_resize_coordinates {
     RLXVK_RESIZE_HALF_PIXEL = 0,    /* (o + 1/2) m / n - 1/2 */
-    RLXVK_RESIZE_ALIGN_CORNERS = 1, /* o (m - 1) / (n - 1); 0 for n = 1 */
+    RLXVK_RESIZE_ALIGN_CORNERS = 1, /* o (m - 1) / (n - 1); 0 if n is 1 */
     RLXVK_RESIZE_ASYMMETRIC = 2     /* o m / n */
 } rlxvk_resize_coordinates;
 
 typedef struct rlxvk_resize_options {
-    int64_t size[3]; /* of the result's spatial axes, outermost first; those beyond must be 0 */
+    int64_t size[3]; /* of the result's spatial axes, outermost first; 0 for axes that x lacks */
     rlxvk_resize_mode mode;
     rlxvk_resize_coordinates coordinates;
     size_t struct_size;
 } rlxvk_resize_options;
 
-/* x [N, C, 1 to 3 spatial axes] at other sizes -> [N, C, size]. Axis by axis: nearest takes the
- * cell floor(p) for asymmetric positions p, floor(p + 1/2) for the others, bit for bit; linear
- * weights the two cells around p by their distance, cubic four; cells beyond a border are the
- * border's, and what has weight 0 is not read. Positions are exact fractions. Error at most
- * 2^-24 (the sum over the axes of their taps + 2) of the terms' magnitudes. E_SHAPE: ranks, an
- * empty spatial axis of x; E_ATTR: sizes below 1, options of no axis, unknown modes; E_TOO_LARGE:
- * an axis above 2^24. */
+/* Resizes x [N, C, 1 to 3 spatial axes] to [N, C, size], axis by axis. At position p of x:
+ *   NEAREST  takes cell floor(p) for ASYMMETRIC, else floor(p + 1/2), bit for bit
+ *   LINEAR   weights the two cells around p by their distance
+ *   CUBIC    weights the four cells around p
+ *   AREA     takes the mean of the cells in RLXVK_RESIZE_AREA; the coordinates do not matter
+ *
+ * Cells beyond the border take the value of the border cell. Cells of weight 0 are not read.
+ * Positions are exact fractions. The error is at most 2^-24 (taps + 2) times the magnitude of the
+ * summed terms, with the taps added up over the axes.
+ *   E_SHAPE: x does not have 1 to 3 spatial axes, or one of them is empty.
+ *   E_ATTR: a size is below 1, a size is given for an axis that x lacks, or a mode is unknown.
+ *   E_TOO_LARGE: an axis is above 2^24. */
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options);
 
-/* The adjoint of resize, which rlxvk_grad builds: dy [N, C, spatial] -> [N, C, input_size], each
- * cell the sum of what was made of it by its weight, in a fixed order. `size` may be left out, or
- * says dy's. Taps, in the error's bound, are the results a cell takes part in. Errors as resize. */
+/* The gradient of rlxvk_resize; rlxvk_grad builds it. It maps dy [N, C, spatial] to
+ * [N, C, input_size]. Each cell gets the weighted sum of the results that it took part in, in a
+ * fixed order. In the error bound of rlxvk_resize, taps is then the number of these results. The
+ * options' size may be 0; else it must be that of dy (E_SHAPE). Errors are those of rlxvk_resize.
+ */
 rlxvk_tensor rlxvk_resize_backward(rlxvk_graph *g, rlxvk_tensor dy, const int64_t *input_size,
                                    const rlxvk_resize_options *options);
 
 /* ---- Sampling at given points ---- */
 
 typedef enum rlxvk_grid_mode {
-    RLXVK_GRID_BILINEAR = 0, /* of [N, C, D, H, W] trilinear */
-    RLXVK_GRID_NEAREST = 1,  /* halves to the even cell */
-    RLXVK_GRID_BICUBIC = 2   /* as RLXVK_RESIZE_CUBIC; of [N, C, H, W] alone */
+    RLXVK_GRID_BILINEAR = 0, /* trilinear for [N, C, D, H, W] */
+    RLXVK_GRID_NEAREST = 1,  /* halves go to the even cell */
+    RLXVK_GRID_BICUBIC = 2   /* as RLXVK_RESIZE_CUBIC; only for [N, C, H, W] */
 } rlxvk_grid_mode;
 
-/* What stands for points, of bicubic for cells, beyond the image. */
+/* The value of points beyond the image; for bicubic, of cells beyond it. */
 typedef enum rlxvk_grid_padding {
     RLXVK_GRID_ZEROS = 0,
-    RLXVK_GRID_BORDER = 1,    /* the nearest one inside */
-    RLXVK_GRID_REFLECTION = 2 /* there and back again between the borders */
+    RLXVK_GRID_BORDER = 1,    /* that of the nearest one inside */
+    RLXVK_GRID_REFLECTION = 2 /* reflected at the borders until it is inside */
 } rlxvk_grid_padding;
 
 typedef struct rlxvk_grid_options {
     rlxvk_grid_mode mode;
     rlxvk_grid_padding padding;
-    bool align_corners; /* -1 and 1 are the middles of the outermost cells, not their outer edges */
+    bool align_corners; /* -1 and 1 are the centres of the outermost cells; else their edges */
     size_t struct_size;
 } rlxvk_grid_options;
 
-/* x [N, C, H, W] at the points of grid [N, rows, columns, 2] -> [N, C, rows, columns], or x [N, C,
- * D, H, W] at those of [N, planes, rows, columns, 3] -> [N, C, planes, rows, columns]. A point is
- * (along W, along H, along D), -1 to 1 from border to border: cell ((v + 1) W - 1) / 2, or, with
- * align_corners, (v + 1) (W - 1) / 2; at most 2^22 cells away from cell 0, NaN as far in front.
- * Cells of weight 0 are not read. Error, with u = 2^-24: 12 u sum |cell| + (taps + 4) u sum |term|
- * over the taps (4, 8 or 16), none of nearest; and what a position that is off by u (4 |v| + 4)
- * size may change. Gradients: of x; of the points where they are not clamped, 0 of nearest.
- * E_SHAPE: ranks, other sizes of the batch, an axis of x without cells; E_ATTR: unknown modes,
- * bicubic of D; E_TOO_LARGE: an axis of x above 2^22. */
+/* Samples x at the points of grid, as PyTorch's grid_sample does:
+ *   x [N, C, H, W], grid [N, rows, columns, 2] -> [N, C, rows, columns]
+ *   x [N, C, D, H, W], grid [N, planes, rows, columns, 3] -> [N, C, planes, rows, columns]
+ *
+ * A point is (along W, along H, along D), from -1 to 1 between the borders. Value v along W is cell
+ * ((v + 1) W - 1) / 2, or (v + 1) (W - 1) / 2 if align_corners is set. A point counts as at most
+ * 2^22 cells away from cell 0; NaN counts as -2^22 cells. Cells of weight 0 are not read.
+ *
+ * Error, with u = 2^-24 and 4, 8 or 16 taps: 12 u sum |cell| + (taps + 4) u sum |term|, or 0 for
+ * NEAREST. Positions may be off by u (4 |v| + 4) size cells; the change that this makes is added.
+ *
+ * Image x has gradients. Points have gradients if they are not clamped; for NEAREST these are 0.
+ *   E_SHAPE: a rank or the last axis of grid is wrong, the two N differ, or x has an empty axis.
+ *   E_ATTR: a mode is unknown, or the mode is bicubic and x has five axes.
+ *   E_TOO_LARGE: a spatial axis of x is above 2^22. */
 rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                const rlxvk_grid_options *options);
 
-/* Its gradients, which rlxvk_grad builds: of x, [N, C, input_size], 2 or 3 sizes as dy has axes,
- * where every cell is the sum of what the points read of it, in their order; and of the grid. dy is
- * of grid_sample's shape. Error as there, the terms being those of a cell, or, times the image's
- * size, those of a point in all channels. No gradient of the second. E_SHAPE also for no points at
- * all, E_TOO_LARGE also for 2^31 cells that are read, or that images have, or more. */
+/* The gradients of rlxvk_grid_sample for x and for grid; rlxvk_grad builds them. Here dy has the
+ * shape of the result of grid_sample. The gradient for x is [N, C, input_size], with one entry of
+ * input_size for each spatial axis, two or three. Each cell gets the sum over the points that read
+ * it, in the order of the points. The first op has gradients of its own, the second has none.
+ *
+ * Errors are bounded as for grid_sample. For x the terms are those of one cell. For grid they are
+ * those of one point in all channels, times the size of the image. Statuses are those of
+ * grid_sample, and for the first op:
+ *   E_SHAPE: there are no points.
+ *   E_TOO_LARGE: the points read 2^31 cells or more, or the N images have 2^31 - 1 or more. */
 rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor grid,
                                               const int64_t *input_size,
                                               const rlxvk_grid_options *options);
@@ -96,59 +115,81 @@ rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlx
 
 /* ---- Pools ---- */
 
-/* The maximum, the mean, and (sum |x|^p)^(1/p) over all spatial axes of x [N, C, 1 to 3 axes],
- * which stay with one cell each. p must be finite and above 0 (E_ATTR); E_SHAPE: ranks. Composites
- * of reductions, with their errors and gradients. */
+/* Pool over all spatial axes of x [N, C, 1 to 3 axes]: the maximum, the mean, or the p-norm
+ * (sum |x|^p)^(1/p). Each spatial axis is kept with size 1. The ops are built from reductions, and
+ * have the errors and gradients of these.
+ *   E_SHAPE: the rank of x.
+ *   E_ATTR: p is not finite, or not above 0. */
 rlxvk_tensor rlxvk_global_pool_max(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_global_pool_mean(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p);
 
-/* (sum |x|^p)^(1/p) over windows: made of pool_sum, with its options and errors, of x over the
- * largest magnitude of its plane, so that no power overflows. Limit: cells below 2^(-220 / p) of
- * that magnitude, and 2^-220 of it for p below 1, may count as 0. */
+/* Pools windows by their p-norm, (sum |x|^p)^(1/p). Options and errors are those of rlxvk_pool_sum,
+ * and E_ATTR if p is not finite or not above 0. Each plane of x is first divided by its largest
+ * magnitude, so that no power overflows. Limit: a cell below 2^(-220 / p) of that magnitude may
+ * count as 0; if p is below 1, a cell below 2^-220 of it. */
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
                            const rlxvk_pool_options *options);
 
-/* size[i] windows along spatial axis i of m cells, one entry for each axis of x: window o has cells
- * floor(o m / n) to ceil((o + 1) m / n) - 1, as PyTorch's. Means are resize's by area; maxima those
- * of pool_max where n divides m, else of gathered windows, where equal ones share a gradient.
- * E_SHAPE: ranks, an axis without cells; E_ATTR: sizes below 1; E_TOO_LARGE: axes or sizes above
- * 2^24, uneven windows of 2^28 cells or more; E_UNSUPPORTED: symbols. */
+/* Pool to a given size, as PyTorch's adaptive pooling does. The array `size` has one entry for each
+ * spatial axis of x. With m cells and n = size[i] windows along axis i, window o has the cells
+ * floor(o m / n) to ceil((o + 1) m / n) - 1. The mean is rlxvk_resize with RLXVK_RESIZE_AREA. The
+ * maximum is rlxvk_pool_max along an axis if n divides m. Else the windows are gathered, and equal
+ * maxima of a window share its gradient.
+ *   E_SHAPE: the rank of x, or an empty spatial axis.
+ *   E_ATTR: a size is below 1.
+ *   E_TOO_LARGE: an axis or a size is above 2^24, or an axis gathers more than 2^28 cells.
+ *   E_UNSUPPORTED: a size is a symbol. */
 rlxvk_tensor rlxvk_adaptive_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size);
 rlxvk_tensor rlxvk_adaptive_pool_max(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size);
 
-/* I32: the cell of each window of pool_max, counted row-major over the spatial axes of x, that
- * holds its first maximum, or its first NaN; -1 for windows of -Inf alone. Errors as pool_max, and
- * E_INDEX_RANGE: planes of more than 2^24 cells. No gradient flows through indices. */
+/* For each window of rlxvk_pool_max, the index of its first maximum, or of its first NaN: I32.
+ * Indices count the cells of a plane of x in row-major order. If a window holds only -Inf, its
+ * index is -1. No gradient flows through indices. Errors are those of rlxvk_pool_max, and:
+ *   E_INDEX_RANGE: a plane has more than 2^24 cells. */
 rlxvk_tensor rlxvk_pool_max_indices(rlxvk_graph *g, rlxvk_tensor x,
                                     const rlxvk_pool_options *options);
-/* pool_max and, in *out_indices, which may be NULL, these. */
+/* The result of rlxvk_pool_max, with its indices. The indices are those of rlxvk_pool_max_indices,
+ * in *out_indices, unless out_indices is NULL.
+ */
 rlxvk_tensor rlxvk_pool_max_with_indices(rlxvk_graph *g, rlxvk_tensor x,
                                          const rlxvk_pool_options *options,
                                          rlxvk_tensor *out_indices);
-/* The way back: planes of `size` (an entry for each spatial axis) that are 0 but for the values at
- * their indices, which are of one shape (E_SHAPE); the sum of values at a cell named several times,
- * as it may be by windows that overlap. Indices outside count as the nearest cell. E_ATTR: sizes
- * below 1; E_INDEX_RANGE: planes of more than 2^24 cells; E_UNSUPPORTED: symbols. */
+/* Puts values back at their indices, as PyTorch's MaxUnpool does. `values` and `indices` have one
+ * shape. The result has planes of `size`, with one entry for each spatial axis, and is 0 elsewhere.
+ * If an index occurs several times, because windows overlap, its values are added up. An index
+ * outside the plane counts as the nearest cell.
+ *   E_SHAPE: the two shapes differ, the rank is wrong, or a spatial axis is empty.
+ *   E_ATTR: a size is below 1.
+ *   E_INDEX_RANGE: a plane has more than 2^24 cells.
+ *   E_TOO_LARGE: an axis or a size is above 2^24.
+ *   E_UNSUPPORTED: a size is a symbol. */
 rlxvk_tensor rlxvk_pool_max_unpool(rlxvk_graph *g, rlxvk_tensor values, rlxvk_tensor indices,
                                    const int64_t *size);
 
-/* ---- Convolutions with other borders, norms ---- */
+/* ---- Convolutions with other padding, norms ---- */
 
-/* conv with before[i] zeros in front of spatial axis i and after[i] behind it; the padding of the
- * options must be 0 (E_ATTR), as negative amounts are. Zeros that one side has more of than the
- * other do take part: an infinite weight makes NaN of them. */
+/* Does rlxvk_conv with padding that differs between the two sides: before[i] zeros in front of
+ * spatial axis i and after[i] zeros behind it. If one side has more zeros, the extra ones take part
+ * in the sums, so an infinite weight makes NaN of them. Errors are those of rlxvk_conv, and:
+ *   E_ATTR: an amount is negative, or the padding in the options is not 0.
+ *   E_UNSUPPORTED: an amount is a symbol. */
 rlxvk_tensor rlxvk_conv_padded(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                                const rlxvk_conv_options *options, const int64_t *before,
                                const int64_t *after);
-/* The same with as many zeros as make ceil(in / stride) windows, the odd one behind. Dims are
- * numbers: E_UNSUPPORTED for symbols. */
+/* Does rlxvk_conv with as many zeros as give ceil(in / stride) windows ("same" padding). If their
+ * number is odd, the extra zero comes behind. Errors are those of rlxvk_conv_padded, and:
+ *   E_ATTR: a kernel size, a stride or a dilation is not 1 to 2^31 - 1.
+ *   E_UNSUPPORTED: a size of x or w is a symbol. */
 rlxvk_tensor rlxvk_conv_same(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                              const rlxvk_conv_options *options);
-/* conv_transpose2d, which takes 1 to 3 spatial axes, by the name of what it does. */
+/* The same as rlxvk_conv_transpose2d, which takes 1 to 3 spatial axes in spite of its name. */
 rlxvk_tensor rlxvk_conv_transpose(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                                   const rlxvk_conv_options *options);
-/* group_norm of each channel by itself: x [N, C, ..], gamma and beta [C] or RLXVK_NONE. */
+/* Does rlxvk_group_norm with one channel in each group: x [N, C, ..], gamma and beta [C] or
+ * RLXVK_NONE.
+ *   E_SHAPE: x has fewer than two axes.
+ *   E_UNSUPPORTED: C is a symbol. */
 rlxvk_tensor rlxvk_instance_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                  rlxvk_tensor beta, float eps);
 
