@@ -15,6 +15,10 @@
 layout(constant_id = 4) const uint ITEMS = 4;     /* updates that a thread deals out at a time */
 layout(constant_id = 5) const uint SUBGROUPS = 1; /* full; a power of two, none above their size */
 layout(constant_id = 6) const bool WHOLE = true;  /* all updates fall into the tile, or nowhere */
+/* Invocations of a subgroup run in step, so memory needs a barrier and execution does not. A
+ * software driver waits for the whole workgroup at a subgroup's barrier, which is not reached by
+ * all. */
+layout(constant_id = 7) const bool IN_STEP = false;
 layout(set = 0, binding = 0) restrict readonly buffer old { float x[]; };
 layout(set = 0, binding = 1) restrict readonly buffer indices { float index[]; };
 layout(set = 0, binding = 2) restrict readonly buffer source { float updates[]; };
@@ -133,7 +137,10 @@ void apply_some(uint first, uint end)
     for (uint now = 0u; now < gl_SubgroupSize; now++) {
         if (live && turn == now)
             tile[slot] = apply(MODE, tile[slot], value);
-        subgroupBarrier();
+        if (IN_STEP)
+            subgroupMemoryBarrierShared();
+        else
+            subgroupBarrier();
         if (subgroupBallot(live && turn > now) == uvec4(0u))
             break;
     }

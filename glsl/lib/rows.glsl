@@ -172,8 +172,23 @@ shared uint row_votes[ROW_THREADS / 2];
 
 bool row_vote(bool again, row_work w)
 {
-    if (!row_has_barriers() || row_slots() == 1u)
+    if (row_slots() == 1u)
         return again;
+    if (!row_has_barriers()) {
+#ifdef ROW_SUBGROUPS
+        return again;
+#else
+        /* For all rows, too: a driver lost what invocations had that left out code with barriers,
+         * although no barrier of it was reached. */
+        if (row_thread() == 0u)
+            row_votes[0] = 0u;
+        barrier();
+        if (again)
+            atomicOr(row_votes[0], 1u);
+        barrier();
+        return row_votes[0] != 0u;
+#endif
+    }
     uint first = group_index() * row_slots(), any = 0u;
     if (w.lane == 0u)
         row_votes[w.o - first] = again ? 1u : 0u;

@@ -31,8 +31,12 @@ float normalized(float v, uint c)
             return 0.0;
         scale = reciprocal_root(spread);
     }
-    if (is_inf(deviation) && !is_inf(v) && !is_inf(m))
-        return (0.25 * v - 0.25 * m) * scale * 4.0;
+    if (is_inf(deviation) && !is_inf(v) && !is_inf(m)) {
+        /* In this order: a driver multiplied by 4 first, which overflows. */
+        precise float part = 0.25 * v, from = 0.25 * m, apart = part - from;
+        precise float scaled = apart * scale, whole = 4.0 * scaled;
+        return whole;
+    }
     return deviation * scale;
 }
 

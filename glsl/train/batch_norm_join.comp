@@ -11,6 +11,7 @@
 
 layout(constant_id = 1) const bool RUNNING = false;
 layout(push_constant) uniform block { batch_norm_join_args args; };
+#define ROW_VOTES
 #include "lib/rows.glsl"
 #include "rows/norm_moments.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
@@ -97,7 +98,7 @@ void main()
     vec4 all = join_lanes(moments_of_lane(w), w.lane);
     if (w.live)
         factor = norm_factor(all.w / args.count + args.eps, all.y);
-    if (channel_vote(all, args.count)) {
+    if (row_has_barriers() ? channel_vote(all, args.count) : row_vote(factor != 1.0, w)) {
         row_barrier();
         vec4 scaled = join_lanes(scaled_of_lane(w, factor), w.lane);
         if (factor != 1.0)

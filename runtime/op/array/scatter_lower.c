@@ -66,7 +66,8 @@ static rlxvk_status emit_tiles(lowering *l, const scatter_work *w, const scatter
     if (owners)
         SET_CONSTANTS(&d, {SCATTER_OWNERS_ITEMS, path->items},
                       {SCATTER_OWNERS_SUBGROUPS, s.threads / l->profile->subgroup_size},
-                      {SCATTER_OWNERS_WHOLE, s.ranges == 1});
+                      {SCATTER_OWNERS_WHOLE, s.ranges == 1},
+                      {SCATTER_OWNERS_IN_STEP, profile_is_software(l->profile)});
     lower_groups(l, &d, s.groups);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->index, w->source, w->y}, 4);
 }
