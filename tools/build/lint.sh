@@ -136,6 +136,8 @@ for f in $(grep '\.c$' <<<"$sources"); do
 done
 
 BUILD=$BUILD tools/build/readme.sh --check || failures=$((failures + 1))
+# What the documents link to and name is there.
+tools/build/links.sh || failures=$((failures + 1))
 
 for header in include/*.h; do
     name=$(basename "$header")
