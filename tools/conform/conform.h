@@ -47,7 +47,7 @@ typedef struct conform_setup {
     const char *row;     /* pass over a case without dispatches of this row; see conform_count */
     uint16_t kernel;     /* what conform_count counts if there is no row; 0: all, else its id + 1 */
     bool shifted;        /* operands and results begin inside larger tensors */
-    bool bounds;         /* move results by parts of their bounds, too (conform_bounds.c) */
+    bool bounds;         /* move results by parts of their bounds, too (conform_run.c) */
 } conform_setup;
 
 /* The errors of a case over its elements, in units of their bounds: of each part the worst. Bars of
