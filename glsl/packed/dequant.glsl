@@ -1,20 +1,26 @@
 /*
- * Decoders of packed weight blocks, shared by every kernel that reads them.
+ * Decoders of packed weight blocks. Every kernel that reads packed weights uses them.
  *
- * Every format is seen as units of 32 elements: two runs of 16 consecutive elements, DISTANCE
- * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias. Codes are
- * bytes, four to a word, lowest first, of which only MASK counts and which exceed the code by
- * CENTER or, where that is SIGNED, are signed; with DEQUANT_LOOKUP the codes of tables are still
- * indices. code_values reads any. Where MASK is 15 the second run's are the upper nibbles of the
- * first's bytes. Unit u of a block starts at element unit_position(u). The formats are in groups,
- * each a set of kernels, because a software driver takes long over a kernel with all of them. A
- * further format is one decode function and one line in decode_unit or decode_raw of a group, or
- * here in decode_further, and one row of the table in the C family.
+ * Every format is seen as units of 32 elements. A unit is two runs of 16 consecutive elements,
+ * DISTANCE apart, that share their packed bytes. Element i of a run is scale * code[i] + bias.
+ *
+ * Codes are bytes, four to a word, lowest byte first. Only the bits of MASK count. A stored code
+ * exceeds the real one by CENTER; if CENTER is SIGNED, the bytes are signed instead. With
+ * DEQUANT_LOOKUP, the codes of table formats stay table indices. code_values reads all these kinds.
+ * If MASK is 15, the codes of the second run are the upper nibbles of the first run's bytes. Unit u
+ * of a block starts at element unit_position(u).
+ *
+ * The formats are split into groups, each with kernels of its own, because a software driver needs
+ * long to compile a kernel that contains all formats. To add a format, write one decode function,
+ * add one line to decode_unit or decode_raw of a group (or to decode_further here), and add one row
+ * to the table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
- * slot. It may define DEQUANT_GROUP (args/packed.h), DEQUANT_NAN_SCALE if a scale that is the code
- * of NaN is not to count as 0, and DEQUANT_LOOKUP, and calls fill_levels then. The group of the
- * grids uses binding DEQUANT_GRID_BINDING, 3 unless defined.
+ * slot. It may define:
+ *   DEQUANT_GROUP         the group of formats (args/packed.h)
+ *   DEQUANT_NAN_SCALE     the value of a scale whose code is NaN, 0 unless defined
+ *   DEQUANT_LOOKUP        look codes up in shared memory; the includer must call fill_levels
+ *   DEQUANT_GRID_BINDING  the binding that group grid uses, 3 unless defined
  */
 #ifndef DEQUANT_GROUP
 #define DEQUANT_GROUP DEQUANT_COMMON
@@ -34,8 +40,9 @@
 #include "packed/format.glsl"
 #include "packed/dequant_group.glsl"
 
-/* Of formats that the kernels in spv/ are without, which ask for a newer compiler: a function, and
- * a line in this one. Any group but common; codes as its MASK and CENTER have them. */
+/* Formats that the kernels in spv/ do not have, because those kernels need a newer compiler. To add
+ * one, write a function and add one line here. It may belong to any group except common, and its
+ * codes must fit the MASK and CENTER of its group. */
 unit_codes decode_further(unit_raw raw, uint block, uint u)
 {
     return decode_raw(raw, block, u);

@@ -4,24 +4,28 @@
 const uint MASK = FORMAT == Q4_K ? 15 : 0xff;
 const uint CENTER = FORMAT == Q8_0 ? SIGNED : FORMAT == Q6_K ? 32 : 0;
 
-/* A unit as it lies in memory: what it is decoded from. Q4_K and Q5_K: `head` is the block's,
- * `more` the fifth bits. Q8_0 and Q6_K: codes of both runs; head.x is d as a half, head.y the
- * codes of both scales. */
+/*
+ * The words of a unit, shifted into place and ready to decode.
+ *   Q4_K, Q5_K  `head` is the header of the block, `more` holds the fifth bits
+ *   Q8_0, Q6_K  `codes` and `more` hold the codes of the two runs; head.x is d as a half,
+ *               head.y holds the codes of both scales
+ */
 struct unit_words {
     uvec4 codes, head, more;
 };
 
-/* The same as it is read, before anything is done with it, which would have to wait for memory. Of
- * Q4_K and Q5_K it is no other. */
+/* The same words as loaded, before any arithmetic on them, because arithmetic would have to wait
+ * for memory. For Q4_K and Q5_K they equal unit_words. */
 struct unit_raw {
     uvec4 codes, head, more;
     uvec2 rest;
 };
 
 /*
- * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
- * in: each is read once, or the three vectors that they lie in, in fewer accesses; past the last
- * vector there is nothing to read.
+ * A block is d and 32 signed bytes. Its 34 bytes start at an even address and touch 9 words,
+ * whichever half of a word they start in. Each word is read once. If IN_VECTORS, the three vectors
+ * that contain them are read instead, because that takes fewer accesses; the index is clamped to
+ * the last vector of the slot.
  */
 unit_raw load_q8_0(uint block)
 {
@@ -50,13 +54,13 @@ unit_words finish_q8_0(unit_raw raw, uint block)
                       upper ? after_b : b >> 16 | after_b << 16);
 }
 
-/* d, dmin; 12 bytes of 6-bit scales and mins: those of the groups of 32 that unit u lies in, a byte
- * each. */
+/* The header is d, dmin and 12 bytes of 6-bit scales and mins. Returns the scales and mins of the
+ * two groups of 32 elements that unit u overlaps, one byte each. */
 void find_scale_min(uvec4 head, uint u, out uint scales, out uint mins)
 {
     uint pair = u >> 1;
     uvec3 v = head.yzw >> (pair & 1) * 16;
-    uint late = 0 - (pair >> 1), upper = v.z & late; /* all bits: no branch among matrices */
+    uint late = 0 - (pair >> 1), upper = v.z & late; /* all ones or 0: no branch */
     scales = upper & 0x0f0f | v.x >> (late & 2) & (0x3f3f ^ late & 0x0f0f);
     mins = upper >> 4 & 0x0f0f | v.y >> (late & 2) & (0x3f3f ^ late & 0x0f0f);
 }
@@ -70,8 +74,8 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
     bias = -d.y * byte_values(mins, 0).xy;
 }
 
-/* Scales and mins; with Q5_K 32 bytes of fifth bits; 128 bytes of nibbles, low and high 32 elements
- * apart. */
+/* A block is the header with scales and mins, 32 bytes of fifth bits (only Q5_K), and 128 bytes of
+ * nibbles. The low and high nibble of a byte are 32 elements apart. */
 unit_raw load_k_unit(uint block, uint u)
 {
     uint codes = FORMAT == Q5_K ? 48 : 16;
@@ -82,8 +86,8 @@ unit_raw load_k_unit(uint block, uint u)
 }
 
 /*
- * 128 bytes of low nibbles, 64 of high 2-bit pairs, 16 signed scales, d. Low and high nibble are 64
- * elements apart.
+ * A block is 128 bytes of low nibbles, 64 bytes of high 2-bit pairs, 16 signed scales and d. The
+ * low and high nibble of a byte are 64 elements apart.
  */
 uint q6_k_high(uint block, uint u)
 {

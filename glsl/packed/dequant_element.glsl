@@ -1,7 +1,11 @@
 /*
- * Weights that are addressed by element: the side-scale schemes, w[p][j] at element p * n + j with
- * a scale (and zero point) for each block of p and column j, and plain rows of F32, F16 or BF16,
- * w[j][p]. Four columns at a time, j .. j + 3; those past the last hold anything finite or not.
+ * Weights that are addressed by element. There are two kinds:
+ *   side-scale schemes  w[p][j] is element p * n + j; each block of p and column j has a scale
+ *                       (and a zero point)
+ *   plain rows          F32, F16 or BF16, stored as w[j][p]
+ *
+ * Four columns are read at a time, j .. j + 3. Columns past the last one hold arbitrary values,
+ * which may be infinite or NaN.
  *
  * A code that is NaN or infinite (E4M3 0x7f, E5M2 exponent 31, E8M0 255) counts as 0.
  */
@@ -35,7 +39,7 @@ float byte_scale(uint index)
     return code == 255 ? 0.0 : uintBitsToFloat(code == 0 ? 0x00400000 : code << 23);
 }
 
-/* `row`: of the scales, which block of p. */
+/* `row`: the row of scales, which is the block of p. */
 column_scales load_scales(uint row, uint column)
 {
     column_scales s = column_scales(vec4(1), vec4(0));
@@ -55,14 +59,14 @@ column_scales load_scales(uint row, uint column)
 
 /* ---- Codes ---- */
 
-/* Bit 7 the sign, exponent bias 7; no infinity. */
+/* Bit 7 is the sign, the exponent bias is 7. There is no infinity. */
 float e4m3_value(uint code)
 {
     float magnitude = ue4m3_value(code);
     return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-/* The upper byte of a binary16. */
+/* E5M2 is the upper byte of a binary16. */
 float e5m2_value(uint code)
 {
     return (code & 0x7c) == 0x7c ? 0.0 : half_value(code << 8);
@@ -76,7 +80,7 @@ vec4 fp8_values(uint word)
     return vec4(e5m2_value(code.x), e5m2_value(code.y), e5m2_value(code.z), e5m2_value(code.w));
 }
 
-/* Four nibbles from element e on. */
+/* Four nibbles, starting at element e. */
 vec4 nibble_values(uint e)
 {
     uint at = args.w_offset + (e >> 1);
@@ -96,7 +100,7 @@ float plain_value(uint p, uint column)
     return SCHEME == DEQUANT_PLAIN + F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
 }
 
-/* w of p and four columns; s of p's block. */
+/* Row p of w, four columns. s holds the scales of the block of p. */
 vec4 load_weights(uint p, uint column, column_scales s)
 {
     uint e = p * args.n + column;
@@ -109,7 +113,7 @@ vec4 load_weights(uint p, uint column, column_scales s)
     return ZERO_POINT ? (code - s.zero) * s.scale : code * s.scale;
 }
 
-/* The four columns that start at `column`, or the last four there are to read. */
+/* `column`, or the start of the last four columns if it lies behind them. */
 uint clamp_columns(uint column)
 {
     return min(column, (args.n - 1) / 4 * 4);

@@ -1,7 +1,7 @@
 #version 450
 /*
- * y[r][j] = sum over p < k of x[r][p] * w(p, j) for many rows r, w addressed by element
- * (dequant_element.glsl). Tiles as in dequant_tile.glsl; elements past k count as 0.
+ * y[r][j] = sum over p < k of x[r][p] * w(p, j) for many rows r. w is addressed by element
+ * (dequant_element.glsl). The tiles are those of dequant_tile.glsl; elements past k count as 0.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,7 +13,7 @@ layout(constant_id = 3) const uint HEIGHT = 4; /* 1, 2 or 4 */
 #include "packed/dequant_element.glsl"
 #include "packed/dequant_tile.glsl"
 
-/* Four columns of four elements p an invocation. */
+/* Each invocation loads four columns of four elements p. */
 void load_tile_w(uint first_column, uint index)
 {
     uint quad = gl_LocalInvocationID.x % (TILE_COLUMNS / 4);
@@ -30,7 +30,7 @@ void load_tile_w(uint first_column, uint index)
     }
 }
 
-/* Neighbours take neighbouring p of a row. */
+/* Neighbouring invocations read neighbouring elements p of a row. */
 void load_tile_x(uint first_row, uint index)
 {
     for (uint item = gl_LocalInvocationID.x; item < TILE_ROWS * TILE_DEPTH; item += THREADS) {

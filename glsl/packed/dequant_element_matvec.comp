@@ -1,11 +1,12 @@
 #version 450
 /*
- * y[r][j] = sum over p < k of x[r][p] * w(p, j) for few rows r, w addressed by element
+ * y[r][j] = sum over p < k of x[r][p] * w(p, j) for few rows r. w is addressed by element
  * (dequant_element.glsl).
  *
- * An invocation takes four columns of ROWS rows and one of TEAM pieces of p; neighbours take
- * neighbouring columns. Rows and columns past the last are clamped, and not stored. At most 32
- * products are summed before they join the total. The team's sums are added in shared memory.
+ * An invocation computes four columns of ROWS rows over one of TEAM slices of p. Neighbouring
+ * invocations take neighbouring columns. Row and column indices past the end are clamped, and their
+ * results are not stored. At most 32 products are summed before the sum is added to the total,
+ * which limits rounding errors. The partial sums of a team are added in shared memory.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,14 +14,14 @@
 #include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_element_matvec_args args; };
-layout(constant_id = 3) const uint TEAM = 16; /* power of two that divides the workgroup */
+layout(constant_id = 3) const uint TEAM = 16; /* a power of two that divides the workgroup size */
 layout(constant_id = 4) const uint ROWS = 1;
 #include "packed/dequant_element.glsl"
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 
 shared vec4 partial[ROWS][gl_WorkGroupSize.x];
 
-/* Member 0 ends up with the sums of its team, whose members lie `lanes` apart. */
+/* Reduces over the team, whose members lie `lanes` apart. Member 0 gets the sums. */
 void add_over_team(uint member, uint lanes, inout vec4 sum[ROWS])
 {
     uint local = gl_LocalInvocationID.x;

@@ -1,20 +1,22 @@
 /*
- * x as it is, for dequant_matvec.glsl. Neighbours want it at distances of 64 bytes and more, which
- * fall on few banks: in shared memory, vectors of the same place in their units lie side by side,
- * places a step apart that neighbours which store a unit's vectors do not collide at. Behind those
- * of a row there are, where AFFINE, the sums of each vector's elements, in fours for each run.
+ * x as floats, for dequant_matvec.glsl. Neighbouring invocations read x at strides of 64 bytes or
+ * more, which would cause bank conflicts. So shared memory holds x transposed: vectors with the
+ * same place in their units lie side by side. The places are STAGE_STEP apart, so that the stores
+ * of a unit's vectors do not conflict either. If AFFINE, the sum of the elements of each vector
+ * follows, four sums (one vector) for each run.
  */
 const uint RUN_VECTORS = RUN_ELEMENTS / 4, UNIT_VECTORS = 2 * RUN_VECTORS;
 const uint STAGE_STEP = CHUNK + (DISTANCE == RUN_ELEMENTS ? 1 : 2);
 const uint STAGE_PLACES = UNIT_VECTORS + (AFFINE ? 2 : 0);
 const uint STAGE_SIZE = CHUNK == 0 ? 1 : ROWS * STAGE_PLACES * STAGE_STEP;
 const uint PARTIAL_SIZE = TEAM == 1 ? 1 : SUMS * gl_WorkGroupSize.x / 4;
-/* At the end the members' sums. */
+/* Used again at the end for the partial sums of the team. */
 shared vec4 stage[STAGE_SIZE > PARTIAL_SIZE ? STAGE_SIZE : PARTIAL_SIZE];
 
 /* ---- x ---- */
 
-/* The vectors that the invocation brings of the next chunk: `number` counts them row by row. */
+/* The vectors of the next chunk that this invocation loads. `number` is their index, counted row by
+ * row. */
 const uint SHARE = (ROWS * CHUNK * UNIT_VECTORS + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 vec4 ahead[SHARE == 0 ? 1 : SHARE];
 
@@ -23,7 +25,7 @@ uint number(uint i)
     return i * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
 
-/* Of the units from `first` on; past the last, its last vector. */
+/* Loads the units starting at `first`. Past the last unit it loads the row's last vector. */
 void load_ahead(uint first_row, uint first)
 {
     uint last = args.units * UNIT_ELEMENTS - 4;
@@ -33,7 +35,7 @@ void load_ahead(uint first_row, uint first)
     }
 }
 
-/* What was loaded last, the units from `first` on. */
+/* Stores the vectors that load_ahead loaded, the units starting at `first`. */
 void store_chunk(uint first)
 {
     const uint runs = DISTANCE / RUN_ELEMENTS;
@@ -53,7 +55,8 @@ void store_chunk(uint first)
     }
 }
 
-/* Vector k of the first or second run of the unit, which lies `staged` units into the chunk. */
+/* Vector k of one run of a unit: the first run if `second` is 0, the second if it is 1. The unit is
+ * number `staged` of the chunk. */
 vec4 load_vector(uint first_row, uint r, uint unit, uint staged, uint second, uint k)
 {
     if (CHUNK != 0)
@@ -72,7 +75,7 @@ void add_products(inout float sum, vec4 a, vec4 v)
     sum += a.w * v.w;
 }
 
-/* Nibbles by one shift for both runs' four instead of three. */
+/* Nibble formats shift once for the four codes of each run, instead of three times. */
 vec4 values(unit_codes w, uint second, uint i)
 {
     if (MASK == 15)
@@ -93,7 +96,7 @@ float sum_of(vec4 v)
 }
 
 struct run {
-    vec4 x[RUN_VECTORS], total; /* elements; four sums of theirs, where AFFINE */
+    vec4 x[RUN_VECTORS], total; /* elements; if AFFINE, four partial sums of them */
 };
 
 run load_run(uint row, uint unit, uint staged, uint second)
@@ -108,7 +111,8 @@ run load_run(uint row, uint unit, uint staged, uint second)
     return a;
 }
 
-/* Adds the products of a unit of every column with one row, `staged` units into the chunk. */
+/* Adds the products of one unit of every column with one row of x. The unit is number `staged` of
+ * the chunk. */
 void add_unit_row(unit_codes w[COLUMNS], uint row, uint unit, uint staged, inout float sum[SUMS])
 {
     run a = load_run(row, unit, staged, 0), b = load_run(row, unit, staged, 1);
@@ -124,7 +128,8 @@ void add_unit_row(unit_codes w[COLUMNS], uint row, uint unit, uint staged, inout
     }
 }
 
-/* The same with several rows: four codes of a column are made floats at a time, for all of them. */
+/* The same for several rows. Four codes of a column are converted to floats once and used for all
+ * rows. */
 void add_unit_rows(unit_codes w[COLUMNS], uint first_row, uint unit, uint staged,
                    inout float sum[SUMS])
 {
@@ -156,8 +161,8 @@ void add_unit_rows(unit_codes w[COLUMNS], uint first_row, uint unit, uint staged
     }
 }
 
-/* What is decoded next. It is loaded while the unit before is multiplied where that is measured to
- * pay; a decoder more is much code. */
+/* The words to decode next. AHEAD loads them while the previous unit is multiplied. It is on only
+ * if measurements show a gain, because another copy of the decoder is much code. */
 #if DEQUANT_GROUP == DEQUANT_COMMON
 const bool AHEAD = SHARED_ROWS;
 #else
@@ -172,7 +177,7 @@ void load_words(uint packed, uint first_column, uint unit)
                                   min(unit, args.units - 1));
 }
 
-/* Adds the products of the units of a chunk, which ends before `end`. */
+/* Adds the products of the units of a chunk. `end` is one past its last unit. */
 void add_chunk(uint packed, uint first_column, uint first_row, uint first, uint end, uint lane,
                inout float sum[SUMS])
 {
@@ -213,7 +218,7 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
             barrier();
             store_chunk(first);
             barrier();
-            load_ahead(first_row, first + step); /* a condition would cost more than the loads */
+            load_ahead(first_row, first + step); /* unconditional: a branch costs more */
         }
         add_chunk(packed, first_column, first_row, first, min(first + step, units), lane, sum);
     }
@@ -230,11 +235,12 @@ float partial(uint at)
     return stage[at / 4][at % 4];
 }
 
-/* The squares of all invocations: those of the first square_width are left to be added up. */
+/* The sums of squares of all invocations. Only the first square_width of them still have to be
+ * added. */
 shared float square_sums[NORMALIZED ? gl_WorkGroupSize.x : 1];
 uint square_width = gl_WorkGroupSize.x;
 
-/* To be called between barriers. */
+/* Call these between barriers. */
 void put_squares()
 {
     if (NORMALIZED)
@@ -258,19 +264,19 @@ void take_factor()
 }
 
 /*
- * Leaves sum i of the team at partial i * workgroup of its first lane. Eight at a time: a barrier
- * costs more than an addition.
+ * Reduces over the team. Sum i ends at partial(i * workgroup size + first lane of the team). Each
+ * round adds up eight values, because a barrier costs more than an addition.
  */
 void add_over_team(uint first, uint lane, float sum[SUMS])
 {
     uint threads = gl_WorkGroupSize.x;
-    barrier(); /* x was read before */
+    barrier(); /* x was read from the same memory */
     [[unroll]] for (uint i = 0; i < SUMS; i++)
         put_partial(i * threads + first + lane, sum[i]);
     put_squares();
     barrier();
     for (uint width = TEAM; width > 1;) {
-        uint next = width > 8 ? width / 8 : 1; /* max of the two is 0 on a SwiftShader */
+        uint next = width > 8 ? width / 8 : 1; /* max(width / 8, 1) is 0 on a SwiftShader */
         for (uint i = lane; i < SUMS * next; i += TEAM) {
             uint at = i / next * threads + first + i % next;
             float total = partial(at);

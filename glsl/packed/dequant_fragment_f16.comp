@@ -1,26 +1,27 @@
 #version 450
 #pragma use_vulkan_memory_model
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p] for few rows of x, on the device's matrix units: w
- * packed as Q8_0, Q4_K, Q5_K or Q6_K, n rows of `units` units of 32 elements, x as fragment_pack
- * leaves it.
+ * y[r][j] = sum over p of x[r][p] * w[j][p] for few rows of x, with cooperative matrices. w is
+ * packed as Q8_0, Q4_K, Q5_K or Q6_K: n rows of `units` units of 32 elements. x is packed by
+ * fragment_pack.
  *
- * Weights are left operands, which they become where they are: a lane reads whole units of the rows
- * that it holds of a matrix, and makes halves of their codes. They do not go through shared memory,
- * nor does x, and nobody waits for another. K's elements are in the order that is handy
- * (fragment.glsl).
+ * Weights are the left operands and are decoded in registers. Each lane reads whole units of its
+ * rows of the matrix and converts their codes to halves. Neither weights nor x go through shared
+ * memory, so no subgroup waits for another one. The elements of K are in the order that suits the
+ * lanes (fragment.glsl).
  *
- * A weight d s q - dmin m is no number to be rounded: s q is exact as a half (but of Q6_K, where it
- * is rounded once), and so is m. Products with s q are summed over a block, products of m and the
- * sums of x over its run likewise, and the f32 sums multiplied with d and dmin. Of Q8_0, d q is
- * rounded. Infinities in x make NaN.
+ * A weight d s q - dmin m is not rounded as a whole. The product s q is exact as a half (for Q6_K
+ * it is rounded once), and so is m. Products of x with s q are summed over a block. Products of m
+ * with the sums of x over each run are summed in the same way. Then the f32 sums are multiplied by
+ * d and dmin. For Q8_0, d q is rounded. An infinity in x gives NaN.
  *
- * A workgroup makes FRAGMENT_ROWS rows of x by UNIT_M columns of y: its subgroups share out the
- * chunks of K, and in the end their sums are added in order. More columns to a subgroup, or tiles
- * one after the other, were slower on an H200, as fewer subgroups have room then.
- * DIRECT: the device keeps matrices as in matrix_layout.glsl, right operands turned; else elements
- * go through the subgroup's part of shared memory. Columns past the last repeat it and are not
- * stored.
+ * A workgroup computes FRAGMENT_ROWS rows of x by UNIT_M columns of y. Its subgroups share the
+ * chunks of K, and their sums are added in order at the end. More columns for each subgroup, or
+ * several tiles in sequence, were slower on an H200, because then fewer subgroups fit on the GPU.
+ *
+ * DIRECT: the device keeps matrices as in matrix_layout.glsl, with right operands transposed.
+ * Without it, elements go through the subgroup's part of shared memory. Columns past the last one
+ * repeat it and are not stored.
  */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -37,9 +38,10 @@ layout(constant_id = 7) const uint UNIT_M = 16;
 layout(constant_id = 8) const uint UNIT_N = 16;
 layout(constant_id = 9) const uint UNIT_K = 16;
 layout(constant_id = 10) const uint ROWS = 2; /* MATRIX_LANES UNIT_M / subgroup size */
-layout(constant_id = 11) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
+layout(constant_id = 11) const bool DIRECT = false; /* then UNIT_K equals UNIT_N */
 layout(constant_id = 12) const uint SPLITS = 8; /* subgroups */
-/* The formats by number, not by format.def: one more there shall not ask for another compiler. */
+/* Numbers, not format.def, because a new format must not require a recompilation with another
+ * compiler. */
 const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
 #define IN_VECTORS true
 #include "packed/dequant_unit.glsl"
@@ -52,10 +54,10 @@ const uint OWN_ROWS = ROWS;
 layout(set = 0, binding = 1) readonly buffer x_view { uvec4 x[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 
-const uint STEPS = 4 * 32 / UNIT_K; /* of half a chunk */
+const uint STEPS = 4 * 32 / UNIT_K; /* in half a chunk */
 const uint SUM_STEPS = FRAGMENT_SUMS / UNIT_K;
-const uint PATCH = TILES_X * UNIT_M * UNIT_N; /* sums of a subgroup */
-const bool SCALED = FORMAT != Q8_0;           /* sums of blocks are multiplied with d */
+const uint PATCH = TILES_X * UNIT_M * UNIT_N; /* partial sums of a subgroup */
+const bool SCALED = FORMAT != Q8_0;           /* sums of blocks are multiplied by d */
 
 shared float work[SPLITS * PATCH];
 shared uint pair_work[DIRECT ? 1 : SPLITS * UNIT_M * UNIT_K / 2];
@@ -66,20 +68,20 @@ shared uint pair_work[DIRECT ? 1 : SPLITS * UNIT_M * UNIT_K / 2];
 #define BY_ROW    gl_CooperativeMatrixLayoutRowMajor
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
 
-/* Of the rows of w that the lane has a part of, ROWS of them. */
-uint row_at[ROWS]; /* first byte */
+/* This lane holds parts of ROWS rows of w. */
+uint row_at[ROWS]; /* first byte of the row */
 unit_raw next[ROWS];
-f16vec2 mins[2 * ROWS]; /* of both runs of the units of both halves of the chunk */
+f16vec2 mins[2 * ROWS]; /* of both runs of the unit, for each half of the chunk */
 vec2 factor[ROWS];      /* d, dmin */
 
-/* A unit of a half of a chunk: its place in its block is a constant but for the lane's part. */
+/* The index of the lane's unit in its block. Except for the lane's part, it is a constant. */
 uint unit_in_block(uint half_chunk)
 {
     return BLOCK_UNITS == 1 ? 0 : half_chunk * 4 + gl_SubgroupInvocationID % LANES;
 }
 
-/* The block of row i that the lane's unit of a half of a chunk lies in; the last of a row instead
- * of those behind it. */
+/* The block of row i that contains the lane's unit of a half chunk. Past the end of the row it is
+ * the last block. */
 uint block_of(uint i, uint chunk, uint half_chunk)
 {
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
@@ -93,7 +95,8 @@ void load(uint chunk, uint half_chunk)
         next[i] = load_raw(block_of(i, chunk, half_chunk), unit_in_block(half_chunk));
 }
 
-/* The words read last, of a half of a chunk; zeros behind the last unit. */
+/* Decodes the words that were loaded last, of a half chunk. Units past the last one become
+ * zeros. */
 void decode(uint chunk, uint half_chunk)
 {
     uint unit = chunk * FRAGMENT_UNITS + half_chunk * 4 + gl_SubgroupInvocationID % LANES;
@@ -106,7 +109,7 @@ void decode(uint chunk, uint half_chunk)
     }
 }
 
-/* sum += part * VALUE(row of the lane) */
+/* sum += part * VALUE(the lane's row) */
 #define ADD_SCALED(sum, part, VALUE)                                                               \
     if (DIRECT) {                                                                                  \
         [[unroll]] for (uint e = 0; e < UNIT; e++)                                                 \
@@ -121,12 +124,12 @@ void decode(uint chunk, uint half_chunk)
         sum += factors * part;                                                                     \
     }
 
-/* The words read last are what is multiplied now, and those of the next half are read. */
+/* Decodes the words that were loaded last, and loads those of the next half chunk. */
 #define TURN(half_chunk)                                                                           \
     decode(first + split, half_chunk);                                                             \
     load(first + split + half_chunk * SPLITS, 1 - half_chunk);
 
-/* A step of half a chunk. */
+/* One step of half a chunk. */
 #define MULTIPLY(half_chunk, s, TAKE)                                                              \
     OPERAND_A left;                                                                                \
     GIVE(left, CODE_PAIR, BY_ROW)                                                                  \
@@ -162,7 +165,8 @@ void main()
     [[unroll]] for (uint t = 0; t < TILES_X; t++)
         sums[t] = SUM(0.0);
     load(split, 0);
-    /* As often in every subgroup: to some drivers a subgroup's barriers are the workgroup's. */
+    /* Every subgroup runs the loop equally often, because some drivers treat a subgroup barrier as
+     * a workgroup barrier. */
     [[dont_unroll]] for (uint first = 0; first < args.chunks; first += SPLITS) {
         uint chunk = min(first + split, args.chunks - 1);
         uint x_at = fragment_vector(tile_x, args.chunks, chunk, 0) +
@@ -170,8 +174,8 @@ void main()
         SUM part[TILES_X];
         [[unroll]] for (uint t = 0; t < TILES_X; t++)
             part[t] = SCALED ? SUM(0.0) : sums[t];
-        /* Unrolled, x read ahead, only where elements are given in registers: software drivers take
-         * long to compile it. */
+        /* Unrolled, with x loaded ahead, only if DIRECT: software drivers need long to compile
+         * this. */
         if (DIRECT) {
             [[unroll]] for (uint half_chunk = 0; half_chunk < 2; half_chunk++) {
                 uvec4 held_x[STEPS * TILES_X];

@@ -1,12 +1,13 @@
 /*
- * Decodes packed rows. Which ones, and where to, is ORDER's to say:
- *   INDEXED     y[i][p] = element p of row index[i]; zeros where the index is NaN or no row
- *   TRANSPOSED  y[e][p][j] = element p of row j of matrix e, of matrices with `rows` rows each
- *   ALL         y[j][p] = element p of row j, as words or rounded to halves (STORAGE), in fours
- * In the last two a scale that is the code of NaN counts as 0, as in products. One invocation
- * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element. With ALL
- * the workgroup's units, which are neighbours, pass through shared memory, so that neighbours store
- * what lies side by side.
+ * Decodes packed rows to floats. ORDER selects the rows and the layout of y:
+ *   INDEXED     y[i][p] = element p of row index[i]; zeros if index[i] is NaN or no row
+ *   TRANSPOSED  y[e][p][j] = element p of row j of matrix e; each matrix has `rows` rows
+ *   ALL         y[j][p] = element p of row j, as words or rounded to halves (STORAGE), as vec4s
+ *
+ * For TRANSPOSED and ALL, a scale whose code is NaN counts as 0, as in products. One invocation
+ * decodes one unit. For plain rows (BLOCK_UNITS 0: f32, f16, bf16; never with ALL) it decodes one
+ * element. With ALL, the neighbouring units of a workgroup go through shared memory, so that
+ * neighbouring invocations store neighbouring elements.
  */
 #include "lib/common.glsl"
 #include "args/packed.h"
@@ -24,7 +25,7 @@ layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target_quads { vec4 y_quads[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target_pairs { uvec2 y_pairs[]; };
 
-/* Fours of a unit: of the same place in their units side by side. */
+/* The vec4s of a unit. Those with the same place in their units lie side by side. */
 const uint UNIT_FOURS = UNIT_ELEMENTS / 4, RUNS = DISTANCE / RUN_ELEMENTS;
 const uint STAGED = ORDER == DEQUANT_ALL ? gl_WorkGroupSize.x : 1;
 const bool HALVES = STORAGE != MATMUL_WORDS;
@@ -33,7 +34,7 @@ shared uvec2 staged_halves[HALVES ? UNIT_FOURS * STAGED : 1];
 
 const uint NO_ROW = 0xffffffff;
 
-/* floor(v + 1/2) without the rounding of the sum. */
+/* floor(v + 1/2), without the rounding error of the sum. */
 uint row_of(float v)
 {
     float below = floor(v);
@@ -43,7 +44,7 @@ uint row_of(float v)
     return uint(nearest) < args.rows ? uint(nearest) : NO_ROW;
 }
 
-/* Elements of a row lie this far apart in y. */
+/* The stride in y between the elements of a row. */
 uint stride()
 {
     return TRANSPOSED ? args.rows : 1;
@@ -56,7 +57,7 @@ uvec2 narrowed(vec4 v)
     return uvec2(f16_pair(v.x, v.y), f16_pair(v.z, v.w));
 }
 
-/* The invocation's fours `first` .. + 3. */
+/* Stages a run as four vec4s, number `first` .. first + 3 of the invocation's unit. */
 void stage_run(uint first, uvec4 codes, float scale, float bias)
 {
     for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
@@ -69,7 +70,8 @@ void stage_run(uint first, uvec4 codes, float scale, float bias)
     }
 }
 
-/* All units count through the rows, which have whole groups of RUNS: so do their elements. */
+/* Units are numbered through all rows. Every row has whole groups of RUNS units, so elements are
+ * numbered through all rows, too. */
 void store_all()
 {
     uint first = group_index() * STAGED;
@@ -121,7 +123,7 @@ void main()
     if (i >= args.count)
         return;
     uint unit, row, at; /* element p of the row goes to y[at + p * stride()] */
-    if (TRANSPOSED) {   /* neighbours take neighbouring rows, so that their stores meet */
+    if (TRANSPOSED) {   /* neighbours take neighbouring rows, so their stores coalesce */
         uint j = i % args.rows, matrix = i / args.rows / args.units * args.rows;
         unit = i / args.rows % args.units;
         row = matrix + j;

@@ -1,9 +1,9 @@
 /*
- * Decoders of the IQ1, IQ2 and IQ3 formats. Their codes index a grid of 16-bit words, two to a word
- * of the binding; a grid word holds the levels of 8 elements (2 bits each) or of 4 (3 bits each).
- * A block of 256 has 8 units (groups of 32), a unit 4 runs of 8 elements: the four components of
- * indices and masks here. IQ1 has levels -1, 0, 1 and an offset of an eighth: its codes are in
- * eighths.
+ * Decoders of the IQ1, IQ2 and IQ3 formats. Their codes index a grid (a codebook) of 16-bit
+ * entries, two in each word of the binding. An entry holds the levels of 8 elements (2 bits each)
+ * or of 4 elements (3 bits each). A block of 256 elements has 8 units (groups of 32). A unit has 4
+ * runs of 8 elements, which are the four components of indices and masks here. IQ1 has the levels
+ * -1, 0, 1 and an offset of an eighth, so its codes count eighths.
  */
 #include "args/packed.h"
 
@@ -14,7 +14,7 @@ layout(set = 0, binding = DEQUANT_GRID_BINDING) readonly restrict buffer grid_wo
 };
 
 struct grid_runs {
-    uvec4 index, mask; /* IQ1: mask 0 or 1, the offset's sign */
+    uvec4 index, mask; /* IQ1: mask is 0 or 1, the sign of the offset */
     vec2 scale;
 };
 
@@ -27,20 +27,20 @@ uvec4 grid_codes(uvec4 index)
     return words >> (index & 1) * 16 & 0xffff;
 }
 
-/* The masks of 8 signs whose eighth makes the count of set bits even. */
+/* Masks of 8 signs from 7: the eighth bit makes the number of set bits even. */
 uvec4 even_masks(uvec4 seven)
 {
     return seven | uvec4(bitCount(seven) & 1) << 7;
 }
 
-/* v - c for bytes v < 128, c < 128: bit 7 takes the borrow, so that none crosses into a neighbour.
- */
+/* v - c for bytes v < 128 and c < 128. Bit 7 takes the borrow, so that none reaches the next
+ * byte. */
 uvec4 subtract_bytes(uvec4 v, uint c)
 {
     return ((v | 0x80808080) - c * 0x01010101) ^ 0x80808080;
 }
 
-/* Negates those of four positive bytes whose bit of `four` is set. */
+/* Negates those of the four positive bytes whose bit in `four` is set. */
 uvec4 negate_bytes(uvec4 bytes, uvec4 four)
 {
     uvec4 ones = (four & 15) * 0x00204081 & BITS;
@@ -49,7 +49,7 @@ uvec4 negate_bytes(uvec4 bytes, uvec4 four)
 
 /* ---- IQ2 ---- */
 
-/* Levels 8, 25, 43 for 2-bit codes. */
+/* Maps 2-bit codes 0, 1, 2 to the levels 8, 25, 43. */
 uvec4 iq2_levels(uvec4 v)
 {
     return v * 17 + 0x08080808 + (v >> 1 & BITS);
@@ -64,7 +64,7 @@ unit_codes iq2_unit(grid_runs r)
                       r.scale, vec2(0));
 }
 
-/* 8 bytes a unit: four indices; four 7-bit masks and the scale. */
+/* A unit is 8 bytes: four indices, then a word of four 7-bit masks and the scale. */
 grid_runs iq2_xxs_runs(uint block, uint u)
 {
     uint index = load4(block + 2 + 8 * u), word = load4(block + 6 + 8 * u);
@@ -78,7 +78,7 @@ vec2 iq2_scales(uint block, uint byte)
     return half_at(block) * (0.5 + vec2(byte & 15, byte >> 4)) * 0.25;
 }
 
-/* A 9-bit index and a 7-bit mask in 16 bits. */
+/* Each 16 bits hold a 9-bit index and a 7-bit mask. */
 grid_runs iq2_xs_runs(uint block, uint u)
 {
     uint first = load4(block + 2 + 8 * u), second = load4(block + 6 + 8 * u);
@@ -86,7 +86,8 @@ grid_runs iq2_xs_runs(uint block, uint u)
     return grid_runs(v & 511, even_masks(v >> 9), iq2_scales(block, load1(block + 66 + u)));
 }
 
-/* Low bytes of indices, masks, high 2-bit parts, scale nibbles. */
+/* A block is the low bytes of the indices, the masks, the high 2-bit parts and the scale
+ * nibbles. */
 grid_runs iq2_s_runs(uint block, uint u)
 {
     uint low = load4(block + 2 + 4 * u), mask = load4(block + 34 + 4 * u);
@@ -97,8 +98,8 @@ grid_runs iq2_s_runs(uint block, uint u)
 
 /* ---- IQ3: two indices a run ---- */
 
-/* Levels 4, 12, 20, 28, 36, 44, 52, 62 (XXS) or 1, 3, .. 15 (S) for the 3-bit codes of grid words.
- */
+/* Maps the 3-bit codes of grid entries to 4, 12, 20, 28, 36, 44, 52, 62 (XXS) or 1, 3, .. 15
+ * (S). */
 uvec4 iq3_levels(uvec4 index)
 {
     uvec4 code = grid_codes(index);
@@ -108,7 +109,7 @@ uvec4 iq3_levels(uvec4 index)
     return (v << 3) + 0x04040404 + ((v & v >> 1 & v >> 2 & BITS) << 1);
 }
 
-/* `high`: the ninth bits of the 8 indices. */
+/* `high` holds the ninth bits of the 8 indices. */
 unit_codes iq3_unit(uint block, uint u, uint high, uvec4 mask, float scale)
 {
     uvec4 bit = uvec4(0, 1, 2, 3), even_odd = uvec4(0, 4, 0, 4);
@@ -121,7 +122,7 @@ unit_codes iq3_unit(uint block, uint u, uint high, uvec4 mask, float scale)
                       vec2(0));
 }
 
-/* 8 indices a unit; a word of four 7-bit masks and the scale. */
+/* A unit is 8 indices, and a word of four 7-bit masks and the scale. */
 unit_codes decode_iq3_xxs(uint block, uint u)
 {
     uint word = load4(block + 66 + 4 * u);
@@ -129,7 +130,7 @@ unit_codes decode_iq3_xxs(uint block, uint u)
                     half_at(block) * (0.5 + float(word >> 28)) * 0.5);
 }
 
-/* Low bytes of indices, ninth bits, masks, scale nibbles. */
+/* A block is the low bytes of the indices, the ninth bits, the masks and the scale nibbles. */
 unit_codes decode_iq3_s(uint block, uint u)
 {
     uint s = load1(block + 106 + (u >> 1)) >> 4 * (u & 1) & 15;
@@ -140,7 +141,7 @@ unit_codes decode_iq3_s(uint block, uint u)
 
 /* ---- IQ1 ---- */
 
-/* 8 (v - 1) + 1 or - 1, in eighths. */
+/* 8 (v - 1) + 1 or 8 (v - 1) - 1, in eighths. */
 unit_codes iq1_unit(grid_runs r)
 {
     uvec4 code = grid_codes(r.index), down = r.mask * 0x02020202;
@@ -150,7 +151,8 @@ unit_codes iq1_unit(grid_runs r)
                       0.125 * r.scale, vec2(0));
 }
 
-/* Low bytes of indices; 16 bits of four 3-bit high parts, scale, sign of the offset. */
+/* A unit is the low bytes of the indices, and 16 bits: four 3-bit high parts, the scale, the sign
+ * of the offset. */
 grid_runs iq1_s_runs(uint block, uint u)
 {
     uint low = load4(block + 4 * u + 2), word = load2(block + 34 + 2 * u);
@@ -160,8 +162,8 @@ grid_runs iq1_s_runs(uint block, uint u)
 }
 
 /*
- * Low bytes of indices; a nibble a run (3 high bits, sign of the offset); 4 u16 of four 3-bit
- * scales, whose top nibbles together are d.
+ * A block is the low bytes of the indices, a nibble for each run (3 high bits and the sign of the
+ * offset), and 4 u16 of four 3-bit scales. The top nibbles of the four u16 together are d.
  */
 grid_runs iq1_m_runs(uint block, uint u)
 {

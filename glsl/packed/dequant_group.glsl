@@ -1,7 +1,7 @@
 /*
- * A unit and the decoders of the formats in group DEQUANT_GROUP: load_raw reads a unit, decode_raw
- * makes it codes and scales. Between the two time may pass, so that none waits for memory; but in
- * group grid reading is decoding.
+ * A unit, and the decoders of the formats in group DEQUANT_GROUP. load_raw loads a unit, and
+ * decode_raw turns it into codes and scales. They are separate so that other work can run while the
+ * load waits for memory. Only in group grid does load_raw decode as well.
  */
 #include "packed/dequant_unit.glsl"
 

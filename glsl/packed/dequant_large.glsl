@@ -6,7 +6,7 @@ const uint CENTER_BITS = FORMAT == Q3_K ? 4 : TERNARY ? 1 : 0;
 const uint MASK = FORMAT == Q2_K || FORMAT == TQ2_0 ? 3 : 0xff;
 const uint CENTER = FORMAT == Q8_K ? SIGNED : CENTER_BITS;
 
-/* ---- A unit as it is read, before anything is done with it, which would wait for memory ---- */
+/* ---- A unit as loaded, before any arithmetic on it, which would wait for memory ---- */
 
 struct unit_raw {
     bytes16 codes, more, scales;
@@ -15,13 +15,13 @@ struct unit_raw {
 const bytes16 NO_BYTES16 = bytes16(uvec4(0), 0);
 const bytes4 NO_BYTES4 = bytes4(0, 0);
 
-/* Where the 2-bit codes of unit u begin. */
+/* The byte at which the 2-bit codes of unit u begin. */
 uint pairs_at(uint quants, uint u)
 {
     return quants + 32 * (u >> 2) + 16 * (u & 1);
 }
 
-/* 16 bytes of scale (low) and min (high nibble), codes, d, dmin. */
+/* A block is 16 bytes of scale (low nibble) and min (high nibble), the codes, d and dmin. */
 uint q2_k_scales(uint block, uint u)
 {
     return block + 4 * (u >> 1);
@@ -32,14 +32,14 @@ unit_raw load_q2_k(uint block, uint u)
                     load_bytes4(q2_k_scales(block, u)), load_bytes4(block + 80));
 }
 
-/* 32 bytes of third bits, codes, 12 bytes of scales, d. */
+/* A block is 32 bytes of third bits, the codes, 12 bytes of scales, and d. */
 unit_raw load_q3_k(uint block, uint u)
 {
     return unit_raw(load_bytes16(pairs_at(block + 32, u)), load_bytes16(block + 16 * (u & 1)),
                     load_bytes16(block + 96), NO_BYTES4, NO_BYTES4);
 }
 
-/* d as f32, signed bytes */
+/* A block is d as f32, and signed bytes. */
 unit_raw load_q8_k(uint block, uint u)
 {
     uint at = block + 4 + UNIT_ELEMENTS * u;
@@ -48,8 +48,8 @@ unit_raw load_q8_k(uint block, uint u)
 }
 
 /*
- * 32 bytes of five digits 32 elements apart, 16 of five digits 16 apart, 4 of four digits 4 apart,
- * d.
+ * A block is 32 bytes of five base-3 digits, 32 elements apart; 16 bytes of five digits, 16
+ * elements apart; 4 bytes of four digits, 4 elements apart; and d.
  */
 uint tq1_0_digits(uint block, uint u)
 {
@@ -83,8 +83,8 @@ unit_raw load_raw(uint block, uint u)
 /* ---- Decoding ---- */
 
 /*
- * 2-bit codes, 32 elements apart in a byte, of unit u: 16 elements each of two neighbouring groups
- * of 32.
+ * The 2-bit codes of unit u. The codes in a byte are 32 elements apart. A unit is 16 elements each
+ * of two neighbouring groups of 32.
  */
 uvec4 pairs_of(unit_raw raw, uint quants, uint u)
 {
@@ -100,8 +100,8 @@ unit_codes decode_q2_k(unit_raw raw, uint block, uint u)
                       -d.y * vec2(both >> 4 & 15, both >> 20 & 15));
 }
 
-/* The signed 6-bit scales of both runs: of 16, 8 low nibbles and 8 high ones, four times 4 pairs of
- * high bits, the runs' two bytes apart. */
+/* The signed 6-bit scales of both runs. The 16 scales are stored as 8 bytes of two low nibbles
+ * each, and 4 bytes of four pairs of high bits each. The bytes of the two runs are two apart. */
 vec2 q3_k_scales(uvec4 scales, uint u)
 {
     uint low = ((u & 2) != 0 ? scales.y : scales.x) >> 8 * (u & 1) + 4 * (u >> 2);
@@ -125,7 +125,7 @@ unit_codes decode_q8_k(unit_raw raw, uint block, uint u)
                       vec2(uintBitsToFloat(moved4(raw.head, block))), vec2(0));
 }
 
-/* A base-3 digit of every byte. power = 3^n picks digit n. */
+/* One base-3 digit of every byte. `power` = 3^n selects digit n. */
 uvec4 ternary_digits(uvec4 bytes, uvec4 power)
 {
     uvec4 even = (bytes & 0x00ff00ff) * power & 0x00ff00ff;
@@ -138,7 +138,7 @@ uint power_of_3(uint n)
     return ((n & 1) != 0 ? 3u : 1u) * ((n & 2) != 0 ? 9u : 1u) * ((n & 4) != 0 ? 81u : 1u);
 }
 
-/* Without a branch, which is not good among matrices. */
+/* Without a branch, because branches are slow in matrix kernels. */
 unit_codes decode_tq1_0(unit_raw raw, uint block, uint u)
 {
     bool front = u < 5, last = u == 7;

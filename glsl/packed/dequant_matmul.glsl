@@ -1,12 +1,12 @@
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows r: w packed, n rows of units * 32
- * elements. With EXPERTS, w holds such a matrix for each expert, and the plan of expert_sort cuts
- * the rows into blocks of one expert each; a block is a tile high, rows without an expert are
- * zeros.
+ * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows r. w is packed, n rows of units * 32
+ * elements. With EXPERTS, w holds one such matrix for each expert. Then the plan of expert_sort
+ * cuts the rows into blocks of one expert each, each block as high as a tile. Rows without an
+ * expert become zeros.
  *
- * Tiles as in lib/tile.glsl; a step is one unit, its first run before its second. Weights are
- * decoded as they go into shared memory. Invocations all of whose rows are past the block's, as are
- * most where an expert has few, multiply nothing.
+ * The tiles are those of lib/tile.glsl. A step is one unit, its first run before its second.
+ * Weights are decoded when they are stored to shared memory. If all rows of an invocation are past
+ * the end of the block, it multiplies nothing. This is frequent if an expert has few rows.
  */
 #include "lib/common.glsl"
 #include "lib/parts.glsl"
@@ -28,23 +28,24 @@ layout(set = 0, binding = 3) readonly restrict buffer plan_view { uint plan[]; }
 #include "matmul/experts_block.glsl"
 
 const uint UNIT_QUADS = UNIT_ELEMENTS / 4;
-const uint SHARE_X = TILE_M * UNIT_QUADS / THREADS; /* quads that an invocation carries a step */
-/* Columns of w; where there are more invocations than columns, the first carry one each. */
+const uint SHARE_X = TILE_M * UNIT_QUADS / THREADS; /* quads of an invocation in each step */
+/* Columns of w that an invocation loads. If there are more invocations than columns, only the first
+ * ones load, one each. */
 const uint SHARE_UNITS = THREADS < TILE_N ? TILE_N / THREADS : 1;
 
 expert_block sorted; /* the rows of this tile */
 vec4 next_x[SHARE_X];
 unit_raw next_w[SHARE_UNITS];
 uint next_unit;
-uint x_at[SHARE_X], w_at[SHARE_UNITS]; /* element, byte that they start at in the first unit */
+uint x_at[SHARE_X], w_at[SHARE_UNITS]; /* element and byte at which each starts in the first unit */
 
-/* Of x and y, for row r of the tile. */
+/* The row of x and y that row r of the tile stands for. */
 uint row_of(uint r)
 {
     return EXPERTS ? row_at(sorted, r, args.experts) : sorted.first + min(r, sorted.rows - 1);
 }
 
-/* Row of the tile and element of the unit of the i-th quad of x. */
+/* The row of the tile and the element of the unit of the i-th quad of x. */
 uvec2 place_x(uint i)
 {
     uint slot = gl_LocalInvocationID.x + i * THREADS;
@@ -60,7 +61,7 @@ bool carries_w()
     return THREADS <= TILE_N || gl_LocalInvocationID.x < TILE_N;
 }
 
-/* Columns past the last repeat it and are not stored. */
+/* Columns past the last one repeat it and are not stored. */
 void start(uint first_column)
 {
     [[unroll]] for (uint i = 0; i < SHARE_X; i++) {
@@ -109,7 +110,8 @@ void store()
         store_along_a(place_x(i).x, place_x(i).y, next_x[i]);
 }
 
-/* The first row of the patch of invocations that tile_thread() makes, of 16 or 32 rows. */
+/* The first row of the patch of 16 or 32 rows that tile_thread() makes of neighbouring
+ * invocations. */
 uint patch_row(uint row)
 {
     if (THREADS_M % 4 == 0 && THREADS_N % 8 == 0)
@@ -119,7 +121,8 @@ uint patch_row(uint row)
     return row;
 }
 
-/* tile_product() with one place each that reads and that decodes, which are long. */
+/* tile_product(), but with only one copy of the load code and one of the decode code, because they
+ * are long. */
 void multiply_units(uint units)
 {
     uvec2 thread = tile_thread();

@@ -1,22 +1,24 @@
 /*
- * y[r][j] = sum over p of a[r][p] * w[j][p] on the device's matrix units: w packed, n rows of
- * `units` units of 32 elements, a packed to 16 bits by matrix_pack in the order of the units, its
- * rows padded with zeros to k_octets. With several splits y is partial sums, one after the other,
- * each of slice_octets of K.
+ * y[r][j] = sum over p of a[r][p] * w[j][p] with cooperative matrices. w is packed, n rows of
+ * `units` units of 32 elements. a is packed to 16 bits by matrix_pack in the order of the units,
+ * and its rows are padded with zeros to k_octets. With several splits, y holds the partial sums of
+ * one split after another, each over slice_octets of K.
  *
- * The includer defines DEQUANT_GROUP and ELEMENT, the 16-bit type of the operands, and where that
- * is bfloat16_t, IN_BF16.
+ * The includer defines DEQUANT_GROUP and ELEMENT, the 16-bit type of the operands. If ELEMENT is
+ * bfloat16_t, it also defines IN_BF16.
  *
- * Tiles as in matmul/matrix_tiles.glsl. An invocation brings whole units of w: their words are read
- * into registers, decoded to f32 and rounded to ELEMENT exactly as dequant_gather does it, and
- * stored into the tile. With AHEAD that goes on while the units multiply: a step's words are read
- * two steps before it, and unpacked, an octet at a time, between the products of the step before
- * it; else they are read one step before it and unpacked as they are stored.
+ * The tiles are those of matmul/matrix_tiles.glsl. An invocation loads whole units of w. Their
+ * words go to registers, are decoded to f32, rounded to ELEMENT exactly as dequant_gather does it,
+ * and stored to the tile.
  *
- * What a driver would have to unroll to keep in registers stands here unrolled (matrix_sums.glsl):
- * an invocation brings at most eight octets of a and two units of w.
+ * With AHEAD, this overlaps the matrix products. The words of a step are loaded two steps ahead.
+ * They are unpacked one step ahead, an octet at a time, between the products. Without AHEAD they
+ * are loaded one step ahead and unpacked when they are stored.
  *
- * Columns past the last repeat it and are not stored; units past the last are zeros.
+ * Loops that a driver would have to unroll to keep values in registers are unrolled in the source
+ * (matrix_sums.glsl). An invocation loads at most eight octets of a and two units of w.
+ *
+ * Columns past the last one repeat it and are not stored. Units past the last one are zeros.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,7 +31,7 @@
 layout(push_constant) uniform block { dequant_matrix_args args; };
 layout(constant_id = 7) const bool AHEAD = true;
 #ifndef IN_BF16
-layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 is to nearest even */
+layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 rounds to nearest even */
 #endif
 layout(constant_id = 10) const uint BAND = 8;
 #define MATRIX_FORMAT(type, NAME) const uint NAME = type;
@@ -49,7 +51,7 @@ const uint STAGES = 1, PLANES = 1;
 #include "matmul/tile_place.glsl"
 
 const uint UNIT_OCTETS = UNIT_ELEMENTS / 8, TILE_UNITS = TILE_K / UNIT_ELEMENTS;
-const uint CARRY = TILE_N * TILE_UNITS / THREADS; /* units that an invocation brings a step */
+const uint CARRY = TILE_N * TILE_UNITS / THREADS; /* units that an invocation loads in each step */
 
 #define EACH_OCTET(X)                                                                              \
     X(next_a0, 0)                                                                                  \
@@ -62,7 +64,8 @@ const uint CARRY = TILE_N * TILE_UNITS / THREADS; /* units that an invocation br
     X(next_a7, 7)
 uvec4 next_a0, next_a1, next_a2, next_a3, next_a4, next_a5, next_a6, next_a7;
 
-/* One unit: where its column of w begins, its words of a later step, and decoded; its octets. */
+/* The state of one unit: the start of its column of w, its loaded words of a later step, its
+ * decoded codes, and its octets. */
 #define EACH_UNIT(X)                                                                               \
     X(w_at0, next_w0, now_w0, octets0, 0)                                                          \
     X(w_at1, next_w1, now_w1, octets1, 1)
@@ -73,7 +76,7 @@ struct unit_octets {
     uvec4 first, second, third, fourth;
 } octets0, octets1;
 
-/* Column of the tile and unit of the step of the i-th unit that the invocation brings. */
+/* The column of the tile and the unit of the step, for the i-th unit that the invocation loads. */
 uvec2 place_of(uint i)
 {
     uint slot = i * THREADS + gl_LocalInvocationID.x;
@@ -119,7 +122,7 @@ unit_codes decoded(unit_raw raw, uint row, uint unit)
     return w;
 }
 
-/* The words read last, which were those of `octet0`. */
+/* Decodes the words that were loaded last. They belong to `octet0`. */
 void decode_w(uint octet0)
 {
 #define DECODE_UNIT(at, next, now, octets, i)                                                      \
@@ -139,8 +142,8 @@ uint element_pair(float low, float high)
 #endif
 }
 
-/* Where there is a bias the products are exact, so that it matters not whether they are fused with
- * the sums. */
+/* If there is a bias, the products are exact. So it does not matter whether the compiler fuses them
+ * with the sums. */
 uvec4 unpacked(uvec2 codes, float scale, float bias)
 {
     vec4 low = scale * code_values(codes.x) + bias, high = scale * code_values(codes.y) + bias;
@@ -148,7 +151,7 @@ uvec4 unpacked(uvec2 codes, float scale, float bias)
                  element_pair(high.x, high.y), element_pair(high.z, high.w));
 }
 
-/* An octet of each unit. */
+/* One octet of each unit. */
 #define UNPACK_FIRST(at, next, now, octets, i)                                                     \
     if (i < CARRY)                                                                                 \
         octets.first = unpacked(now.first.xy, now.scale.x, now.bias.x);
@@ -228,7 +231,7 @@ void main()
         barrier();
         if (AHEAD)
             decode_w(next);
-        if (next < end) { /* not sunk to where it is used */
+        if (next < end) { /* a branch keeps the loads from sinking to their use */
             load_a(tile.x, next);
             load_w(AHEAD ? next + OCTETS : next);
         }

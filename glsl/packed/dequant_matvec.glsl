@@ -1,16 +1,17 @@
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
- * rows r. With EXPERTS, w holds such a matrix for each expert, row r is multiplied with that of the
- * expert that index[r] names, and is zeros where it names none; ROWS is 1. With PARTS, it is a
- * projection of the only row (lib/projection.glsl); a team's COLUMNS are two to an output where
- * gated.
+ * y[r][j] = sum over p of x[r][p] * w[j][p] for few rows r. w is packed, n rows of units * 32
+ * elements. With EXPERTS, w holds one such matrix for each expert, and ROWS is 1. Then row r is
+ * multiplied by the matrix of expert index[r]; if that is not an expert, the result is zeros. With
+ * PARTS, this is a projection of the only row (lib/projection.glsl). If it is gated, a team needs
+ * two of its COLUMNS for each output.
  *
- * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
- * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
- * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
- * scale * sum(x code) + bias * sum(x). The members' sums are added at the end.
+ * A team of TEAM invocations computes COLUMNS outputs j of ROWS rows r, so w is decoded once for
+ * all rows. The members walk through the units together, so that neighbours read neighbouring
+ * bytes. Row and column indices past the end are clamped, and their results are not stored. Scale
+ * and bias are applied once for each run: scale * sum(x code) + bias * sum(x). The partial sums of
+ * the members are added at the end.
  *
- * With CHUNK, the workgroup brings x of CHUNK units at a time into shared memory.
+ * With CHUNK, the workgroup loads x into shared memory, CHUNK units at a time.
  */
 #include "lib/common.glsl"
 #include "lib/parts.glsl"
@@ -19,12 +20,12 @@
 
 layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;
-layout(constant_id = 8) const uint TEAM = 32; /* power of two that divides the workgroup */
+layout(constant_id = 8) const uint TEAM = 32; /* a power of two that divides the workgroup size */
 layout(constant_id = 9) const uint COLUMNS = 2;
 layout(constant_id = 10) const uint ROWS = 1;
 layout(constant_id = 11) const bool EXPERTS = false;
 layout(constant_id = 12) const bool LOOKUP = false;
-layout(constant_id = 13) const uint CHUNK = 0; /* power of two from 8 on, or 0 */
+layout(constant_id = 13) const uint CHUNK = 0; /* 0, or a power of two of at least 8 */
 layout(constant_id = 14) const uint PARTS = 0; /* PROJECTION_... */
 #define DEQUANT_GRID_BINDING 5
 #define DEQUANT_LOOKUP       LOOKUP
@@ -43,8 +44,8 @@ vec4 projected_x(uint element)
 }
 
 const uint SUMS = COLUMNS * ROWS, OUTPUTS = GATED ? SUMS / 2 : SUMS;
-/* Several rows of x in shared memory. Then the members of two teams alternate: pairs of neighbours
- * read the same x, which halves what reading it costs the memory's banks. */
+/* Several rows of x are in shared memory. Then the members of two teams alternate. Pairs of
+ * neighbouring invocations read the same x, which halves the load on the memory banks. */
 const bool SHARED_ROWS = ROWS > 1 && CHUNK != 0;
 const uint NEAR = SHARED_ROWS ? 2 : 1;
 
@@ -53,13 +54,15 @@ uint row_start(uint row)
     return args.x_offset + min(row, args.m - 1) * args.units * UNIT_ELEMENTS;
 }
 
-/* First byte of the weights of the team's column c; `packed`: that of the matrix. */
+/* The first byte of the weights of the team's column c. `packed` is the first byte of the
+ * matrix. */
 uint column_start(uint packed, uint first_column, uint c)
 {
     return packed + min(weight_row(first_column, c, COLUMNS, args.n), args.n - 1) * args.row_bytes;
 }
 
-/* Elements `element` .. + 3 of the only row are multiplied by gamma, and counted if new. */
+/* Multiplies elements `element` .. + 3 of the only row by gamma. If is_new, also adds their
+ * squares. */
 vec4 normalized(vec4 v, uint element, bool is_new)
 {
     if (!NORMALIZED)
@@ -69,7 +72,7 @@ vec4 normalized(vec4 v, uint element, bool is_new)
     return v * load_gamma(args.parts.gamma_offset + element, X_ALIGNED);
 }
 
-/* Output i of the team, from its sum and, where GATED, the other half's. */
+/* Stores output i of the team from its sum. If GATED, `other` is the sum of the other half. */
 void store_sum(uint first_column, uint first_row, uint i, float sum, float other)
 {
     uint column = (GATED ? first_column / 2 : first_column) + i / ROWS, row = first_row + i % ROWS;

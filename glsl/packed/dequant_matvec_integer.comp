@@ -1,20 +1,23 @@
 #version 450
 /*
- * dequant_matvec.glsl by integers for one row of x, which stays in registers while the workgroup
- * goes through many columns: Q8_0, Q4_K, Q5_K, Q6_K.
+ * dequant_matvec.glsl in integer arithmetic, for one row of x: Q8_0, Q4_K, Q5_K, Q6_K. x stays in
+ * registers while the workgroup goes through many columns.
  *
- * A group of 32 consecutive elements of x is multiplied by the power of two that brings the largest
- * to 31 bits, and cut to integers: what is at least 2^-7 of the largest stays exact, the rest loses
- * less than 2^-30 of it. The four bytes of an integer are its digits, the highest signed. With
- * DIGITS 3, for one row in precisions of 16 bits, it is 23 bits, three bytes, and less than 2^-22.
- * Codes times digits add up exactly, in the mantissa of a float, which needs no conversion then;
- * only the sums of a group are rounded. A group that holds an infinity or NaN gives NaN.
+ * Each group of 32 consecutive elements of x is multiplied by the power of two that brings its
+ * largest element to 31 bits, and truncated to integers. Elements of at least 2^-7 of the largest
+ * one stay exact; others lose less than 2^-30 of the largest. The four bytes of an integer are its
+ * digits; only the highest one is signed. DIGITS 3 is for one row if 16-bit precision is allowed.
+ * It has 23 bits in three bytes, and the loss is less than 2^-22.
  *
- * A team of TEAM invocations, whole subgroups, has the whole row: each a span of 64 elements, four
- * runs of 16 whose codes lie together. It takes COLUMNS outputs in a round, whose words it has
- * loaded in the round before. What a subgroup adds up waits in shared memory until all rounds are
- * done. Blocks that do not lie at 16 bytes are loaded in pieces of 16 all the same, side by side,
- * and found again in shared memory.
+ * Products of codes and digits are summed exactly in the mantissa of a float, so that no conversion
+ * is needed afterwards. Only the sums of a group are rounded. A group that contains an infinity or
+ * NaN gives NaN.
+ *
+ * A team of TEAM invocations, which are whole subgroups, holds the whole row. Each invocation holds
+ * a span of 64 elements: four runs of 16 whose codes lie together. The team computes COLUMNS
+ * outputs in each round, and loads their words one round ahead. The sums of each subgroup stay in
+ * shared memory until all rounds are done. Blocks that are not aligned to 16 bytes are also loaded
+ * as aligned vectors of 16 bytes, side by side, and put together in shared memory.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,7 +32,7 @@
 layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;
 layout(constant_id = 11) const bool EXPERTS = false;
-layout(constant_id = 12) const uint DIGITS = 4; /* or 3 */
+layout(constant_id = 12) const uint DIGITS = 4; /* 4 or 3 */
 layout(constant_id = 13) const uint CHUNK = 8;  /* units of x staged at a time */
 layout(constant_id = 14) const uint PARTS = 0;  /* PROJECTION_... */
 #define DEQUANT_GROUP DEQUANT_COMMON
@@ -48,10 +51,10 @@ vec4 projected_x(uint element)
     return load_x(args.x_offset + element);
 }
 
-#define RUNS     4          /* of a span */
+#define RUNS     4          /* in a span */
 #define PACKED   0          /* PackedVectorFormat4x8Bit */
 #define SUM_ZERO 0x4b400000 /* the bits of 1.5 * 2^23 */
-#define OCTET    8          /* elements of x that an invocation brings at a time */
+#define OCTET    8          /* elements of x that an invocation loads at a time */
 
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019],
                   id = 4450) int dot_signed(int a, int b, spirv_literal int format);
@@ -60,32 +63,32 @@ spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019],
                   id = 4452) int dot_mixed(int a, uint b, spirv_literal int format);
 
-/* OpControlBarrier of the subgroup for shared memory alone: what is being loaded need not arrive.
- */
+/* OpControlBarrier of the subgroup for shared memory only, because pending global loads need not be
+ * finished. */
 spirv_instruction(id = 224) void control_barrier(uint execution, uint memory, uint semantics);
 #define SCOPE_SUBGROUP 3
 #define SHARED_MEMORY  0x108 /* AcquireRelease, WorkgroupMemory */
 
 const uint SPAN_ELEMENTS = RUNS * RUN_ELEMENTS;
 const bool PIECES = FORMAT == Q6_K || FORMAT == Q8_0;
-/* Vectors that an invocation loads of a column. */
+/* The most vectors that an invocation loads for one column. */
 #define MOST_WORDS 5
 const uint WORDS = FORMAT == Q4_K ? 3 : FORMAT == Q6_K ? 4 : MOST_WORDS;
-/* The second group's codes of Q4_K are upper nibbles: left where they are, they count 16 times.
- * Those of Q6_K are put to the top of their bytes. */
+/* The codes of the second group of Q4_K are upper nibbles. They stay in place and so count 16
+ * times. The codes of Q6_K are moved to the top of their bytes. */
 const bool UPPER_IN_PLACE = FORMAT == Q4_K;
 const bool SIGNED_CODES = PIECES;
-/* Sums apart: of runs that share a scale and 32 elements of x. */
+/* Separate sums: one for each set of runs that share a scale and 32 elements of x. */
 const uint GROUPS = FORMAT == Q6_K ? 4 : 2, GROUP_RUNS = RUNS / GROUPS;
 
 const uint SPANS = CHUNK * UNIT_ELEMENTS / SPAN_ELEMENTS;
-const uint STAGE_STEP = SPANS + 1; /* odd, for the banks */
+const uint STAGE_STEP = SPANS + 1; /* odd, to avoid bank conflicts */
 const uint X_SIZE = RUNS * DIGITS * STAGE_STEP;
 const uint PIECES_SIZE = PIECES ? WORDS * gl_WorkGroupSize.x : 1;
 shared uvec4 stage[X_SIZE > PIECES_SIZE ? X_SIZE : PIECES_SIZE];
-shared float worths[2 * SPANS], totals[2 * SPANS]; /* of groups of 32 elements */
+shared float worths[2 * SPANS], totals[2 * SPANS]; /* of 32 elements: unit of the top digit; sum */
 
-/* ---- Where things are ---- */
+/* ---- Addresses ---- */
 
 uint packed; /* first byte of the matrix */
 
@@ -94,7 +97,7 @@ uint row_start(uint batch, uint c)
     return packed + column_of(batch, c, args.n) * args.row_bytes;
 }
 
-/* The span and the run in it of 16 elements of x. */
+/* For a run of 16 elements of x: its span, and its run within the span. */
 uvec2 place_of(uint run)
 {
     if (FORMAT == Q6_K)
@@ -126,7 +129,7 @@ void load_ahead(uint row, uint first)
     }
 }
 
-/* Digit d of four integers -> word d. */
+/* Word d of the result holds digit d of the four integers. */
 uvec4 split_digits(uvec4 v)
 {
     uvec2 even = v.xz & 0x00ff00ff | (v.yw & 0x00ff00ff) << 8;
@@ -136,7 +139,8 @@ uvec4 split_digits(uvec4 v)
     return uvec4(low, high);
 }
 
-/* The largest magnitude's bits. By integers: NaN must count as largest. */
+/* The bits of the largest magnitude. Compared as integers, because NaN must count as the
+ * largest. */
 uint largest_bits(vec4 v)
 {
     uvec4 m = floatBitsToUint(v) & 0x7fffffff;
@@ -161,8 +165,8 @@ void store_chunk(uint first)
         exponent = max(exponent, subgroupShuffleXor(exponent, 2));
         sum += subgroupShuffleXor(sum, 1);
         sum += subgroupShuffleXor(sum, 2);
-        uint bounded = max(exponent, 11); /* so that its worth is no denormal */
-        /* 2^(30 or 22 - (exponent - 127)) by the exponents of two floats. */
+        uint bounded = max(exponent, 11); /* so that `worths` is never subnormal */
+        /* 2^(30 or 22 - (exponent - 127)), built from the exponents of two floats. */
         uint power = 379 + 8 * DIGITS - bounded;
         float multiplier = uintBitsToFloat(power / 2 << 23);
         float rest = uintBitsToFloat(power - power / 2 << 23);
@@ -230,7 +234,7 @@ void bring_x(uint row)
 
 uvec4 next_words[COLUMNS][MOST_WORDS];
 
-/* Bytes of a subgroup's share of a row, and where they begin in the team's. */
+/* The bytes of a row that a subgroup reads, and their start within the bytes of the team. */
 uint share_bytes()
 {
     return gl_SubgroupSize * (FORMAT == Q8_0 ? 68 : 210) / (FORMAT == Q8_0 ? 1 : 4);
@@ -264,7 +268,7 @@ void load_words(uint batch, uint c)
 
 struct span_codes {
     uvec4 runs[RUNS];
-    vec4 scale, bias; /* of groups */
+    vec4 scale, bias; /* for each group */
 };
 
 span_codes decode_k(uvec4 w[MOST_WORDS])
@@ -287,8 +291,8 @@ span_codes decode_k(uvec4 w[MOST_WORDS])
     return s;
 }
 
-/* Words of the pieces from word `at` on, of which the first byte is that of an upper half where
- * `upper`. */
+/* Words of the pieces, starting at word `at`. If `upper`, the first byte is that of the upper half
+ * of a word. */
 uint piece_word(uint at)
 {
     return stage[at >> 2][at & 3];
@@ -342,7 +346,7 @@ span_codes decode_q6_k(uint block)
     return s;
 }
 
-/* Of the words of column c, which are free afterwards. */
+/* Decodes the words of column c. Afterwards their registers are free. */
 span_codes decode(uint c)
 {
     if (!PIECES)
@@ -361,7 +365,7 @@ span_codes decode(uint c)
 
 /* ---- Products ---- */
 
-/* The products of 16 codes with each digit of 16 elements. */
+/* Adds the products of 16 codes with each digit of 16 elements. */
 ivec4 add_run(ivec4 sums, uvec4 codes, uvec4 digits[DIGITS])
 {
     [[unroll]] for (uint i = 0; i < 4; i++) {
@@ -380,7 +384,7 @@ ivec4 add_run(ivec4 sums, uvec4 codes, uvec4 digits[DIGITS])
     return sums;
 }
 
-/* In units of the highest digit. */
+/* The sums of all digits as one value, in units of the highest digit. */
 float value_of(ivec4 sums)
 {
     precise vec4 digit = intBitsToFloat(sums);
@@ -426,8 +430,8 @@ void main()
         load_words(min(batch_of(team, 0), batches - 1), c);
     bring_x(row);
     [[dont_unroll]] for (uint round = 0; round < ROUNDS; round++) {
-        /* Where there are barriers, all go through all: a software driver makes them the
-         * workgroup's. */
+        /* If there are barriers, all subgroups must run every round, because a software driver
+         * makes subgroup barriers workgroup barriers. */
         if (!PIECES && batch_of(team, round) >= batches)
             break;
         uint following = following_batch(round);

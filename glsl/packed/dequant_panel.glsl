@@ -1,25 +1,29 @@
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows of x, on the device's matrix units: w
- * packed, n rows of `units` units of 32 elements, x packed to 16 bits by matrix_pack in the order
- * in which lanes have weights (units.glsl), its rows in whole panels.
+ * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows of x, with cooperative matrices. w is
+ * packed, n rows of `units` units of 32 elements. x is packed to 16 bits by matrix_pack, in the
+ * order in which lanes hold weights (units.glsl), and padded to whole panels of rows.
  *
- * The includer defines DEQUANT_GROUP, not that of grids, and ELEMENT, the 16-bit type of the
- * operands, and where that is bfloat16_t, IN_BF16.
+ * The includer defines DEQUANT_GROUP (any except grid) and ELEMENT, the 16-bit type of the
+ * operands. If ELEMENT is bfloat16_t, it also defines IN_BF16.
  *
- * Weights are left operands, as in dequant_fragment: a lane reads whole units of the rows that it
- * holds of a matrix, and makes elements of them where they are. A subgroup makes PANEL_ROWS rows of
- * x by PART_W columns of y, a workgroup as many times that as it has subgroups; they share the
- * panel of x, which goes through shared memory in steps of 64 elements. It has room for two, so
- * that one barrier a step suffices, and the next step's are read into registers while this one is
- * multiplied. Nothing is decoded twice in a workgroup, and nothing of w takes shared memory's time,
- * which would be as long as the units'.
+ * Weights are the left operands, as in dequant_fragment. Each lane reads whole units of its rows of
+ * the matrix and decodes them in registers. A subgroup computes PANEL_ROWS rows of x by PART_W
+ * columns of y. The subgroups of a workgroup take neighbouring columns and share the panel of x.
  *
- * NEAREST: conversions to f16 and arithmetic in it round to the nearest. Then f16 weights of some
- * formats are made by such arithmetic (half_weights.glsl); others are decoded to f32 and rounded as
- * dequant_gather does.
- * DIRECT: the device keeps matrices as in matrix_layout.glsl; else weights go through the
- * subgroup's part of shared memory. With several splits y is partial sums, one after the other,
- * each of `slice` groups of K. Columns past the last repeat it and are not stored.
+ * The panel goes through shared memory in steps of 64 elements. It is double buffered, so that one
+ * barrier for each step is enough. The next step is loaded into registers while this one is
+ * multiplied. No weight is decoded twice in a workgroup. Weights do not use shared memory, because
+ * that would take as long as the matrix products.
+ *
+ * NEAREST: conversions to f16 and f16 arithmetic round to nearest. Then the f16 weights of some
+ * formats are computed in f16 (half_weights.glsl). Others are decoded to f32 and rounded as in
+ * dequant_gather.
+ *
+ * DIRECT: the device keeps matrices as in matrix_layout.glsl. Without it, weights go through the
+ * subgroup's part of shared memory.
+ *
+ * With several splits, y holds the partial sums of one split after another, each over `slice`
+ * groups of K. Columns past the last one repeat it and are not stored.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -34,7 +38,7 @@ layout(constant_id = 7) const uint UNIT_M = 16;
 layout(constant_id = 8) const uint UNIT_N = 16;
 layout(constant_id = 9) const uint UNIT_K = 16;
 layout(constant_id = 10) const uint ROWS = 2; /* MATRIX_LANES UNIT_M / subgroup size */
-layout(constant_id = 11) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
+layout(constant_id = 11) const bool DIRECT = false; /* then UNIT_K equals UNIT_N */
 #ifndef IN_BF16
 layout(constant_id = 12) const bool NEAREST = false;
 #endif
@@ -49,7 +53,7 @@ layout(constant_id = 16) const uint BAND = 8;
 #include "packed/dequant_group.glsl"
 #include "packed/dequant_row.glsl"
 const uint TILES_W = PART_W / UNIT_M, TILES_X = PANEL_ROWS / UNIT_N;
-const uint OWN_ROWS = TILES_W * ROWS; /* rows of w that the lane has a part of */
+const uint OWN_ROWS = TILES_W * ROWS; /* rows of w that the lane holds parts of */
 #include "matmul/matrix_layout.glsl"
 #include "matmul/matrix_give.glsl"
 #include "matmul/tile_place.glsl"
@@ -59,7 +63,7 @@ layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 const uint THREADS = gl_WorkGroupSize.x, SUBGROUPS = THREADS / LANE_COUNT;
 const uint TILE_W = PART_W * SUBGROUPS;
 const uint OCTETS = PANEL_STEP / 8, PITCH = OCTETS + 1, STAGE = PANEL_ROWS * PITCH;
-const uint CARRY = PANEL_ROWS * OCTETS / THREADS; /* octets that an invocation brings a step */
+const uint CARRY = PANEL_ROWS * OCTETS / THREADS; /* octets that an invocation loads in each step */
 const uint STEPS = PANEL_STEP / UNIT_K;
 
 shared uvec4 panel[2 * STAGE];
@@ -70,15 +74,15 @@ shared uint pair_work[DIRECT ? 1 : SUBGROUPS * UNIT_M * UNIT_K / 2];
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
 
 SUM sums[TILES_W * TILES_X];
-uint row_at[OWN_ROWS]; /* first byte */
+uint row_at[OWN_ROWS]; /* first byte of the row */
 unit_raw next[OWN_ROWS];
-vec2 scale_of[OWN_ROWS], bias_of[OWN_ROWS]; /* of both runs, without HALVES */
+vec2 scale_of[OWN_ROWS], bias_of[OWN_ROWS]; /* of both runs; unused with HALVES */
 uvec4 next_x[CARRY];
 
 /* ---- Weights ---- */
 
 #ifdef IN_BF16
-uint rounding[OWN_ROWS]; /* bf16_rounding of scales and mins */
+uint rounding[OWN_ROWS]; /* bf16_rounding of the scales and mins */
 bf16vec2 rounded(uint i, vec2 w)
 {
     return bf16vec2(round_bf16(w.x, rounding[i]), round_bf16(w.y, rounding[i]));
@@ -91,7 +95,7 @@ f16vec2 rounded(uint i, vec2 w)
 #endif
 #include "packed/half_weights.glsl"
 
-/* The lane's of a group; the last of a row instead of those behind it. */
+/* The lane's unit of a group. Past the end of the row it is the last unit. */
 uint unit_of(uint group)
 {
     return min(group * MATRIX_LANES + gl_SubgroupInvocationID % LANES, args.units - 1);
@@ -104,7 +108,7 @@ void load_w(uint group)
         next[i] = load_row_raw(row_at[i], unit);
 }
 
-/* The words read last, of a group; zeros behind the last unit. */
+/* Decodes the words that were loaded last, of a group. Units past the last one become zeros. */
 void decode(uint group)
 {
     uint unit = unit_of(group);
@@ -124,8 +128,8 @@ void decode(uint group)
     }
 }
 
-/* Where there is a bias the products are exact, so that it matters not whether they are fused with
- * the sums. */
+/* If there is a bias, the products are exact. So it does not matter whether the compiler fuses them
+ * with the sums. */
 vec2 float_pair(uint i, uint pair)
 {
     bool second = is_second(pair);
@@ -146,7 +150,7 @@ GIVEN_PAIR pair_of(uint i, uint pair)
 
 /* ---- The panel of x ---- */
 
-/* Into registers, from a row and a step of K on. */
+/* Loads one step of K into registers, for the rows starting at first_row. */
 void fetch(uint first_row, uint panel_step)
 {
     [[unroll]] for (uint i = 0; i < CARRY; i++) {
@@ -191,8 +195,8 @@ void write(float value, uint split, uint row, uint column)
           place_in_parts(row, column, args.m, args.n, args.ends)] = value;
 }
 
-/* A step of the panel, half a group. The next is read meanwhile, in a branch, so that it is not put
- * off to where it is used. */
+/* One step of the panel, which is half a group. The next step is loaded meanwhile. The load is in a
+ * branch, so that the compiler does not sink it to its use. */
 #define MULTIPLY_HALF(group, part, unrolled)                                                       \
     {                                                                                              \
         uint next_step = 2 * (group) + (part) + 1;                                                 \
@@ -226,7 +230,7 @@ void main()
         decode(group);
         if (group + 1 < end)
             load_w(group + 1);
-        /* Software drivers take long to compile what is unrolled. */
+        /* Software drivers need long to compile unrolled loops. */
         if (DIRECT) {
             [[unroll]] for (uint part = 0; part < 2; part++)
                 MULTIPLY_HALF(group, part, unroll)

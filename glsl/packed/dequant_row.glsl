@@ -1,5 +1,5 @@
-/* What the decoders of a group make possible: include behind them. The includer may define
- * DECODE_RAW, which knows more formats of the group than decode_raw. */
+/* Functions on rows, based on the decoders of a group. Include this behind the decoders. The
+ * includer may define DECODE_RAW, which decodes more formats of the group than decode_raw. */
 #ifndef DECODE_RAW
 #define DECODE_RAW decode_raw
 #endif
@@ -18,7 +18,8 @@ void fill_levels()
 }
 #endif
 
-/* Those of group common can be loaded some time before they are decoded, their words in place. */
+/* Units of group common can be loaded, and their words shifted into place, some time before they
+ * are decoded. The other groups decode when they load. */
 #if DEQUANT_GROUP != DEQUANT_COMMON
 #define unit_words unit_codes
 unit_words load_unit(uint block, uint u)
@@ -31,7 +32,7 @@ unit_codes decode_words(unit_words w, uint u)
 }
 #endif
 
-/* ---- Where a row's unit lies ---- */
+/* ---- Addresses of a row's units ---- */
 
 uint block_at(uint row, uint index)
 {

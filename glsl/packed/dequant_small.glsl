@@ -1,15 +1,15 @@
 /*
- * Decoders of the formats with one scale for 16 or 32 elements or more and codes of 1 to 5 bits:
- * Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0. Most hold element i in the low
- * and i + 16 in the high nibble of byte i; then a number common to all is taken away or a table is
- * looked up.
+ * Decoders of the formats with codes of 1 to 5 bits and one scale for 16, 32 or more elements:
+ * Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0. Most of them store element i in
+ * the low nibble and element i + 16 in the high nibble of byte i. Then a common number is
+ * subtracted, or the code is looked up in a table.
  */
 #include "args/packed.h"
 
 const bool IQ4 = FORMAT == IQ4_NL || FORMAT == IQ4_XS;
 const bool FP4 = FORMAT == MXFP4 || FORMAT == NVFP4;
 const bool Q5 = FORMAT == Q5_0 || FORMAT == Q5_1;
-/* Bytes before the nibbles. */
+/* The size of the header, in bytes. The nibbles follow it. */
 const bool HEADER_8 = FORMAT == Q5_1 || FORMAT == IQ4_XS;
 const bool HEADER_4 = FORMAT == Q4_1 || FORMAT == NVFP4;
 const uint HEADER_SMALL = FORMAT == MXFP4 ? 1 : FORMAT == Q5_0 ? 6 : 2;
@@ -20,13 +20,13 @@ const uint CENTER_NIBBLE = FORMAT == Q4_0 ? 8 : FORMAT == Q5_0 ? 16 : 0;
 const uint MASK = FORMAT == Q4_0 || FORMAT == Q4_1 ? 15 : 0xff;
 const uint CENTER = TABLE ? SIGNED : ONE_BELOW ? 1 : CENTER_NIBBLE;
 
-/* ---- Codes of a table: shared memory finds them far quicker than selection, on a GPU ---- */
+/* ---- Table lookup: on a GPU, shared memory is far faster than selections ---- */
 
 shared float level[16];
 
 uvec4 level_table()
 {
-    /* Not by ?: of constant vectors, which Mesa 22 evaluates for the default FORMAT. */
+    /* Not ?: of constant vectors, because Mesa 22 evaluates that for the default FORMAT. */
     uvec4 table = FP4_LEVELS;
     if (IQ4)
         table = IQ4_LEVELS;
@@ -51,7 +51,7 @@ vec4 code_values(uint word)
                 level[word >> 24]);
 }
 
-/* One code, from bit `bit` of a word on. */
+/* One code, which starts at bit `bit` of a word. */
 float code_value(uint word, uint bit)
 {
     if (!DEQUANT_LOOKUP || !TABLE)
@@ -59,23 +59,24 @@ float code_value(uint word, uint bit)
     return level[word >> bit & 15];
 }
 
-/* 2^(e - 127) / 2, for levels that are doubled. */
+/* 2^(e - 127) / 2, because the table holds doubled levels. */
 float half_exponent_value(uint e)
 {
     float scale = uintBitsToFloat(e > 1 ? (e - 1) << 23 : 0x00200000 << (e & 1));
     return e == 255 ? DEQUANT_NAN_SCALE : scale;
 }
 
-/* ---- A unit as it is read, before anything is done with it, which would wait for memory ---- */
+/* ---- A unit as loaded, before any arithmetic on it, which would wait for memory ---- */
 
-const uint CODE_BYTES = FORMAT == Q1_0 ? 4 : FORMAT == Q2_0 ? 8 : 16; /* of a unit */
+const uint CODE_BYTES = FORMAT == Q1_0 ? 4 : FORMAT == Q2_0 ? 8 : 16; /* in a unit */
 
-/* Blocks of one unit, which in vectors are read whole, and whether they may lie in three. */
+/* WHOLE: a block is one unit, and is loaded as whole vectors. IN_THREE: it may touch three
+ * vectors. */
 const bool WHOLE = IN_VECTORS && !ONE_BELOW && FORMAT != IQ4_XS && FORMAT != NVFP4;
 const bool IN_THREE = BLOCK_BYTES + 16 > 32 + ALIGNMENT;
 
-/* The vectors; or codes, the word behind them, and the words that the block's first eight bytes lie
- * in. */
+/* If WHOLE, the vectors. Else the codes, the word behind them, and the words that contain the first
+ * eight bytes of the block. */
 struct unit_raw {
     uvec4 first, second, third;
 };
@@ -103,7 +104,7 @@ unit_raw load_raw(uint block, uint u)
     return unit_raw(codes.words, uvec4(codes.next, head), uvec4(0));
 }
 
-/* The block's first eight bytes, and the unit's codes. */
+/* The first eight bytes of the block, and the codes of the unit. */
 uvec2 header_of(unit_raw raw, uint block)
 {
     return moved16(bytes16(uvec4(raw.second.yzw, 0), 0), block).xy;
@@ -113,11 +114,11 @@ uvec4 codes_of(unit_raw raw, uint at)
     return moved16(bytes16(raw.first, raw.second.x), at);
 }
 
-/* Vectors as what is read otherwise. */
+/* Converts whole vectors to the other form of unit_raw. */
 unit_raw split_whole(unit_raw raw, uint block)
 {
     uvec4 a = raw.first, b = raw.second, c = raw.third, head;
-    bool over = (block & 3) + (HEADER & 3) > 3; /* codes begin a word later */
+    bool over = (block & 3) + (HEADER & 3) > 3; /* the codes begin a word later */
     move_vectors(a, b, c, block);
     head = a;
     if (HEADER >= 8) {
@@ -134,7 +135,7 @@ unit_raw split_whole(unit_raw raw, uint block)
 
 /* ---- Decoding ---- */
 
-/* d, high 2-bit parts and low nibbles of 8 scales. */
+/* The header is d, the high 2-bit parts and the low nibbles of 8 scales. */
 float iq4_xs_scale(uvec2 head, uint u)
 {
     uint low = head.y >> 4 * u & 15, high = head.x >> 16 + 2 * u & 3;
@@ -179,14 +180,14 @@ unit_codes nibble_unit(uvec2 head, uvec4 q, uint u)
     return unit_codes(first, second, unit_scale(head, u), vec2(bias));
 }
 
-/* d, a bit an element: 1 or -1 */
+/* A block is d and one bit for each element: 1 or -1. */
 unit_codes decode_q1_0(uvec2 head, uint bits)
 {
     return unit_codes(spread_16_bits(bits) << 1, spread_16_bits(bits >> 16) << 1,
                       unit_scale(head, 0), vec2(0));
 }
 
-/* d, consecutive 2-bit codes, less 1 */
+/* A block is d and consecutive 2-bit codes, minus 1. */
 unit_codes decode_q2_0(uvec2 head, uvec2 q)
 {
     uvec4 shift = uvec4(0, 8, 16, 24);

@@ -1,6 +1,6 @@
 /*
- * The f32 operand x of the packed products, read four elements at a time: one access where its
- * offset allows.
+ * The f32 operand x of packed products. Four elements are read at a time, with one access if the
+ * offset is aligned.
  */
 layout(set = 0, binding = 1) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 1) readonly restrict buffer source_vectors { vec4 x4[]; };

@@ -1,9 +1,9 @@
 /*
- * The tiled product of the packed matrix kernels: a workgroup of 128 computes 64 columns times 16 *
- * HEIGHT rows, 32 elements of p at a time. The includer decodes w and copies x into shared memory,
- * p-major; then each invocation multiplies 4 columns by 2 * HEIGHT rows in registers. Each step is
- * summed by itself before it joins the total: rounding errors grow with steps + 32, not with steps
- * * 32. Shared memory: 16 KiB at HEIGHT 4.
+ * The tiled product of the packed matrix kernels. A workgroup of 128 invocations computes 64
+ * columns by 16 * HEIGHT rows, in steps of 32 elements of p. The includer decodes w and copies x
+ * into shared memory, p-major. Then each invocation multiplies a register block of 4 columns by 2 *
+ * HEIGHT rows. Each step is summed separately before it is added to the total. So rounding errors
+ * grow with steps + 32, not with steps * 32. Shared memory: 16 KiB at HEIGHT 4.
  */
 #include "args/packed.h"
 
@@ -15,8 +15,9 @@ const uint TILE_DEPTH = 32, TILE_ROWS = 16 * HEIGHT, THREAD_ROWS = 2 * HEIGHT, T
 shared float tile_x[TILE_DEPTH * TILE_ROWS];
 shared float tile_w[TILE_DEPTH * TILE_COLUMNS];
 
-/* By the includer: step `index` of the columns from first_column on, and of the rows; which row of
- * y row r of all tiles is, args.m where none. */
+/* The includer defines these. The first two load step `index` of the columns (rows) starting at
+ * first_column (first_row). target_row gives the row of y for row r of all tiles, or args.m if
+ * there is none. */
 void load_tile_w(uint first_column, uint index);
 void load_tile_x(uint first_row, uint index);
 uint target_row(uint r);

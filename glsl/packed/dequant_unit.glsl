@@ -1,6 +1,6 @@
 /*
- * A unit of a packed format, as dequant.glsl describes it, and what its decoders need. The includer
- * has the formats' numbers and DEQUANT_NAN_SCALE.
+ * A unit of a packed format, as described in dequant.glsl, and what its decoders need. The includer
+ * declares the numbers of the formats and DEQUANT_NAN_SCALE.
  */
 layout(constant_id = 1) const uint FORMAT = Q8_0;
 layout(constant_id = 2) const uint ALIGNMENT = 1; /* of every block, in bytes, at most 16 */
@@ -13,7 +13,7 @@ layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
 #include "packed/packed.glsl"
 #include "packed/units.glsl"
 
-/* IN_VECTORS: the includer has few lanes to a row, so that the number of accesses counts. */
+/* IN_VECTORS: the includer has few lanes for each row, so the number of accesses matters. */
 #ifndef IN_VECTORS
 #define IN_VECTORS false
 #endif

@@ -1,4 +1,4 @@
-/* The numbers of the packed formats, by name: Q4_K, F16. */
+/* The numbers of the packed formats, by name, for example Q4_K or F16. */
 #ifndef RLXVK_FORMAT_GLSL
 #define RLXVK_FORMAT_GLSL
 

@@ -1,9 +1,10 @@
 #version 450
 /*
- * Packs x for dequant_fragment (fragment.glsl): an invocation rounds four elements of a row to f16,
- * and the first of a unit's sums the rounded ones run by run. Sums are divided by FRAGMENT_SUMS, so
- * that they overflow no sooner than an element. Units past the last are zeros; rows past the last
- * are left as they are, since they only reach results that nobody writes.
+ * Packs x for dequant_fragment (fragment.glsl). An invocation rounds four elements of a row to f16.
+ * The first invocation of a unit also sums the rounded elements of each run. The sums are divided
+ * by FRAGMENT_SUMS, so that they overflow no sooner than an element. Units past the last one are
+ * zeros. Rows past the last one are not written, because they affect only results that nobody
+ * stores.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,7 +17,7 @@ layout(constant_id = 2) const uint UNIT_N = 16;
 layout(constant_id = 3) const uint UNIT_K = 16;
 layout(constant_id = 4) const uint ROWS = 2;
 layout(constant_id = 5) const uint DISTANCE = 16;
-layout(constant_id = 6) const bool QUADS = false; /* x can be read in fours */
+layout(constant_id = 6) const bool QUADS = false; /* x can be read as vec4s */
 #include "packed/fragment.glsl"
 #include "packed/units.glsl"
 
@@ -36,9 +37,10 @@ vec4 near_halves(vec4 v)
 }
 
 const uint RUN_QUADS = RUN_ELEMENTS / 4, UNIT_QUADS = 2 * RUN_QUADS;
-shared float sums[gl_WorkGroupSize.x]; /* of an invocation's elements */
+shared float sums[gl_WorkGroupSize.x]; /* the sum of each invocation's elements */
 
-/* Of run `run` of the unit whose first quad is that of invocation `first`. */
+/* The sum of run `run`, divided by FRAGMENT_SUMS. Invocation `first` holds the first quad of the
+ * unit. */
 float mean_of(uint first, uint run)
 {
     float sum = 0.0;

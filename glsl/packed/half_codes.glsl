@@ -1,23 +1,24 @@
 /*
- * Packed weights of group common as halves, pair by pair, for kernels whose lanes give them to the
- * matrix units in the order of lane_element (units.glsl).
+ * Packed weights of group common as halves, pair by pair. Used by kernels whose lanes pass weights
+ * to the matrix units in the order of lane_element (units.glsl).
  *
- * A code times its scale's code is exact as a half, but of Q6_K, where it is rounded once. Of Q8_0
- * the scale is d.
+ * A code times the code of its scale is exact as a half, except for Q6_K, where it is rounded once.
+ * For Q8_0 the scale is d.
  */
 #include "packed/unit_pairs.glsl"
 
 f16vec2 scale[OWN_ROWS]; /* of both runs */
 
-/* Two bytes as halves. */
+/* Converts two bytes to halves. */
 f16vec2 bytes_as_halves(uint bytes, uint center)
 {
     uint spread = bytes & 0xff | bytes << 8 & 0xff0000;
     return unpackFloat2x16(spread | 0x64006400) - f16vec2(1024.0 + float(center));
 }
 
-/* Unit `unit` of its block, of row i, whose words these are; zeros unless it is `inside` the row.
- * Returns the codes of both runs' mins, where the format has them. */
+/* Takes the codes and scales of a unit of row i from its words. `unit` is its index in its block.
+ * If it is not `inside` the row, the weights become zeros. Returns the codes of the mins of both
+ * runs, if the format has mins. */
 f16vec2 take_codes(uint i, unit_words words, uint unit, bool inside)
 {
     uint scales, least;
@@ -37,7 +38,7 @@ f16vec2 take_codes(uint i, unit_words words, uint unit, bool inside)
     return bytes_as_halves(least, 0);
 }
 
-/* What the codes of a pair are multiplied with beside their scale. */
+/* The factor of the codes of a pair, besides their scale. */
 float code_factor(uint pair)
 {
     return UPPER != 0 && is_second(pair) ? 0.0625 : 1.0;

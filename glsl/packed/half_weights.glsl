@@ -1,11 +1,14 @@
 /*
- * Weights made by f16 arithmetic: where HALVES, take_halves brings a unit and half_pair makes
- * weights of it. The includer declares OWN_ROWS and, but for bf16, NEAREST.
+ * Weights computed in f16. If HALVES, take_halves takes a unit and half_pair returns its weights.
+ * The includer declares OWN_ROWS and, except for bf16, NEAREST.
  *
- * Of group common, d times what is exact as a half (of Q6_K rounded once), less a rounded min; in
- * bf16, where codes have mins: there the last step is of f32, less an exact min. Of the formats of
- * group small that have no table, d times the code, plus the min. With a min it is an fma, which
- * rounds once or, where a device has none, twice.
+ * Group common: d times a product that is exact as a half (for Q6_K rounded once), minus a rounded
+ * min. In bf16 this is used only if codes have mins; there the last step is in f32 and subtracts an
+ * exact min.
+ *
+ * Formats of group small without a table: d times the code, plus the min.
+ *
+ * If there is a min, the last step is an fma. It rounds once, or twice if the device has no fma.
  */
 #if DEQUANT_GROUP == DEQUANT_COMMON
 #include "packed/half_codes.glsl"
@@ -21,7 +24,7 @@ const bool HALVES = NEAREST;
 FACTOR_PAIR least[OWN_ROWS]; /* -dmin m of both runs */
 FACTOR d[OWN_ROWS];
 
-/* Unit `index` of the row, zeros unless it is `inside` it. */
+/* Unit `index` of the row. It becomes zeros if it is not `inside` the row. */
 void take_halves(uint i, unit_raw raw, uint row, uint index, bool inside)
 {
     uint unit = place_in_block(index);
@@ -61,7 +64,7 @@ void take_halves(uint i, unit_raw raw, uint row, uint index, bool inside)
 f16vec2 half_pair(uint i, uint pair)
 {
     f16vec2 code = unpackFloat2x16(half_codes(i, pair)), center = f16vec2(1024.0 + float(CENTER));
-    if (UPPER != 0 && is_second(pair)) /* 16 of which are as much as one */
+    if (UPPER != 0 && is_second(pair)) /* the code counts 16 times */
         code = fma(code, f16vec2(0.0625), f16vec2(-64.0 - float(CENTER)));
     else
         code -= center;

@@ -1,10 +1,10 @@
 /*
- * Exact integer sums of 8-bit operands and their way back to 8 bits.
+ * Exact integer sums of 8-bit operands, and their conversion back to 8 bits.
  *
- * An operand holds signed bytes, or one integral f32 word an element; a word outside -128..127
- * counts as the nearest of them. A product of two numbers in -255..255 is at most 65025:
- * INTEGER_SLICE terms fit an int. Longer sums and the bias are added in a uvec2 (low, high), two's
- * complement, and stay below 2^47.
+ * An operand is stored as signed bytes, or as one integral f32 word for each element. A word
+ * outside -128..127 is clamped to it. A product of two numbers in -255..255 is at most 65025, so
+ * INTEGER_SLICE terms fit an int. Longer sums and the bias are added in a uvec2 (low, high) in
+ * two's complement, and stay below 2^47.
  */
 #include "args/packed.h"
 
@@ -17,7 +17,7 @@ int signed_word(uint word)
     return int(clamp(uintBitsToFloat(word), -128.0, 127.0));
 }
 
-/* Defines int NAME(uint index), a read of `buffer`, whose storage is a specialization constant. */
+/* Defines int NAME(uint index), which reads `buffer`. `storage` is a specialization constant. */
 #define INTEGER_READER(name, buffer, storage)                                                      \
     int name(uint index)                                                                           \
     {                                                                                              \
@@ -32,7 +32,8 @@ uvec2 wide_add(uvec2 sum, int v)
     return uvec2(low, sum.y + uint(v >> 31) + (low < sum.x ? 1u : 0u));
 }
 
-/* To the nearest f32, halves to even, on the integers: a conversion may round as it likes. */
+/* Converts to the nearest f32, ties to even. It uses integer arithmetic, because the rounding of a
+ * float conversion is up to the device. */
 float wide_to_float(uvec2 v)
 {
     bool negative = int(v.y) < 0;
@@ -51,7 +52,7 @@ float wide_to_float(uvec2 v)
     return negative ? -magnitude : magnitude;
 }
 
-/* The i32 that a bias word stands for; the word next to 2^31 saturates. */
+/* The i32 that a bias word stands for. Words beyond the range saturate; NaN is 0. */
 int bias_integer(float v)
 {
     if (is_nan(v))
@@ -61,8 +62,8 @@ int bias_integer(float v)
     return v <= -2147483648.0 ? -0x7fffffff - 1 : int(v);
 }
 
-/* Rounds to the nearest integer, halves away from zero, adds the zero point and saturates to 8
- * bits. Clamped first: beyond 1024 the result is saturated whatever the zero point. */
+/* Rounds to the nearest integer, ties away from zero, adds the zero point and saturates to 8 bits.
+ * v is clamped first, because beyond 1024 the result saturates for any zero point. */
 float saturate_integer(float v, int zero_point)
 {
     if (is_nan(v))

@@ -1,5 +1,5 @@
 #version 450
-/* y[i] = requantized(bias + the sum over splits of partial[split][i]), in 64 bits. */
+/* y[i] = requantized(bias + the sum over splits of partial[split][i]), in 64-bit integers. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/packed.h"

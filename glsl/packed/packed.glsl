@@ -1,24 +1,24 @@
 /*
- * Packed weights at any byte address, and the small conversions their formats are made of. The
- * includer declares ALIGNMENT (of the addresses it gives, in bytes: a power of two) and
- * args.last_word, the last word of the packed slot. Four codes to a word, lowest byte first.
+ * Reads packed weights at any byte address, and does the small conversions of their formats. The
+ * includer declares ALIGNMENT, the alignment of its addresses in bytes (a power of two), and
+ * args.last_word, the last word of the packed slot. A word holds four codes, lowest byte first.
  */
-layout(constant_id = 15) const bool HALF_SUBNORMALS = false; /* unpackHalf2x16 keeps them */
+layout(constant_id = 15) const bool HALF_SUBNORMALS = false; /* unpackHalf2x16 keeps subnormals */
 layout(set = 0, binding = 0) readonly restrict buffer packed_words { uint packed1[]; };
 layout(set = 0, binding = 0) readonly restrict buffer packed_vectors { uvec4 packed4[]; };
 
-/* ---- Bytes at any address the block's alignment allows ---- */
+/* ---- Bytes at any address that the alignment of blocks allows ---- */
 
 /*
- * The 4 bytes at distance `shift` bits into the 8 bytes low, high. Two shifts: one by 32 would be
- * undefined.
+ * The 4 bytes that start `shift` bits into the 8 bytes low, high. It shifts twice, because a shift
+ * by 32 would be undefined.
  */
 uint straddle(uint low, uint high, uint shift)
 {
     return low >> shift | (high << 1) << (31 - shift);
 }
 
-/* 4 bytes, and the word behind them where they may reach into it. */
+/* The word that 4 bytes begin in, and the next word, if they may extend into it. */
 struct bytes4 {
     uint word, next;
 };
@@ -51,7 +51,7 @@ uint load1(uint byte)
     return packed1[byte >> 2] >> (byte & 3) * 8 & 0xff;
 }
 
-/* 16 bytes, likewise. */
+/* The same for 16 bytes. */
 struct bytes16 {
     uvec4 words;
     uint next;
@@ -68,7 +68,7 @@ bytes16 load_bytes16(uint byte)
     return bytes16(words, packed1[min(i + 4, args.last_word)]);
 }
 
-/* Those that begin at `byte`. */
+/* The 16 bytes that begin at `byte`. */
 uvec4 moved16(bytes16 b, uint byte)
 {
     uvec4 low = b.words;
@@ -86,8 +86,8 @@ uvec4 load16(uint byte)
     return moved16(load_bytes16(byte), byte);
 }
 
-/* Three vectors, of which the first has the address in it -> the words from that of the address on,
- * of which nine are there. */
+/* Shifts three vectors so that a begins with the word that contains `byte`. The first vector
+ * contains that address. Nine words are valid afterwards. */
 void move_vectors(inout uvec4 a, inout uvec4 b, inout uvec4 c, uint byte)
 {
     bool two = (byte & 8) != 0, one = (byte & 4) != 0;
@@ -104,7 +104,7 @@ void move_vectors(inout uvec4 a, inout uvec4 b, inout uvec4 c, uint byte)
 const uint NIBBLES = 0x0f0f0f0f, PAIRS = 0x03030303, BITS = 0x01010101;
 /* -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113 */
 const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
-/* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
+/* twice 0 .5 1 1.5, 2 3 4 6, and the same negated */
 const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
 
 #include "lib/half.glsl"
@@ -115,15 +115,17 @@ float half_at(uint byte)
 }
 
 /*
- * Codes to floats without a conversion, which hardware does at a fraction of its rate: the code is
- * put into the mantissa of a float of which its lowest bit counts ones, and that float's other part
- * is taken away together with `center`. Exact. A center of SIGNED is that of signed bytes. The
- * floats are kept from the compiler (last_word is far below 2^31): mask and merge are one
- * instruction only where not both operands are literals.
+ * Converts codes to floats without a conversion instruction, because hardware runs those at a
+ * fraction of its rate. The code is put into the mantissa of a float whose lowest bits at that
+ * place count ones. Then the rest of that float is subtracted, together with `center`. This is
+ * exact. If center is SIGNED, the bytes are signed.
+ *
+ * The floats are hidden from the compiler (last_word is far below 2^31, so the added term is 0).
+ * Mask and merge become one instruction only if not both operands are literals.
  */
 const uint SIGNED = 128;
 
-/* 2^(23 - bit): its mantissa counts ones from `bit` on. */
+/* 2^(23 - bit), whose mantissa counts ones from bit `bit` on. */
 uint float_over(uint bit)
 {
     return (150 - bit << 23) + (args.last_word >> 31);
@@ -136,7 +138,7 @@ float code_at(uint word, uint mask, uint bit, uint center)
     return value;
 }
 
-/* The four bytes of a word, or what `mask` leaves of them. */
+/* The four bytes of a word, each masked with `mask`. */
 vec4 byte_values(uint word, uint mask, uint center)
 {
     uint upper = word >> 16;
@@ -148,7 +150,7 @@ vec4 byte_values(uint word, uint center)
     return byte_values(word, 0xff, center);
 }
 
-/* The low and the high nibbles of a word's bytes, by a single shift. */
+/* The low and the high nibbles of a word's bytes, with only one shift. */
 vec4 low_nibbles(uint word, uint center)
 {
     return vec4(code_at(word, 15, 0, center), code_at(word, 15, 8, center),
@@ -165,20 +167,20 @@ float signed_byte(uint bits)
     return code_at(bits, 0xff, 0, SIGNED);
 }
 
-/* 16 bits -> a byte each: bit b of four goes to bit 0 of byte b. */
+/* Spreads 16 bits to one byte each: bit b of each group of four goes to bit 0 of byte b. */
 uvec4 spread_16_bits(uint bits)
 {
     return (uvec4(bits) >> uvec4(0, 4, 8, 12) & 15) * 0x00204081 & BITS;
 }
 
-/* The four 2-bit codes of a byte -> a byte each. */
+/* Spreads the four 2-bit codes of a byte to one byte each. */
 uvec4 spread_pairs(uvec4 byte)
 {
     return (byte | byte << 6 | byte << 12 | byte << 18) & PAIRS;
 }
 
-/* Every nibble (a byte each) -> that byte of a table of 16. Vectors and a loop keep the code small:
- * software drivers compile it for every pipeline. */
+/* Looks up every nibble (one in each byte) in a table of 16 bytes. Vectors and a loop keep the code
+ * small, because software drivers compile it for every pipeline. */
 uvec4 levels(uvec4 codes, uvec4 table)
 {
     uvec4 result = uvec4(0);
@@ -192,7 +194,7 @@ uvec4 levels(uvec4 codes, uvec4 table)
     return result;
 }
 
-/* Unsigned E4M3, bias 7; the code of NaN is 0. */
+/* Unsigned E4M3 with exponent bias 7. The code of NaN gives 0. */
 float ue4m3_value(uint code)
 {
     uint bits = code & 0x7f;

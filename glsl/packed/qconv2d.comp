@@ -1,9 +1,9 @@
 #version 450
 /*
  * y = requantized(bias + sum of (x - x_zero) (w - w_zero)) over the taps that fall inside the
- * image; x [N, C, H, W], w [Co, C / groups, kh, kw], 8-bit integers. An invocation makes one
- * element of y, so that neighbours read neighbouring columns of x and the same w; a split sums
- * k_slice of the taps and leaves its integer to integer_sum.
+ * image, for 8-bit integers x [N, C, H, W] and w [Co, C / groups, kh, kw]. An invocation computes
+ * one element of y, so that neighbours read neighbouring columns of x and the same w. A split sums
+ * k_slice of the taps; integer_sum adds the sums of all splits.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -22,7 +22,7 @@ layout(set = 0, binding = 3) restrict writeonly buffer target { uint y[]; };
 INTEGER_READER(read_x, x, X_STORAGE)
 INTEGER_READER(read_w, w, W_STORAGE)
 
-/* The word of y: a partial sum, or the result in output channel c. */
+/* The word to store in y: a partial sum, or the result for output channel c. */
 uint finish(int sum, uint c)
 {
     if (args.k_slice < args.channels * args.kernel[0] * args.kernel[1])
@@ -44,7 +44,7 @@ void main()
     uint row = rest % args.out_size[0], plane = rest / args.out_size[0];
     uint outputs = args.groups * args.m, co = plane % outputs, image = plane / outputs;
 
-    /* Above and left of the image these wrap around to large numbers. */
+    /* Above and left of the image, these wrap around to large numbers. */
     uint top = row * args.stride[0] - args.padding[0];
     uint left = column * args.stride[1] - args.padding[1];
     uint b = begin % args.kernel[1], a = begin / args.kernel[1] % args.kernel[0];

@@ -1,10 +1,11 @@
 #version 450
 /*
- * y = requantized(bias + (x - x_zero) (w - w_zero)), x [M, K], w [K, N], 8-bit integers.
+ * y = requantized(bias + (x - x_zero) (w - w_zero)) for 8-bit integers x [M, K] and w [K, N].
  *
- * A workgroup of 8 x 8 makes a tile of 8 ROWS x 32 of y from tiles of x and w in shared memory, an
- * invocation ROWS x 4 of it, 8 apart. Elements outside count 0 after the zero points are taken off.
- * A split sums k_slice of K and leaves its integers to integer_sum.
+ * A workgroup of 8 x 8 invocations computes a tile of 8 ROWS x 32 of y from tiles of x and w in
+ * shared memory. An invocation computes ROWS x 4 elements, 8 apart. Elements outside the matrices
+ * count as 0 after the zero points are subtracted. A split sums k_slice of K; integer_sum adds the
+ * sums of all splits.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +26,7 @@ layout(set = 0, binding = 3) restrict writeonly buffer target { uint y[]; };
 INTEGER_READER(read_x, x, X_STORAGE)
 INTEGER_READER(read_w, w, W_STORAGE)
 
-/* The word of y: a partial sum, or the result in output channel c. */
+/* The word to store in y: a partial sum, or the result for output channel c. */
 uint finish(int sum, uint c)
 {
     if (args.k_slice < args.k)
@@ -93,7 +94,8 @@ void main()
     int result[ROWS * COLUMNS];
     [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; i++)
         result[i] = sum[i];
-    /* Rolled, on a copy: the epilogue's code is long, and `sum` must stay in registers. */
+    /* A loop over a copy, because the code of the epilogue is long and `sum` must stay in
+     * registers. */
     uint y_base = args.y_offset + split * args.m * args.n;
     [[dont_unroll]] for (uint i = 0; i < ROWS * COLUMNS; i++) {
         uint r = row + my_row + SIDE * (i / COLUMNS), c = column + my_column + SIDE * (i % COLUMNS);

@@ -1,8 +1,11 @@
 #version 450
 /*
- * quantize: y = saturated(x * factor + zero point), factor the reciprocal scale; dequantize: y = (x
- * - zero point) * factor. Factor and zero point of element i stand at (i / inner) % channels. y may
- * be x where both are words.
+ * Converts between floats and 8-bit codes:
+ *   quantize    y = saturated(x * factor + zero point); factor is the reciprocal of the scale
+ *   dequantize  y = (x - zero point) * factor
+ *
+ * Element i uses factor and zero point (i / inner) % channels. If both x and y are words, y may be
+ * x.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
