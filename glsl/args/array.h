@@ -10,14 +10,14 @@
 #define PAD_EDGE     2
 #define PAD_WRAP     3
 
-#define PAD_AXES 5 /* that one dispatch goes through */
+#define PAD_AXES 5 /* axes that one dispatch handles */
 
-/* In units of the kernel's width; axes innermost first. Element c of an axis is that at c - before,
- * where this is in its extent, else that at c - before, or c - before + period, of what repeats
- * with the period: 0 <= before < period then. */
+/* Units are WIDTH words; axes are innermost first. Element c of an axis reads source element c -
+ * before, if that is inside the extent. Otherwise the modes that repeat with a period read c -
+ * before, or c - before + period, modulo the period. For these modes, 0 <= before < period. */
 struct pad_args {
     u32 count, rank, source_offset, target_offset;
-    u32 fill[2]; /* words in turn */
+    u32 fill[2]; /* words, used alternately */
     u32 extents[PAD_AXES], sizes[PAD_AXES];
     i32 before[PAD_AXES];
     u32 divide_size[PAD_AXES], divide_period[PAD_AXES]; /* for divide() */
@@ -32,7 +32,8 @@ struct pad_backward_args {
 
 /* ---- sort and argsort ---- */
 
-/* `lines` rows a workgroup, of `groups`; `line_bits`: of the number of a row inside it. */
+/* A workgroup sorts `lines` rows; there are `groups` workgroups. line_bits: bits of the index of a
+ * row within its workgroup. */
 struct sort_rows_args {
     u32 rows, extent, lines, groups, line_bits;
     u32 descending, indices; /* flags */
@@ -47,16 +48,16 @@ struct sort_rows_args {
 #define SCATTER_MAX    3
 #define SCATTER_MIN    4
 
-#define SCATTER_DIRECT_MOST  64   /* updates of a line that each of its elements looks through */
-#define SCATTER_LINE         4096 /* elements of a line whose winners are held in shared memory */
-#define SCATTER_LINE_UPDATES 32   /* of a line that a thread takes */
-#define SCATTER_ITEM_BITS    12   /* of an update's number in a line that is sorted */
-#define SCATTER_TILE_ITEMS   8    /* of a thread, in flight */
+#define SCATTER_DIRECT_MOST  64   /* updates of a line that each of its elements reads, at most */
+#define SCATTER_LINE         4096 /* elements of a line whose winners fit shared memory */
+#define SCATTER_LINE_UPDATES 32   /* updates of a line that a thread takes */
+#define SCATTER_ITEM_BITS    12   /* bits of the index of an update in a sorted line */
+#define SCATTER_TILE_ITEMS   8    /* items of a thread in flight */
 #define SCATTER_COMPONENTS   8
 
-/* y [outer, rows, inner], updates [outer, updates, inner], an index for each of them; or, of
- * scatter_nd, outer 1 and an index of `components` numbers, below dims, for each of `updates`.
- * count: elements of updates, or of y, whichever the kernel goes through. */
+/* scatter: y [outer, rows, inner], updates [outer, updates, inner], one index for each update.
+ * scatter_nd: outer is 1, and each of `updates` has an index of `components` numbers below dims.
+ * count: the elements of updates or of y, whichever the kernel iterates over. */
 struct scatter_args {
     u32 count, updates, rows, inner, lines;
     u32 components, dims[SCATTER_COMPONENTS];
@@ -64,28 +65,28 @@ struct scatter_args {
     u32 skipped, most; /* of each run of sorted updates, [skipped, skipped + most) are applied */
 };
 
-/* Lines [rows, inner], updates [updates, inner] each, in tiles of neighbouring columns and of one
- * range of the rows; `tiles` beside each other, `ranges` below. */
+/* Lines [rows, inner] with updates [updates, inner] each. A tile is some neighbouring columns of
+ * one range of rows. A line has `tiles` tiles side by side and `ranges` ranges of rows. */
 struct scatter_tile_args {
     u32 rows, updates, inner, tiles, ranges, groups;
     u32 x_offset, index_offset, updates_offset, y_offset;
 };
 
 struct one_hot_args {
-    u32 count, depth, inner; /* in units of the kernel's width */
+    u32 count, depth, inner; /* in units of WIDTH words */
     f32 on, off;
     u32 index_offset, y_offset;
 };
 
 struct keep_first_args {
-    u32 count, extent, inner; /* count and inner in units of the kernel's width */
+    u32 count, extent, inner; /* count and inner in units of WIDTH words */
     u32 each;
     f32 fill;
     u32 x_offset, count_offset, y_offset;
 };
 
 struct pack_first_args {
-    u32 count, extent, inner; /* count and inner in units of the kernel's width */
+    u32 count, extent, inner; /* count and inner in units of WIDTH words */
     u32 outer;
     u32 x_offset, count_offset, y_offset;
 };
@@ -96,13 +97,13 @@ struct pack_first_args {
 #define HISTOGRAM_COUNT  1
 #define HISTOGRAM_FINISH 2
 
-/* Where a workgroup counts. */
+/* Where a workgroup keeps its counts. */
 #define HISTOGRAM_SHARED 0
 #define HISTOGRAM_PACKED 1
 #define HISTOGRAM_DIRECT 2
 
-/* `groups`: a chunk of `run` units (of one element, or four) each, and one of `ranges` of the bins;
- * scale: bins over high - low. */
+/* Each of `groups` workgroups takes a chunk of `run` units (one element or four) and one of
+ * `ranges` ranges of the bins. scale: bins / (high - low). */
 struct histogram_args {
     u32 count, bins, ranges, range_bins, run, groups;
     f32 low, high, scale;

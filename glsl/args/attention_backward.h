@@ -4,24 +4,24 @@
 
 #include "args/types.h"
 
-#define ATTENTION_OF_QUERIES 0 /* what a pass of attention_backward finds: dq */
+#define ATTENTION_OF_QUERIES 0 /* the result of a pass of attention_backward: dq */
 #define ATTENTION_OF_KEYS    1 /* dk and dv */
 #define ATTENTION_OF_BIAS    2
 #define ATTENTION_OF_ALL     3 /* dq, dk and dv */
 
-/* Strides as in attention_args: q, dy and dq alike, k, v, dk and dv alike, the mask and dbias
- * alike. */
+/* Strides as in attention_args. q, dy and dq share strides; so do k, v, dk and dv; so do the mask
+ * and dbias. */
 struct attention_backward_args {
     u32 batch, heads, kv_heads;
     u32 queries, keys, width;
     u32 q_offset, dy_offset, q_batch, q_head, q_seq;
     u32 k_offset, v_offset, kv_batch, kv_head, kv_seq;
     u32 mask_offset, mask_batch, mask_head, mask_query, mask_key;
-    u32 lse_offset; /* of every row; delta follows */
+    u32 lse_offset; /* of all rows; delta follows */
     u32 reach, window;
-    u32 chunk;                         /* 0, for attention.glsl */
-    u32 out_offset, parts, part_words; /* parts: each sums some steps, to a place of its own */
-    u32 dq_offset, dq_words;           /* of a part's dq, where one pass finds all */
+    u32 chunk;                         /* 0; attention.glsl needs it */
+    u32 out_offset, parts, part_words; /* parts: each sums some steps into its own buffer */
+    u32 dq_offset, dq_words;           /* dq of a part, if one pass computes all gradients */
     f32 scale, softcap;
 };
 

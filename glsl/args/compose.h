@@ -1,10 +1,10 @@
-/* Loops that replay their body. */
+/* Loops that replay the recorded body. */
 #ifndef RLXVK_ARGS_COMPOSE_H
 #define RLXVK_ARGS_COMPOSE_H
 
 #include "args/types.h"
 
-/* The clock of a loop: words of bits. */
+/* The clock of a loop. Its words are integers. */
 #define LOOP_CLOCK_WORDS 4
 #define LOOP_CLOCK_STEP  0 /* t */
 #define LOOP_CLOCK_ROW   1 /* floor(t rows / steps) */
@@ -14,7 +14,7 @@
 #define LOOP_ROW_SLICE 1
 #define LOOP_ROW_STORE 2
 
-/* In words; count: of a row. */
+/* Sizes and offsets in words. count: words of a row. */
 struct loop_row_args {
     u32 count, source_offset, target_offset, clock_offset;
     u32 rows, steps;
@@ -24,7 +24,8 @@ struct loop_tick_args {
     u32 clock_offset, rows, steps, start;
 };
 
-/* The word that is set to t * stride, of the random state's `words`. */
+/* `word` is the index of the word, among the `words` of the random state, to which t * stride is
+ * added. */
 struct loop_random_args {
     u32 words, word, stride;
     u32 source_offset, target_offset, clock_offset;

@@ -1,4 +1,4 @@
-/* Elementwise kernels: codes of the functions they are specialized to, and their operands. */
+/* Elementwise kernels: the codes of their functions, and their operands. */
 #ifndef RLXVK_ARGS_ELEMENTWISE_H
 #define RLXVK_ARGS_ELEMENTWISE_H
 
@@ -7,7 +7,7 @@
 /* ---- unary, binary, compare, where, fma, cast ---- */
 
 /* Codes of activations: args/activation.def. */
-#define UNARY_NONE 0xFFu /* an epilogue without activation */
+#define UNARY_NONE 0xFFu /* an epilogue without an activation */
 
 #define BINARY_ADD 0
 #define BINARY_SUB 1
@@ -16,7 +16,8 @@
 #define BINARY_MAX 4
 #define BINARY_MIN 5
 #define BINARY_POW 6
-/* Of gradients: 0 where the first operand is 0, also against infinities, NaN and zero divisors. */
+/* For gradients: 0 if the first operand is 0, even if the other is infinite, NaN or a zero
+ * divisor. */
 #define BINARY_PRODUCT  7
 #define BINARY_QUOTIENT 8
 
@@ -43,15 +44,16 @@ struct activation_backward_args {
     u32 numel, x_offset, dy_offset, dx_offset;
 };
 
-/* How binary, compare, where and fma find their operands: one axis (every operand dense or a single
- * element), two, or a loop over `rank`. */
+/* How binary, compare, where and fma address their operands: one axis (every operand is dense or a
+ * single element), two axes, or a loop over `rank` axes. */
 #define ELEMENTWISE_LINE 1
 #define ELEMENTWISE_ROWS 2
 #define ELEMENTWISE_LOOP 0
 #define ELEMENTWISE_AXES 6
 
-/* Axes innermost first; dims[rank - 1] is what is left; strides[o * ELEMENTWISE_AXES + axis] of
- * operand o, 0 where it is repeated. Offsets and strides count elements, also of pairs. */
+/* Axes are innermost first; dims[rank - 1] is the remaining one. strides[o * ELEMENTWISE_AXES +
+ * axis] is the stride of operand o, 0 if it is broadcast. Offsets and strides count elements; a
+ * pair is one element. */
 struct elementwise_args {
     u32 numel, rank, target_offset;
     u32 offsets[3];
@@ -59,7 +61,7 @@ struct elementwise_args {
     u32 strides[18];
 };
 
-/* cast: from a word, byte or pair to a dtype, numbered as rlxvk_dtype is. */
+/* cast: from a word, byte or pair to a dtype. The numbers equal those of rlxvk_dtype. */
 #define CAST_FROM_WORD 0
 #define CAST_FROM_U8   1
 #define CAST_FROM_I8   2
@@ -89,16 +91,16 @@ struct cast_args {
 #define REGION_BINARY     2
 #define REGION_COMPARE    3
 #define REGION_WHERE      4
-/* Kinds that only the kernels know: costly activations (activation.def), and with them a binary
- * op. */
+/* Kinds that only the kernels know: costly activations (activation.def). The kernels of REGION_ROOT
+ * and REGION_ANGLE also run a binary op. */
 #define REGION_CURVE       5
 #define REGION_ROOT        6  /* and div */
 #define REGION_ANGLE       7  /* and pow */
-#define REGION_OP_BINARY   62 /* the div or pow of the last two */
+#define REGION_OP_BINARY   62 /* the div or pow of the two kinds above */
 #define REGION_OP_QUOTIENT 63 /* with REGION_ROOT */
 
-/* A step is one specialization constant: kind, op, and where its operands stand among the values,
- * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */
+/* A step is one specialization constant. It holds the kind, the op and the indices of its operands.
+ * Inputs have the indices from 0 on, results of steps those from REGION_VALUES_OF_STEPS on. */
 #define REGION_STEPS           32
 #define REGION_INPUTS          16
 #define REGION_VALUES_OF_STEPS 16
@@ -109,19 +111,23 @@ struct cast_args {
 #define REGION_THIRD_SHIFT     23
 #define REGION_OPERAND_MASK    127u
 
-/* Which ops the steps may be: arithmetic, comparisons, selections, relu, neg, abs and casts that
- * leave the word alone; all but REGION_ANGLE; all. */
+/*
+ * The ops that a kernel knows:
+ *   LIGHT   arithmetic, comparisons, selections, relu, neg, abs and casts that keep the word
+ *   COMMON  all except REGION_ANGLE
+ *   ALL     all
+ */
 #define REGION_LIGHT  0
 #define REGION_COMMON 1
 #define REGION_ALL    2
 
-/* Constant 1: how many steps, and whether an invocation takes 4 elements in a row. */
+/* Constant 1: the number of steps, plus this bit if an invocation takes 4 consecutive elements. */
 #define REGION_WIDE 256u
 
-/* offsets: two of 16 bits in a word. */
+/* offsets: two of 16 bits in each word. */
 struct region_args {
     u32 numel, target_offset;
-    u32 columns; /* of the output, where an input is read at half its resolution */
+    u32 columns; /* of the output, if an input is read at half its resolution */
     u32 offsets[8];
     u32 modulus[REGION_INPUTS];
 };
@@ -130,17 +136,18 @@ struct region_args {
 
 #define REGION_BATCH_INPUTS 64
 
-/* How all inputs are read, if not one to one: as one element; again every `modulus` elements; at
- * half the output's resolution. */
+/* How all inputs are read, unless one to one: as a single element; repeated every `modulus`
+ * elements; at half the output's resolution. */
 #define REGION_SINGLE  1u
 #define REGION_REPEATS 2u
 #define REGION_HALVED  4u
 
-/* offsets: four of 8 bits in a word, because bindings start at multiples of 256 bytes. */
+/* offsets: four of 8 bits in each word. 8 bits suffice because bindings start at multiples of 256
+ * bytes. */
 struct region_batch_args {
     u32 numel, target_offset;
-    u32 columns; /* of the output */
-    u32 slice;   /* elements of the output that each input makes */
+    u32 columns; /* in the output */
+    u32 slice;   /* elements of the output that come from each input */
     u32 modulus;
     u32 offsets[REGION_BATCH_INPUTS / 4];
 };
@@ -167,10 +174,9 @@ struct complex_map_args {
     u32 numel, z_offset, g_offset, y_offset;
 };
 
-/* ---- fma_peak, which measures a device ---- */
+/* ---- fma_peak, which measures the peak rate of a device ---- */
 
-#define FMA_PEAK_CHAINS                                                                            \
-    12 /* independent sums of an invocation; one round is one fused multiply-add of each */
+#define FMA_PEAK_CHAINS 12 /* independent sums of an invocation, one fma each in a round */
 
 struct fma_peak_args {
     u32 rounds;

@@ -1,20 +1,23 @@
-/* Resizing and sampling of images. Spatial axes stand slowest first. */
+/* Resizing and sampling of images. Spatial axes are slowest first. */
 #ifndef RLXVK_ARGS_IMAGE_H
 #define RLXVK_ARGS_IMAGE_H
 
 #include "args/types.h"
 
-/* `count` blocks of neighbouring cells: `blocks` across a layer, `strips` down. from, to: sizes of
- * x and y, three axes (missing ones in front are 1). Of each axis the table has, from `first` on,
- * the first cell that makes cell o of y, or any of its block, and from `weights` on that cell's
- * weight and those of the next, taps of them, `pitch` words apart. divide: for divide() by blocks,
- * strips and to[0]. */
+/*
+ * The kernel computes `count` blocks of neighbouring elements: `blocks` across a layer, `strips`
+ * down. from, to: the sizes of x and y, three axes each (missing ones come first and are 1). The
+ * table has two parts for each axis. From `first` on, it holds the first element of x that
+ * contributes to element o of y, or to any element of its block. From `weights` on, it holds the
+ * weights of that element and of the next ones, `taps` in all, `pitch` words apart. divide:
+ * multipliers for divide() by blocks, strips and to[0].
+ */
 struct resize_args {
     u32 count, blocks, strips, x_offset, y_offset;
     u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3], divide[3];
 };
 
-/* Of a grid's points. MODE is one of the first three; AXES is 2 or 3, and bicubic has 2. */
+/* Modes of grid sampling. MODE is one of the first three. AXES is 2 or 3; bicubic requires 2. */
 #define GRID_BILINEAR 0
 #define GRID_NEAREST  1
 #define GRID_BICUBIC  2
@@ -23,29 +26,33 @@ struct resize_args {
 #define GRID_REFLECTION 2
 #define GRID_ALIGN      4
 
-/* Points, or cells, are taken in strips so many columns wide, down each: what a workgroup has then
- * lies close together in both images. */
+/* Points (or elements) are taken in strips of this many columns, down each strip. So the points of
+ * a workgroup lie close together in both images. */
 #define GRID_STRIP 32
 
-/* `count` invocations; an image has `points` of them, in rows of `columns`, of which `strip` are in
- * a whole strip, and `blocks` of `block` channels. size: of x, its columns, rows and planes, in the
- * order of coordinates; 1 plane where AXES is 2. divide: for divide() by points, blocks, strip. */
+/*
+ * `count` invocations. An image has `points` points in rows of `columns`, `strip` points in a whole
+ * strip, and `blocks` blocks of `block` channels. size: the columns, rows and planes of x, in the
+ * order of coordinates; 1 plane if AXES is 2. divide: multipliers for divide() by points, blocks,
+ * strip.
+ */
 struct grid_args {
     u32 count, points, columns, strip, channels, blocks, block, flags;
     u32 size[3], divide[3];
     u32 x_offset, grid_offset, dy_offset, y_offset;
 };
 
-/* The points of grids sorted by the first cell of those they read: rows of `images` images, each of
- * `extent` points, of which an image has `points`. */
+/* The points of grids, sorted by the first element that each reads. There are `images` rows of
+ * `extent` points; an image has `points` points. */
 struct grid_list_args {
     u32 count, points, images, extent, cells, flags;
     u32 size[3];
     u32 grid_offset;
 };
 
-/* `count` invocations; an image has `cells`, in rows of `size[0]`, of which `strip` are in a whole
- * strip, and `blocks` of GRID_GATHER_CHANNELS channels. divide: by cells, blocks, strip. */
+/* `count` invocations. An image has `cells` elements in rows of `size[0]`, `strip` elements in a
+ * whole strip, and `blocks` blocks of GRID_GATHER_CHANNELS channels. divide: multipliers for
+ * divide() by cells, blocks, strip. */
 struct grid_gather_args {
     u32 count, cells, strip, points, channels, blocks;
     u32 size[3], divide[3];

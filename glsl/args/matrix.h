@@ -1,8 +1,8 @@
-/* What matrix_pack makes of an operand besides the forms of args/matmul.h, on which checked-in
- * SPIR-V depends. */
+/* Another type that matrix_pack packs an operand to. It is not in args/matmul.h, because checked-in
+ * SPIR-V depends on that file. */
 #ifndef RLXVK_ARGS_MATRIX_H
 #define RLXVK_ARGS_MATRIX_H
 
-#define MATRIX_F32 3 /* words, eight to two uvec4 */
+#define MATRIX_F32 3 /* words, eight in two uvec4 */
 
 #endif

@@ -4,48 +4,49 @@
 
 #include "args/types.h"
 
-#define KNN_MOST    64  /* neighbours of a row that a workgroup holds */
-#define KNN_BUFFER  256 /* candidates that wait to be put in order */
+#define KNN_MOST    64  /* neighbours of a row that a workgroup can hold */
+#define KNN_BUFFER  256 /* candidates that wait to be sorted */
 #define KNN_L2      0
 #define KNN_COSINE  1
 #define KNN_DOT     2
-#define KNN_OF_ROWS 3 /* distances are given, one row for each result's */
+#define KNN_OF_ROWS 3 /* the operand holds distances, one row for each row of the result */
 
 #define KNN_LEAST_NORM 1e-12
 
-/* Keys of squares: exponents are by so much more than they are; that of infinity. */
+/* Keys of squared distances. Their exponent is larger by KNN_SQUARE_BIAS; the second is the key of
+ * infinity. */
 #define KNN_SQUARE_BIAS     253
 #define KNN_SQUARE_INFINITY 0xfe800000u
-#define KNN_SPARE                                                                                  \
-    16 /* candidates of a row beyond its neighbours: what rounding may take for one                \
-        */
-#define KNN_MOST_KEPT    (KNN_MOST + KNN_SPARE)
-#define KNN_ITEMS        8    /* rough distances of an invocation at a time */
-#define KNN_SHORT_ROW    8192 /* columns that loops go through one by one, */
-#define KNN_LONG_COLUMNS 16   /* and so many a round if rows are longer */
-#define KNN_RANKED       4    /* what is compared in a round: entries of knn_filter.comp, */
-#define KNN_ROOM         1024 /* candidates of a row that wait in knn_filter.comp */
+#define KNN_SPARE           16 /* extra candidates of a row, because distances are rounded */
+#define KNN_MOST_KEPT       (KNN_MOST + KNN_SPARE)
+#define KNN_ITEMS           8    /* rough distances of an invocation at a time */
+#define KNN_SHORT_ROW       8192 /* columns that loops handle one at a time; */
+#define KNN_LONG_COLUMNS    16   /* longer rows take this many in each round */
+#define KNN_RANKED          4    /* entries that knn_filter.comp compares in each round */
+#define KNN_ROOM            1024 /* candidates of a row that can wait in knn_filter.comp */
 
-/* A row's list of candidates: (key, index) each, then whether something was beyond measure, the
- * largest square of a point's norm, and that of the query's. */
+/* The list of a row: a (key, index) pair for each candidate, then a flag for values out of range,
+ * the largest squared norm of a point, and the squared norm of the query. */
 #define KNN_LIST_WORDS(kept) (2u * (kept) + 3u)
 
-/* What a row that takes several dispatches leaves to the next: whether it goes on, and its list. */
+/* The state that a row hands from one dispatch to the next, if it needs several: whether it
+ * continues, and its list. */
 #define KNN_STATE_WORDS(k) (3u * (k) + 1u)
 
-/* Points [first_point, end_point) are looked at; who comes to the last of all writes the result. */
+/* The dispatch reads points [first_point, end_point). The one that reads the last point writes the
+ * result. */
 struct knn_args {
     u32 rows, points, columns, k;
     u32 query_offset, point_offset, y_offset;
-    u32 first_row, kept; /* of lists, which begin with first_row */
+    u32 first_row, kept; /* candidates in each list; lists begin with first_row */
     u32 first_point, end_point, goes_on, state_offset;
 };
 
-/* Keys of all pairs of some rows and all points; `items` points are an invocation's. */
+/* The keys of all pairs of some rows and all points. An invocation handles `items` points. */
 struct knn_keys_args {
     u32 rows, points, columns;
     u32 query_offset, point_offset;
-    u32 first_row, items, blocks; /* of invocations, for a row */
+    u32 first_row, items, blocks; /* blocks of invocations for each row */
 };
 
 struct knn_take_args {
@@ -62,7 +63,7 @@ struct knn_norms_args {
 };
 
 struct knn_filter_args {
-    u32 rows, points; /* of the chunk, whose products they are */
+    u32 rows, points; /* points: of the chunk that the products belong to */
     u32 first_row, first_point, list_row, kept;
 };
 

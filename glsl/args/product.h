@@ -1,5 +1,4 @@
-/* One product of matrices whose rows of y may lie apart: matmul_tiled, matmul_scalar, matmul_rows.
- */
+/* A matrix product whose rows of y may have a stride: matmul_tiled, matmul_scalar, matmul_rows. */
 #ifndef RLXVK_ARGS_PRODUCT_H
 #define RLXVK_ARGS_PRODUCT_H
 
@@ -7,8 +6,8 @@
 
 struct product_args {
     STRUCT(matmul_args) matrices;
-    u32 y_row;   /* elements from one row of y to the next */
-    u32 ends[2]; /* of its parts (lib/parts.glsl) */
+    u32 y_row;   /* stride between rows of y, in elements */
+    u32 ends[2]; /* of the parts of y (lib/parts.glsl) */
 };
 
 #endif

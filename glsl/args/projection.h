@@ -1,11 +1,15 @@
-/* Projections: products of one row with what stands before and behind them. */
+/* Projections: products of one row, with a fused prologue and epilogue. */
 #ifndef RLXVK_ARGS_PROJECTION_H
 #define RLXVK_ARGS_PROJECTION_H
 
 #include "args/matmul.h"
 
-/* Bits of PARTS: x / sqrt(mean x^2 + epsilon) * gamma stands for x; of the halves of the product's
- * row, up and gate or, with the third, gate and up, up * silu(gate) is left; the residual is added.
+/*
+ * Bits of PARTS:
+ *   NORM        x is replaced by x / sqrt(mean x^2 + epsilon) * gamma
+ *   GATED       the halves of the product's row are up and gate; the result is up * silu(gate)
+ *   GATE_FIRST  the halves are gate and up
+ *   RESIDUAL    the residual is added
  */
 #define PROJECTION_NORM       1
 #define PROJECTION_GATED      2

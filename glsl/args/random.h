@@ -1,4 +1,4 @@
-/* Random numbers, and what is made with them: samples, dropout. */
+/* Random numbers and their users: samples, dropout. */
 #ifndef RLXVK_ARGS_RANDOM_H
 #define RLXVK_ARGS_RANDOM_H
 
@@ -12,11 +12,13 @@
 #define RNG_BACKEND_ZERO   2
 
 /*
- * y = base + fraction * scale (below `limit`), or base + scale * z. wide: fraction * scale counts
- * twice, since the whole range is beyond f32. key_*: the op's key times the
- * golden ratio, mod 2^64. engine_key, op_engine: key and op seed as MINSTD takes them. polar_*: how
- * many chunks of candidates there are, and how many a workgroup's invocation has of each. pairs: of
- * quads, an invocation's.
+ * y = base + fraction * scale (below `limit`), or y = base + scale * z.
+ *   wide        fraction * scale is added twice, because the whole range exceeds f32
+ *   key_*       the key of the op times the golden ratio, mod 2^64
+ *   engine_key  the key as MINSTD takes it
+ *   op_engine   the op's seed as MINSTD takes it
+ *   polar_*     the number of chunks of candidates, and the candidates of an invocation in a chunk
+ *   pairs       pairs of quads of an invocation
  */
 struct rng_args {
     u32 numel, state_offset, y_offset;
@@ -28,12 +30,12 @@ struct rng_args {
 
 struct sample_args {
     u32 rows, vocabulary, x_offset, y_offset, state_offset;
-    u32 key_low, key_high, seed_low, seed_high; /* seed 0: the plan's */
+    u32 key_low, key_high, seed_low, seed_high; /* seed 0: use the seed of the plan */
     u32 top_k;
     f32 top_p, inverse_temperature;
 };
 
-/* An element is kept where the 24 high bits of its word are `threshold` or more. */
+/* An element is kept if the 24 high bits of its random word are at least `threshold`. */
 struct dropout_args {
     u32 numel, x_offset, step_offset, y_offset;
     u32 key_low, key_high, threshold;

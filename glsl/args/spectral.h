@@ -4,10 +4,11 @@
 
 #include "args/types.h"
 
-/* Of a pipeline's set of radices: a radix by its last four bits. */
+/* The bit of a radix in a pipeline's set of radices. It is selected by the last four bits of the
+ * radix. */
 #define FFT_RADIX_BIT(radix) (1u << ((radix)&15u))
 
-#define FFT_IN_PAIRS      1u /* both parts are read at once */
+#define FFT_IN_PAIRS      1u /* both parts are read as one pair */
 #define FFT_OUT_PAIRS     2u
 #define FFT_LOAD_ACROSS   4u /* neighbouring threads take neighbouring rows, not points */
 #define FFT_STORE_ACROSS  8u
@@ -15,11 +16,11 @@
 #define FFT_STORE_TABLE   32u
 #define FFT_STORE_TWIDDLE 64u
 #define FFT_LOAD_BINS     128u /* x is half the spectrum of real lines (fft_real.glsl) */
-#define FFT_SPLIT_SHIFT   8    /* from this bit on: bits of the exponent in the first factor */
+#define FFT_SPLIT_SHIFT   8    /* the bits above: bits of the exponent in the first factor */
 
-/* Offsets and strides of x and y count words, also of pairs; table offsets count pairs. */
+/* Offsets and strides of x and y count words, also if they are pairs. Table offsets count pairs. */
 struct fft_args {
-    u32 lines, rows, n, stages, radices, more_radices; /* 4 bits a radix, 16 as 0 */
+    u32 lines, rows, n, stages, radices, more_radices; /* 4 bits for each radix; 0 means 16 */
     u32 pitch, flags;
     u32 inner, d1, d2;
     u32 in_offset;
@@ -32,7 +33,7 @@ struct fft_args {
     f32 scale;
 };
 
-/* Of fft_register, with FFT_IN_PAIRS, FFT_OUT_PAIRS, FFT_LOAD_TABLE, FFT_STORE_TABLE and
+/* Flags of fft_register, besides FFT_IN_PAIRS, FFT_OUT_PAIRS, FFT_LOAD_TABLE, FFT_STORE_TABLE and
  * FFT_LOAD_BINS. */
 #define FFT_ALONG        256u /* neighbouring threads take neighbouring points, not rows */
 #define FFT_FROM_SCRATCH 512u
@@ -44,7 +45,8 @@ struct fft_args {
 #define FFT_OUT_SWAP     32768u
 #define FFT_STORE_BINS   65536u /* y is half the spectrum of real lines */
 
-/* Offsets and strides of x and y count pairs, or words where the parts are apart. */
+/* Offsets and strides of x and y count pairs; if the real and imaginary parts are separate,
+ * words. */
 struct fft_register_args {
     u32 lines;
     u32 in_offset, in_outer, in_imaginary;
@@ -53,61 +55,63 @@ struct fft_register_args {
     f32 scale;
 };
 
-/* half_length pairs of z a line make half_length + 1 bins. */
+/* half_length pairs of z in a line give half_length + 1 bins. */
 struct fft_real_args {
     u32 lines, half_length, y_offset;
     f32 scale;
 };
 
-/* Power of spectra: `outputs` bins of pieces of at most `piece` of the `segments` rows of a sum,
- * `pieces` each; imaginary parts lie `width` behind real ones. Bin `single` counts once, as 0 does,
- * the others `fold` times. */
+/* The power of spectra. Each of `outputs` bins is a sum over `segments` rows. It is cut into
+ * `pieces` pieces of at most `piece` rows. Imaginary parts lie `width` behind real ones. Bins 0 and
+ * `single` count once, the others `fold` times. */
 struct welch_power_args {
     u32 outputs, bins, width, single, segments, pieces, piece;
     u32 x_offset, y_offset;
     f32 scale, fold;
 };
 
-/* Power of signals of `samples`, whose `frames` frames of `extent` are `hop` apart: `lines` rows of
- * results, `pieces` a signal, of `pairs` pairs of frames each. `scale` is of |Z|^2 (welch.comp). */
+/* The power of signals of `samples` samples. A signal has `frames` frames of `extent` samples,
+ * `hop` apart. There are `lines` result rows, `pieces` for each signal, of `pairs` pairs of frames
+ * each. `scale` is the factor of |Z|^2 (welch.comp). */
 struct welch_args {
     u32 lines, pieces, pairs, frames, samples, extent, hop;
     u32 x_offset, window_offset, y_offset;
     f32 scale, fold;
 };
 
-/* What log_mel does: the op; its values, and the floor below a largest one known; the sums. */
+/* The stage of log_mel: the whole op; only the band values; only the floor, relative to a known
+ * largest value; only the sums. */
 #define LOG_MEL_WHOLE 0
 #define LOG_MEL_BANDS 1 /* values without the floor */
 #define LOG_MEL_FLOOR 2
 #define LOG_MEL_SUMS  3
 
 struct log_mel_args {
-    u32 frames, mels, bins, width; /* LOG_MEL_FLOOR: frames elements, mels of each largest value */
+    u32 frames, mels, bins, width; /* LOG_MEL_FLOOR: frames elements; mels for each largest value */
     u32 x_offset, filters_offset, y_offset;
 };
 
-/* first and last + 1 of the weights of each filter that are not 0 */
+/* The first, and last + 1, of the nonzero weights of each filter. */
 struct log_mel_bands_args {
     u32 mels, bins, filters_offset;
 };
 
-/* rows of `extent` values that share a floor */
+/* Rows of `extent` values that share a floor. */
 struct log_mel_slopes_args {
     u32 rows, extent, dy_offset, y_offset;
 };
 
-#define OVERLAP_ADD_LEAST 1e-11 /* of a window's squares; below, there is nothing */
+#define OVERLAP_ADD_LEAST 1e-11 /* least sum of a window's squares; below it, the result is 0 */
 
-/* y[i] = sum over j of taps[i down + shift - j up] x[j], taps of which there are `tap_count`,
- * rows of `samples` and `extent`. */
+/* y[i] = sum over j of taps[i down + shift - j up] x[j]. There are `tap_count` taps, and rows of
+ * `samples` and `extent`. */
 struct upfirdn_args {
     u32 outputs, samples, extent, tap_count;
     i32 up, down, shift;
     u32 x_offset, taps_offset, y_offset;
 };
 
-/* `frames` frames of `extent` samples, `hop` apart, make `samples` of each row. */
+/* `frames` frames of `extent` samples, `hop` apart, give `samples` samples of each row. */
 struct overlap_add_args {
     u32 outputs, samples, frames, extent, hop;
     u32 x_offset, window_offset, y_offset;

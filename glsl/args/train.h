@@ -9,8 +9,8 @@
 #define OPTIMIZER_SGD   1
 #define OPTIMIZER_LION  2
 
-/* `decay` is of weights; beta1 is the momentum of SGD. Corrections: 1 - beta1^step, 1 - beta2^step.
- */
+/* `decay` is the weight decay. For SGD, beta1 is the momentum. Corrections: 1 - beta1^step and 1 -
+ * beta2^step. */
 struct optimizer_args {
     u32 numel;
     u32 parameter_offset, gradient_offset, first_offset, second_offset;
@@ -23,7 +23,8 @@ struct accumulate_args {
     u32 numel, sum_offset, t_offset, keep_offset;
 };
 
-/* How an element finds its channel: there is one; by its own index; all of a quad alike. */
+/* How an element finds its channel: there is only one channel; by its index; the same way, once for
+ * all four of a quad. */
 #define CHANNELS_ONE        0
 #define CHANNELS_BY_ELEMENT 1
 #define CHANNELS_BY_QUAD    2
@@ -34,28 +35,28 @@ struct accumulate_args {
 #define FAKE_QUANTIZE_LSQ_BACKWARD_X     3
 #define FAKE_QUANTIZE_LSQ_BACKWARD_SCALE 4
 
-/* What an element becomes: itself rounded, or dy times an estimator. */
+/* The result for an element: the rounded element, or dy times an estimator. */
 #define FAKE_QUANTIZE_ROUND     0
 #define FAKE_QUANTIZE_CLIPPED   1
 #define FAKE_QUANTIZE_TANH      2
 #define FAKE_QUANTIZE_HARD_TANH 3
 
-/* x is [.., channels, inner]. A channel's scale is max(factor v, least), with v what stands for it;
- * `most` of it at the edge, max(reach v, least most). */
+/* x is [.., channels, inner]. If v is the value stored for a channel, its scale is max(factor v,
+ * least). The largest magnitude on its grid, `most` steps, is max(reach v, least most). */
 struct fake_quantize_args {
     u32 numel, channels, inner;
     u32 x_offset, scale_offset, dy_offset, y_offset;
     f32 factor, reach, least, most;
 };
 
-/* fake_quantize_average: from the largest magnitude of each channel. */
+/* fake_quantize_average: updates the state from the largest magnitude of each channel. */
 struct fake_quantize_average_args {
     u32 channels;
     u32 largest_offset, state_offset;
     f32 most, decay, rest; /* rest: 1 - decay */
 };
 
-/* fake_quantize_sums: row r is of channel r / step % channels. */
+/* fake_quantize_sums: row r belongs to channel r / step % channels. */
 struct fake_quantize_sums_args {
     STRUCT(row_args) rows;
     u32 x_offset, dy_offset, scale_offset, sums_offset;
@@ -68,11 +69,12 @@ struct fake_quantize_sums_args {
 #define BATCH_NORM_BACKWARD_PARAMETERS 2
 #define BATCH_NORM_BACKWARD_INPUT      3
 
-/* Statistics are [3, channels]: mean, what its rounding leaves of it, 1 / sqrt(var + eps). */
+/* Statistics are [3, channels]: mean, rounding error of the mean, 1 / sqrt(var + eps). */
 
-/* batch_norm_join: a row is a channel, its elements are the moments of chunks (norm_partial), which
- * lie [.., channels, inner]; chunks of row_length elements count along `inner`, or (across) before
- * the channels. x is [x_outer, channels, x_inner]; `count`: elements of a channel. */
+/* batch_norm_join: a row is a channel, and its elements are the moments of chunks
+ * (norm_partial), stored as [.., channels, inner]. Chunks of row_length elements count along
+ * `inner` or, if `across`, before the channels. x is [x_outer, channels, x_inner]. `count`:
+ * elements of a channel. */
 struct batch_norm_join_args {
     STRUCT(row_args) rows;
     u32 inner, across, chunk_length, row_length;
@@ -80,14 +82,16 @@ struct batch_norm_join_args {
     f32 count, eps, momentum;
 };
 
-/* batch_norm_sums: as fake_quantize_sums; sums of dy xhat, then `plane` words on those of dy. */
+/* batch_norm_sums: rows as in fake_quantize_sums. Writes the sums of dy xhat and, `plane` words
+ * later, those of dy. */
 struct batch_norm_sums_args {
     STRUCT(row_args) rows;
     u32 x_offset, dy_offset, statistics_offset, sums_offset;
     u32 step, channels, plane;
 };
 
-/* batch_norm_elements: y, or the gradient of x (dy, and the sums above in beta's place). */
+/* batch_norm_elements: computes y, or the gradient of x. For the gradient, it reads dy, and the
+ * sums above instead of beta. */
 struct batch_norm_elements_args {
     u32 numel, channels, inner;
     u32 x_offset, statistics_offset, gamma_offset, beta_offset, dy_offset, y_offset;

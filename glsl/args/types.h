@@ -1,9 +1,9 @@
 /*
- * Types of the argument structs. glsl/args/ is what C and GLSL share, each thing defined once: the
- * codes a kernel is specialized to and its push-constant struct, a file a family folder. A kernel
- * declares `layout(push_constant) uniform block { <name>_args args; };`. Only 4-byte members,
- * arrays and structs of them (`STRUCT(row_args) rows;`), at most 128 bytes. Offsets and strides
- * count elements of the operand's storage.
+ * Types of the argument structs. C and GLSL share the files of glsl/args/, so each thing is defined
+ * once: the codes that a kernel is specialized to, and its push-constant struct. There is a file
+ * for each family folder. A kernel declares `layout(push_constant) uniform block { <name>_args
+ * args; };`. Structs have only 4-byte members, arrays and structs of them (`STRUCT(row_args)
+ * rows;`), and at most 128 bytes. Offsets and strides count elements of the operand's storage.
  */
 #ifndef RLXVK_ARGS_TYPES_H
 #define RLXVK_ARGS_TYPES_H
