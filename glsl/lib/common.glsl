@@ -1,12 +1,13 @@
 /*
- * Shared by every kernel: types of the argument structs, workgroup size by specialization, linear
- * indices, NaN tests on bits.
+ * Shared by every kernel: the types of the argument structs, the workgroup size as a specialization
+ * constant, linear indices, and tests for NaN and infinity on the bits.
  */
 #include "args/types.h"
 
 layout(local_size_x_id = 0) in;
 
-/* Linear workgroup and invocation index of a grid folded by lower_groups. */
+/* Linear workgroup and invocation indices of a grid that lower_groups folded into three
+ * dimensions. */
 uint group_index()
 {
     return gl_WorkGroupID.x +

@@ -1,8 +1,8 @@
 /*
- * Kernels whose invocations take 4 elements, a workgroup apart, so that neighbours touch
- * neighbours. All loads are written before any store: the compiler may not move a load across a
- * store to memory it might alias. Indices beyond the last element read the last one again and are
- * not stored.
+ * For kernels whose invocations take 4 elements each. The elements are one workgroup size apart, so
+ * that neighbouring invocations access neighbouring elements. All loads come before any store,
+ * because the compiler may not move a load across a store to memory that may alias. Indices past
+ * the last element load the last one again and are not stored.
  */
 uvec4 four_elements()
 {

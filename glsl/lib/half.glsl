@@ -1,9 +1,10 @@
-/* Numbers of f16 from and to their bits. Include after HALF_SUBNORMALS is declared. */
+/* Conversions between f16 numbers and their bits. Declare HALF_SUBNORMALS before you include
+ * this. */
 #ifndef RLXVK_HALF_GLSL
 #define RLXVK_HALF_GLSL
 
-/* The halves of a word -> f32. A device may flush a subnormal half unless it says that it does not,
- * so those are made from their integer. */
+/* Converts the halves of a word to f32. A device may flush a subnormal half, unless it reports that
+ * it does not. So subnormal halves are computed from their integer. */
 float half_value(uint bits)
 {
     float small = float(bits & 0x3ff) * 5.9604644775390625e-8; /* 2^-24 */
@@ -22,7 +23,7 @@ vec4 half_quad(uvec2 words)
     return vec4(half_values(words.x), half_values(words.y));
 }
 
-/* Of a number that f16 holds. */
+/* The bits of a number that f16 can represent exactly. */
 uint half_bits(float x)
 {
     uint bits = floatBitsToUint(x), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;

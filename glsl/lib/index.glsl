@@ -1,4 +1,5 @@
-/* Indices held as floats: floor(v + 1/2), clamped to 0 .. extent - 1; NaN is 0. extent <= 2^24. */
+/* Converts an index that is stored as a float: floor(v + 1/2), clamped to 0 .. extent - 1. NaN is
+ * 0. extent <= 2^24. */
 uint clamped_index(float v, uint extent)
 {
     float last = float(extent - 1u);
@@ -6,12 +7,14 @@ uint clamped_index(float v, uint extent)
         return 0u;
     if (v >= last)
         return extent - 1u;
-    /* v + 0.5 itself would round: 8388609.5 is no f32. v - floor(v) is exact. */
+    /* v + 0.5 itself would be rounded, because for example 8388609.5 is not an f32. v - floor(v) is
+     * exact. */
     float low = floor(v);
     return uint(low) + (v - low >= 0.5 ? 1u : 0u);
 }
 
-/* The same, but 2^32 - 1 for NaN and whatever is outside 0 .. extent - 1. extent <= 2^24. */
+/* The same without clamping: NaN and indices outside 0 .. extent - 1 give 2^32 - 1. extent <=
+ * 2^24. */
 uint checked_index(float v, uint extent)
 {
     if (is_nan(v) || v < -0.5 || v >= float(extent))

@@ -1,9 +1,10 @@
 /*
- * Elementary functions whose accuracy does not depend on the driver: minimax polynomials after
- * exact range reduction, quotients and roots with a residual step, special values decided on
- * integer bits. Vulkan promises too little for the built-ins (sin and cos 2^-11, atan 4096 ulp,
- * division only for moderate divisors, fma that may round twice). Steps whose rounding errors
- * matter are `precise`. Errors are below 2 ulp unless stated; denormal results may be flushed.
+ * Elementary functions whose accuracy does not depend on the driver. They use minimax polynomials
+ * after exact range reduction. Quotients and roots have a correction step from the residual.
+ * Special values are tested on the bits. The reason is that Vulkan promises too little for the
+ * built-ins: sin and cos 2^-11, atan 4096 ulp, division only for moderate divisors, fma that may
+ * round twice. Steps whose rounding errors matter are `precise`. Errors are below 2 ulp unless
+ * stated otherwise. Subnormal results may be flushed.
  */
 #ifndef RLXVK_MATH_GLSL
 #define RLXVK_MATH_GLSL
@@ -26,15 +27,16 @@ float power_of_two(int exponent) /* -126 .. 127 */
     return uintBitsToFloat(uint(exponent + 127) << 23);
 }
 
-/* v * 2^exponent, |exponent| <= 250; overflows to infinity, underflows to 0 or a denormal. */
+/* v * 2^exponent for |exponent| <= 250. Overflow gives infinity; underflow gives 0 or a
+ * subnormal. */
 float scale_by_power(float v, int exponent)
 {
     int first = exponent >> 1;
     return v * power_of_two(first) * power_of_two(exponent - first);
 }
 
-/* |v| = result * 2^exponent with the result in [1, 2); v finite and not 0. Denormals count by
- * their bits. */
+/* |v| = result * 2^exponent with the result in [1, 2), for finite nonzero v. Subnormals are handled
+ * on their bits, because a device may flush them. */
 float split_magnitude(float v, out int exponent)
 {
     uint bits = magnitude_bits(v);
@@ -47,16 +49,15 @@ float split_magnitude(float v, out int exponent)
     return uintBitsToFloat((bits & 0x007fffffu) | 0x3f800000u);
 }
 
-/* 1 / x for 2^-100 <= x <= 2^100, without the driver's division, which costs several times this:
- * the root's error, squared, is a step of Newton's away from the quotient. */
+/* 1 / x for 2^-100 <= x <= 2^100. It avoids the driver's division, which costs several times as
+ * much. The squared inverse root is corrected with one Newton step. */
 float reciprocal(float x)
 {
     float root = inversesqrt(x), r = root * root;
     return r * fma(-x, r, 2.0);
 }
 
-/* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the
- * error. */
+/* Divides the mantissas. So no divisor is outside the range for which Vulkan bounds the error. */
 float divide(float a, float b)
 {
     uint a_bits = magnitude_bits(a), b_bits = magnitude_bits(b);
@@ -79,8 +80,8 @@ float divide(float a, float b)
     return with_sign(floatBitsToUint(magnitude), sign);
 }
 
-/* Brings small x to where the square of its root loses no bits; denormals count by their bits. Its
- * root is then 1 / result times that of x. */
+/* Scales a small x up, so that the square of its root loses no bits. Subnormals are handled on
+ * their bits. The root of the scaled x is 1 / result times the root of x. */
 float scale_for_root(inout float x)
 {
     uint bits = floatBitsToUint(x);
@@ -94,7 +95,7 @@ float square_root(float x)
     uint bits = floatBitsToUint(x);
     float v = x, scale = scale_for_root(v);
     float inverse = inversesqrt(v);
-    precise float root = min(v * inverse, 1.84467430e19); /* the largest with a square in range */
+    precise float root = min(v * inverse, 1.84467430e19); /* the largest whose square is in range */
     precise float residual = fma(-root, root, v);
     root = fma(residual, 0.5 * inverse, root) * scale;
     root = bits > INFINITY_BITS ? NAN_VALUE : root;
@@ -114,8 +115,8 @@ float reciprocal_root(float x)
     return (bits & MAGNITUDE_BITS) == 0u ? INFINITY : root;
 }
 
-/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n, which adding 1.5 * 2^23
- * rounds, times the first part of ln 2 is exact. */
+/* x = n ln 2 + r with |r| <= ln 2 / 2, so e^x = 2^n (1 + r + r^2 P(r)). Adding 1.5 * 2^23 rounds n.
+ * The product of n and the first part of ln 2 is exact. */
 float exponential(float x)
 {
     const float shift = 12582912.0;
@@ -132,7 +133,7 @@ float exponential(float x)
     return is_nan(x) ? x : v;
 }
 
-/* f^3 P(f) of ln(1 + f) = f - f^2 / 2 + f^3 P(f), f in [1/sqrt 2 - 1, sqrt 2 - 1]. */
+/* The term f^3 P(f) of ln(1 + f) = f - f^2 / 2 + f^3 P(f), for f in [1/sqrt 2 - 1, sqrt 2 - 1]. */
 float logarithm_tail(float f)
 {
     float p = fma(f, -7.860947400e-2, 1.288349181e-1);
@@ -145,7 +146,8 @@ float logarithm_tail(float f)
     return f * f * f * p;
 }
 
-/* ln |x| as an unevaluated sum of two numbers, relative error about 4e-8; x finite and not 0. */
+/* ln |x| as an unevaluated sum of two numbers, for finite nonzero x. The relative error is about
+ * 4e-8. */
 vec2 logarithm_pair(float x)
 {
     int exponent;
@@ -164,7 +166,8 @@ vec2 logarithm_pair(float x)
     return vec2(sum, rest);
 }
 
-/* x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2]: n ln 2 + f P(f), relative error 2e-7. */
+/* x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2], so ln x = n ln 2 + f P(f). The relative error
+ * is 2e-7. */
 float logarithm(float x)
 {
     uint bits = floatBitsToUint(x), number = bits;
@@ -186,9 +189,9 @@ float logarithm(float x)
     return (bits & MAGNITUDE_BITS) == 0u ? -INFINITY : v;
 }
 
-/* |a|^b by e^(b ln |a|), for operands without special values. The logarithm's rest and the
- * product's rounding error go in as a factor; where fma rounds twice the latter is lost, which the
- * tolerance allows. */
+/* |a|^b as e^(b ln |a|), for operands that are not special values. The low part of the logarithm
+ * and the rounding error of the product are applied as a factor. If fma rounds twice, the latter is
+ * lost; the tolerance allows for that. */
 float magnitude_power(float a, float b)
 {
     vec2 ln = logarithm_pair(a);
@@ -199,7 +202,7 @@ float magnitude_power(float a, float b)
     return exponential(product) * (1.0 + rest);
 }
 
-/* C99 pow. */
+/* pow as in C99. */
 float power(float a, float b)
 {
     uint a_bits = magnitude_bits(a), b_bits = magnitude_bits(b);
@@ -229,8 +232,9 @@ float power(float a, float b)
     return with_sign(floatBitsToUint(magnitude_power(a, b)), sign);
 }
 
-/* Words `word` to `word` + 3 of 2/pi in binary, a word of integer part first; word <= 4. Selected
- * and not indexed: an array of constants is memory, and slow to compile. */
+/* Words `word` to `word` + 3 of 2/pi in binary, for word <= 4. The first word is the integer part.
+ * They are selected instead of indexed, because an array of constants is put in memory and is slow
+ * to compile. */
 uvec4 two_over_pi_words(uint word)
 {
     const uint a = 0xa2f9836eu, b = 0x4e441529u, c = 0xfc2757d1u, d = 0xf534ddc0u;
@@ -241,9 +245,9 @@ uvec4 two_over_pi_words(uint word)
     return word == 4u ? uvec4(d, e, f, g) : words;
 }
 
-/* Remainder of |x| by pi/2, |x| >= 2^16: |x| = m 2^e times the bits of 2/pi that do not make
- * multiples of 4, as a fixed point number of 2 + 62 bits. The products wrap by intent: only their
- * value modulo 4 counts. */
+/* The remainder of |x| by pi/2, for |x| >= 2^16. It multiplies m, where |x| = m 2^e, by those bits
+ * of 2/pi that do not give multiples of 4, as a fixed-point number of 2 + 62 bits. The products
+ * wrap on purpose, because only their value modulo 4 matters. */
 float reduce_large_angle(float x, out int quadrant)
 {
     uint bits = magnitude_bits(x);
@@ -265,7 +269,8 @@ float reduce_large_angle(float x, out int quadrant)
     return fraction * 1.46291807926715968e-9; /* pi/2 / 2^30 */
 }
 
-/* x = quadrant * pi/2 + result, |result| <= pi/4 (a little more by rounding); x finite. */
+/* x = quadrant * pi/2 + result with |result| <= pi/4 (slightly more because of rounding), for
+ * finite x. */
 float reduce_angle(float x, out int quadrant)
 {
     if (abs(x) >= 65536.0) {
@@ -275,7 +280,7 @@ float reduce_angle(float x, out int quadrant)
         quadrant = -quadrant;
         return -r;
     }
-    /* The first three parts of pi/2 have 8 bits each: their multiples are exact. */
+    /* The first three parts of pi/2 have 8 bits each, so their multiples are exact. */
     precise float n = floor(x * 0.636619772 + 0.5);
     precise float r = x - n * 1.5703125;
     r = r - n * 4.84466552734375e-4;
@@ -322,8 +327,8 @@ float tangent(float x)
     return below < 0.0 ? -v : v;
 }
 
-/* |x| is brought to at most tan(pi/8) by atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 /
- * x). */
+/* |x| is reduced to at most tan(pi/8) with atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1
+ * / x). */
 float arctangent(float x)
 {
     float magnitude = min(abs(x), 1e9);
@@ -340,7 +345,8 @@ float arctangent(float x)
     return is_nan(x) ? x : with_sign(floatBitsToUint(v), floatBitsToUint(x));
 }
 
-/* Near 0 an odd polynomial, so that the relative error holds; else 1 - 2 / (e^2|x| + 1). */
+/* Near 0 an odd polynomial, so that the relative error is bounded. Otherwise 1 - 2 / (e^2|x| +
+ * 1). */
 float hyperbolic_tangent(float x)
 {
     float magnitude = min(abs(x), 10.0), u = magnitude * magnitude;

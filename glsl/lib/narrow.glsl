@@ -1,10 +1,10 @@
-/* f32 rounded to the nearest f16 or bf16, ties to even, on the bits: a driver's own conversion may
- * round otherwise. The result is held widened. */
+/* Rounds f32 to the nearest f16 or bf16, ties to even. It works on the bits, because the conversion
+ * of a driver may round differently. The result is stored as an f32. */
 #ifndef RLXVK_NARROW_GLSL
 #define RLXVK_NARROW_GLSL
 
-/* Keeps the upper 32 - drop bits, rounded to nearest even; a carry into the exponent is the right
- * result. */
+/* Keeps the upper 32 - drop bits, rounded to nearest even. A carry into the exponent gives the
+ * correct result. */
 uint round_bits(uint bits, uint drop)
 {
     uint below_half = (1u << (drop - 1u)) - 1u;
@@ -20,7 +20,7 @@ float to_f16(float v)
         return uintBitsToFloat(sign | 0x7f800000u);
     if (magnitude >= 0x38800000u) /* 2^-14: normal */
         return uintBitsToFloat(sign | round_bits(magnitude, 13u));
-    /* Multiples of 2^-24. */
+    /* Subnormal: a multiple of 2^-24. */
     float scaled = uintBitsToFloat(magnitude) * 16777216.0;
     uint whole = uint(scaled);
     float rest = scaled - float(whole);
@@ -30,21 +30,21 @@ float to_f16(float v)
 }
 
 /*
- * The same as far as additions are rounded to the nearest, in a third of the instructions: what is
- * added makes the last bit of the sum that of the result. Of a NaN or an infinity nothing is lost,
- * as that is small then.
+ * The same, with a third of the instructions, if additions round to nearest. The added number makes
+ * the last bit of the sum equal the last bit of the result. NaN and infinity stay as they are,
+ * because the added number is small for them.
  */
 float near_f16(float v)
 {
     uint exponent = floatBitsToUint(v) & 0x7f800000u;
-    exponent = exponent < 0x38800000u ? 0x38800000u : exponent; /* 2^-14: multiples of 2^-24 */
-    float large = uintBitsToFloat(exponent + 0x06c00000u);      /* 1.5 * 2^13 times as much */
+    exponent = exponent < 0x38800000u ? 0x38800000u : exponent; /* 2^-14: below, 2^-24 apart */
+    float large = uintBitsToFloat(exponent + 0x06c00000u);      /* 1.5 * 2^13 times as large */
     precise float rounded = v + large;
     rounded -= large;
     return abs(rounded) > 65504.0 ? rounded * INFINITY : rounded;
 }
 
-/* What rounding to f16 leaves; nothing where it left no number. */
+/* The rounding error of f16. It is 0 if the rounded value is not finite. */
 float remainder_of(float v)
 {
     float rounded = near_f16(v);
@@ -59,8 +59,9 @@ float to_bf16(float v)
     return uintBitsToFloat(round_bits(bits, 16u));
 }
 
-/* The same in half of the instructions and no branch, of what is computed of numbers in whose
- * bf16_rounding it is said once and for all whether they are finite: of others a NaN stays one. */
+/* to_bf16 with half of the instructions and no branch, for values computed from known factors.
+ * bf16_rounding checks once whether all factors are finite. If one is not, round_bf16 only
+ * truncates, so that a NaN stays a NaN. */
 uint bf16_rounding(vec4 factors)
 {
     uvec4 magnitude = floatBitsToUint(factors) & 0x7fffffffu;
@@ -73,7 +74,7 @@ float round_bf16(float v, uint rounding)
     return uintBitsToFloat(bits + rounding + (bits >> 16 & rounding & 1u) & 0xffff0000u);
 }
 
-/* Both rounded, as one word. */
+/* Both numbers rounded and packed into one word. */
 uint f16_pair(float low, float high)
 {
     return packHalf2x16(vec2(near_f16(low), near_f16(high)));

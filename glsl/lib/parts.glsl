@@ -1,8 +1,8 @@
 /*
- * Where an element of y lies whose columns are cut into up to three parts, each a matrix of its own
- * behind the one before: the columns before ends[0], those before ends[1] and those before
- * `columns`. Of a whole y both ends are `columns`, which may be more than it has: rows lie as far
- * apart.
+ * The index of an element of y, if the columns of y are split into up to three parts. Each part is
+ * a matrix of its own, stored behind the previous one: the columns before ends[0], those before
+ * ends[1] and those before `columns`. If y is not split, both ends equal `columns`, which is then
+ * the stride between rows and may exceed the number of columns.
  */
 uint place_in_parts(uint row, uint column, uint rows, uint columns, uint ends[2])
 {

@@ -1,10 +1,13 @@
 /*
- * The parts of a projection, for kernels of one row of x: they declare PARTS, `gamma`, `gamma4` and
- * `residual` first. A kernel multiplies x by gamma as it brings it, and adds what it brought to
- * `squares`, each element once in the workgroup; the sum of all squares is made beside the other
- * sums, between barriers that those need anyway, and gives the `factor` of all of them. Where it
- * does not fit f32, the squares of x times a power of two are added up again, by each invocation.
- * Of a pair of weight rows half the matrix apart one invocation has both sums, where GATED.
+ * The prologue and epilogue of a projection, for kernels of one row of x. They declare PARTS,
+ * `gamma`, `gamma4` and `residual` before they include this.
+ *
+ * If NORMALIZED, a kernel multiplies x by gamma when it loads x. It also adds the squares of x to
+ * `squares`, each element once in the workgroup. The sum of all squares is reduced together with
+ * the other sums, between the same barriers. It gives the `factor` of all outputs. If the sum does
+ * not fit f32, each invocation computes it again from x times a power of two.
+ *
+ * If GATED, one invocation has the sums of two weight rows that are half the matrix apart.
  */
 #include "args/projection.h"
 #include "elementwise/activation.glsl"
@@ -14,8 +17,8 @@ const bool NORMALIZED = (PARTS & PROJECTION_NORM) != 0;
 const bool GATED = (PARTS & PROJECTION_GATED) != 0;
 
 float squares = 0.0;
-float factor = 1.0;  /* of all sums */
-float shrink = 1.0;  /* a power of two before that */
+float factor = 1.0;  /* the factor of all sums */
+float shrink = 1.0;  /* a power of two applied before it */
 
 void add_squares(vec4 v)
 {
@@ -29,11 +32,11 @@ vec4 load_gamma(uint element, bool aligned)
     return vec4(gamma[element], gamma[element + 1], gamma[element + 2], gamma[element + 3]);
 }
 
-/* By the includer: four elements of x that are not multiplied by gamma yet, from a multiple of four
- * on; k is one. */
+/* Defined by the includer: four elements of x, not yet multiplied by gamma. `element` and k are
+ * multiples of four. */
 vec4 projected_x(uint element);
 
-/* Of a row whose squares do not fit f32. */
+/* For a row whose sum of squares does not fit f32. */
 void set_factor_of_scaled(float v, uint k, float epsilon)
 {
     float sum = 0.0;
@@ -45,7 +48,7 @@ void set_factor_of_scaled(float v, uint k, float epsilon)
     factor = norm_scale(sum / float(k), norm_eps(epsilon, shrink));
 }
 
-/* The factor from the sum of all squares of k elements: 1 / sqrt(mean x^2 + epsilon). */
+/* Computes the factor from the sum of the squares of k elements: 1 / sqrt(mean x^2 + epsilon). */
 void set_factor(float sum, uint k, float epsilon)
 {
     float v = sum / float(k) + epsilon;
@@ -55,13 +58,13 @@ void set_factor(float sum, uint k, float epsilon)
         factor = inversesqrt(v);
 }
 
-/* Which weight row is the c-th of `columns` that begin with output first. */
+/* The weight row that is number c of the `columns` rows that begin with output `first`. */
 uint weight_row(uint first, uint c, uint columns, uint rows)
 {
     return GATED ? first / 2 + c % (columns / 2) + c / (columns / 2) * (rows / 2) : first + c;
 }
 
-/* The output `index` of a row from the sum, and from that of the other half where GATED. */
+/* Output `index` of a row, from its sum. If GATED, `other` is the sum of the other half. */
 float projected(float sum, float other, uint index)
 {
     float value = factor * (shrink * sum);

@@ -1,13 +1,15 @@
 /*
- * Two more forms of rows of neighbours, for kernels that hold QUADS quads a lane.
+ * Two more forms of rows whose elements are adjacent, for kernels that keep QUADS quads in each
+ * lane.
  *
- * Ragged rows begin anywhere: w.head words, quads at multiples of four, up to three words. The
- * words before and after are one more quad of which only the first element is used, number
- * ROW_EDGE, after the quads held: lanes 0 to 2 have the words before, lanes 4 to 6 those after.
+ * Ragged rows begin at any word: w.head words, then quads at multiples of four, then up to three
+ * words. The words before and after form one more quad, of which only the first element is used. It
+ * has the number ROW_EDGE and follows the other quads. Lanes 0 to 2 hold the words before, lanes 4
+ * to 6 those after.
  *
- * Spans: the rows of a workgroup follow each other. They are moved as a whole between memory and
- * `span`, from which each lane takes neighbours: then few lanes of few rows meet in a bank of
- * shared memory. Rows are at most 16 * lanes long.
+ * Spans: the rows of a workgroup are adjacent in memory. They are copied as a whole between memory
+ * and `span` in shared memory. Each lane reads neighbouring elements from `span`. So few rows with
+ * few lanes each cause few bank conflicts. Rows have at most 16 * lanes elements.
  */
 #define ROW_EDGE QUADS
 const bool RAGGED = FORM == ROW_FORM_RAGGED, SPAN = FORM == ROW_FORM_SPAN;
@@ -22,8 +24,9 @@ uvec4 row_edge(row_work w)
     return uvec4(r, uvec3(~0u));
 }
 
-/* Defines vec4 shifted_name(r, live, offset, extent): words r of a vector of `extent`, from two
- * quads where it has both. */
+/* Defines vec4 shifted_name(r, live, offset, extent), which reads words r of a vector of `extent`
+ * elements. If the vector contains both aligned quads around them, they are combined from those
+ * two. */
 #define SHIFTED_INPUT(name)                                                                        \
     vec4 shifted_##name(uvec4 r, bvec4 live, uint offset, uint extent)                             \
     {                                                                                              \
@@ -36,8 +39,8 @@ uvec4 row_edge(row_work w)
         return (by & 1u) != 0u ? odd : even;                                                       \
     }
 
-/* Quad k of a lane, of rows that are quads or ragged: where it is, whether it is there, and whether
- * any lane's is. */
+/* Quad k of a lane, for rows that are quads or ragged: its indices, whether it exists, and whether
+ * it exists for any lane. */
 uvec4 row_rest(row_work w, uint k)
 {
     return w.head + 4u * (w.lane + k * args.rows.lanes) + uvec4(0u, 1u, 2u, 3u);
@@ -51,13 +54,13 @@ bool row_goes_on(row_work w, uint k)
     return w.head + 4u * k * args.rows.lanes + 3u < w.end;
 }
 
-/* Neighbours of a row that are a lane's. */
+/* The number of neighbouring elements of a row that a lane takes. */
 uint span_each()
 {
     return args.rows.extent + args.rows.lanes - 1u >> findMSB(args.rows.lanes);
 }
 
-/* w with what its form takes: the words before the first quad; the end of a lane's neighbours. */
+/* Completes w for its form: the words before the first quad, or the end of the lane's elements. */
 row_work row_formed(row_work w, uint offset)
 {
     if (RAGGED)
@@ -107,13 +110,13 @@ void span_write(uvec4 at, bvec4 live, vec4 v)
         span[at.w] = v.w;
 }
 
-/* Which words of the span the thread moves. */
+/* The words of the span that the thread copies. */
 uvec4 span_words(uint k)
 {
     return gl_LocalInvocationID.x + gl_WorkGroupSize.x * (4u * k + uvec4(0u, 1u, 2u, 3u));
 }
 
-/* Defines void span_load(): name's words to the span. */
+/* Defines void span_load(), which copies the words of `name` to the span. */
 #define SPAN_LOAD(name)                                                                            \
     void span_load()                                                                               \
     {                                                                                              \
@@ -130,7 +133,8 @@ uvec4 span_words(uint k)
         barrier();                                                                                 \
     }
 
-/* Defines void span_store(): the span to name's words, once every lane has written its own. */
+/* Defines void span_store(), which copies the span to the words of `name`. It waits until every
+ * lane has written its elements. */
 #define SPAN_STORE(name)                                                                           \
     void span_store()                                                                              \
     {                                                                                              \

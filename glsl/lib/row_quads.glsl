@@ -1,8 +1,8 @@
 /*
- * Four elements of a row at a time: where FORM says so neighbours, moved as one vec4, of rows that
- * are whole quads at multiples of four; else elements that lie `lanes` apart, so that neighbouring
- * lanes move neighbouring words. Kernels that hold rows include row_forms.glsl and have two forms
- * more.
+ * Reads and writes four elements of a row at a time. If FORM is ROW_FORM_QUADS, they are neighbours
+ * and move as one vec4; then rows must be whole quads at multiples of four. Otherwise they lie
+ * `lanes` apart, so that neighbouring lanes access neighbouring words. Kernels that keep rows in
+ * registers include row_forms.glsl, which adds two forms.
  */
 const bool VECTORS = FORM == ROW_FORM_QUADS;
 #ifndef ROW_EDGE
@@ -23,7 +23,7 @@ uvec4 row_quad(row_work w, uint k)
     return w.lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
 }
 
-/* Element i of a lane's, four a row_quad; ~0 where a ragged row has no such quad. */
+/* Element i of a lane, four for each row_quad. ~0 if a ragged row does not have that quad. */
 uint row_element(row_work w, uint i)
 {
     uint lanes = args.rows.lanes, j = i & 3u, quad = 4u * (w.lane + (i >> 2) * lanes);
@@ -45,7 +45,7 @@ float sum_of_quad(vec4 v)
     return (v.x + v.y) + (v.z + v.w);
 }
 
-/* Which of a row_quad lie below `end`; of a ragged row's quads all or none. */
+/* Which elements of a row_quad are below `end`. For a quad of a ragged row, all or none are. */
 bvec4 row_live(uvec4 r, uint end)
 {
     if (VECTORS)
@@ -93,20 +93,20 @@ bvec4 row_live(uvec4 r, uint end)
             name[at.w] = v.w;                                                                      \
     }
 
-/* A buffer seen as words, `name`, and, where `quads`, as quads, `name`4; defines
- * vec4 read_name(at, live, none): its elements `at`, `none` for those that are not live. */
+/* Declares a buffer as words `name` and, if `quads`, also as quads `name`4. Defines vec4
+ * read_name(at, live, none), which reads elements `at`; elements that are not live are `none`. */
 #define QUAD_INPUT(slot, name, quads)                                                              \
     layout(set = 0, binding = slot) readonly buffer input_##name { float name[]; };                \
     layout(set = 0, binding = slot) readonly buffer input_##name##4 { vec4 name##4[]; };           \
     QUAD_READ(name, quads)
 
-/* The same of a buffer that void write_name(at, live, v) writes. */
+/* The same for a buffer that is written by void write_name(at, live, v). */
 #define QUAD_OUTPUT(slot, name)                                                                    \
     layout(set = 0, binding = slot) writeonly buffer target_##name { float name[]; };              \
     layout(set = 0, binding = slot) writeonly buffer target_##name##4 { vec4 name##4[]; };         \
     QUAD_WRITE(name)
 
-/* The same of a buffer that is written, and may be read again. */
+/* The same for a buffer that is written and may be read again. */
 #define QUAD_KEPT(slot, name)                                                                      \
     layout(set = 0, binding = slot) buffer target_##name { float name[]; };                        \
     layout(set = 0, binding = slot) buffer target_##name##4 { vec4 name##4[]; };                   \

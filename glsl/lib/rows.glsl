@@ -1,13 +1,14 @@
 /*
- * Rows shared by the lanes of a workgroup. A tensor is [outer, extent, inner]; a row has `extent`
- * elements, `inner` apart, and may be cut into chunks. Result o counts (outer, chunk, inner),
- * inner fastest. A thread works on one row of its workgroup's, as its lane row_lane(); lanes of a
- * row are lane_stride threads apart, so that neighbouring threads read neighbouring words. The
- * includer has declared its push constants, args, whose `rows` are a row_args.
+ * Reductions over rows, with the lanes of a workgroup. A tensor is [outer, extent, inner]. A row
+ * has `extent` elements, `inner` apart, and may be cut into chunks. Result o counts (outer, chunk,
+ * inner), inner fastest. Each thread works on one row of its workgroup, as lane row_lane(). The
+ * lanes of a row are lane_stride threads apart, so that neighbouring threads read neighbouring
+ * words. The includer declares its push constants `args` first; args.rows is a row_args.
  */
 #define ROW_THREADS 256
 
-/* With subgroups (their size divides the workgroup's) threads are counted subgroup by subgroup. */
+/* With subgroups, threads are numbered subgroup by subgroup. The subgroup size must divide the
+ * workgroup size. */
 uint row_thread()
 {
 #ifdef ROW_SUBGROUPS
@@ -22,7 +23,7 @@ uint row_lane()
     return row_thread() >> findMSB(args.rows.lane_stride) & args.rows.lanes - 1u;
 }
 
-/* Element 0 of the row of result o, where rows are cut into `chunks`. */
+/* The index of element 0 of the row of result o, if rows are cut into `chunks`. */
 uint row_start(uint o, uint chunks)
 {
     if (args.rows.inner == 1u && chunks == 1u)
@@ -30,15 +31,15 @@ uint row_start(uint o, uint chunks)
     return o / args.rows.inner / chunks * args.rows.extent * args.rows.inner + o % args.rows.inner;
 }
 
-/* What a thread works on: elements first to end of the row that starts at `start`, of result o.
- * Beyond the last result there is no work (end is 0), but there still are barriers to reach. */
+/* The work of a thread: elements first to end of the row that starts at `start`, for result o. Past
+ * the last result there is no work (end is 0), but the thread must still reach the barriers. */
 struct row_work {
     uint lane, o, start, first, end;
-    uint head; /* row_forms.glsl */
+    uint head; /* used by row_forms.glsl */
     bool live;
 };
 
-/* Rows side by side in a workgroup. */
+/* The number of rows that a workgroup handles at a time. */
 uint row_slots()
 {
     return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
@@ -59,19 +60,19 @@ row_work row_whole()
     return w;
 }
 
-/* Which chunk of its row result o is. */
+/* The index, within its row, of the chunk that belongs to result o. */
 uint row_chunk(uint o)
 {
     return o / args.rows.inner % args.rows.chunks;
 }
 
-/* The row of a view that is not cut, of which result o is a chunk. */
+/* The uncut row that contains the chunk of result o. */
 uint row_of_chunk(uint o)
 {
     return o / args.rows.inner / args.rows.chunks * args.rows.inner + o % args.rows.inner;
 }
 
-/* w with what its result, a chunk, has of the row. */
+/* Restricts w to the chunk of its result. */
 row_work row_cut(row_work w)
 {
     w.first = row_chunk(w.o) * args.rows.chunk_length;
@@ -85,7 +86,7 @@ row_work row_part()
     return row_cut(row_whole());
 }
 
-/* The result that is the first chunk of the row of result o; those of its other chunks follow,
+/* The result of the first chunk in the row of result o. The results of its other chunks follow,
  * `inner` apart. */
 uint row_first_chunk(uint o)
 {
@@ -94,9 +95,9 @@ uint row_first_chunk(uint o)
 }
 
 /*
- * Defines type name(value, lane): `combine` over the lanes of each row, lower lanes on its left;
- * every lane gets the same result. Call it in uniform control flow; its scratch is not free again
- * until another tree has been. With subgroups lane_stride must be 1.
+ * Defines type name(value, lane), which reduces with `combine` over the lanes of each row; lower
+ * lanes are the left operand. Every lane gets the same result. Call it in uniform control flow. Its
+ * scratch memory may be reused only after another tree. With subgroups, lane_stride must be 1.
  */
 #ifdef ROW_SUBGROUPS
 #define ROW_BUTTERFLY(type, combine, value, at, lanes)                                             \
@@ -142,7 +143,7 @@ uint row_first_chunk(uint o)
     }
 #endif
 
-/* Whether threads meet at a barrier to join the lanes of a row. */
+/* Does the reduction over the lanes of a row use a barrier? */
 bool row_has_barriers()
 {
 #ifdef ROW_SUBGROUPS
@@ -159,13 +160,14 @@ void row_barrier()
 }
 
 /*
- * Whether to take a row again, which the lanes of a row agree on. Where trees have barriers all
- * rows of the workgroup go along if one does.
+ * Decides whether to process a row again. All lanes of a row get the same answer. If trees use
+ * barriers, all rows of the workgroup repeat if one does.
  *
- * ROW_VOTE defines bool name(value, count) that needs no barrier of its own, for behind the tree
- * that has left what it joined to `value` in `scratch`: whether strange(value, count) is true, or,
- * where rows go along, it is of any lane's part of any of them. Of a row for whose value it is
- * true, it must be true for one part. The scratch is not free again until there is a barrier.
+ * ROW_VOTE defines bool name(value, count), which needs no barrier of its own. Call it after the
+ * tree that reduced to `value` and left the lanes' parts in `scratch`. It returns strange(value,
+ * count). If rows repeat together, it returns whether strange() is true for any lane's part of any
+ * row. So if strange() is true for the value of a row, it must be true for one of its parts. The
+ * scratch memory may be reused only after a barrier.
  */
 #ifdef ROW_VOTES
 shared uint row_votes[ROW_THREADS / 2];
@@ -202,7 +204,7 @@ bool row_vote(bool again, row_work w)
 #ifdef ROW_TURNS
 shared uint row_turns;
 
-/* Whether any thread of the workgroup says so. */
+/* Is v true for any thread of the workgroup? */
 bool row_any(bool v)
 {
     if (row_thread() == 0u)
@@ -251,15 +253,15 @@ vec2 row_add(vec2 a, vec2 b)
     return a + b;
 }
 
-/* The larger; NaN if either is. */
+/* The larger one, or NaN if either is NaN. */
 float row_larger(float a, float b)
 {
     return a > b || is_nan(a) ? a : b;
 }
 
 /*
- * high + low += v without the rounding error (Knuth's two-sum). Once high is not finite, low means
- * nothing.
+ * high + low += v without a rounding error (Knuth's two-sum). If high is no longer finite, low has
+ * no meaning.
  */
 void add_compensated(inout float high, inout float low, float v)
 {

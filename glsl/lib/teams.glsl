@@ -1,21 +1,21 @@
 /*
- * Products of one row of x that stays in the registers of a team of invocations while columns of
- * weights pass: for kernels that include lib/projection.glsl first. A team is TEAM invocations,
- * whole subgroups, and makes COLUMNS outputs at a time, ROUNDS times; what each subgroup adds up
- * waits in shared memory until the last round is done. Teams of all workgroups take neighbouring
- * columns in the same round. The includer writes to y[].
+ * Products of one row of x with many columns of weights. A team of invocations keeps the row in
+ * registers while it goes through the columns. Include lib/projection.glsl first. A team is TEAM
+ * invocations, which are whole subgroups. It computes COLUMNS outputs at a time, ROUNDS times. The
+ * sums of each subgroup stay in shared memory until the last round is done. In each round, the
+ * teams of all workgroups take neighbouring columns. The includer writes to y[].
  */
 layout(constant_id = 8) const uint TEAM = 32;
-layout(constant_id = 9) const uint COLUMNS = 2; /* power of two */
+layout(constant_id = 9) const uint COLUMNS = 2; /* a power of two */
 layout(constant_id = 10) const uint ROUNDS = 1;
-layout(constant_id = 16) const uint ACROSS = 1;    /* workgroups of a row of x */
-layout(constant_id = 17) const uint SUBGROUPS = 1; /* of a workgroup */
+layout(constant_id = 16) const uint ACROSS = 1;    /* workgroups for a row of x */
+layout(constant_id = 17) const uint SUBGROUPS = 1; /* in a workgroup */
 
 const uint TEAMS = gl_WorkGroupSize.x / TEAM;
 const uint OUTPUTS = GATED ? COLUMNS / 2 : COLUMNS;
-uint team, lane;    /* of the invocation */
-uint group;         /* which of ACROSS */
-uint batches;       /* of COLUMNS columns */
+uint team, lane;    /* of this invocation */
+uint group;         /* index, below ACROSS */
+uint batches;       /* number of batches of COLUMNS columns */
 
 shared float partial[ROUNDS * COLUMNS * SUBGROUPS]; /* by round, column and subgroup */
 shared float square_sums[NORMALIZED ? SUBGROUPS : 1];
@@ -25,7 +25,7 @@ uint thread()
     return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-/* Columns of weights. Returns the row of x. */
+/* n: the number of columns of weights. Returns the row of x. */
 uint find_team(uint n)
 {
     batches = (n + COLUMNS - 1) / COLUMNS;
@@ -40,21 +40,21 @@ uint batch_of(uint t, uint round)
     return (round * TEAMS + t) * ACROSS + group;
 }
 
-/* The one after the round's, or itself where that is the last. */
+/* The batch after that of the round. If the round's is the last one, returns that one. */
 uint following_batch(uint round)
 {
     uint next = batch_of(team, round + 1);
     return round + 1 < ROUNDS && next < batches ? next : batch_of(team, round);
 }
 
-/* Weights of the c-th column of a batch; past the last, its again. */
+/* The weight row for column c of a batch. Columns past the last one repeat it. */
 uint column_of(uint batch, uint c, uint n)
 {
     return min(weight_row(batch * COLUMNS, c, COLUMNS, n), n - 1);
 }
 
-/* Sums over the subgroup, that of column c in invocation c: half of the columns is given away for
- * the other half of another invocation's. */
+/* Sums over the subgroup; invocation c gets the sum of column c. In each step, two invocations
+ * exchange half of their columns. */
 void put_partial(uint round, float sum[COLUMNS])
 {
     [[unroll]] for (uint width = COLUMNS / 2; width > 0; width /= 2) {
@@ -71,7 +71,8 @@ void put_partial(uint round, float sum[COLUMNS])
         partial[(round * COLUMNS + c) * SUBGROUPS + gl_SubgroupID] = sum[0];
 }
 
-/* The invocation's part of the sum of all squares, counted once in the workgroup. */
+/* Adds up the squares of the subgroup. Over all invocations of the workgroup, each square must be
+ * counted once. */
 void put_squares(float sum)
 {
     for (uint reach = gl_SubgroupSize / 2; reach > 0; reach /= 2)
@@ -80,7 +81,7 @@ void put_squares(float sum)
         square_sums[gl_SubgroupID] = sum;
 }
 
-/* The sum of column c of a team's in a round. */
+/* The sum of column c of team t in a round. */
 float team_sum(uint round, uint t, uint c)
 {
     float sum = 0;
@@ -90,10 +91,11 @@ float team_sum(uint round, uint t, uint c)
     return sum;
 }
 
-/* By the includer: where output `column` of the row goes to. */
+/* Defined by the includer: the index in y of output `column` of the row. */
 uint place_output(uint column);
 
-/* Behind a barrier; the residual begins there; k elements in a row. */
+/* Call this after a barrier. The residual of the row begins at residual_offset; a row has k
+ * elements. */
 void store_outputs(uint n, uint k, uint residual_offset, float epsilon)
 {
     float square_sum = 0;

@@ -1,15 +1,17 @@
 /*
- * The loop of a product through shared memory, whatever the operands: y = a b, of which a workgroup
- * makes TILE_M x TILE_N and an invocation REG_M x REG_N in registers (`sum`, a row's columns in
- * quads). The includer declares REG_M and REG_N, defines TILE_CONSTANT (the first of four
- * specialization constants) and gives two functions: fetch(k) reads the invocation's share of
- * elements k .. k + STEP - 1 of both operands into registers, store() puts it into `tile` by the
- * store_ functions. A step's elements are fetched while the one before is multiplied.
+ * The loop of a tiled product through shared memory, for any operands: y = a b. A workgroup
+ * computes a tile of TILE_M x TILE_N, an invocation a register block of REG_M x REG_N (`sum`, the
+ * columns of a row in quads). The includer declares REG_M and REG_N and defines TILE_CONSTANT, the
+ * first of four specialization constants. It also defines two functions. fetch(k) loads the
+ * invocation's share of elements k .. k + STEP - 1 of both operands into registers. store() writes
+ * them to `tile` with the store_ functions. The elements of a step are fetched while the previous
+ * step is multiplied.
  *
- * `tile` holds quads of M, then of N, K-major, with 32 / STEP quads of padding after every fourth
- * k: quads along K, scattered over four k by neighbouring invocations, then meet different banks.
- * 32 consecutive invocations make a patch of 4 x 8 quads of y in an order in which pairs of
- * neighbours read the same quad; that is good for memory banks and nothing else depends on it.
+ * `tile` holds the quads of M, then those of N, K-major. There are 32 / STEP quads of padding after
+ * every fourth k. This avoids bank conflicts if neighbouring invocations store quads along K, which
+ * are scattered over four k. 32 consecutive invocations form a patch of 4 x 8 quads of y. Their
+ * order lets pairs of neighbours read the same quad, which is good for memory banks. Nothing else
+ * depends on it.
  */
 #include "args/matmul.h"
 
@@ -20,7 +22,7 @@ layout(constant_id = TILE_CONSTANT + 3) const uint LOOP = 0;  /* bits of TILE_LO
 
 const uint THREADS_M = TILE_M / REG_M, THREADS_N = TILE_N / REG_N;
 const uint THREADS = THREADS_M * THREADS_N;
-const uint ROW_A = TILE_M / 4, ROW_B = TILE_N / 4; /* quads of an element of K */
+const uint ROW_A = TILE_M / 4, ROW_B = TILE_N / 4; /* quads for each k */
 const uint PADDING = 32 / STEP;
 const uint SIZE_A = STEP * ROW_A + 8, SIZE_B = STEP * ROW_B + 8;
 const uint PARTS_M = REG_M / 4, PARTS_N = REG_N / 4;
@@ -28,7 +30,7 @@ const uint PARTS_M = REG_M / 4, PARTS_N = REG_N / 4;
 shared vec4 tile[SIZE_A + SIZE_B];
 vec4 sum[REG_M * PARTS_N];
 
-/* By the includer. */
+/* Defined by the includer. */
 void fetch(uint k);
 void store();
 
@@ -43,7 +45,7 @@ uint tile_row_b(uint k)
     return SIZE_A + k * ROW_B + k / 4 * PADDING;
 }
 
-/* Four neighbours along M (N) of element k. */
+/* Stores four neighbours along M (N) of element k. */
 void store_across_a(uint m, uint k, vec4 v)
 {
     tile[tile_row_a(k) + m / 4] = v;
@@ -53,7 +55,7 @@ void store_across_b(uint n, uint k, vec4 v)
     tile[tile_row_b(k) + n / 4] = v;
 }
 
-/* One element. */
+/* Stores one element. */
 void store_one_a(uint m, uint k, float v)
 {
     tile[tile_row_a(k) + m / 4][m % 4] = v;
@@ -63,7 +65,7 @@ void store_one_b(uint n, uint k, float v)
     tile[tile_row_b(k) + n / 4][n % 4] = v;
 }
 
-/* Elements k .. k + 3 of row m (column n); k is a multiple of four. */
+/* Stores elements k .. k + 3 of row m (column n). k must be a multiple of four. */
 void store_along_a(uint m, uint k, vec4 v)
 {
     uint at = tile_row_a(k) + m / 4;
@@ -79,8 +81,8 @@ void store_along_b(uint n, uint k, vec4 v)
 
 /* ---- The product ---- */
 
-/* The invocation's quads of M and N: (down, across) and every THREADS_M-th (THREADS_N-th) from
- * there. */
+/* The first quads of M and N of the invocation: (down, across). Its other quads follow at a stride
+ * of THREADS_M (THREADS_N). */
 uvec2 tile_thread()
 {
     uint lane = gl_LocalInvocationID.x, group = lane / 32;
@@ -100,7 +102,7 @@ void tile_multiply(uvec2 thread)
             b[j] = tile[tile_row_b(k) + thread.y + j * THREADS_N];
         [[unroll]] for (uint i = 0; i < PARTS_M; i++)
             a[i] = tile[tile_row_a(k) + thread.x + i * THREADS_M];
-        /* Back and forth: an operand used twice in a row is read from its register once. */
+        /* Zigzag order: an operand that is used twice in a row is read from its register once. */
         [[unroll]] for (uint i = 0; i < REG_M; i++)
             [[unroll]] for (uint step = 0; step < REG_N; step++) {
                 uint j = (LOOP & TILE_LOOP_ZIGZAG) != 0 && i % 2 != 0 ? REG_N - 1 - step : step;
