@@ -1,10 +1,11 @@
 /*
- * What the attention kernels share: which keys a query may see, how a product becomes a score, and
- * where partial results lie. Include after `args`, MASK, SOFTCAP,
- * `mask` and its strides MASK_QUERY and MASK_KEY are declared.
+ * Shared by the attention kernels: which keys a query may see, how a product becomes a score, and
+ * the layout of partial results. Include this after `args`, MASK, SOFTCAP, `mask` and its strides
+ * MASK_QUERY and MASK_KEY are declared.
  *
- * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
- * quads], then, behind all of them, (m, l); o counts only where l is not 0.
+ * If the keys are split into chunks (split-K), each row and chunk has a partial result. First come
+ * all o [width rounded up to quads], then all pairs (m, l). m is the maximum of the scores and l
+ * the sum of the weights. o is valid only if l is not 0.
  */
 #include "args/attention.h"
 
@@ -15,7 +16,7 @@ const bool MASKED = MASK == ATTENTION_CUSTOM || MASK == ATTENTION_BIAS;
 
 uint reach = args.reach; /* 0: no query sees any key */
 
-/* First key and one past the last key of the band of query i. */
+/* The first key, and one past the last key, of the band of query i. */
 uint band_begin(uint i)
 {
     uint end = i + reach;
@@ -26,20 +27,20 @@ uint band_end(uint i)
     return reach == 0u ? 0u : min(args.keys, i + reach);
 }
 
-/* What the mask adds to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM
- * mask keeps. */
+/* The mask's addend to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM mask
+ * keeps the key. */
 float mask_term(uint row, uint i, uint j)
 {
     bool outside = j < band_begin(i) || j >= band_end(i);
     float term = 0.0;
-    if (MASKED) /* without a branch, so that many are under way */
+    if (MASKED) /* no branch, so that many loads are in flight */
         term = mask[row + i * MASK_QUERY + min(j, args.keys - 1u) * MASK_KEY];
     if (MASK == ATTENTION_CUSTOM)
         term = is_nan(term) || term >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
     return outside ? NEGATIVE_INFINITY : term;
 }
 
-/* tanh that neither overflows nor cancels; drivers need not saturate theirs. */
+/* tanh without overflow and cancellation, because a driver's tanh need not saturate. */
 float safe_tanh(float x)
 {
     float a = abs(x);
@@ -50,7 +51,7 @@ float safe_tanh(float x)
     return a < 0.1 ? near : far;
 }
 
-/* What q is multiplied by, and the score of a product of it. */
+/* The factor of q, and the score that belongs to a product with the scaled q. */
 float score_factor()
 {
     return SOFTCAP ? args.scale / args.softcap : NATURAL ? args.scale : args.scale * LOG2_E;
@@ -64,7 +65,7 @@ float capped_score(float product)
 }
 
 #ifndef CHUNK_KEYS
-#define CHUNK_KEYS args.chunk /* where it is not 0 */
+#define CHUNK_KEYS args.chunk /* used if args.chunk is not 0 */
 #endif
 uint chunk_count()
 {
@@ -74,7 +75,7 @@ uint partial_row(uint row, uint chunk)
 {
     return (row * chunk_count() + chunk) * (args.width + 3u & ~3u);
 }
-/* Where (m, l) of a row's chunk lie. */
+/* The index of (m, l) for a chunk of a row. */
 uint statistics_at(uint row, uint chunk)
 {
     uint rows = args.batch * args.heads * args.queries;

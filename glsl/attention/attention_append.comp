@@ -1,14 +1,14 @@
 #version 450
 /*
- * The new rows of k, rotated, and of v into their caches, from the position on: before an attention
- * over them. An invocation an element, or a pair where halves are packed; rows that land outside
- * the cache are dropped, and those of batches without an entry of it.
+ * Appends new rows of k (rotated) and v to the KV caches, from the position on. It runs before the
+ * attention over the caches. An invocation writes one element, or a pair if halves are packed. Rows
+ * outside the cache are dropped, and so are rows of batches that have no entry in the cache.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/attention.h"
 
-layout(constant_id = 1) const uint ROTATED = 0; /* columns of a head */
+layout(constant_id = 1) const uint ROTATED = 0; /* rotated columns of a head */
 layout(constant_id = 2) const bool NEIGHBOURS = false;
 layout(constant_id = 3) const uint K_HELD = ATTENTION_WORDS;
 layout(constant_id = 4) const uint V_HELD = ATTENTION_WORDS;

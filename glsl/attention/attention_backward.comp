@@ -1,24 +1,31 @@
 #version 450
 /*
- * Gradients of an attention, in passes of one form: a workgroup owns a tile of rows and walks over
- * tiles of other rows. OF_QUERIES owns queries and walks over keys (dq += dz k); OF_KEYS owns keys
- * and walks over the queries of every head of its kv head (dk += dz^T q, dv += p^T dy); OF_BIAS
- * owns a tile of the bias and walks over what that is broadcast along (dbias += ds). Each step
- * finds the weights p anew, from the log-sum-exp of the rows: none are stored.
+ * The gradients of attention, as passes of the same form. A workgroup owns a tile of rows and loops
+ * over tiles of the other rows. Each step computes the weights p again from the log-sum-exp of the
+ * rows, so they are not stored.
+ *   OF_QUERIES  owns queries, loops over keys: dq += dz k
+ *   OF_KEYS     owns keys, loops over the queries of all heads of its kv head: dk += dz^T q,
+ *               dv += p^T dy
+ *   OF_BIAS     owns a tile of the bias, loops over the axes along which the bias is broadcast:
+ *               dbias += ds
  *
- * OF_ALL is OF_KEYS and OF_QUERIES with the weights found once, five products a step in place of
- * seven. A workgroup takes the tiles of one of `parts` parts of the keys, one after the other, and
- * has a dq of its own in memory, to which each step adds; the dq of all parts are summed behind it.
- * An invocation adds to the same elements in every step, so that none waits for another.
+ * OF_ALL is OF_KEYS and OF_QUERIES in one. The weights are computed once, so a step needs five
+ * products instead of seven. A workgroup takes the tiles of one of `parts` parts of the keys, one
+ * after another. It has its own dq in memory, to which each step adds. The dq of all parts are
+ * summed by a later dispatch. An invocation adds to the same elements in every step, so none has to
+ * wait for another one.
  *
  * All products are sums of outer products from shared memory into registers, as in
- * attention_prefill: an invocation has 4 ROW_QUADS of the own rows, four of the others, and 4
- * COLUMN_QUADS columns. Shared memory: p or dz of the tile, other-major; before them, in their
- * place, a slice 16 columns deep of both tiles, transposed and turned as there; and VALUE_ROWS of
- * the other rows. The next slice is read into registers while one is multiplied.
+ * attention_prefill. An invocation has a register block of 4 ROW_QUADS own rows, four other rows
+ * and 4 COLUMN_QUADS columns.
  *
- * Tiles outside the band, or dropped whole by the mask, are not multiplied. A dropped pair must not
- * count even where an operand is NaN or Inf: once such a value is seen in a tile of dropped pairs a
+ * Shared memory holds p or dz of the tile, other-major. Before that, the same memory holds a slice
+ * of both tiles, 16 columns deep, transposed and rotated as in attention_prefill. It also holds
+ * VALUE_ROWS of the other rows. The next slice is loaded into registers while this one is
+ * multiplied.
+ *
+ * Tiles outside the band, or entirely dropped by the mask, are skipped. A dropped pair must not
+ * count even if an operand is NaN or Inf. If such a value is seen in a tile with dropped pairs, a
  * guarded loop takes over.
  */
 #extension GL_GOOGLE_include_directive : require
@@ -36,8 +43,8 @@ layout(constant_id = 6) const uint COLUMN_THREADS = 16; /* 8 or 16 */
 layout(constant_id = 7) const uint ROW_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
 layout(constant_id = 9) const uint VALUE_ROWS = 8;   /* a multiple of 4 */
-layout(constant_id = 10) const uint UNROLL = 4;      /* of them; above 4 slices too */
-layout(constant_id = 11) const bool TURNS = false; /* two slices in turn: a barrier each less */
+layout(constant_id = 10) const uint UNROLL = 4;      /* rows unrolled; above 4 slices too */
+layout(constant_id = 11) const bool TURNS = false; /* double buffering: one barrier less */
 layout(push_constant) uniform block
 {
     attention_backward_args args;
@@ -113,9 +120,9 @@ const uint OWN_QUADS = ROW_THREADS * ROW_QUADS;
 const uint OWN = 4 * OWN_QUADS;
 const uint OTHERS = 4 * COLUMN_THREADS;
 const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
-const uint PITCH = OWN_QUADS + 1;            /* of an other row's weights */
-const uint OWN_PITCH = COLUMN_THREADS + 1u; /* of an own row's */
-/* Quads that an invocation carries into a slice. */
+const uint PITCH = OWN_QUADS + 1;            /* stride of the weights of an other row */
+const uint OWN_PITCH = COLUMN_THREADS + 1u; /* stride of those of an own row */
+/* Quads that an invocation loads for a slice. */
 const uint OWN_LOADS = OWN_QUADS * DEPTH / THREADS;
 const uint OTHER_LOADS = COLUMN_THREADS * DEPTH / THREADS;
 const uint VALUE_SLICE = VALUE_ROWS * TILE_COLUMN_QUADS;
@@ -129,15 +136,15 @@ const uint SUMS = OF_BIAS ? ROWS : ROWS * COLUMN_QUADS;
 
 shared vec4 weights[WEIGHTS > SLICES ? WEIGHTS : SLICES]; /* or slices */
 shared vec4 values[OF_BIAS ? 1 : VALUE_SLICE];
-shared uint unsafe_mark; /* of the last product where a NaN or Inf was seen */
-shared uint kept_mark;   /* of the last step the mask keeps a pair of */
+shared uint unsafe_mark; /* the last product in which a NaN or Inf was seen */
+shared uint kept_mark;   /* the last step in which the mask keeps a pair */
 
 uint lane, ty, tx;
 uint own_first, own_count, other_first, other_count;
-uint q_at, k_at, mask_at, row_at; /* of this step's head */
-uint query_target_at;             /* of the workgroup's own dq */
-bool fresh;                       /* of which nothing is there yet */
-uint mark;                        /* counts steps and products, from 1 on */
+uint q_at, k_at, mask_at, row_at; /* start of the head of this step */
+uint query_target_at;             /* start of the workgroup's own dq */
+bool fresh;                       /* the workgroup's dq is not written yet */
+uint mark;                        /* number of the step or product, from 1 on */
 vec4 next[OWN_LOADS + OTHER_LOADS > V_LOADS ? OWN_LOADS + OTHER_LOADS : V_LOADS];
 vec4 s[ROWS]; /* scores, then p */
 vec4 g[ROWS]; /* dp, then ds or dz */
@@ -145,7 +152,7 @@ vec4 first_sums[SUMS];
 vec4 second_sums[OF_KEYS ? SUMS : 1u];
 vec4 query_sums[OF_ALL ? 4u * QUERY_QUADS * COLUMN_QUADS : 1u];
 
-/* Row 4 m + e of an invocation, and its other row c, in their tiles. */
+/* The position in the tiles of row 4 m + e of an invocation, and of its other row c. */
 uint row_of(uint r)
 {
     return (r & 3u) * OWN_QUADS + (r >> 2) * ROW_THREADS + ty;
@@ -222,11 +229,11 @@ void set_weight(uint row, uint other, float value)
     weights[other * PITCH + row % OWN_QUADS][row / OWN_QUADS] = value;
 }
 
-/* The tile of ds, summed along the axes that the bias has not. */
+/* Stores the tile of ds, summed along the axes that the bias does not have. */
 void store_bias(uint part, uint b, uint h)
 {
     bool each_query = args.mask_query != 0u, each_key = args.mask_key != 0u;
-    barrier(); /* others may still read the last step's slices, where dz goes; no order shows it */
+    barrier(); /* others may still read slices, where dz goes; software drivers never show it */
     [[unroll]] for (uint r = 0; r < ROWS; r++) g[r] = first_sums[r];
     store_dz();
     barrier();
@@ -255,9 +262,9 @@ void store_bias(uint part, uint b, uint h)
     }
 }
 
-/* ---- Walks ---- */
+/* ---- Loops over tiles ---- */
 
-/* Blocks of 4 x 8 neighbours, as in attention_prefill. */
+/* Invocations form blocks of 4 x 8 neighbours, as in attention_prefill. */
 void find_place()
 {
     lane = gl_LocalInvocationID.x;
@@ -302,13 +309,13 @@ uint tiles_of(uint count, uint tile)
     return (count + tile - 1u) / tile;
 }
 
-/* The steps of this part: all shared out alike. */
+/* The first step of this part. All parts have equally many steps. */
 uint part_begin(uint steps, uint parts, uint part)
 {
     return min(steps, part * tiles_of(steps, parts));
 }
 
-/* Workgroups of later queries come first: under a causal mask they have the most to do. */
+/* Workgroups of later queries start first, because they have the most work under a causal mask. */
 void walk_keys(uint item, uint part)
 {
     uint heads = args.batch * args.heads, head = item % heads;
@@ -329,7 +336,7 @@ void walk_keys(uint item, uint part)
     store_rows(part);
 }
 
-/* Tiles of queries that see any of the keys from own_first on: [first, end) */
+/* Tiles [first, end) of queries that see any key of the own tile. */
 void find_queries(out uint first, out uint end)
 {
     uint own_end = min(own_first + OWN, args.keys);
@@ -340,7 +347,7 @@ void find_queries(out uint first, out uint end)
     end = tiles_of(end, OTHERS);
 }
 
-/* A tile of keys, over the queries of every head of its kv head. */
+/* A tile of keys, with the queries of every head of its kv head. */
 void walk_tile(uint b, uint kv_head, uint parts, uint part)
 {
     uint group = args.heads / args.kv_heads, first, end;
@@ -367,7 +374,7 @@ void walk_queries(uint item, uint part)
     walk_tile(item % heads / args.kv_heads, item % args.kv_heads, args.parts, part);
 }
 
-/* Tiles of queries that the first tile of keys does not visit. */
+/* Clears dq for the tiles of queries that the first tile of keys does not visit. */
 void clear_others(uint b, uint kv_head)
 {
     uint group = args.heads / args.kv_heads, tiles = tiles_of(args.queries, OTHERS), first, end;
@@ -381,7 +388,8 @@ void clear_others(uint b, uint kv_head)
     }
 }
 
-/* Tiles forth and back over the parts, so that under a causal mask all have as much to do. */
+/* Deals the tiles to the parts in zigzag order, so that all parts have equal work under a causal
+ * mask. */
 void walk_all(uint item, uint part)
 {
     uint b = item / args.kv_heads, kv_head = item % args.kv_heads;
@@ -404,7 +412,8 @@ void walk_all(uint item, uint part)
     }
 }
 
-/* What the bias has, a workgroup owns one of; what it has not, the workgroup walks over. */
+/* A workgroup owns one tile along the axes that the bias has. It loops over the axes that the bias
+ * does not have. */
 void walk_bias(uint item, uint part)
 {
     uint i_tiles = tiles_of(args.queries, OWN), j_tiles = tiles_of(args.keys, OTHERS);

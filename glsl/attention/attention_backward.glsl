@@ -1,11 +1,11 @@
 /*
- * What a step of attention_backward is made of: products over the columns of the tiles (s, dp), the
- * weights, and products over the other rows, or the own (dv, dk, dq), with their loads. Include
- * after its constants, buffers and state.
+ * The parts of a step of attention_backward: products over the columns of the tiles (s, dp), the
+ * weights, and products over the other rows (dv, dk, dq) or over the own rows (dq of OF_ALL), with
+ * their loads. Include this after its constants, buffers and state.
  */
 /* ---- Loads ---- */
 
-/* Columns beyond the last are 0. */
+/* Loads four columns. Columns past the last one are 0. */
 #define DEFINE_LOAD(name, words, quads)                                                            \
     vec4 name(uint row, uint d)                                                                    \
     {                                                                                              \
@@ -23,7 +23,7 @@ DEFINE_LOAD(load_k, k, k4)
 DEFINE_LOAD(load_v, v, v4)
 DEFINE_LOAD(load_dq, dq, dq4)
 
-/* And are not stored. */
+/* Stores four columns. Columns past the last one are not stored. */
 #define DEFINE_QUAD_STORE(name, words, quads)                                                      \
     void name(uint row, uint d, vec4 value)                                                        \
     {                                                                                              \
@@ -38,7 +38,7 @@ DEFINE_LOAD(load_dq, dq, dq4)
 DEFINE_QUAD_STORE(store_quad, y, y4)
 DEFINE_QUAD_STORE(store_dq, dq, dq4)
 
-/* Of product 0, the scores: q and k; of product 1: dy and v. */
+/* The operands of product 0 (the scores) are q and k, those of product 1 are dy and v. */
 vec4 load_query(uint product, uint i, uint d)
 {
     uint row = q_at + i * args.q_seq;
@@ -49,7 +49,7 @@ vec4 load_key(uint product, uint j, uint d)
     uint row = k_at + j * args.kv_seq;
     return product == 0u ? load_k(args.k_offset + row, d) : load_v(args.v_offset + row, d);
 }
-/* Rows beyond the last are read as the last: own ones are not stored, others get no weight. */
+/* Rows past the last one repeat it. Own ones are not stored, and others have no weight. */
 vec4 load_own(uint product, uint row, uint d)
 {
     uint known = min(own_first + row, own_count - 1u);
@@ -72,7 +72,7 @@ void fetch_slice(uint product, uint depth)
         load_other(product, i * (THREADS / 4u) + lane / 4u, d);
 }
 
-/* Rows `pitch` apart share a quad, turned by a quarter of the depth. */
+/* Stores a value transposed. Rows `pitch` apart share a quad, rotated by a quarter of the depth. */
 void store_turned(uint first, uint pitch, uint row, vec4 value)
 {
     uint at = first + lane % 4u * 4u * pitch + row % pitch;
@@ -89,7 +89,8 @@ void store_slice(uint slice)
                      next[OWN_LOADS + i]);
 }
 
-/* The quarter of a slice whose quads are turned alike; the sums turn with them. */
+/* Multiplies the quarter of a slice whose quads have the same rotation. Then the sums rotate,
+ * too. */
 void multiply_quarter(uint own_at, uint other_at)
 {
     [[unroll]] for (uint d = 0; d < DEPTH / 4u; d++)
@@ -123,7 +124,7 @@ void multiply_slice(uint slice)
     }
 }
 
-/* Into s; the product's first slice has been fetched. */
+/* Computes a product into s. Its first slice was already fetched. */
 void multiply_columns(uint product)
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) s[r] = vec4(0.0);
@@ -146,7 +147,7 @@ void multiply_columns(uint product)
 
 /* ---- Weights ---- */
 
-/* Whether this tile has pairs that do not count. */
+/* Does this tile contain pairs that do not count? */
 bool is_edge()
 {
     uint i = OF_KEYS ? other_first : own_first, j = OF_KEYS ? own_first : other_first;
@@ -172,8 +173,7 @@ bool keeps_any()
     return any_kept;
 }
 
-/* Of a row: its log-sum-exp, in two parts where there is a bias (attention_delta.comp), and delta.
- */
+/* For a row: its log-sum-exp, in two parts if there is a bias (attention_delta.comp), and delta. */
 struct row_statistics {
     float lse, rest, delta;
 };
@@ -185,8 +185,8 @@ row_statistics statistics_of(uint row)
                           NATURAL ? stats[at + 2u * rows] : 0.0, stats[at + rows]);
 }
 
-/* s: p; g: ds for a bias, else dz. A NaN among the scores makes p NaN, whatever exp2 makes of it.
- */
+/* Sets s to p, and g to ds for a bias, else to dz. If a score is NaN, p is NaN, whatever exp2
+ * returns. */
 void weigh(uint r, uint c, bool edge, row_statistics row)
 {
     float product = s[r][c] * score_factor(), term = 0.0, slope = 1.0;
@@ -254,7 +254,8 @@ void store_values(bool edge)
         unsafe_mark = mark;
 }
 
-/* Weights to shared memory for the sums over the other rows, and for those over the own. */
+/* Stores weights to shared memory: for sums over the other rows, and below for sums over the own
+ * rows. */
 #define DEFINE_STORE(store, held)                                                                  \
     void store()                                                                                   \
     {                                                                                              \
@@ -271,8 +272,8 @@ void store_own_dz()
         g[r] * args.scale;
 }
 
-/* The sum over `count` rows of weights and values, `quads` quads of weights a row and invocation.
- */
+/* Sums products of weights and values over `count` rows. An invocation has `quads` quads of weights
+ * for each row. */
 #define DEFINE_PRODUCT(add, multiply, multiply_guarded, store, sums, pitch, quads, product, own)   \
     void multiply(uint base)                                                                       \
     {                                                                                              \
@@ -341,7 +342,7 @@ DEFINE_PRODUCT(add_own_dz, multiply_own_dz, multiply_guarded_own_dz, store_own_d
 
 /* ---- The workgroup's own dq ---- */
 
-/* Row 4 m + e of an invocation's dq. */
+/* The index of row 4 m + e of an invocation's dq. */
 uint query_of(uint r)
 {
     return other_first + (r & 3u) * COLUMN_THREADS + (r >> 2) * ROW_THREADS + ty;

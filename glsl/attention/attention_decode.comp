@@ -1,5 +1,5 @@
 #version 450
-/* Attention for few queries: attention_decode.glsl. */
+/* Attention for few queries; see attention_decode.glsl. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

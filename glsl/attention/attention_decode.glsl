@@ -1,17 +1,19 @@
 /*
- * Attention for few queries: a workgroup takes CHUNK keys of one kv head for up to ROWS query rows
- * (the queries of all heads that share the kv head), so that K and V are read once. LANES
- * invocations share a key, each with every LANES-th quad of columns; quads are loaded whole where
- * offsets, strides and width are multiples of 4. Each of these groups of lanes reads KEYS keys at a
- * time, and reads the next ones before it waits for the others.
+ * Attention for few queries. A workgroup takes CHUNK keys of one kv head and up to ROWS query rows.
+ * The rows are the queries of all heads that share the kv head, so K and V are read only once.
+ * LANES invocations share a key; each takes every LANES-th quad of columns. If offsets, strides and
+ * width are multiples of 4, quads are loaded as vec4s. Each group of lanes reads KEYS keys at a
+ * time, and loads the next ones before it waits at a barrier.
  *
- * With one chunk it writes the result; with more, partial results, which attention_merge joins, or
- * with JOIN the workgroup that stores the last of its rows'. A chunk without keys has l = 0. Keys
- * behind the last one that the band or the mask keeps get no weight.
+ * With one chunk, the kernel writes the result. With several, it writes partial results.
+ * attention_merge joins them, or with JOIN the workgroup that stores the last chunk of its rows
+ * joins them. A chunk without keys has l = 0. Keys past the last one that the band or the mask
+ * keeps get no weight.
  *
  * k and v may be packed f16.
  *
- * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and arrivals.
+ * With APPEND defined, this is the body of attention_step. The includer declares q, k, v, mask, y,
+ * partial and arrivals.
  */
 #include "args/attention.h"
 
@@ -20,16 +22,16 @@ layout(constant_id = 2) const bool SOFTCAP = false;
 layout(constant_id = 3) const bool WHOLE = false; /* quads are aligned */
 layout(constant_id = 4) const uint ROWS = 4;    /* a power of two; at most the local size */
 layout(constant_id = 5) const uint LANES = 8;   /* 4, 8, 16 or 32; at most the local size */
-layout(constant_id = 6) const uint QUADS = 2;   /* of a lane: width <= 4 * LANES * QUADS */
-layout(constant_id = 7) const uint KEYS = 1;    /* of a group of lanes at a time */
-layout(constant_id = 8) const uint CHUNK = 256; /* a multiple of the keys of all groups */
-layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LANES */
-layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
-/* The shape where it is compiled in, 0 where args has it. Code is short then: what alternates with
- * large kernels is fetched anew each time. */
+layout(constant_id = 6) const uint QUADS = 2;   /* quads of a lane: width <= 4 * LANES * QUADS */
+layout(constant_id = 7) const uint KEYS = 1;    /* keys of a group of lanes at a time */
+layout(constant_id = 8) const uint CHUNK = 256; /* a multiple of PASS, the keys of all groups */
+layout(constant_id = 9) const uint GROUPS = 16; /* groups of lanes: the local size / LANES */
+layout(constant_id = 10) const bool JOIN = false; /* join the chunks in the same dispatch */
+/* The shape, if it is compiled in; 0: args has it. Compiled in, the code is short. This helps,
+ * because code that alternates with large kernels is fetched again each time. */
 layout(constant_id = 19) const uint WIDTH = 0;
 layout(constant_id = 20) const uint QUERIES = 0;
-layout(constant_id = 21) const uint SHARERS = 0; /* heads of a kv head */
+layout(constant_id = 21) const uint SHARERS = 0; /* query heads of a kv head */
 layout(constant_id = 22) const uint KV_HEADS = 0;
 
 #define CHUNK_KEYS CHUNK
@@ -39,11 +41,12 @@ layout(constant_id = 22) const uint KV_HEADS = 0;
 const uint PASS = GROUPS * KEYS;
 const bool ONE_PASS = CHUNK == PASS;
 const uint THREADS = GROUPS * LANES;
-const uint TEAM = THREADS / ROWS > 16 ? 16 : THREADS / ROWS; /* invocations for a row: quads */
+const uint TEAM = THREADS / ROWS > 16 ? 16 : THREADS / ROWS; /* invocations of a row; whole quads */
 const uint PARTS = PASS * ROWS * LANES / 4; /* quads of partial products */
-const uint ROW_QUADS = QUADS * LANES; /* room for a row's */
+const uint ROW_QUADS = QUADS * LANES; /* room for the quads of a row */
 const bool FULL = WIDTH == 4 * ROW_QUADS;
-/* Values: as many quads of a lane, but of more keys, which leaves fewer sums of a row. */
+/* For values, a lane loads the same number of quads, but from more keys and fewer columns. So it
+ * has fewer sums for each row. */
 const uint WIDER = QUADS % 2 == 0 && LANES < 32 ? 2 : 1;
 const uint VALUE_LANES = LANES * WIDER, VALUE_GROUPS = GROUPS / WIDER;
 const uint VALUE_QUADS = QUADS / WIDER, VALUE_KEYS = KEYS * WIDER;
@@ -51,7 +54,8 @@ const uint HELD = ROWS * VALUE_QUADS;
 const uint BATCH = HELD < KEYS * ROWS / 4 ? HELD
                    : KEYS * ROWS > 4      ? KEYS * ROWS / 4
                                           : 1; /* quads of a lane that fit into PARTS */
-/* Joining: invocations that take a quad each, and shares of the chunks for it. */
+/* To join chunks: the invocations that take a quad each, and the shares of the chunks for each
+ * quad. */
 const uint WORKERS = ROWS * ROW_QUADS < THREADS ? ROWS * ROW_QUADS : THREADS;
 const uint SHARES = THREADS / WORKERS;
 const uint BLOCK = ATTENTION_PAIRS / ROWS; /* chunks at a time */
@@ -59,13 +63,13 @@ const uint NO_ROW = 0xffffffffu;
 
 shared float scores[ROWS * CHUNK]; /* key-major */
 shared vec4 scratch[PARTS > THREADS ? PARTS : THREADS];
-shared vec2 pairs[JOIN ? ATTENTION_PAIRS : 1]; /* of chunk and row: maximum and sum */
+shared vec2 pairs[JOIN ? ATTENTION_PAIRS : 1]; /* maximum and sum by chunk and row */
 shared float row_maxima[ROWS], row_sums[ROWS];
-shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
-shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS]; /* where a row begins */
-shared uint row_index[ROWS];                          /* its number */
-shared bool last_arrival; /* whether all other chunks are done */
-shared uint kept_end; /* behind the last key of the chunk that the mask keeps for some row */
+shared uint row_query[ROWS]; /* the query; past the last row, NO_ROW */
+shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS]; /* start of a row */
+shared uint row_index[ROWS];                          /* number of a row */
+shared bool last_arrival; /* all other chunks are done */
+shared uint kept_end; /* one past the last key of the chunk that the mask keeps for any row */
 
 uint width = WIDTH != 0u ? WIDTH : args.width;
 uint queries = QUERIES != 0u ? QUERIES : args.queries;
@@ -73,17 +77,16 @@ uint sharers = SHARERS != 0u ? SHARERS : args.group;
 
 uint lane, column, group; /* column: the first quad; group: which key of a round */
 uint b, kv_head, first_row, chunk, first_key, limit;
-uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
-bool split;                   /* whether there are several: results are partial */
-uint k_row, v_row;            /* where the kv head's rows begin */
-/* Of keys, then of values, as they lie in memory: what is done with a quad that is on its way waits
- * for it. */
+uint first_chunk, last_chunk; /* chunks to join, and one past the last */
+bool split;                   /* several chunks: results are partial */
+uint k_row, v_row;            /* start of the kv head's rows */
+/* Keys, then values, as raw words, because any arithmetic on a quad would wait for its load. */
 uvec4 next[KEYS * QUADS];
 vec4 held[ROWS * QUADS]; /* this lane's columns of the queries */
-vec4 sums[HELD];         /* and, by VALUE_LANES, of the outputs */
+vec4 sums[HELD];         /* and of the outputs, by VALUE_LANES */
 
-/* Row `first_row + r` of the kv head is query i of head h; beyond the last the first again.
- * Division is slow on some devices: once a row. */
+/* Row `first_row + r` of the kv head is query i of head h. Rows past the last one repeat the first.
+ * Division is slow on some devices, so it is done once for each row. */
 void find_row(uint r)
 {
     bool exists = first_row + r < sharers * queries;
@@ -99,16 +102,16 @@ void find_row(uint r)
     row_sums[r] = 0.0;
 }
 
-/* How many keys of the chunk to look at: none beyond the band of the last query, none at all where
- * the chunk ends before the band of the first. */
+/* The number of keys of the chunk to process. Keys past the band of the last query are left out. If
+ * the chunk ends before the band of the first query, the number is 0. */
 uint band_limit()
 {
     uint end = min(first_key + CHUNK, band_end(queries - 1u));
     return end > max(first_key, band_begin(0u)) ? end - first_key : 0u;
 }
 
-/* Starts every score with its mask term. Returns how many keys to look at: none beyond the last one
- * that a row keeps. */
+/* Sets every score to its mask term. Returns the number of keys to process, up to the last one that
+ * any row keeps. */
 uint start_scores()
 {
     uint end = 0u;
@@ -128,13 +131,13 @@ uint start_scores()
     return kept_end;
 }
 
-/* How many of a quad a row has. */
+/* The number of columns of a quad that a row has. */
 uint columns_of(uint quad)
 {
     return FULL ? 4u : min(quad * 4u + 4u, width) - min(quad * 4u, width);
 }
 
-/* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
+/* Loads columns 4 * quad .. + 3 of a row. Columns past the width are 0. */
 #define DEFINE_LOAD(name, words, quads, storage, halves)                                           \
     uvec4 name(uint row, uint quad)                                                                \
     {                                                                                              \
@@ -154,7 +157,8 @@ DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, k2)
 DEFINE_LOAD(load_k, k, k4, K_HELD, k2)
 DEFINE_LOAD(load_v, v, v4, V_HELD, v2)
 
-/* Of what lies in memory, and back: exact for what is held so. */
+/* Converts the words in memory to floats, and back. The latter is exact if the numbers fit the
+ * storage. */
 vec4 quad_from(uvec4 words, uint storage)
 {
     return storage == ATTENTION_HALVES ? half_quad(words.xy) : uintBitsToFloat(words);
@@ -164,8 +168,8 @@ uvec4 words_of(vec4 quad, uint storage)
     return storage == ATTENTION_HALVES ? uvec4(half_words(quad), 0u, 0u) : floatBitsToUint(quad);
 }
 
-/* Key `x` of this group in the pass that starts at `base`, and of those who share values; the last
- * one again behind it. */
+/* Key `x` of this group in the pass that starts at `base`; and the same for the lanes that share
+ * values. Past the last key, the last one is repeated. */
 uint key_at(uint base, uint x)
 {
     return first_key + min(base + x * GROUPS + group, limit - 1u);
@@ -212,7 +216,7 @@ void fetch_values(uint base)
                 load_v(v_row + value_key_at(base, x) * args.v_seq, value_quad(n));
 }
 
-/* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
+/* Word [key * ROWS + row][lane] of scratch = the product q k over this lane's columns. */
 void multiply_keys()
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++) {
@@ -234,7 +238,7 @@ void finish_scores(uint base)
     [[dont_unroll]] for (uint e = lane; e < PASS * ROWS && base + e / ROWS < limit;
                          e += THREADS) {
         vec4 sum = vec4(0.0);
-        for (uint x = 0; x < LANES / 4u; x++) /* turned, so that neighbours read different banks */
+        for (uint x = 0; x < LANES / 4u; x++) /* rotated, to avoid bank conflicts */
             sum += scratch[e * (LANES / 4u) + ((x + (e * LANES >> 5)) & (LANES / 4u - 1u))];
         float score = capped_score((sum.x + sum.y) + (sum.z + sum.w)), term;
         uint i = row_query[e % ROWS];
@@ -267,8 +271,9 @@ void compute_scores()
     } while (!ONE_PASS && base < limit);
 }
 
-/* Each row has a team of invocations. What they have of one value each lies in place 0 or 1 of
- * scratch, after a barrier; it is read before the next one of the same place. */
+/* Each row has a team of invocations. share_value() stores one value of each in place 0 or 1 of
+ * scratch, and then waits at a barrier. The values must be read before the same place is used
+ * again. */
 void share_value(uint place, float value)
 {
     scratch[place * (THREADS / 4) + (lane >> 2)][lane & 3u] = value;
@@ -289,7 +294,7 @@ float team_maximum(uint r, float m)
     return m;
 }
 
-/* Keeps the row's maximum and the sum of what its team has. Both may be read after the next
+/* Stores the maximum of the row and the sum over its team. Both may be read after the next
  * barrier. */
 void keep_statistics(uint r, float m, float l)
 {
@@ -303,7 +308,7 @@ void keep_statistics(uint r, float m, float l)
     row_sums[r] = (sum.x + sum.y) + (sum.z + sum.w);
 }
 
-/* Scores become weights. */
+/* Converts scores to weights. */
 void weigh()
 {
     uint r = lane / TEAM, t = lane % TEAM, last = limit * ROWS;
@@ -319,7 +324,7 @@ void weigh()
     keep_statistics(r, m, l);
 }
 
-/* o / l, or the partial o, at quad `quad` of row r. */
+/* Stores quad `quad` of row r: o / l, or o itself if it is partial. */
 void store_quad(uint r, uint quad, bool part, float l, vec4 o)
 {
     uint columns = columns_of(quad);
@@ -329,7 +334,7 @@ void store_quad(uint r, uint quad, bool part, float l, vec4 o)
         partial4[partial_row(row_index[r], chunk) / 4u + quad] = o;
         return;
     }
-    o = floatBitsToUint(l) == 0u ? vec4(0.0) : o * (1.0 / l); /* none for a row without keys */
+    o = floatBitsToUint(l) == 0u ? vec4(0.0) : o * (1.0 / l); /* 0 for a row without keys */
     if (WHOLE) {
         y4[row_y[r] / 4u + quad] = o;
         return;
@@ -351,7 +356,7 @@ void store_row_statistics(uint r)
         y[args.lse_offset + row_index[r]] = log_sum(row_maxima[r], row_sums[r]);
 }
 
-/* A dropped key adds nothing even where its v is NaN. */
+/* A dropped key adds nothing, even if its v is NaN. */
 void add_values()
 {
     uint base = 0u;
@@ -377,7 +382,7 @@ void add_values()
     } while (!ONE_PASS && base < limit);
 }
 
-/* Adds up what the groups hold of quads first .. first + BATCH - 1 and stores it. */
+/* Sums quads first .. first + BATCH - 1 over the groups, and stores them. */
 void store_batch(uint first)
 {
     [[dont_unroll]] for (uint e = lane; e < BATCH * VALUE_LANES && first + e / VALUE_LANES < HELD;
@@ -410,10 +415,11 @@ void process_chunk()
     add_values();
 }
 
-/* ---- Joining ---- */
+/* ---- Joining chunks ---- */
 
-/* Whether the other chunks of these rows have been stored. No workgroup waits for another: the one
- * that stores the last finds all others' results, and sets the count back for the next dispatch. */
+/* Have the other chunks of these rows been stored? No workgroup waits for another one. The one that
+ * stores the last chunk sees the results of all others. It also resets the counter for the next
+ * dispatch. */
 bool is_last(uint item)
 {
     memoryBarrierBuffer();
@@ -429,7 +435,8 @@ bool is_last(uint item)
     return last_arrival;
 }
 
-/* The maxima and sums of chunks begin .. end - 1, of which there are BLOCK at most, of all rows. */
+/* Loads the maxima and sums of chunks begin .. end - 1 for all rows. There are at most BLOCK
+ * chunks. */
 void bring_pairs(uint begin, uint end)
 {
     barrier();
@@ -440,13 +447,13 @@ void bring_pairs(uint begin, uint end)
     barrier();
 }
 
-/* A row's chunks so far; of l and o every SHARES-th chunk's. */
+/* The chunks of a row joined so far. l and o cover only every SHARES-th chunk. */
 struct joined_quad {
     vec4 o;
     float m, l;
 };
 
-/* The maximum of the row's past and new chunks; what was added up is from now on relative to it. */
+/* Raises q.m to the maximum over the earlier and the new chunks, and rescales l and o to it. */
 void raise_maximum(inout joined_quad q, uint r, uint chunks)
 {
     float past = q.m;
@@ -457,7 +464,7 @@ void raise_maximum(inout joined_quad q, uint r, uint chunks)
     q.o = floatBitsToUint(p) != 0u ? p * q.o : vec4(0.0);
 }
 
-/* STEP chunks are under way at a time. A chunk's o counts only where its l is not 0. */
+/* STEP chunks are loaded at a time. A chunk's o is valid only if its l is not 0. */
 void join_block(inout joined_quad q, uint r, uint quad, uint begin, uint end)
 {
     const uint STEP = 4u;
@@ -480,7 +487,7 @@ void join_block(inout joined_quad q, uint r, uint quad, uint begin, uint end)
     }
 }
 
-/* The other shares' of this quad. */
+/* Adds the other shares of this quad. */
 void join_shares(inout joined_quad q)
 {
     barrier();
@@ -493,7 +500,7 @@ void join_shares(inout joined_quad q)
     }
 }
 
-/* The chunks of all rows, by quads. */
+/* Joins the chunks of all rows, by quads. */
 void join_chunks()
 {
     [[dont_unroll]] for (uint first = 0u; first < ROWS * ROW_QUADS; first += WORKERS) {
@@ -511,8 +518,8 @@ void join_chunks()
     }
 }
 
-/* Where the band leaves out chunks, only the others are joined; one at least, which says that there
- * are no keys. Without JOIN a merge follows, which reads them all. */
+/* If the band leaves out chunks, only the others are joined. At least one is kept; it reports that
+ * there are no keys. Without JOIN, a merge follows, which reads all chunks. */
 void find_chunks(uint chunks)
 {
     first_chunk = 0u;

@@ -1,8 +1,8 @@
 #version 450
 /*
- * The log-sum-exp of every row, as the forward pass left it behind y, and with all of them delta =
- * dy . y, less the gradient of the log-sum-exp where that has one. LANES invocations share a row;
- * their sums are joined in a tree.
+ * For every row, copies the log-sum-exp, which the forward pass stored behind y. Then stores delta
+ * = dy . y for all rows, minus the gradient of the log-sum-exp, if there is one. LANES invocations
+ * share a row; their sums are reduced in a tree.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

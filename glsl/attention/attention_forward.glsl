@@ -1,6 +1,6 @@
 /*
- * Where rows of the mask and of the result lie, which are dense, by args.axes; and attention.glsl,
- * what it needs being declared.
+ * The addresses of rows of the mask and of the result. Both are dense, with the axes that args.axes
+ * says. Also includes attention.glsl, after declaring what it needs.
  */
 #include "args/attention.h"
 
@@ -9,7 +9,7 @@ bool has_axis(uint axis)
     return (args.axes & axis) != 0u;
 }
 
-/* Elements of the mask for one query, for one head, and for one batch. */
+/* Elements of the mask for one query, one head and one batch. */
 uint mask_keys = has_axis(ATTENTION_MASK_KEY) ? args.keys : 1u;
 uint mask_queries = has_axis(ATTENTION_MASK_QUERY) ? mask_keys * args.queries : mask_keys;
 uint mask_heads = has_axis(ATTENTION_MASK_HEAD) ? mask_queries * args.heads : mask_queries;
@@ -23,7 +23,7 @@ uint mask_row(uint b, uint h)
            (has_axis(ATTENTION_MASK_HEAD) ? h * mask_queries : 0u);
 }
 
-/* Where the result of query 0 begins, and how far it is to the next query's. */
+/* The start of the result of query 0, and the stride between queries. */
 uint result_row(uint b, uint h)
 {
     uint row = has_axis(ATTENTION_ROWS_FIRST) ? h : h * args.queries;
@@ -33,12 +33,13 @@ uint result_step = has_axis(ATTENTION_ROWS_FIRST) ? args.heads * args.width : ar
 
 #include "attention/attention.glsl"
 
-uint entry; /* of k and v */
+uint entry; /* the entry of k and v */
 
-/* Of batch b. ATTENTION_POSITION: it is idle at a negative position, and without an entry. */
+/* Sets `reach` and `entry` for batch b. With ATTENTION_POSITION, a batch is idle if its position is
+ * negative or if it has no entry. */
 void find_reach(uint b)
 {
-    const float most = 3e9; /* behind every key; i + reach does not wrap */
+    const float most = 3e9; /* past every key; i + reach does not wrap */
     entry = b;
     if (MASK != ATTENTION_POSITION)
         return;

@@ -1,20 +1,20 @@
 #version 450
 #pragma use_vulkan_memory_model
 /*
- * Attention for many queries on the device's matrix units: q, k, v and the weights rounded to f16,
- * sums, maxima and the online softmax in f32. Bands only.
+ * Attention for many queries, with cooperative matrices. q, k, v and the weights are rounded to
+ * f16. Sums, maxima and the online softmax are in f32. Only bands are supported as masks.
  *
- * A workgroup takes UNIT_M queries of one head a subgroup and walks over the keys in tiles of
- * TILE_KEYS. k and v go through shared memory, converted on the way, rows skewed by one octet; the
- * next tile is read into registers while this one is multiplied. Scores are in units of log2: q is
- * scaled by scale * log2(e).
+ * Each subgroup takes UNIT_M queries; all queries of a workgroup belong to one head. The workgroup
+ * loops over the keys in tiles of TILE_KEYS. k and v are converted and stored in shared memory,
+ * with rows padded by one octet. The next tile is loaded into registers while this one is
+ * multiplied. Scores are in units of log2, because q is scaled by scale * log2(e).
  *
- * The softmax needs to know which element of a matrix is which, and has a layout of its own
- * (matrix_layout.glsl). DIRECT: it is the device's own, too, and elements are taken and given as
- * they are; otherwise they go through the subgroup's part of `work`.
+ * The softmax must know which element of a matrix is which, so it uses a layout of its own
+ * (matrix_layout.glsl). DIRECT: the device uses the same layout, so elements are accessed directly.
+ * Without it, they go through the subgroup's part of `work`.
  *
- * Rows of v that no query of the workgroup sees count as zeros; a NaN or Inf in one that some see
- * makes NaN of all UNIT_M queries.
+ * Rows of v that no query of the workgroup sees count as zeros. If some queries see a row of v with
+ * a NaN or Inf, all UNIT_M queries become NaN.
  */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -34,8 +34,8 @@ layout(constant_id = 5) const uint UNIT_N = 16;
 layout(constant_id = 6) const uint UNIT_K = 16;
 layout(constant_id = 7) const uint PARTS = 8;       /* subgroups */
 layout(constant_id = 8) const uint ROWS = 2;        /* MATRIX_LANES UNIT_M / subgroup size */
-layout(constant_id = 9) const uint TILE_KEYS = 64;  /* in whole UNIT_K, each UNIT_N or twice that */
-layout(constant_id = 10) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
+layout(constant_id = 9) const uint TILE_KEYS = 64;  /* in whole UNIT_K of 1 or 2 UNIT_N */
+layout(constant_id = 10) const bool DIRECT = false; /* then UNIT_K equals UNIT_N */
 layout(constant_id = 11) const uint MASK = ATTENTION_BAND; /* or ATTENTION_POSITION */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
@@ -55,8 +55,8 @@ layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 
 const uint THREADS = gl_WorkGroupSize.x;
 const uint TILE_QUERIES = PARTS * UNIT_M;
-const uint PITCH = WIDTH / 4 + 2;                     /* quads of a row of k or v */
-const uint CARRY = TILE_KEYS * (WIDTH / 4) / THREADS; /* quads an invocation carries */
+const uint PITCH = WIDTH / 4 + 2;                     /* stride of rows of k or v, in quads */
+const uint CARRY = TILE_KEYS * (WIDTH / 4) / THREADS; /* quads that an invocation loads */
 const uint KEYS_N = TILE_KEYS / UNIT_N, KEYS_K = TILE_KEYS / UNIT_K;
 const uint WIDTH_N = WIDTH / UNIT_N, WIDTH_K = WIDTH / UNIT_K;
 const uint WORK = DIRECT ? UNIT_M * UNIT_K / 2 : UNIT_M * UNIT_N; /* words of a subgroup's part */
@@ -72,9 +72,9 @@ shared uint work[PARTS * WORK];
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
 
 vec4 next_k[CARRY], next_v[CARRY];
-float score[KEYS_N * UNIT];                  /* of this lane, then its weights */
-float maximum[ROWS], sum[ROWS], scale[ROWS]; /* of its rows; sum: of its own keys */
-uint row_begin[ROWS], row_end[ROWS];         /* of its rows' bands */
+float score[KEYS_N * UNIT];                  /* scores of this lane, then its weights */
+float maximum[ROWS], sum[ROWS], scale[ROWS]; /* of its rows; sum: over its own keys */
+uint row_begin[ROWS], row_end[ROWS];         /* the bands of its rows */
 
 uvec2 halves(vec4 x)
 {
@@ -109,7 +109,8 @@ void fetch(uvec2 base, uint first_key)
     }
 }
 
-/* Keys from `end` on, and before `begin`, are no key of the workgroup's. */
+/* Values of keys outside [begin, end) are stored as zeros, because no query of the workgroup sees
+ * them. */
 void store(uint first_key, uint begin, uint end)
 {
     [[unroll]] for (uint i = 0; i < CARRY; i++) {
@@ -121,8 +122,8 @@ void store(uint first_key, uint begin, uint end)
     }
 }
 
-/* The lane's scores become weights; `maximum`, `sum` and the scale of what was summed before move
- * on. */
+/* Converts the lane's scores to weights. Updates `maximum`, `sum`, and the scale of the previous
+ * sums. */
 void make_weights(uint first_key, bool edge)
 {
     float top[ROWS], base[ROWS];
@@ -160,7 +161,7 @@ vec4 read_q(uint at)
     return vec4(q[at], q[at + 1], q[at + 2], q[at + 3]);
 }
 
-/* Workgroups of later queries come first: under a causal mask they have the most to do. */
+/* Workgroups of later queries start first, because they have the most work under a causal mask. */
 void main()
 {
     uint tiles = (args.queries + TILE_QUERIES - 1) / TILE_QUERIES;
@@ -274,7 +275,7 @@ void main()
         }
     }
 
-    float inverse[ROWS]; /* sum is 0 or 1 and more: its maximum weighs 1 */
+    float inverse[ROWS]; /* sum is 0 or at least 1, because the maximum has weight 1 */
     bool is_empty[ROWS];
     uint y_base = result_row(b, h);
     [[unroll]] for (uint r = 0; r < ROWS; r++) {

@@ -1,9 +1,9 @@
 #version 450
 /*
- * Joins the chunks of attention_decode or attention_prefill (attention.glsl says where they lie): a
- * workgroup a row, the heads of a query one after the other. LANES invocations hold a quad of
- * columns each (or every LANES-th quad), the groups of them take the chunks in turns, eight at a
- * time.
+ * Joins the chunks of attention_decode or attention_prefill, in the layout of attention.glsl. A
+ * workgroup joins one row; the heads of a query come one after another. LANES invocations hold a
+ * quad of columns each (or every LANES-th quad). The groups of LANES take the chunks in turn, eight
+ * at a time.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -12,7 +12,7 @@
 
 layout(constant_id = 1) const uint LANES = 16;
 layout(constant_id = 2) const uint GROUPS = 8; /* a power of two: the local size / LANES */
-layout(constant_id = 3) const bool NATURAL = false; /* units of maxima: attention_softmax.glsl */
+layout(constant_id = 3) const bool NATURAL = false; /* unit of maxima: attention_softmax.glsl */
 layout(push_constant) uniform block { attention_merge_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float statistics[]; };
 layout(set = 0, binding = 0) readonly restrict buffer source_quads { vec4 partial[]; };
@@ -52,7 +52,8 @@ float find_maximum()
     return maxima[0];
 }
 
-/* The sums over this group's chunks of l and of column quad `column`, at the common maximum. */
+/* Sums l and o over this group's chunks, relative to the common maximum m. o is column quad
+ * `column`. */
 void add_chunks(uint column, float m, out float l, out vec4 o)
 {
     l = 0.0;
@@ -75,7 +76,7 @@ void add_chunks(uint column, float m, out float l, out vec4 o)
     }
 }
 
-/* The sum over the groups, in every invocation. */
+/* Sums over the groups. Every invocation gets the result. */
 vec4 add_groups(float l, vec4 o, out float total)
 {
     barrier();

@@ -1,14 +1,15 @@
 /*
- * What attention_step has that attention_decode has not: rotated queries, and keys and values of
- * which the last are new rows, as the caches will hold them.
+ * The additions of attention_step to attention_decode: queries are rotated, and the last keys and
+ * values are new rows, rounded as the caches will store them.
  */
 #include "lib/narrow.glsl"
 
-const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* where they begin */
+const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* start of each */
 
 shared vec4 query_quads[ROWS * ROW_QUADS], new_quads[2 * NEW_ROWS * ROW_QUADS];
 
-/* Which new row of its sequence a key is; NEW_ROWS or more: none. */
+/* The index of a key among the new rows of its sequence. If it is NEW_ROWS or more, the key is not
+ * new. */
 uint new_row_of(uint key)
 {
     return key - (reach - 1u);
@@ -26,7 +27,7 @@ uint new_v_at(uint row)
     return step_args.new_v + new_token(row) * V_ROW + kv_head * width;
 }
 
-/* Columns 4 * quad .. + 3; 0 beyond the width. */
+/* Columns 4 * quad .. + 3. Columns past the width are 0. */
 #define DEFINE_QUAD(name, whole, column_of)                                                        \
     vec4 name(uint row, uint token, uint quad)                                                     \
     {                                                                                              \
@@ -53,7 +54,7 @@ vec4 held_quad(uint held, vec4 x)
     return vec4(to_f16(x.x), to_f16(x.y), to_f16(x.z), to_f16(x.w));
 }
 
-/* As much of it as a row has. */
+/* Appends a quad, as far as the row has columns. */
 #define DEFINE_APPEND(name, words, quads, held, halves)                                            \
     void name(uint at, uint columns, vec4 value)                                                   \
     {                                                                                              \
@@ -80,7 +81,8 @@ void append_quad(uint key, uint quad, uint part, vec4 value)
         append_value(v_row + key * args.v_seq + quad * 4u, columns, value);
 }
 
-/* A quad of new row `row`, to shared memory and, once for all row blocks, into the cache. */
+/* Puts a quad of new row `row` into shared memory. Only the first block of rows also writes it into
+ * the cache. */
 void bring_new_quad(uint row, uint quad, uint part)
 {
     uint key = reach - 1u + row;
@@ -92,7 +94,8 @@ void bring_new_quad(uint row, uint quad, uint part)
         append_quad(key, quad, part, value);
 }
 
-/* What is read once and rotated: queries and, where the chunk has new rows, those. */
+/* Loads everything that is read once and rotated: the queries and, if the chunk has new rows,
+ * those. */
 void bring_rows()
 {
     bool has_new = first_key + limit >= reach && limit != 0u;
@@ -120,7 +123,8 @@ void hold_queries()
             held[r * QUADS + n] = query_quads[r * ROW_QUADS + n * LANES + column];
 }
 
-/* The caches may not have the new rows yet. In a pass without any, none is looked for. */
+/* Replaces rows from the caches by the new rows, because the caches may not contain them yet. A
+ * pass without new rows returns at once. */
 #define DEFINE_REPLACE(name, part, storage, keys, key_at, quads, quad_of)                          \
     void name(uint base)                                                                           \
     {                                                                                              \

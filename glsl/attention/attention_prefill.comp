@@ -1,25 +1,28 @@
 #version 450
 /*
  * Attention for many queries. A workgroup of ROW_THREADS x COLUMN_THREADS invocations owns a tile
- * of queries of one head and walks over the keys in tiles, with an online softmax. Both products
- * are sums of outer products from shared memory into registers: an invocation has 4 ROW_QUADS rows,
- * of which it holds the scores with 4 KEY_QUADS keys (s) and 4 COLUMN_QUADS output columns (o).
+ * of queries of one head. It loops over the keys in tiles, with an online softmax. Both products
+ * are sums of outer products from shared memory into registers. An invocation has 4 ROW_QUADS rows,
+ * and for these the scores of 4 KEY_QUADS keys (s) and 4 COLUMN_QUADS output columns (o).
  *
- * Shared memory: the weights of a part of the tile (4 COLUMN_THREADS keys), key-major; before
- * them, in their place, a slice of q and k 16 columns deep, transposed; and VALUE_KEYS rows of v,
- * or a row reduction. In a transposed slice the rows q, q + n, q + 2 n, q + 3 n share a quad (n:
- * quads of a part), turned by a quarter of the depth: so neither the transposing stores nor the
- * loads meet in a bank, and neighbours have neighbouring keys. The next slice is read into
- * registers while one is multiplied. What loads from shared memory deliver limits the kernel: 8 x 8
- * a step beats 8 x 4, however many invocations are under way.
+ * Shared memory holds the weights of a part of the tile (4 COLUMN_THREADS keys), key-major. Before
+ * that, the same memory holds a slice of q and k, 16 columns deep, transposed. A second area holds
+ * VALUE_KEYS rows of v, or a reduction over rows.
  *
- * Scores are kept in units of log2, but with a bias: q is scaled by scale * log2(e). Tiles outside
- * the band, or dropped whole by the mask, are never read; only tiles that some row sees in part
- * (and all under a mask tensor) look at single keys. There a dropped key must not count even where
- * its v is NaN or Inf: once such a v is seen a guarded loop takes over.
+ * In a transposed slice, rows q, q + n, q + 2 n and q + 3 n share a quad (n: quads of a part),
+ * rotated by a quarter of the depth. So neither the transposing stores nor the loads have bank
+ * conflicts, and neighbouring invocations have neighbouring keys. The next slice is loaded into
+ * registers while this one is multiplied. The kernel is limited by the bandwidth of shared memory.
+ * So register blocks of 8 x 8 are faster than 8 x 4, however many invocations are resident.
  *
- * With args.chunk > 0 a workgroup takes that many keys, a multiple of its tile, and stores partial
- * results for attention_merge.
+ * Scores are in units of log2, because q is scaled by scale * log2(e); with a bias they are not
+ * scaled. Tiles outside the band, or entirely dropped by the mask, are never read. Single keys are
+ * tested only in tiles that some row sees partly, and in all tiles if there is a mask tensor.
+ * There, a dropped key must not count even if its v is NaN or Inf. If such a v is seen, a guarded
+ * loop takes over.
+ *
+ * If args.chunk > 0, a workgroup takes that number of keys, a multiple of its tile, and stores
+ * partial results for attention_merge.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -35,7 +38,7 @@ layout(constant_id = 6) const uint ROW_QUADS = 1;
 layout(constant_id = 7) const uint KEY_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
 layout(constant_id = 9) const uint VALUE_KEYS = 8;   /* a multiple of 4 */
-layout(constant_id = 10) const uint UNROLL = 4; /* keys of v; above 4 a slice of q and k too */
+layout(constant_id = 10) const uint UNROLL = 4; /* keys of v; above 4, also slices of q and k */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
@@ -60,34 +63,34 @@ const uint TILE_KEY_QUADS = COLUMN_THREADS * KEY_QUADS;
 const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
 const uint TILE_QUERIES = 4 * TILE_ROW_QUADS;
 const uint TILE_KEYS = 4 * TILE_KEY_QUADS;
-const uint PITCH = TILE_ROW_QUADS + 1; /* of a key's weights */
-/* Quads that an invocation carries into a slice. */
+const uint PITCH = TILE_ROW_QUADS + 1; /* stride of the weights of a key */
+/* Quads that an invocation loads for a slice. */
 const uint Q_LOADS = TILE_ROW_QUADS * DEPTH / THREADS;
 const uint K_LOADS = TILE_KEY_QUADS * DEPTH / THREADS;
 const uint V_LOADS = (VALUE_KEYS * TILE_COLUMN_QUADS + THREADS - 1) / THREADS;
 const uint SCORE_SLICE = DEPTH * (TILE_ROW_QUADS + TILE_KEY_QUADS);
 const uint VALUE_SLICE = VALUE_KEYS * TILE_COLUMN_QUADS;
-const uint PART_KEYS = 4 * COLUMN_THREADS; /* whose weights are in shared memory at a time */
+const uint PART_KEYS = 4 * COLUMN_THREADS; /* keys with weights in shared memory at a time */
 const uint WEIGHTS = PART_KEYS * PITCH;
 const uint REDUCTION = TILE_QUERIES * COLUMN_THREADS / 4;
-/* Two slices in turn need one barrier each instead of two. */
+/* Double buffering: two slices need one barrier for each step instead of two. */
 const bool TURNS = 2 * SCORE_SLICE <= WEIGHTS;
 
 shared vec4 weights[WEIGHTS > SCORE_SLICE ? WEIGHTS : SCORE_SLICE]; /* or slices of q and k */
 shared vec4 values[VALUE_SLICE > REDUCTION ? VALUE_SLICE : REDUCTION];
-shared vec4 row_maxima[TILE_ROW_QUADS]; /* after a tile, and what it scales l and o by */
+shared vec4 row_maxima[TILE_ROW_QUADS]; /* after a tile, and the scale of l and o */
 shared vec4 row_scales[TILE_ROW_QUADS];
-shared uint unsafe_value;              /* 1 + the last tile where a NaN or Inf in v was seen */
-shared uint kept_tile;                 /* 1 + the last tile the mask keeps a key of */
+shared uint unsafe_value;              /* 1 + the last tile with a NaN or Inf in v */
+shared uint kept_tile;                 /* 1 + the last tile of which the mask keeps a key */
 
 uint lane, ty, tx, first_query, q_base, k_base, v_base, mask_base;
 vec4 next[Q_LOADS + K_LOADS > V_LOADS ? Q_LOADS + K_LOADS : V_LOADS];
 vec4 s[ROWS * KEY_QUADS];
 vec4 o[ROWS * COLUMN_QUADS];
-float sums[ROWS]; /* l, of this invocation's keys */
+float sums[ROWS]; /* l, over this invocation's keys */
 float maximum;    /* of row `lane` */
 
-/* Row 4 m + e of an invocation, and its key 4 n + c, in the tile. */
+/* The position in the tile of row 4 m + e of an invocation, and of its key 4 n + c. */
 uint row_of(uint r)
 {
     return (r & 3u) * TILE_ROW_QUADS + (r >> 2) * ROW_THREADS + ty;
@@ -97,7 +100,7 @@ uint key_of(uint n, uint c)
     return n * PART_KEYS + c * COLUMN_THREADS + tx;
 }
 
-/* Columns beyond the last are 0. */
+/* Loads four columns. Columns past the last one are 0. */
 #define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint d)                                                                    \
     {                                                                                              \
@@ -115,7 +118,7 @@ DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
 DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
 DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
-/* Rows beyond the last are read as the last: queries are not stored, keys get no weight. */
+/* Rows past the last one repeat it. Queries there are not stored, and keys get no weight. */
 void fetch_scores(uint first_key, uint depth)
 {
     uint d = depth + lane % 4u * 4u;
@@ -129,7 +132,7 @@ void fetch_scores(uint first_key, uint depth)
     }
 }
 
-/* `pitch`: quads of a column, in parts; of a part, rows `part` apart share a quad. */
+/* `pitch`: quads of a column, over all parts. Within a part, rows `part` apart share a quad. */
 void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
 {
     uint at = first + lane % 4u * 4u * pitch + row / (4u * part) * part + row % part;
@@ -148,9 +151,9 @@ void store_scores(uint slice, float factor)
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
 }
 
-/* The quarter of a slice whose quads are turned alike. The sums turn with the quads from quarter to
- * quarter, so that in a loop of quarters too, which takes less to compile, each stays in place; a
- * loop that is unrolled only names them anew. */
+/* Multiplies the quarter of a slice whose quads have the same rotation. The sums rotate with the
+ * quads from quarter to quarter. So each sum keeps its register even in a loop over the quarters,
+ * which compiles faster. If the loop is unrolled, the rotation only renames registers. */
 void multiply_quarter(uint rows_at, uint keys_at)
 {
     [[unroll]] for (uint d = 0; d < DEPTH / 4u; d++) {
@@ -234,7 +237,8 @@ void multiply_values(uint base)
     }
 }
 
-/* In the same order and by the same operations: what no query sees, NaN or not, changes no bit. */
+/* The same order and operations as multiply_values. So a value that no query sees changes no bit,
+ * even if it is NaN. */
 void multiply_unsafe_values(uint base)
 {
     [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
@@ -250,7 +254,7 @@ void multiply_unsafe_values(uint base)
         }
 }
 
-/* Whether the mask keeps a key of the tile for any row of this invocation. */
+/* Does the mask keep a key of the tile for any row of this invocation? */
 bool keeps_any(uint first_key)
 {
     bool any_kept = false;
@@ -284,13 +288,15 @@ void apply_mask(uint first_key)
     }
 }
 
-/* What max makes of a NaN does not matter: its row becomes NaN. */
+/* max() may return either operand for a NaN. This does not matter, because the whole row becomes
+ * NaN. */
 float largest(vec4 a)
 {
     return max(max(a.x, a.y), max(a.z, a.w));
 }
 
-/* Leaves every row's largest score so far in row_maxima, and the scale from the past one. */
+/* Stores the largest score of every row so far in row_maxima, and the scale from the previous
+ * maximum in row_scales. */
 void reduce_maxima()
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
@@ -311,8 +317,8 @@ void reduce_maxima()
     barrier();
 }
 
-/* Scores become weights; m, l and o move to the new maximum. A NaN among the scores makes l NaN,
- * whatever exp2 makes of it. */
+/* Converts scores to weights, and rescales l and o to the new maximum. If a score is NaN, l is NaN,
+ * whatever exp2 returns. */
 void update_rows()
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
@@ -436,7 +442,8 @@ void store_quad(uint at, uint d, vec4 value)
             y[at + d + e] = value[e];
 }
 
-/* Invocation `lane` finishes row `lane`: what is stored beside o, and what o is multiplied by. */
+/* Invocation `lane` finishes row `lane`: it stores the row's statistics and computes the factor of
+ * o. */
 void finish_row(uint b, uint h, uint chunk)
 {
     uint i = first_query + lane, row = (b * args.heads + h) * args.queries + i;
@@ -455,8 +462,8 @@ void finish_row(uint b, uint h, uint chunk)
         y[args.lse_offset + row] = log_sum(maximum, l);
 }
 
-/* The loops over `o` are short and without divisions: it stays in registers only where drivers
- * unroll them. */
+/* The loops over `o` are short and have no divisions, because `o` stays in registers only if
+ * drivers unroll them. */
 void store_rows(uint b, uint h, uint chunk)
 {
     barrier();
@@ -481,7 +488,8 @@ void store_rows(uint b, uint h, uint chunk)
     }
 }
 
-/* Blocks of 4 x 8 neighbours: so few quads are read by a block that loads of neighbours merge. */
+/* Invocations form blocks of 4 x 8 neighbours. A block reads few different quads, so loads of
+ * neighbours merge. */
 void find_place()
 {
     lane = gl_LocalInvocationID.x;
@@ -490,8 +498,8 @@ void find_place()
     ty = (lane >> 1 & 1u) | (lane >> 3 & 2u) | (block / (COLUMN_THREADS / 8u) * 4u);
 }
 
-/* Workgroups of later queries come first: under a causal mask they have the most to do. With fewer
- * workgroups than for all tiles it is the first tiles that are done. */
+/* Workgroups of later queries start first, because they have the most work under a causal mask. If
+ * there are fewer workgroups than tiles, the first tiles are computed. */
 void main()
 {
     uint chunks = chunk_count(), heads = args.batch * args.heads, item = group_index() / chunks;

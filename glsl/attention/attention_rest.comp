@@ -1,9 +1,10 @@
 #version 450
 /*
- * Behind attention_delta, where there is a bias: what the log-sum-exp of a row loses where it is
- * large, as that of a row whose keys all have the lowest number as their bias. It is then m, the
- * largest score, and the rest ln l is lost in it. Such rows are walked over again; the others have
- * a rest of 0. LANES invocations share a row, each with every LANES-th key.
+ * Runs after attention_delta if there is a bias. It finds the part of a log-sum-exp that rounding
+ * lost because the log-sum-exp is large. For example, the bias of all keys of a row may be the
+ * lowest f32. Then the log-sum-exp is m, the largest score, and the rest, ln l, is lost. For such
+ * rows the kernel processes all keys again; other rows have a rest of 0. LANES invocations share a
+ * row; each takes every LANES-th key.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -11,7 +12,7 @@
 #include "args/attention.h"
 #include "args/attention_backward.h"
 
-#define LARGE 1024.0 /* rounding moves weights by 6e-5 of themselves */
+#define LARGE 1024.0 /* then rounding changes weights by 6e-5, relative */
 
 layout(constant_id = 1) const bool SOFTCAP = false;
 layout(constant_id = 2) const uint LANES = 16; /* a power of two */
@@ -27,9 +28,9 @@ const uint MASK = ATTENTION_BIAS;
 #define MASK_KEY   args.mask_key
 #include "attention/attention.glsl"
 
-shared vec2 pairs[LANES * ROWS]; /* of each invocation: its largest score and sum */
+shared vec2 pairs[LANES * ROWS]; /* largest score and sum of each invocation */
 
-/* The sum of weights of two parts, of their common maximum. */
+/* Joins two pairs of maximum and sum, relative to their common maximum. */
 vec2 joined(vec2 a, vec2 b)
 {
     float m = larger(a.x, b.x), l = 0.0;

@@ -1,10 +1,10 @@
 /*
- * Columns of heads, rotated as they are read. Include after ROTATED, NEIGHBOURS, `table`, cos_table
- * and sin_table are declared.
+ * Rotates columns of heads when they are read. Include this after ROTATED, NEIGHBOURS, `table`,
+ * cos_table and sin_table are declared.
  */
 
-/* Column d of the head that begins at `row`, turned by row `token` of the tables. No branches: what
- * many columns take is on its way at once. */
+/* Column d of the head that begins at `row`, rotated with row `token` of the tables. There are no
+ * branches, so that the loads of many columns are in flight together. */
 #define DEFINE_ROTATED(name, words)                                                                \
     float name(uint row, uint token, uint d)                                                       \
     {                                                                                              \
@@ -22,7 +22,7 @@
         return turns ? x * c + y * (second ? s : -s) : x;                                          \
     }
 
-/* Columns 4 * quad .. + 3 where rows, tables and halves of ROTATED lie in whole quads. */
+/* Columns 4 * quad .. + 3, if rows, tables and halves of ROTATED are whole quads. */
 #define DEFINE_ROTATED_QUAD(name, quads)                                                           \
     vec4 name(uint row, uint token, uint quad)                                                     \
     {                                                                                              \

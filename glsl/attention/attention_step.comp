@@ -1,19 +1,19 @@
 #version 450
 /*
- * Attention for few new rows over caches: attention_decode.glsl over k and v in place, where the
- * rows from the position on, which are new, are read where they come from and rotated on the way,
- * as q is. The first workgroup of a chunk's row blocks writes its new rows into the caches; none
- * reads them there.
+ * Attention for few new rows over KV caches. It is attention_decode.glsl with k and v in the
+ * caches. The rows from the position on are new. They are read from their source and rotated when
+ * they are read, as q is. The first workgroup of the row blocks of a chunk also writes the chunk's
+ * new rows into the caches. No workgroup reads them from there.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/attention.h"
 
-layout(constant_id = 11) const uint ROTATED = 0; /* columns of a head */
+layout(constant_id = 11) const uint ROTATED = 0; /* rotated columns of a head */
 layout(constant_id = 12) const bool NEIGHBOURS = false;
-layout(constant_id = 16) const uint NEW_ROWS = 1; /* of a sequence */
-layout(constant_id = 17) const uint K_ROW = 1; /* elements from one new row to the next */
+layout(constant_id = 16) const uint NEW_ROWS = 1; /* for each sequence */
+layout(constant_id = 17) const uint K_ROW = 1; /* stride between new rows, in elements */
 layout(constant_id = 18) const uint V_ROW = 1;
 layout(push_constant) uniform block { attention_step_args step_args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };

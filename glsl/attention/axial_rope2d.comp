@@ -1,9 +1,10 @@
 #version 450
 /*
- * Turns neighbouring pairs of every head of x [batch, tokens, heads, head]: pair c of the first
- * half by tx theta^(-4c/D), of the second half by ty theta^(-4c/D). An invocation finds one angle
- * and turns that pair of all heads of its token; it reads both members before it writes them, so y
- * may be x. TILE (constant 1): positions repeat as a whole.
+ * Rotates neighbouring pairs of every head of x [batch, tokens, heads, head]. Pair c of the first
+ * half is rotated by tx theta^(-4c/D), pair c of the second half by ty theta^(-4c/D). An invocation
+ * computes one angle and rotates that pair in all heads of its token. It reads both elements of a
+ * pair before it writes them, so y may be x. TILE (constant 1): the whole sequence of positions
+ * repeats.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

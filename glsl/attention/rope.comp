@@ -1,8 +1,9 @@
 #version 450
 /*
- * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair,
- * reads both before it writes both, so y may be x. Columns beyond the rotated ones are copied, two
- * by two. GPTJ pairs neighbours, NEOX the halves of the rotated part. BACK turns by -s.
+ * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair
+ * and reads both elements before it writes them, so y may be x. Columns that are not rotated are
+ * copied, two at a time. GPTJ pairs neighbours; NEOX pairs the two halves of the rotated part. BACK
+ * uses -s, the inverse rotation.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
