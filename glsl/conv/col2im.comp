@@ -1,6 +1,6 @@
 #version 450
-/* The adjoint of im2col: every cell of the image gathers the elements of x, rows of patches, that
- * were taken from it, in order of their taps. */
+/* The adjoint of im2col. The rows of x are patches. Every cell of the image sums the elements of x
+ * that were taken from it, in the order of their taps. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
@@ -11,7 +11,7 @@ layout(push_constant) uniform block { im2col_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 1) writeonly restrict buffer target { float y[]; };
 
-/* The window whose tap lies on the cell, where there is one. */
+/* Finds the window whose tap lies on the cell. Returns false if there is none. */
 bool window_at(uint cell, uint tap, int axis, out uint window)
 {
     uint end = cell + args.padding[axis], shift = tap * args.dilation[axis];

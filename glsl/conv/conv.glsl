@@ -1,17 +1,23 @@
 /*
  * Shared by the convolution kernels: y[b, g, m, o] = sum over channels c of the group and taps t of
- * w[g, m, c, t] x[b, g, c, source(o, t)], and what its epilogue makes of that.
+ * w[g, m, c, t] x[b, g, c, source(o, t)], followed by an epilogue.
  *
- * Spatial axes are always three, slowest first; DEPTH 0 says that the first one is 1 everywhere.
- * conv: source = o stride - padding + t dilation. TRANSPOSED: source = (o + padding - t dilation) /
- * stride where that divides. Of the latter, cells o = o' stride + phase of one phase meet the same
- * taps t = first + j step, at source = o' + base + j shift: a dense convolution of its own for each
- * of the phases, min(stride, out) of them on an axis. A source outside x is skipped, whatever its
- * weight. A position n is (b, o'). Coordinates stay inside int, indices below 2^31.
+ * There are always three spatial axes, slowest first. If DEPTH is 0, the first one has size 1
+ * everywhere.
+ *   conv        source = o stride - padding + t dilation
+ *   TRANSPOSED  source = (o + padding - t dilation) / stride, if the division is exact
  *
- * SWAPPED: the gradient of w is a convolution, too: of x by dy, with channels and images in each
- * other's place. Its "channels" c are the images, its "images" b the channels of a group; "w" is dy
- * [c, g, m, t], whose cells t are the taps, and y is [g, m, b, o], o the taps of the kernel.
+ * A transposed convolution is split into phases. All cells o = o' stride + phase of a phase use the
+ * same taps t = first + j step, at source = o' + base + j shift. So each phase is a dense
+ * convolution. An axis has min(stride, out) phases.
+ *
+ * A source outside x is skipped, whatever its weight. A position n is (b, o'). Coordinates fit int,
+ * and indices are below 2^31.
+ *
+ * SWAPPED: the gradient of w is also a convolution, of x by dy, with channels and images swapped.
+ * Its "channels" c are the images, and its "images" b are the channels of a group. Its "w" is dy
+ * [c, g, m, t], whose cells t are the taps. Its y is [g, m, b, o], and o are the taps of the
+ * kernel.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "args/conv.h"
@@ -20,7 +26,7 @@
 layout(constant_id = 1) const uint DEPTH = 0;
 layout(constant_id = 2) const uint TRANSPOSED = 0;
 layout(constant_id = 3) const uint SWAPPED = 0;
-/* Channels and positions of y that an invocation sums in registers. */
+/* The register block of an invocation: channels and positions of y. */
 layout(constant_id = 4) const uint REG_M = 1;
 layout(constant_id = 5) const uint REG_N = 1;
 
@@ -57,7 +63,7 @@ uvec3 out_size()
 {
     return triple(args.out_size);
 }
-/* Cells o' of a phase, of those the last may lie outside y. */
+/* The cells o' of a phase. The last ones may lie outside y. */
 uvec3 grid_size()
 {
     uvec3 size = out_size(), stride = triple(args.stride);
@@ -73,7 +79,8 @@ uint phase_count()
 uvec3 phase, tap_first, tap_step, tap_count;
 ivec3 base, shift;
 
-/* Taps of one axis that reach cells of this phase: those whose distance the stride divides. */
+/* Finds the taps of one axis that contribute to cells of this phase: those whose distance is a
+ * multiple of the stride. */
 void find_taps(uint axis)
 {
     uint stride = args.stride[axis], kernel = args.kernel[axis];
@@ -114,7 +121,7 @@ void enter_phase(uint index)
     find_taps(2);
 }
 
-/* The weight of tap j of the phase, from the first of its channel. */
+/* The index of the weight of tap j of the phase, from the first weight of its channel. */
 uint tap_weight(uvec3 j)
 {
     return linear(tap_first + j * tap_step, triple(args.kernel));
@@ -122,7 +129,7 @@ uint tap_weight(uvec3 j)
 
 /* ---- Positions ---- */
 
-/* (b, o') of a position: o' in place, b returned. */
+/* Splits a position into (b, o'). Stores o' in `at` and returns b. */
 uint locate(uint n, out uvec3 at)
 {
     uvec3 size = grid_size();
@@ -134,13 +141,13 @@ uint locate(uint n, out uvec3 at)
     return image;
 }
 
-/* Where tap 0 of the phase finds x for o'. */
+/* The coordinates in x of tap 0 of the phase for o'. */
 ivec3 window_origin(uvec3 at)
 {
     return ivec3(TRANSPOSED != 0 ? at : at * triple(args.stride)) + base;
 }
 
-/* The cell of x at these coordinates; false where there is none. */
+/* The cell of x at these coordinates. Returns false if they are outside x. */
 bool source_cell(ivec3 at, out uint cell)
 {
     uvec3 place = uvec3(at), size = in_size();
@@ -148,7 +155,7 @@ bool source_cell(ivec3 at, out uint cell)
     return place.z < size.z && place.y < size.y && (DEPTH == 0 || place.x < size.x);
 }
 
-/* The cell of y that o' is in this phase; false where there is none. */
+/* The cell of y that o' stands for in this phase. Returns false if it is outside y. */
 bool target_cell(uvec3 at, out uint cell)
 {
     uvec3 size = out_size(), place = at;
@@ -163,7 +170,7 @@ uint image_count()
     return args.positions / volume(grid_size());
 }
 
-/* First element of x, w and y that channel m of the group meets. */
+/* The first elements of x, w and y for channel m of the group, and their strides. */
 uint x_start(uint image, uint group)
 {
     uint plane = SWAPPED != 0 ? group * image_count() + image

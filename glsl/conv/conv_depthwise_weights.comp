@@ -1,10 +1,11 @@
 #version 450
 /*
- * The gradient of w where each channel of dy was made of one of x, over two axes: a workgroup sums
- * all taps of a channel over its part of K, all images and windows, each invocation every so many
- * of them, and adds them up in a tree. Arguments as of conv.glsl, SWAPPED: `kernel` is the size of
- * dy, `out_size` the taps, strides and dilations are in each other's place; divide: multipliers of
- * dy's cells (0) and columns (2). With splits y is [splits, y].
+ * The gradient of w for a depthwise convolution over two axes (each channel of dy comes from one
+ * channel of x). A workgroup sums all taps of a channel over its part of K, which is all images and
+ * windows. Each invocation takes a strided subset, and the sums are reduced in a tree. The
+ * arguments are those of conv.glsl with SWAPPED: `kernel` is the size of dy, `out_size` is the
+ * taps, and strides and dilations are swapped. divide: multipliers for divide() by the cells (0)
+ * and columns (2) of dy. With splits, y is [splits, y].
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -24,7 +25,7 @@ layout(set = 0, binding = 2) restrict writeonly buffer target { float dw[]; };
 shared float part[TAPS * gl_WorkGroupSize.x];
 float sum[TAPS];
 
-/* What window k of all images adds to the taps of channel q. */
+/* Adds the products of window k of all images to the taps of channel q. */
 void add_window(uint k, uint q)
 {
     uint cells = args.kernel[1] * args.kernel[2], image = divide(k, cells, args.divide[0]);

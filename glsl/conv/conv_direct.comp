@@ -1,8 +1,9 @@
 #version 450
 /*
- * Convolution without shared memory or barriers: an invocation makes REG_M channels of REG_N
- * positions of one phase straight from memory. Its positions lie a whole stripe apart, so that
- * neighbours read and write neighbours. Channels outside are read as the last one and not stored.
+ * Convolution without shared memory and barriers. An invocation computes a register block of REG_M
+ * channels by REG_N positions of one phase directly from memory. Its positions lie one stripe
+ * apart, so that neighbouring invocations read and write neighbouring elements. Channels past the
+ * last one repeat it and are not stored.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

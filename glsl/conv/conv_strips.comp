@@ -1,12 +1,12 @@
 #version 450
 /*
  * Depthwise convolution over one or two axes: a plane of y comes from one plane of x. An invocation
- * makes four neighbours of a row of y. Of each row of x that they meet it reads the cells once, by
- * quads where x allows; neighbours find them in the cache. The weights of the planes that a
- * workgroup meets are in shared memory, rows padded to quads.
+ * computes four neighbours in a row of y. It reads each cell of x that they need once, as vec4s if
+ * x allows it. Neighbouring invocations find the shared cells in the cache. Shared memory holds the
+ * weights of all planes that a workgroup touches, with rows padded to quads.
  *
- * Cells outside x count as 0 here, and 0 times an infinite weight is NaN: a sum that is NaN is made
- * again, skipping those cells.
+ * Cells outside x count as 0 here, but 0 times an infinite weight is NaN. So if a sum is NaN, it is
+ * computed again without those cells.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,13 +14,13 @@
 #include "args/conv.h"
 #include "lib/divide.glsl"
 
-layout(constant_id = 1) const uint WEIGHTS = 1; /* quads of weights of a workgroup's planes */
+layout(constant_id = 1) const uint WEIGHTS = 1; /* quads of weights of a workgroup */
 layout(constant_id = 2) const uint QUADS = 0;   /* bits of CONV_QUADS_... */
 layout(constant_id = 3) const uint ACROSS = 3;  /* taps along a row */
-layout(constant_id = 4) const uint DOWN = 0;    /* taps down the rows where each is to have code of
-                                                   its own; 0: args.down of them */
+layout(constant_id = 4) const uint DOWN = 0;    /* taps down the rows, if each gets its own code; 0:
+                                                 * a loop over args.down taps */
 layout(constant_id = 5) const uint STRIDE = 1;  /* along a row */
-layout(constant_id = 6) const uint SHIFT = 0;   /* cells by which quads start left of the taps */
+layout(constant_id = 6) const uint SHIFT = 0;   /* cells that quads start left of the taps */
 
 layout(push_constant) uniform block { conv_strips_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
@@ -32,7 +32,7 @@ layout(set = 0, binding = 2) writeonly restrict buffer target4 { vec4 y_quads[];
 #include "conv/epilogue.glsl"
 
 const bool QUADS_X = (QUADS & CONV_QUADS_X) != 0;
-const uint CELLS = SHIFT + 3 * STRIDE + ACROSS; /* of a row of x */
+const uint CELLS = SHIFT + 3 * STRIDE + ACROSS; /* in a row of x */
 const uint PARTS = (CELLS + 3) / 4, WIDE = (ACROSS + 3) / 4;
 
 shared vec4 weights[WEIGHTS];
@@ -42,7 +42,7 @@ uint channel_of(uint plane)
     return plane - divide(plane, args.channels, args.divide[2]) * args.channels;
 }
 
-/* Weights of `planes` planes from the first. */
+/* Loads the weights of `planes` planes, starting at plane `first`. */
 void bring_weights(uint first, uint planes)
 {
     uint count = planes * args.down * WIDE * 4;
@@ -55,7 +55,8 @@ void bring_weights(uint first, uint planes)
     }
 }
 
-/* One element of y, tap by tap: what its window's first cell is, and x's plane. */
+/* Computes one element of y tap by tap. first: the first cell of its window. x_at: the start of the
+ * plane of x. */
 float careful_sum(ivec2 first, uint x_at, uint w_at)
 {
     float sum = 0.0;
@@ -68,9 +69,9 @@ float careful_sum(ivec2 first, uint x_at, uint w_at)
     return sum;
 }
 
-float cells[PARTS * 4]; /* of the row of x at hand */
+float cells[PARTS * 4]; /* of the current row of x */
 
-/* From `at`, where `real` has bits: of cells, or of quads. */
+/* Reads a row, starting at `at`. Cells (or quads) whose bit in `real` is not set become 0. */
 void read_row(int at, uint real)
 {
     if (QUADS_X)
@@ -84,7 +85,7 @@ void read_row(int at, uint real)
             cells[i] = (real >> i & 1) != 0 ? x[at + int(i)] : 0.0;
 }
 
-/* Which of a row's cells, or quads, are in x. */
+/* A bit for each cell (or quad) of a row: is it inside x? */
 uint real_cells(int column)
 {
     uint real = 0, step = QUADS_X ? 4 : 1;
@@ -96,7 +97,7 @@ uint real_cells(int column)
 
 vec4 sum;
 
-/* What a row of x, the `down`-th of the windows, adds to the sums. */
+/* Adds the products of a row of x, row `down` of the windows, to the sums. */
 void add_row(uint down, uint w_at)
 {
     vec4 weight[WIDE];
@@ -107,7 +108,8 @@ void add_row(uint down, uint w_at)
             sum[e] = fma(weight[t / 4][t % 4], cells[SHIFT + e * STRIDE + t], sum[e]);
 }
 
-/* x_at: of x's plane; first: the first cell of the windows of the strip; w_at: of the plane. */
+/* Sums a strip. x_at: start of the plane of x. first: the first cell of the windows. w_at: start of
+ * the plane's weights. */
 void sum_strip(uint x_at, ivec2 first, uint w_at)
 {
     uint real = real_cells(first.y - int(SHIFT));

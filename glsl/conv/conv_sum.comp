@@ -1,5 +1,6 @@
 #version 450
-/* Adds up the partial sums [splits, y] of a convolution, in order, and ends them as that would. */
+/* Adds up the partial sums [splits, y] of a split convolution, in order, and applies its
+ * epilogue. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

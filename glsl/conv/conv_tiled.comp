@@ -1,15 +1,19 @@
 #version 450
 /*
  * Convolution as an implicit matrix product (tile.glsl): M channels of a group times N positions,
- * summed over K = channel * taps + tap. What a step's rows mean (where in w, how far into the
- * window, which plane of x) is worked out by STEP invocations a step ahead, so that no other
- * counts taps; where w has been put into such an order that a step is one tap of STEP channels, it
- * is the same for all rows. Forward, a channel's weights lie along K and are read in quads; of
- * windows of one cell, x is, too, and of the gradients of their weights, along K.
+ * summed over K = channel * taps + tap. For each row of a step, STEP invocations compute one step
+ * ahead where it is in w, in the window and in x. So the other invocations do not count taps. If w
+ * was permuted so that a step is one tap of STEP channels, these values are the same for all rows.
  *
- * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
- * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
- * channels, tiles of positions, phases, groups, splits of K, folded; with splits y is [splits, y].
+ * In the forward pass, the weights of a channel lie along K and are read as quads. For windows of
+ * one cell, x is read as quads, too; for the gradients of their weights, x is read as quads along
+ * K.
+ *
+ * A tap outside x counts as 0 here, but 0 times an infinite weight is NaN. So if a tile contains a
+ * weight that is not finite, it is summed again, one element at a time, without those taps.
+ *
+ * The grid has tiles of channels, tiles of positions, phases, groups and splits of K, folded into
+ * one index. With splits, y is [splits, y].
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -21,15 +25,15 @@
 layout(constant_id = 10) const uint QUADS = 0;  /* bits of CONV_QUADS_... */
 layout(constant_id = 11) const uint SOURCE = 0; /* CONV_X_... */
 
-const uint SHARE_W = TILE_M * STEP / 4 / THREADS; /* quads along K that an invocation carries */
-const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column (or, by quads, four);
-                                                     THREADS is a multiple of TILE_N */
+const uint SHARE_W = TILE_M * STEP / 4 / THREADS; /* quads along K that an invocation loads */
+const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column (or, as quads, four);
+                                                   * THREADS is a multiple of TILE_N */
 const uint LINES_X = SOURCE == CONV_X_QUADS ? THREADS * 4 / TILE_N : THREADS / TILE_N;
 
-/* What a row of K is: where its tap is in the window (by bits: the tap's bits, in z), then the same
- * in cells, with the plane. */
+/* For each row of K: the position of its tap in the window (with BITS, the bits of the tap in z),
+ * then its offset in x including the plane. */
 shared ivec4 row_place[STEP];
-shared uint row_weight[STEP]; /* from the channel's first weight */
+shared uint row_weight[STEP]; /* from the channel's first weight on */
 shared uint unusual;
 
 uvec3 split_tap(uint at)
@@ -40,7 +44,7 @@ uvec3 split_tap(uint at)
     return uvec3(plane, line - plane * tap_count.y, at - line * tap_count.z);
 }
 
-/* Channel and tap of row k of K. */
+/* The channel and tap of row k of K. */
 uint split_row(uint k, out uvec3 tap)
 {
     uint taps = max(volume(tap_count), 1), unit = SOURCE == CONV_X_TAPS ? STEP : 1, at = k / unit;
@@ -49,20 +53,20 @@ uint split_row(uint k, out uvec3 tap)
     return channel * unit + k % unit;
 }
 
-/* What an invocation carries: quads of w, of x, and what a row of the next step means. */
+/* Registers of an invocation: quads of w and of x, and the row values of the next step. */
 vec4 next_w[SHARE_W];
 vec4 next_x[SHARE_X / 4];
 ivec4 next_place;
 uint next_weight;
-uint row_channel, hop_channels; /* of the row that is next, and from there to the step after */
+uint row_channel, hop_channels; /* of the next row; and the step from there */
 uvec3 row_tap, hop;
-uint w_at[SHARE_W]; /* a channel's first weight */
+uint w_at[SHARE_W]; /* first weight of a channel */
 uint last;          /* end of K, of this split */
-uint exponents;     /* the largest exponent bits met in w */
-uint x_along[SHARE_X / 4]; /* by quads along K: a column's first element */
-int x_at;           /* where the window of the column starts in x's first plane, maybe outside */
+uint exponents;     /* largest exponent bits seen in w */
+uint x_along[SHARE_X / 4]; /* quads along K: first element of a column */
+int x_at;           /* start of the column's window in the first plane of x, perhaps outside */
 ivec3 origin;
-uint outside;       /* bits of the taps that are outside x: of each axis's coordinate one */
+uint outside;       /* bits of the taps outside x: one for each coordinate of each axis */
 
 /* The bits of one tap. */
 int tap_bits(uvec3 tap)
@@ -84,7 +88,7 @@ uint outside_bits()
     return bits;
 }
 
-/* Rows past the end lie outside every window. */
+/* Computes the values of row k. Rows past the end are placed outside every window. */
 void place_row(uint k)
 {
     ivec3 at = ivec3(row_tap) * shift, size = ivec3(in_size());
@@ -97,7 +101,8 @@ void place_row(uint k)
         next_place.z = 1 << 30;
 }
 
-/* A step on: an addition of numbers whose digits count taps along the axes. */
+/* Advances by one step. This is an addition of numbers whose digits count the taps along the
+ * axes. */
 void advance_row()
 {
     row_tap += hop;
@@ -124,7 +129,7 @@ void store_row()
     }
 }
 
-/* Channel and row of K of the i-th quad of w, in the tile. */
+/* The channel and the row of K, within the tile, of the i-th quad of w. */
 uvec2 place_w(uint i)
 {
     uint lane = gl_LocalInvocationID.x;
@@ -144,7 +149,8 @@ vec4 fetch_w(uint i, uint k0)
     return v;
 }
 
-/* Column of x in the tile that the invocation brings in, or its first, and the first row of K. */
+/* The column of x in the tile that the invocation loads (or its first one), and the first row of
+ * K. */
 uvec2 place_x()
 {
     uint across = THREADS / LINES_X, lane = gl_LocalInvocationID.x;
@@ -170,7 +176,7 @@ void fetch_quads(uint k)
     }
 }
 
-/* One tap of STEP channels, and on to the next. */
+/* Loads one tap of STEP channels, and advances to the next tap. */
 void fetch_tap()
 {
     uvec3 at = uvec3(origin + ivec3(row_tap) * shift), size = in_size();
@@ -240,8 +246,8 @@ void store()
         store_row();
 }
 
-/* Channels and positions outside become the last ones; four of the latter are never half outside.
- */
+/* Channels and positions past the last one repeat it. Four positions are all inside or all
+ * outside. */
 void start(uint group, uint m0, uint n0, uint k0)
 {
     uvec3 place;
@@ -268,7 +274,7 @@ void start(uint group, uint m0, uint n0, uint k0)
     store_row();
 }
 
-/* One element of y, tap by tap. */
+/* Computes one element of y tap by tap. */
 float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
 {
     uvec3 place;
@@ -287,7 +293,8 @@ float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
     return sum;
 }
 
-/* Where position n of y lies, from the start of a channel's part; false outside. */
+/* The index of position n in y, from the start of a channel's part. Returns false if it is outside
+ * y. */
 bool target_position(uint n, uint group, out uint at)
 {
     bool real = n < args.positions;
@@ -304,7 +311,7 @@ bool target_position(uint n, uint group, out uint at)
     return real;
 }
 
-/* Channel and position of element i of the invocation's part. */
+/* The channel and position of element i of the register block. */
 uvec2 part_place(uvec2 first, uint i)
 {
     uint row = i / REG_N, column = i % REG_N;
@@ -317,7 +324,7 @@ void write_one(uint at, float value, vec2 terms)
     y[at] = finish(value, terms, at);
 }
 
-/* Rolled: one copy of long code. */
+/* A loop that is not unrolled, because its code is long. */
 void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
 {
     [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
@@ -329,7 +336,7 @@ void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
     }
 }
 
-/* Four positions of channel m, and where they lie, from the start of the channel's part. */
+/* Writes four positions of channel m. at: their indices from the start of the channel's part. */
 void write_quad(uint group, uint m, uvec4 at, bvec4 real, vec4 value)
 {
     if (m >= args.m)
@@ -355,7 +362,7 @@ void write_sums(uint group, uvec2 first, uint y_base)
             real[e] = target_position(n + e, group, place);
             at[e] = y_base + place;
         }
-        /* Rolled, on a copy: `sum` must stay in registers. */
+        /* A loop over a copy, because `sum` must stay in registers. */
         if (LONG_EPILOGUE) {
             vec4 copy[REG_M];
             [[unroll]] for (uint i = 0; i < REG_M; i++)

@@ -1,7 +1,8 @@
 /*
- * What a convolution does to its sums before it writes them: activation(sum scale + bias +
- * residual), or the residual added behind the activation. Scale and bias have an element a channel,
- * the residual is shaped as y. Bits and activation are constants: what is not wanted is not there.
+ * The epilogue of a convolution: activation(sum scale + bias + residual), or the residual is added
+ * after the activation. Scale and bias have one element for each channel. The residual has the
+ * shape of y. Bits and activation are specialization constants, so that unused parts are not
+ * compiled.
  *
  * The includer declares args, with bias_offset, residual_offset and y_offset.
  */
@@ -19,14 +20,14 @@ layout(set = 0, binding = EPILOGUE_BINDING + 1) readonly restrict buffer addends
 };
 
 const bool ADDS_RESIDUAL = (BITS & CONV_EPILOGUE_RESIDUAL) != 0;
-/* Of the activations that are not light: code that should not stand there once an element. */
+/* Activations that are not light have long code, which should not be repeated for each element. */
 const bool LONG_EPILOGUE = ACTIVATION != UNARY_NONE
 #define LIGHT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel)   \
     &&ACTIVATION != number
 #include "args/activation.def"
     ;
 
-/* Scale and bias of one of so many channels: the scales come first. */
+/* The scale and bias of one of `channels` channels. All scales come before the biases. */
 vec2 channel_terms(uint channel, uint channels)
 {
     bool scaled = (BITS & CONV_EPILOGUE_SCALE) != 0;
@@ -35,7 +36,7 @@ vec2 channel_terms(uint channel, uint channels)
                 (BITS & CONV_EPILOGUE_BIAS) != 0 ? bias[scaled ? at + channels : at] : 0.0);
 }
 
-/* `added`: of the residual. */
+/* `added`: the element of the residual. */
 float finish_with(float sum, vec2 terms, float added)
 {
     float v = (BITS & CONV_EPILOGUE_SCALE) != 0 ? fma(sum, terms.x, terms.y) : sum + terms.y;
@@ -47,7 +48,8 @@ float finish_with(float sum, vec2 terms, float added)
     return ADDS_RESIDUAL && late ? v + added : v;
 }
 
-/* Of element `at` of the buffer that y is in, and of four from there on. */
+/* Applies the epilogue to element `at` of the buffer that contains y, or to four elements starting
+ * there. */
 float finish(float sum, vec2 terms, uint at)
 {
     float added = 0.0;

@@ -1,6 +1,6 @@
 #version 450
-/* Patches of an image as rows: y[(b, oy, ox), (c, i, j)] = x[b, c, oy stride - padding + i
- * dilation, ..], 0 outside the image. Coordinates stay inside int. */
+/* Converts patches of an image to rows: y[(b, oy, ox), (c, i, j)] = x[b, c, oy stride - padding + i
+ * dilation, ..], or 0 outside the image. Coordinates fit int. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/conv.h"

@@ -1,9 +1,9 @@
 #version 450
 /*
- * y = reduction of the cells of a window that lie inside x: one invocation a window, neighbours
- * along the innermost axis. Axes there are not have extent, kernel and stride 1. Bounds are taken
- * in padded coordinates, which never go below 0: the cells are [max(start, p), min(start + k,
- * extent + p)) - p.
+ * y = reduction over the cells of a window that lie inside x. One invocation computes one window;
+ * neighbouring invocations take neighbours along the innermost axis. Missing axes have extent,
+ * kernel and stride 1. Bounds are computed in padded coordinates, because those are never negative.
+ * The cells are [max(start, p), min(start + k, extent + p)) - p.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -43,13 +43,13 @@ uvec2 cells(uint axis, uint o)
     return uvec2(first, max(first, end)) - padding;
 }
 
-/* The cells of a window, [x, y) of layers, rows and columns of plane `plane` of x. */
+/* The cells of a window: [x, y) of layers, rows and columns in plane `plane` of x. */
 struct window {
     uint plane;
     uvec2 layers, rows, columns;
 };
 
-/* Of cells times a power of two, if that is not 1. */
+/* Reduces over the cells, each multiplied by `factor`, a power of two. */
 float fold(window w, float factor)
 {
     float value = identity();
@@ -71,7 +71,7 @@ uint length_of(uvec2 cells)
     return cells.y - cells.x;
 }
 
-/* The mean from the sum; where that overflowed, from cells that are small enough. */
+/* The mean, from the sum. If the sum overflowed, it is computed again from scaled cells. */
 float mean_of(window w, float sum)
 {
     float count =

@@ -1,8 +1,8 @@
 #version 450
 /*
- * dx of each cell: the sum of dy over the windows that chose it (pool_first.comp), of those that
- * cover it, in their order. Windows o of an axis cover a cell at h, of padded coordinate h + p,
- * where o s <= h + p < o s + k.
+ * dx of each cell. It is the sum of dy over the windows that cover the cell and chose it
+ * (pool_first.comp), in the order of the windows. Window o of an axis covers cell h if o s <= h + p
+ * < o s + k; h + p is the padded coordinate.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,12 +1,13 @@
 #version 450
 /*
- * dx of small windows over two axes, in one go: an invocation makes ROWS x 4 cells, for which it
- * reads the cells of all windows that cover them into registers, finds the first maximum of each
- * window and adds up what falls to its own cells, in the order of the windows. What is negative is
- * outside: rows and columns count from the block's first cell, windows from the one of its number.
+ * dx for small windows over two axes, in a single pass. An invocation computes ROWS x 4 cells. It
+ * loads the cells of all windows that cover them into registers and finds the first maximum of each
+ * window. Then it adds dy to its own cells, in the order of the windows. Rows and columns are
+ * relative to the block's first cell, and windows to the window with the same number. If the
+ * absolute index is negative, it is outside.
  *
- * Numbers are compared as they are, cells outside as -Inf, which is never chosen; where one of them
- * is NaN, the first NaN of each window is looked for afterwards.
+ * Numbers are compared as they are. Cells outside x are -Inf, which is never chosen. If a cell is
+ * NaN, a second search finds the first NaN of each window.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,7 +17,7 @@
 #include "lib/divide.glsl"
 
 layout(constant_id = 1) const uint CODE = REDUCE_MAX;
-layout(constant_id = 2) const uint ROWS = 2; /* a multiple of the stride, as 4 is of the other */
+layout(constant_id = 2) const uint ROWS = 2; /* a multiple of the stride; so is 4 across */
 layout(constant_id = 3) const uint KERNEL_DOWN = 1;
 layout(constant_id = 4) const uint KERNEL_ACROSS = 1;
 layout(constant_id = 5) const uint STRIDE_DOWN = 1;
@@ -25,7 +26,7 @@ layout(constant_id = 7) const uint PADDING_DOWN = 0;
 layout(constant_id = 8) const uint PADDING_ACROSS = 0;
 layout(constant_id = 9) const bool QUADS = false; /* rows of x and dx are whole quads */
 
-/* Windows before the block's own, those of the block in all, and the cells that they cover. */
+/* Windows before those of the block, the number of all windows, and the cells that they cover. */
 const int EARLIER_DOWN =
     KERNEL_DOWN > PADDING_DOWN ? int((KERNEL_DOWN - PADDING_DOWN - 1) / STRIDE_DOWN) : 0;
 const int EARLIER_ACROSS =
@@ -36,7 +37,7 @@ const int HEIGHT = (DOWN - 1) * int(STRIDE_DOWN) + int(KERNEL_DOWN);
 const int WIDTH = (ACROSS - 1) * int(STRIDE_ACROSS) + int(KERNEL_ACROSS);
 const int BEFORE_DOWN = EARLIER_DOWN * int(STRIDE_DOWN) + int(PADDING_DOWN);
 const int BEFORE_ACROSS = EARLIER_ACROSS * int(STRIDE_ACROSS) + int(PADDING_ACROSS);
-/* Quads before the block's own, and all. */
+/* Quads before those of the block, and the number of all quads. */
 const int QUADS_BEFORE = (BEFORE_ACROSS + 3) / 4;
 const int QUADS_ACROSS = (WIDTH - BEFORE_ACROSS + 3) / 4 + QUADS_BEFORE;
 const int SKIPPED = QUADS_BEFORE * 4 - BEFORE_ACROSS;
@@ -50,7 +51,7 @@ layout(set = 0, binding = 2) restrict writeonly buffer target4 { vec4 dx_quads[]
 
 float value[HEIGHT * WIDTH];
 int chosen[DOWN * ACROSS]; /* -1: none */
-uint largest;              /* bits of the largest magnitude: NaN is above all */
+uint largest;              /* bits of the largest magnitude; NaN is largest */
 
 float signed_value(float v)
 {
@@ -89,7 +90,7 @@ void read_cells(uint plane, int row0, int column0)
     }
 }
 
-/* The first of the largest cells above `least` of each window. */
+/* Finds the first of the largest cells above `least` in each window. */
 void choose_cells(float least)
 {
     [[unroll]] for (int wr = 0; wr < DOWN; wr++)

@@ -1,9 +1,9 @@
 #version 450
 /*
- * The cell of each window that holds its first maximum in row-major order, or, by CODE, its first
- * minimum; a NaN is more than any number, and windows of nothing but -Inf (+Inf) have none. One
- * invocation a window, or, where windows are long, a workgroup (TEAM), whose invocations take every
- * so many cells. Bounds as in pool.comp.
+ * The cell of each window that holds its first maximum (CODE: or minimum) in row-major order. NaN
+ * counts as larger (smaller) than any number. A window that contains only -Inf (+Inf) has no such
+ * cell. One invocation computes a window. If windows are long, a workgroup does (TEAM), and each
+ * invocation takes a strided subset of the cells. Bounds as in pool.comp.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -31,7 +31,7 @@ uint written(uint cell)
     return FLOATS ? floatBitsToUint(cell == POOL_NO_CELL ? -1.0 : float(cell)) : cell;
 }
 
-/* Whether b goes before a, wherever they are. */
+/* Does value b win over a, regardless of their positions? */
 bool exceeds(float b, float a)
 {
     return b > a || (is_nan(b) && !is_nan(a));
@@ -45,7 +45,7 @@ uvec2 cells(uint axis, uint o)
     return uvec2(begin, max(begin, end)) - padding;
 }
 
-/* The best of the invocations: of equal ones the first cell. */
+/* Reduces over the invocations. If values are equal, the first cell wins. */
 void join_team(inout float best, inout uint cell)
 {
     uint lane = gl_LocalInvocationID.x;

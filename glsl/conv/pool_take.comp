@@ -1,5 +1,5 @@
 #version 450
-/* y of a window: the value at the cell that it chose (pool_first.comp), 0 where there is none. */
+/* y of a window: the value at the cell that it chose (pool_first.comp), or 0 if there is none. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/conv.h"

@@ -1,8 +1,8 @@
 #version 450
 /*
- * Every pixel twice in both directions, moved as integers: an invocation reads one and writes its
- * four copies, two at a time. Rows of y are even, and so is whatever precedes y in a concat: y is
- * aligned for that.
+ * Repeats every pixel twice in both directions, as integers. An invocation reads one pixel and
+ * writes its four copies, two at a time. The writes are aligned, because rows of y have even
+ * length, and so has everything before y in a concat.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
