@@ -1,4 +1,4 @@
-/* A count of places that a run gives as a number: rounded, from 0 to `most`; NaN is 0. */
+/* Converts a count that is given as a float: rounded, and clamped to 0 .. `most`. NaN is 0. */
 uint first_count(float given, uint most)
 {
     float v = floor(given + 0.5);

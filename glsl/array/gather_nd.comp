@@ -1,6 +1,6 @@
 #version 450
-/* y[u] = the row of x that index u names, in units of WIDTH words; each number of an index is
- * clamped, NaN is 0. */
+/* y[u] = the row of x that index u selects, in units of WIDTH words. Each component of an index is
+ * clamped; NaN is 0. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

@@ -1,11 +1,13 @@
 #version 450
 /*
- * How many elements fall into each bin, in three stages: zeros, counting, and the counts as floats.
- * Bins are of equal width between `low` and `high`, or (INDICES) the numbers that elements name.
- * Only integers are added, so that no order matters. A workgroup counts its elements
- *   HISTOGRAM_SHARED   in shared memory, in SETS copies, against threads that meet
- *   HISTOGRAM_PACKED   there in halves of words, those in its range of bins; it has fewer than 2^16
- *   HISTOGRAM_DIRECT   in the buffer
+ * Counts how many elements fall into each bin. There are three stages: set the counts to zero,
+ * count, and convert the counts to floats. Bins have equal width between `low` and `high`; with
+ * INDICES, an element is the index of its bin. The result does not depend on the order, because
+ * only integers are added. A workgroup counts its elements in one of three places:
+ *   HISTOGRAM_SHARED   shared memory, in SETS copies, which reduces contention of atomics
+ *   HISTOGRAM_PACKED   shared memory, in halves of words, only the bins of its range; a
+ *                      workgroup has fewer than 2^16 elements
+ *   HISTOGRAM_DIRECT   the buffer
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,7 +28,7 @@ layout(set = 0, binding = 1) buffer middle { uint counts[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 
 const uint WIDTH = QUADS ? 4u : 1u; /* elements of a unit */
-const uint BATCH = QUADS ? 4u : 8u; /* units of a thread, in flight */
+const uint BATCH = QUADS ? 4u : 8u; /* units of a thread in flight */
 const uint NO_BIN = 0xffffffffu;
 
 shared uint local[WORDS];
@@ -71,7 +73,8 @@ void count_unit(vec4 v)
     count_element(v.w);
 }
 
-/* Units of a chunk; behind the last one, elements that are no unit. */
+/* Counts the units of a chunk. The last chunk also counts the elements after the last whole
+ * unit. */
 void count_chunk(uint chunk)
 {
     uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x, units = args.count / WIDTH;
@@ -88,7 +91,8 @@ void count_chunk(uint chunk)
         count_element(x[args.x_offset + units * WIDTH + t]);
 }
 
-/* Of a bin of the range; copies in turn, so that neighbours do not meet in one bank. */
+/* The count of a bin of the range. Each bin starts at another copy, to avoid bank conflicts between
+ * neighbours. */
 uint counted(uint bin)
 {
     uint sum = 0u;

@@ -1,6 +1,6 @@
 #version 450
-/* y [outer, length, inner] = x where the place on the axis is below count * each, else `fill`; four
- * neighbours at once where WIDTH is 4. Words are copied as they are. */
+/* y [outer, length, inner] = x if the index on the axis is below count * each, else `fill`. If
+ * WIDTH is 4, four neighbours are copied at a time. Words are copied unchanged. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
@@ -16,7 +16,7 @@ layout(set = 0, binding = 1) readonly buffer counts { float kept[]; };
 layout(set = 0, binding = 2) writeonly buffer target { uint y[]; };
 layout(set = 0, binding = 2) writeonly buffer target4 { uvec4 y4[]; };
 
-/* Places that are kept, at most all. */
+/* The number of indices that are kept, at most all. */
 uint places()
 {
     uint most = (args.extent + args.each - 1u) / args.each;
@@ -28,7 +28,7 @@ void main()
     uint step = gl_WorkGroupSize.x, end = places(), fill = floatBitsToUint(args.fill);
     uint first = group_index() * step * COPY_ITEMS + gl_LocalInvocationID.x;
     uvec4 units[COPY_ITEMS];
-    /* All are read before any is written: neighbours do not wait for each other. */
+    /* All loads come before any store, so that they do not wait for each other. */
     [[unroll]] for (uint k = 0u; k < COPY_ITEMS; k++) {
         uint e = first + k * step;
         units[k] = uvec4(fill);

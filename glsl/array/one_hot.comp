@@ -1,6 +1,6 @@
 #version 450
-/* y [outer, depth, inner]: `on` where the index [outer, inner] is the place on the axis, else
- * `off`; four places of the last axis at once where WIDTH is 4. */
+/* y [outer, depth, inner] = `on` if the index [outer, inner] equals the position on the axis, else
+ * `off`. If WIDTH is 4, four positions of the last axis are written at a time. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

@@ -1,7 +1,7 @@
 #version 450
-/* Rows of x [outer, length, inner] whose place is below a count: packed to the front of y, or, if
- * UNPACK, from the front of x back to their places. The rest of y is 0. Four neighbours at once if
- * WIDTH is 4. Words are copied as they are. */
+/* Packs the rows of x [outer, length, inner] whose position is below a count to the front of y. If
+ * UNPACK, moves them from the front of x back to their positions. The rest of y is 0. If WIDTH is
+ * 4, four neighbours are copied at a time. Words are copied unchanged. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
@@ -26,7 +26,7 @@ void main()
     uint first = group_index() * step * COPY_ITEMS + gl_LocalInvocationID.x;
     uint pitch = UNPACK ? span : kept, packed_end = args.outer * kept;
     uvec4 units[COPY_ITEMS];
-    /* All are read before any is written: neighbours do not wait for each other. */
+    /* All loads come before any store, so that they do not wait for each other. */
     [[unroll]] for (uint k = 0u; k < COPY_ITEMS; k++) {
         uint e = first + k * step;
         units[k] = uvec4(0u);

@@ -1,9 +1,9 @@
 #version 450
 /*
- * An array continued to both sides of its axes, or cut. Units of WIDTH words move as integers, so
- * that every bit pattern survives; an invocation moves COPY_ITEMS of them, a workgroup apart, all
- * read before the first is written. QUADS: four neighbouring words are a unit of the result; where
- * they are neighbours in the source, too, their place is worked out once.
+ * Pads an array on both sides of its axes, or crops it. Units of WIDTH words are copied as
+ * integers, so that every bit pattern is kept. An invocation copies COPY_ITEMS units, one workgroup
+ * size apart, and loads all before it stores the first. With QUADS, a unit of the result is four
+ * neighbouring words. If they are also neighbours in the source, their position is computed once.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +23,7 @@ layout(set = 0, binding = 1) restrict writeonly buffer target1 { uint y1[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target2 { uvec2 y2[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target4 { uvec4 y4[]; };
 
-/* Below the period. */
+/* (c - before) modulo the period. */
 uint turn(uint c, uint before, uint period, uint multiplier)
 {
     if (c < before)
@@ -32,12 +32,12 @@ uint turn(uint c, uint before, uint period, uint multiplier)
     return p < period ? p : p - divide(p, period, multiplier) * period;
 }
 
-/* The source's position of one axis; not below the extent: outside. */
+/* The position in the source along one axis. If it is not below the extent, it is outside. */
 uint position(uint axis, uint c)
 {
     uint extent = args.extents[axis], multiplier = args.divide_period[axis];
     uint before = uint(args.before[axis]);
-    if (MODE == PAD_CONSTANT) /* in front of the first is far behind the last */
+    if (MODE == PAD_CONSTANT) /* before the first element wraps to far behind the last */
         return c - before;
     if (MODE == PAD_EDGE)
         return args.before[axis] > int(c) ? 0u : min(c - before, extent - 1u);
@@ -49,7 +49,7 @@ uint position(uint axis, uint c)
     return q < extent ? q : period - q;
 }
 
-/* ~0: outside. */
+/* The index in the source, or ~0 if it is outside. */
 uint locate(uint rest)
 {
     uint from = 0u, stride = 1u;

@@ -1,15 +1,17 @@
 #version 450
 /*
- * The adjoint of padding along one axis, an invocation an element of dx: its images, one or two of
- * each period, or all of one end, in ascending order. MODE: specialization constant 1.
+ * The adjoint of padding along one axis. An invocation computes one element of dx, the sum over the
+ * elements of dy that were copied from it (its images), in ascending order. There are one or two
+ * images in each period, or all of one end (PAD_EDGE). MODE: specialization constant 1.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/array.h"
 
-/* Images of a round: an old software driver ends an invocation's loops silently after 65,535 rounds
- * in all, nested ones counted together, so it sums at most some 500,000. */
+/* Images that are summed in a round of a loop. An old software driver silently ends the loops of an
+ * invocation after 65,535 rounds in all, counting nested loops together. There, the kernel sums at
+ * most about 500,000 images. */
 #define EACH 8u
 
 layout(constant_id = 1) const uint MODE = PAD_WRAP;
@@ -32,7 +34,8 @@ float add_images(float sum, uint period, uint low, uint high)
     return sum;
 }
 
-/* Those at `a`, and at `b` where they differ, of every period; both are below it. */
+/* The sum of the images at `a` and, if they differ, at `b`, in every period. Both are below the
+ * period. */
 float sum_of_images(uint a, uint b, uint period)
 {
     float sum = 0.0;

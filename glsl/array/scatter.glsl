@@ -1,8 +1,8 @@
-/* Where an update goes. `args` and index[] are declared before. */
+/* The target of an update. Declare `args` and index[] before you include this. */
 #include "lib/index.glsl"
 #include "array/scatter_modes.glsl"
 
-/* Of the index at i: the row it names; ~0: none. */
+/* The row that index i selects, or ~0 if there is none. */
 uint row_of(uint i)
 {
     uint row = 0u;
@@ -15,7 +15,8 @@ uint row_of(uint i)
     return row;
 }
 
-/* Of element e of the updates: its element of y; ~0: none. ND: an index for whole rows. */
+/* The element of y for element e of the updates, or ~0 if there is none. ND: one index selects a
+ * whole row. */
 uint target_of(uint e, bool nd)
 {
     uint line = e / args.inner, t = e - line * args.inner, row = row_of(nd ? line : e);

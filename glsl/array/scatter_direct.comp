@@ -1,6 +1,6 @@
 #version 450
-/* Few updates: an element of y looks through those of its line, in their order. ND: one index for
- * each row of updates. */
+/* For few updates: each element of y tests all updates of its line, in their order. ND: there is
+ * one index for each row of updates. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/array.h"

@@ -1,6 +1,6 @@
 #version 450
-/* y of the winners that scatter_mark found, in units of WIDTH words: of SCATTER_ASSIGN with rows of
- * `inner` units, else of single words. */
+/* Computes y from the winners that scatter_mark found, in units of WIDTH words. With
+ * SCATTER_ASSIGN, rows have `inner` units; otherwise units are single words. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

@@ -1,7 +1,7 @@
 #version 450
-/* The row that each index names, or the number of rows; or (ELEMENTS) the element of y of each
- * element of the updates, or the number of elements: keys of a sort, or what scatter_direct reads.
- */
+/* Computes the keys for a sort. A key is the row that an index selects, or the number of rows if
+ * there is none. With ELEMENTS, it is the element of y for each element of the updates, or the
+ * number of elements. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/array.h"

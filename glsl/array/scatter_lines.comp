@@ -1,9 +1,10 @@
 #version 450
 /*
- * Lines of the last axis, a workgroup each: which update wins each element is found in shared
- * memory by maxima of integers, so that it does not depend on the order of the threads. Of
- * SCATTER_ASSIGN those that have won then put their values in their numbers' places, and x is put
- * where none has. A thread has at most RADIX_ITEMS updates and as many elements.
+ * Scatters into lines of the last axis, one workgroup for each line. The winning update of each
+ * element is found in shared memory with integer atomicMax, so that it does not depend on the order
+ * of the threads. With SCATTER_ASSIGN, the winning updates then replace their numbers by their
+ * values, and elements without an update get x. A thread has at most RADIX_ITEMS updates and as
+ * many elements.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,7 +1,8 @@
 #version 450
 /*
- * Which update wins each element of y, or (ND and SCATTER_ASSIGN) each row, in a buffer of their
- * numbers, or of ranks of values. START: as it is before the first update.
+ * Finds the update that wins each element of y, or each row with ND and SCATTER_ASSIGN. The buffer
+ * holds the numbers of the updates, or the ranks of their values. START: initializes the buffer for
+ * no updates.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

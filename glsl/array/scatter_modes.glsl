@@ -1,4 +1,4 @@
-/* How two values of an element become one. */
+/* Combines two values of an element. */
 float apply(uint mode, float a, float b)
 {
     if (mode == SCATTER_ADD)
@@ -12,8 +12,7 @@ float apply(uint mode, float a, float b)
     return b;
 }
 
-/* Of a maximum or a minimum: a number that is the larger the sooner the value wins, NaN above all.
- */
+/* For a maximum or a minimum: a number that is larger if the value wins. NaN has the largest. */
 uint rank_of(uint mode, uint bits)
 {
     uint magnitude = bits & 0x7fffffffu;

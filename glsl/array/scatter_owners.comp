@@ -1,8 +1,9 @@
 #version 450
 /*
- * Sums or products of tiles of lines along any axis. Updates that fall into the tile are dealt out
- * to the subgroups by their element, those of each in their order, by ballots; a subgroup applies
- * what it has been dealt, of its invocations those with the same element one after the other.
+ * Sums or products for tiles of lines along any axis. Ballots distribute the updates that fall into
+ * the tile to the subgroups. The element decides the subgroup, and the updates of a subgroup keep
+ * their order. Then each subgroup applies its updates. Invocations with the same element take
+ * turns.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -12,12 +13,12 @@
 #include "args/array.h"
 #include "array/scatter_tile.glsl"
 
-layout(constant_id = 4) const uint ITEMS = 4;     /* updates that a thread deals out at a time */
-layout(constant_id = 5) const uint SUBGROUPS = 1; /* full; a power of two, none above their size */
-layout(constant_id = 6) const bool WHOLE = true;  /* all updates fall into the tile, or nowhere */
-/* Invocations of a subgroup run in step, so memory needs a barrier and execution does not. A
- * software driver waits for the whole workgroup at a subgroup's barrier, which is not reached by
- * all. */
+layout(constant_id = 4) const uint ITEMS = 4;     /* updates that a thread distributes at a time */
+layout(constant_id = 5) const uint SUBGROUPS = 1; /* full; a power of two <= their size */
+layout(constant_id = 6) const bool WHOLE = true;  /* each update falls into the tile or nowhere */
+/* If the invocations of a subgroup run in step, memory needs a barrier and execution does not. This
+ * is for a software driver whose subgroup barrier waits for the whole workgroup, although other
+ * subgroups do not reach it. */
 layout(constant_id = 7) const bool IN_STEP = false;
 layout(set = 0, binding = 0) restrict readonly buffer old { float x[]; };
 layout(set = 0, binding = 1) restrict readonly buffer indices { float index[]; };
@@ -26,7 +27,7 @@ layout(set = 0, binding = 3) restrict writeonly buffer target { float y[]; };
 
 #define EACH_ITEM(j) [[unroll]] for (uint j = 0u; j < ITEMS; j++)
 #define EACH(k)      [[unroll]] for (uint k = 0u; k < SCATTER_TILE_ITEMS; k++)
-/* Bits of numbers from `low` to below `high`, powers of two, as such. */
+/* Loops over the bits from `low` to below `high`; both are powers of two. */
 #define EACH_BIT(low, high) [[unroll]] for (uint bit = low; bit < high; bit *= 2u)
 
 const uint THREADS = gl_WorkGroupSize.x;
@@ -40,13 +41,15 @@ shared uint dealt_counts[SUBGROUPS * SUBGROUPS]; /* [from, to] */
 float named[ITEMS], values[ITEMS];
 uint slots[ITEMS], places[ITEMS];
 
-/* Who applies what goes to a slot: slots of one owner are in all banks of shared memory. */
+/* The subgroup that applies the updates of a slot. The slots of one owner are spread over all banks
+ * of shared memory. */
 uint owner_of(uint slot)
 {
     return (slot ^ slot >> 5u) & (SUBGROUPS - 1u);
 }
 
-/* Of those that `set` says have a bit, or have it not: which are like this number. */
+/* `set` has the invocations whose number has this bit. Returns those that agree with `number` in
+ * it. */
 uvec4 like(uvec4 set, uint number, uint bit)
 {
     return (number & bit) != 0u ? set : ~set;
@@ -78,10 +81,11 @@ void find_slots(uint first)
     }
 }
 
-/* places[j]: how many the subgroup had for the same owner before; what it has for each. */
+/* Counts the subgroup's updates for each owner. places[j]: the number of earlier updates of the
+ * subgroup for the same owner. */
 void count_out()
 {
-    uint lane = gl_SubgroupInvocationID, all = 0u; /* for the owner that is `lane` */
+    uint lane = gl_SubgroupInvocationID, all = 0u; /* for owner `lane` */
     EACH_ITEM(j) {
         uint owner = owner_of(slots[j]);
         uvec4 live = subgroupBallot(slots[j] != NO_SLOT), peers = live, its = live;
@@ -97,10 +101,11 @@ void count_out()
         dealt_counts[gl_SubgroupID * SUBGROUPS + lane] = all;
 }
 
-/* Puts the updates where their owners find them; returns where this subgroup's begin and end. */
+/* Puts the updates at the places of their owners. Returns the begin and end of this subgroup's
+ * updates. */
 uvec2 deal()
 {
-    uint lane = gl_SubgroupInvocationID, before = 0u, total = 0u; /* of the owner that is `lane` */
+    uint lane = gl_SubgroupInvocationID, before = 0u, total = 0u; /* for owner `lane` */
     for (uint s = 0u; s < SUBGROUPS; s++) {
         uint count = dealt_counts[s * SUBGROUPS + (lane & (SUBGROUPS - 1u))];
         before += s < gl_SubgroupID ? count : 0u;
@@ -122,8 +127,8 @@ uvec2 deal()
     return uvec2(subgroupShuffle(begin, gl_SubgroupID), subgroupShuffle(end, gl_SubgroupID));
 }
 
-/* As many as there are invocations, from `first` on. An owner's slots differ above the owner's
- * bits. */
+/* Applies one update for each invocation, starting at `first`. Slots of the same owner differ only
+ * in the bits above the owner's bits. */
 void apply_some(uint first, uint end)
 {
     uint i = first + gl_SubgroupInvocationID;

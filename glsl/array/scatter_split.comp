@@ -1,8 +1,8 @@
 #version 450
 /*
- * Sums or products of lines of the last axis, a workgroup each: the updates are sorted by their
- * element, stably, and the first of each run adds those that follow, in their order. Elements
- * without any are those of x.
+ * Sums or products for lines of the last axis, one workgroup for each line. The updates are sorted
+ * by their element, stably. The first update of each run applies the whole run in order. Elements
+ * without an update keep the value of x.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -18,7 +18,7 @@ layout(set = 0, binding = 3) coherent writeonly buffer target { float y[]; };
 #include "movement/radix_block.glsl"
 
 #define ITEM_MASK ((1u << SCATTER_ITEM_BITS) - 1u)
-#define DROPPED   0x80000000u /* goes with the last element, and is passed over */
+#define DROPPED   0x80000000u /* sorted with the last element, but skipped */
 
 uint row_at(uint packed)
 {

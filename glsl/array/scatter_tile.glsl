@@ -1,7 +1,7 @@
 /*
- * A workgroup's tile of y: SLOTS elements at most, of COLUMNS neighbouring columns, which it holds
- * in shared memory while it goes through all updates of these columns in their order. Element
- * (row, column) of it is in slot row * COLUMNS + column.
+ * A workgroup's tile of y. It has at most SLOTS elements, in COLUMNS neighbouring columns. The
+ * workgroup keeps it in shared memory while it goes through all updates of these columns in order.
+ * Element (row, column) of the tile is in slot row * COLUMNS + column.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/index.glsl"
@@ -31,15 +31,15 @@ bool find_tile()
     return true;
 }
 
-/* Where element i, of `length` rows of the tile's columns one after the other, lies in a tensor of
- * such lines; past the end, some element. */
+/* Element i of `length` rows of the tile's columns, as an index into a tensor of such lines. Past
+ * the end, it is any valid element. */
 uint element_at(uint i, uint length)
 {
     uint row = min(i / COLUMNS, length - 1u), column = min(i % COLUMNS, columns - 1u);
     return (line * length + row) * args.inner + first_column + column;
 }
 
-/* Of element i of the updates, which has this index. */
+/* The slot of element i of the updates, whose index is `index`. */
 uint slot_of(uint i, float index)
 {
     uint row = checked_index(index, args.rows) - first_row, column = i % COLUMNS;
@@ -47,7 +47,7 @@ uint slot_of(uint i, float index)
     return inside ? row * COLUMNS + column : NO_SLOT;
 }
 
-/* Of slot s, in x and y. */
+/* The index in x and y of slot s. */
 uint place_of(uint s)
 {
     return element_at(first_row * COLUMNS + s, args.rows);

@@ -1,7 +1,8 @@
 #version 450
 /*
- * Tiles of lines along any axis: which update wins each element is found by maxima of integers, of
- * update numbers or of ranks of values, so that it does not depend on the order of the threads.
+ * Scatters into tiles of lines along any axis. The winning update of each element does not depend
+ * on the order of the threads, because it is found with integer atomicMax over update numbers or
+ * ranks of values.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -57,7 +58,7 @@ void find_winners()
     }
 }
 
-/* Of slot s. */
+/* The result for slot s. */
 uint result_of(uint s)
 {
     uint w = winners[min(s, SLOTS - 1u)];

@@ -1,8 +1,8 @@
 #version 450
 /*
- * An element of y goes through the sorted updates of its row, in their order: positions[starts[r]]
- * to positions[starts[r + 1] - 1]. If there are too many for the loops of one dispatch, the next
- * goes on with what y holds.
+ * Each element of y applies the sorted updates of its row in order: positions[starts[r]] to
+ * positions[starts[r + 1] - 1]. If there are too many for the loops of one dispatch, the next
+ * dispatch continues from the values in y.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,7 +10,7 @@
 #include "args/array.h"
 
 layout(constant_id = 1) const uint MODE = SCATTER_ADD;
-layout(constant_id = 2) const bool QUADS = false; /* columns are counted in fours */
+layout(constant_id = 2) const bool QUADS = false; /* columns are counted in quads */
 layout(push_constant) uniform block { scatter_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer old { float x[]; };
 layout(set = 0, binding = 0) restrict readonly buffer old4 { vec4 x4[]; };
@@ -23,7 +23,7 @@ layout(set = 0, binding = 5) restrict buffer target { float y[]; };
 layout(set = 0, binding = 5) restrict buffer target4 { vec4 y4[]; };
 #include "array/scatter.glsl"
 
-#define EACH 4u /* updates of a round, on their way at once */
+#define EACH 4u /* updates that are in flight in each round */
 
 vec4 update_at(uint i, uint column)
 {

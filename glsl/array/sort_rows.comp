@@ -1,8 +1,8 @@
 #version 450
 /*
- * Rows that fit a workgroup, as many of them as do, which lie together: sorted by all digits of the
- * keys, then by the row, so that they are apart again. `indices`: the result is which element of
- * the row each is, else its value.
+ * Sorts rows that fit a workgroup, as many rows together as fit. It sorts by all digits of the keys
+ * and then by the row, stably, which separates the rows again. `indices`: the result is the index
+ * of each element in its row, else its value.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -39,7 +39,7 @@ void main()
         move_items(false);
     }
     EACH_ITEM(j) {
-        uint q = element(j, true), from = pool[spot(q)]; /* as move_items() leaves it */
+        uint q = element(j, true), from = pool[spot(q)]; /* as move_items() left it */
         if (q >= count)
             continue;
         if (args.indices != 0u)
