@@ -1,5 +1,5 @@
 #version 450
-/* The state of random ops as a step of a loop has it: see random.h. */
+/* The state of random ops for a step of a loop; see random.h. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/compose.h"

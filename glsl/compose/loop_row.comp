@@ -1,7 +1,7 @@
 #version 450
 /*
- * One row of words: target = source, target = source[t], or target[row] = source at the steps that
- * save a row. Words move as integers, so every bit pattern survives.
+ * Copies one row of words: target = source, target = source[t], or target[row] = source at the
+ * steps that save a row. Words are copied as integers, so that every bit pattern is kept.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

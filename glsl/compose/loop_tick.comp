@@ -1,5 +1,5 @@
 #version 450
-/* A loop's clock: set to its begin, or a step further. Work for one invocation. */
+/* The clock of a loop: resets it, or advances it by one step. Only one invocation works. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/compose.h"
