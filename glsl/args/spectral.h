@@ -16,7 +16,7 @@
 #define FFT_STORE_TABLE   32u
 #define FFT_STORE_TWIDDLE 64u
 #define FFT_LOAD_BINS     128u /* x is half the spectrum of real lines (fft_real.glsl) */
-#define FFT_SPLIT_SHIFT   8    /* the bits above: bits of the exponent in the first factor */
+#define FFT_SPLIT_SHIFT   8    /* the bits from here: number of exponent bits in the first factor */
 
 /* Offsets and strides of x and y count words, also if they are pairs. Table offsets count pairs. */
 struct fft_args {

@@ -309,7 +309,7 @@ uint tiles_of(uint count, uint tile)
     return (count + tile - 1u) / tile;
 }
 
-/* The first step of this part. All parts have equally many steps. */
+/* The first step of this part. The steps are divided evenly among the parts. */
 uint part_begin(uint steps, uint parts, uint part)
 {
     return min(steps, part * tiles_of(steps, parts));
