@@ -1,5 +1,5 @@
 #version 450
-/* Extreme elements of rows, for every device. */
+/* Argmax and argmin of rows, for every device. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "rows/argreduce_rows.glsl"

@@ -1,9 +1,13 @@
 /*
- * y[o] = index of the extreme element of a row, or of one chunk of it (an index within the row, as
- * a float). Elements are ordered by an integer key, so that ties, zeros of either sign and NaN
- * (above all, for both codes) do not depend on the driver's float arithmetic; of equal keys the
- * smallest index wins. Constant 1 is the ARGREDUCE_ code; constant 2 says whether the indices to
- * choose from stand in `candidates` (one a chunk) instead of being all of the row's.
+ * y[o] = index of the largest or smallest element of a row, or of one chunk of a row. It is an
+ * index within the row, stored as a float.
+ *
+ * Elements are compared by an integer key, so that the result does not depend on the driver's float
+ * arithmetic: zeros of either sign are equal, and NaN is the extreme for both codes. If keys are
+ * equal, the smallest index wins.
+ *
+ * Constant 1 is the ARGREDUCE_ code. If constant 2 is true, the kernel chooses among the indices in
+ * `candidates`, one for each chunk, instead of among all elements of the row.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -18,12 +22,13 @@ layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict readonly buffer choices { float candidates[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
 
-const uint FLIGHT = 4u; /* quads on their way at once */
+const uint FLIGHT = 4u; /* vec4 loads in flight */
 
 /* Below every key. */
 const int NO_KEY = -0x7fffffff - 1;
 
-/* Grows with the value (falls, for argmin): the magnitude's bits with the sign; NaN above all. */
+/* Key that grows with the value, or falls with it for argmin: the magnitude's bits with the sign.
+ * NaN has the largest key. */
 int key_of(float v)
 {
     uint bits = floatBitsToUint(v), size = bits & 0x7fffffffu;
@@ -32,7 +37,7 @@ int key_of(float v)
     return size > 0x7f800000u ? 0x7fffffff : key;
 }
 
-/* (key, index) */
+/* a and b are (key, index). */
 ivec2 better(ivec2 a, ivec2 b)
 {
     return a.x > b.x || (a.x == b.x && a.y < b.y) ? a : b;
@@ -52,7 +57,7 @@ ivec2 choose(uint base, uint o, uint first)
     return best;
 }
 
-/* Ascending in r, so that the first of equal keys is kept. */
+/* Reads elements in ascending r, so that the first of equal keys is kept. */
 ivec2 scan(uint base, uint r, uint end)
 {
     ivec2 best = ivec2(NO_KEY, 0);
@@ -74,14 +79,15 @@ ivec2 scan(uint base, uint r, uint end)
     return best;
 }
 
-/* Where quad k of a block of quads from r on begins; those beyond the row repeat its last one. */
+/* Row index of quad k in the block that starts at r. Quads beyond the row's end repeat its last
+ * quad. */
 uint quad_at(uint r, uint k, uint end)
 {
     return min(r + 4u * k * args.rows.lanes, end - 4u);
 }
 
-/* The same of a row that is whole quads; its inner is 1. A block is on its way while the one before
- * it is looked at. */
+/* Like scan, for rows that consist of whole quads and have inner = 1. The next block is loaded
+ * while the current one is compared. */
 ivec2 scan_quads(uint base, uint r, uint end)
 {
     ivec2 best = ivec2(NO_KEY, 0);

@@ -1,8 +1,8 @@
 #version 450
 /*
- * y = (x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c the middle index of x
- * [outer, channels, inner]. An invocation takes COPY_ITEMS elements, a workgroup apart. FLAGS
- * (constant 1) is a set of BATCH_NORM_ bits. y may be x.
+ * y = (x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], if x is [outer, channels,
+ * inner] and c is its channel index. An invocation takes COPY_ITEMS elements, one workgroup size
+ * apart. FLAGS (constant 1) is a set of BATCH_NORM_ bits. y may be x.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -25,7 +25,7 @@ float normalized(float v, uint c)
     if (is_nan(spread) || spread < 0.0)
         return NAN_VALUE;
     float scale = is_inf(spread) ? 0.0 : inversesqrt(spread), deviation = v - m;
-    if (spread < 1.17549435e-38) { /* no normal number */
+    if (spread < 1.17549435e-38) { /* zero or denormal */
         spread = args.eps == 0.0 ? variance[args.variance_offset + c] : spread;
         if (magnitude_bits(spread) == 0u)
             return 0.0;

@@ -1,10 +1,12 @@
 /*
- * Running sums of rows, or of chunks of rows from the sums of all chunks. A lane takes SEGMENTS
- * times RUN consecutive elements, a segment being what all lanes of the row take at once; a
- * doubling scan joins the lanes for all segments together, a compensated carry the segments. No sum
- * is found by subtraction, so that an infinity or a NaN reaches later positions only. y may be x.
- * Constant 1: exclusive; constant 2: whether `sums` has the sum of each chunk; constant 4: products
- * for sums.
+ * Cumulative sums of rows. Rows may be cut into chunks; then the kernel also reads the sum of each
+ * chunk. A lane takes SEGMENTS times RUN consecutive elements. A segment is the part of the row
+ * that all its lanes take at once. One doubling scan joins the lanes for all segments together, and
+ * a compensated carry joins the segments.
+ *
+ * No sum is computed by subtraction, because an infinity or a NaN must reach only later positions.
+ * y may be x. If constant 1 is true, the sums are exclusive. If constant 2 is true, `sums` has the
+ * sum of each chunk. If constant 4 is true, the kernel computes cumulative products instead.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -45,7 +47,9 @@ float value_of(float high, float low)
     return PRODUCT ? high : compensated_value(high, low);
 }
 
-/* What a scan gives: sums of the lanes before this one, and of all the row's lanes. */
+/*
+ * Result of a scan over lanes: the sums of the lanes before this one, and of all lanes of the row.
+ */
 struct scan {
     vec4 before, all;
 };
@@ -147,7 +151,7 @@ void main()
         [[unroll]] for (uint k = 0u; k < SEGMENTS; k++)
             v[k] = read_x(args.x_offset + place_of(r + k * width, w.start),
                           is_live(r + k * width, w.end), NOTHING);
-        if (HAS_SUMS && tile == 0u) /* with the loads under way */
+        if (HAS_SUMS && tile == 0u) /* while the loads are in flight */
             carry = sum_before(w.o, w.live ? row_chunk(w.o) : 0u, w.lane);
         [[unroll]] for (uint k = 0u; k < SEGMENTS; k++) {
             v[k].y = join(v[k].x, v[k].y);

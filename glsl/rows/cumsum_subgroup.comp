@@ -1,5 +1,5 @@
 #version 450
-/* Running sums of rows, with subgroup shuffles. */
+/* Cumulative sums of rows, with subgroup shuffles. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -1,10 +1,11 @@
 /*
- * Parts of the norm kernels: what is normalized (x, plus the residual, plus the bias, in this
- * order), and the rule. FLAGS (specialization constant 1) is a set of NORM_ bits.
+ * Shared by the norm kernels: the value to normalize (x, plus the residual, plus the bias, in this
+ * order) and the rule. FLAGS (specialization constant 1) is a set of NORM_ bits.
  *
- * Layer norm: mean, then squares of deviations from it. The mean is a pivot (an element of the row,
- * so that a constant row deviates by exactly zero) and an offset from it, never added up: what is
- * normalized may deviate by less than the last place of the sum. RMS norm: the mean is zero.
+ * Layer norm takes the mean, then the squares of the deviations from it. The mean is kept as two
+ * numbers that are never added: a pivot and an offset from it. If they were added, a deviation
+ * smaller than the sum's last place would be lost. The pivot is an element of the row, so that in a
+ * constant row every deviation is exactly zero. RMS norm uses a mean of zero.
  */
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
@@ -27,7 +28,7 @@ QUAD_INPUT(2, bias, !RAGGED)
 
 const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 
-/* Elements r of a vector along the rows. */
+/* Elements r of a vector that is as long as a row. */
 #ifdef NORM_HOLDS
 SHIFTED_INPUT(bias)
 #define NORM_VECTOR(name, r, live)                                                                 \
@@ -37,7 +38,8 @@ SHIFTED_INPUT(bias)
 #define NORM_VECTOR(name, r, live) read_##name(args.name##_offset + (r), live, 0.0)
 #endif
 
-/* x + residual at `at` of both; the bias comes later because the sum is kept without it. */
+/* x + residual, read at index `at` of both. The bias is added later because the kept sum does not
+ * include it. */
 vec4 residual_sum(uvec4 at, bvec4 live)
 {
 #ifdef NORM_HOLDS
@@ -63,7 +65,7 @@ vec4 normed_quad(row_work w, uvec4 r, bvec4 live)
     return with_bias(residual_sum(w.start + r * args.rows.inner, live), r, live);
 }
 
-/* Moments (count, mean, sum of squared deviations from it) of four elements more. */
+/* Adds four elements to the moments (count, mean, sum of squared deviations from the mean). */
 void join_quad(inout vec3 all, vec4 v)
 {
     float mean = 0.25 * ((v.x + v.y) + (v.z + v.w)), apart = mean - all.y, count = all.x + 4.0;

@@ -1,7 +1,8 @@
 /*
- * What norm_held.glsl does, for rows whose squares do not fit f32 (norm_factor.glsl): they are read
- * again, element by element, so that ordinary rows have all registers. A lane reads only what it
- * holds, and has written itself: x may have been overwritten by a kept sum.
+ * The work of norm_held.glsl for rows whose squares do not fit f32 (see norm_factor.glsl). The rows
+ * are read again, one element at a time, so that this path takes no registers from ordinary rows. A
+ * lane reads only elements that it holds and has written itself, because the kept sum may have
+ * overwritten x.
  */
 bool norm_strange(float part, float count)
 {
@@ -9,8 +10,8 @@ bool norm_strange(float part, float count)
 }
 ROW_VOTE(float, norm_vote, scratch_of_squares, norm_strange)
 
-/* Element i of all that are a lane's, held or not, and whether any lane has one; it may be beyond
- * the row's end. */
+/* Index in the row of element i of this lane's share, held in registers or not. The index may lie
+ * beyond the row's end. again_goes_on tells whether any lane still has an element i. */
 uint again_element(row_work w, uint i)
 {
     uint r = w.first + row_element(w, i);
@@ -44,8 +45,11 @@ float again_value(row_work w, uint r, float factor)
     return norm_scaled(v, factor);
 }
 
-/* Statistics of a row, from those that are ordinary, and the factor they are for. Of a row that
- * only goes along they mean nothing. */
+/*
+ * Replaces the statistics of the ordinary path by those of the row times a factor, and returns that
+ * factor. If a row takes part only because another row of its workgroup needs it, its results are
+ * meaningless.
+ */
 void take_again(row_work w, float count, inout float pivot, inout float offset,
                 inout float squares, out float factor)
 {
@@ -70,6 +74,8 @@ void take_again(row_work w, float count, inout float pivot, inout float offset,
         }
     }
     squares = compensated_value(squares, low);
-    /* That scratch is free which the tree before did not use. */
+    /*
+     * Take the scratch that the last tree did not use, because only that is free without a barrier.
+     */
     squares = IS_RMS ? sum_of_lanes(squares, w.lane) : squares_of_lanes(squares, w.lane);
 }

@@ -1,5 +1,5 @@
 /*
- * Parts of the kernels of a norm's input gradient. FLAGS (specialization constant 1) is a set of
+ * Shared by the kernels for a norm's input gradient. FLAGS (specialization constant 1) is a set of
  * NORM_ bits.
  */
 layout(constant_id = 1) const uint FLAGS = 0;
@@ -19,7 +19,7 @@ QUAD_INPUT(1, dy, true)
 QUAD_INPUT(2, gamma, !RAGGED && !BY_CHANNEL)
 SHIFTED_INPUT(gamma)
 
-/* dy gamma of elements r of the row of result o, at `at` of x. */
+/* dy gamma of elements r of the row of result o. They are at index `at` of x. */
 vec4 weighted(uint o, uvec4 at, uvec4 r, bvec4 live)
 {
     vec4 w = read_dy(args.dy_offset + at, live, 0.0);
@@ -36,7 +36,7 @@ vec4 weighted(uint o, uvec4 at, uvec4 r, bvec4 live)
     return w * read_gamma(args.gamma_offset + r, live, 0.0);
 }
 
-/* The same of element r alone. */
+/* The same for one element. */
 float weighted_element(uint o, uint at, uint r)
 {
     float w = dy[args.dy_offset + at];

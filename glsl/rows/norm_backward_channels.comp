@@ -1,8 +1,8 @@
 #version 450
 /*
- * Gradient of a group norm's gamma, and (BOTH) of its beta behind it, from the sums of the chunks
- * of each channel (norm_backward) and what norm_backward_join knows of the groups. A lane adds with
- * compensation: it may take many chunks.
+ * Gradient of a group norm's gamma. If BOTH is true, the gradient of beta follows it. The inputs
+ * are the sums of each channel's chunks (from norm_backward) and the statistics of the groups (from
+ * norm_backward_join). A lane adds with compensation because it may take many chunks.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

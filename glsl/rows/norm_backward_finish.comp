@@ -1,7 +1,9 @@
 #version 450
-/* Input gradient of the chunks of long rows from what norm_backward_join knows of the rows; a chunk
- * fits the registers of its lanes. The last come first: they are what caches still hold of the
- * reading for the sums. dx may be x or dy. */
+/*
+ * Input gradient of the chunks of long rows, from the rows' statistics (norm_backward_join). A
+ * chunk fits the registers of its lanes. The chunks are taken in reverse order, because the caches
+ * still hold those that the kernel for the sums read last. dx may be x or dy.
+ */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
@@ -13,7 +15,7 @@ layout(push_constant) uniform block { norm_backward_args args; };
 layout(set = 0, binding = 3) restrict readonly buffer rows_known { float known[]; };
 QUAD_OUTPUT(4, dx)
 
-/* Rows with a factor: read again, element by element. */
+/* Rows with a factor are read again, one element at a time. */
 void finish_scaled(row_work w, uint from)
 {
     float factor = known[from + 5u], scale = known[from + 2u];

@@ -1,8 +1,8 @@
 #version 450
 /*
- * What the gradients of the elements of long rows need, from the sums of their chunks
- * (norm_backward), NORM_CHUNK_SUMS words a row: mean, as a sum of two, s = 1 / sqrt(var + eps),
- * mean(w), mean(w xhat) and the factor of the first three.
+ * Joins the sums of the chunks of long rows (from norm_backward) into the values that all elements
+ * of a row need. A row has NORM_CHUNK_SUMS words: the mean (as a sum of two), s = 1 / sqrt(var +
+ * eps), mean(w), mean(w xhat), and the factor that applies to the first three.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,14 +16,15 @@ layout(push_constant) uniform block { norm_backward_join_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float known[]; };
 
-/* Of a set of elements: its moments, the sum of w and that of w times the deviation from its
- * mean. */
+/* Sums of a set of elements: its moments, the sum of w, and the sum of w times the deviation from
+ * the set's mean. */
 struct norm_sums {
     vec4 moments;
     float weights, products;
 };
 
-/* The products move to the common mean by what the means are apart, never by a mean itself. */
+/* Shifts the products to the common mean by the difference of the two means. A mean itself is never
+ * used, because it may be much larger than the deviations. */
 norm_sums join_sums(norm_sums a, norm_sums b)
 {
     float na = a.moments.x, nb = b.moments.x, n = na + nb;

@@ -1,12 +1,12 @@
 /*
- * Input gradient of norms whose rows fit the registers of their lanes, QUADS (constant 3) times
- * four elements of x and of dy each: one read of both, one write. With d the deviations from the
- * mean, all sums over d are joined at once. dx may be x or dy: the pivot is known to every lane
- * before any writes.
+ * Input gradient of norms whose rows fit the registers of their lanes. A lane holds QUADS (constant
+ * 3) times four elements of x and of dy. It reads both once and writes once. With d as the
+ * deviations from the mean, one tree joins all sums over d. dx may be x or dy, because every lane
+ * has read the pivot before any lane writes.
  *
- * SUMS (constant 4): of chunks of longer rows, in their stead, NORM_CHUNK_SUMS words each: mean, as
- * a sum of two, the sums of d d, of w (0: rms) and of w d, d from the chunk's own mean, and their
- * factor.
+ * If SUMS (constant 4) is true, the kernel writes sums of the chunks of longer rows instead. A
+ * chunk has NORM_CHUNK_SUMS words: the mean (as a sum of two), the sums of d d, of w (0 for RMS
+ * norm) and of w d, and the factor. Here d is the deviation from the chunk's own mean.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -25,7 +25,8 @@ vec3 add_sums(vec3 a, vec3 b)
 ROW_TREE(float, sum_of_lanes, scratch, row_add)
 ROW_TREE(vec3, sums_of_lanes, scratch_of_sums, add_sums)
 
-/* The first element of the row (chunk), or of its quads; `own`: the first this lane holds. */
+/* The first element of the row or chunk, or the first element of its aligned quads. `own` is the
+ * first element that this lane holds. */
 float first_element(float own, row_work w)
 {
 #ifdef ROW_SUBGROUPS
@@ -55,8 +56,11 @@ void store_sums(row_work w, float pivot, float offset, vec3 sums, float factor)
     }
 }
 
-/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a
- * row that only goes along has been written. */
+/*
+ * The first turn is for ordinary rows, the second for rows whose squares do not fit f32 (see
+ * norm_factor.glsl). If an ordinary row takes part in the second turn, nothing is written, because
+ * its result was written in the first.
+ */
 void main()
 {
     row_work w = SUMS ? row_part() : row_formed(row_whole(), args.x_offset);

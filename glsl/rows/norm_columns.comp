@@ -1,8 +1,9 @@
 #version 450
 /*
- * Norm of rows whose elements lie apart, `inner` quads: a thread holds HELD (constant 2) elements
- * of four neighbouring rows, as vec4, and `lanes` threads share them; lane_stride such quads of
- * rows a workgroup. One read, one write; no residual and no bias. y may be x.
+ * Norm of rows whose elements are `inner` quads apart. A thread holds HELD (constant 2) elements of
+ * four neighbouring rows, as vec4, and `lanes` threads share these four rows. A workgroup takes
+ * lane_stride such sets of four rows. It reads once and writes once. There is no residual and no
+ * bias. y may be x.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +24,7 @@ layout(set = 0, binding = 3) writeonly buffer target { vec4 y4[]; };
 #define PARTS   4u
 
 shared vec4 scratch[THREADS];
-shared uint unusual; /* whether a row may need a factor */
+shared uint unusual; /* whether any row may need a factor */
 
 bool any_strange(vec4 part, float count)
 {
@@ -31,8 +32,11 @@ bool any_strange(vec4 part, float count)
            norm_strange(part.z, count, args.eps) || norm_strange(part.w, count, args.eps);
 }
 
-/* The sum over the lanes of a column: a few of them add up all others' first. `count`: elements of
- * a row, of whose squares it is the sum; 0: it is not. */
+/*
+ * The sum over the lanes of a column. First a few threads add up the values of all others. If v are
+ * sums of squares, `count` is the number of elements of a row, and `unusual` is set if a row may
+ * need a factor. Otherwise `count` is 0.
+ */
 vec4 sum_of_lanes(vec4 v, float count)
 {
     uint t = gl_LocalInvocationID.x, apart = args.rows.lane_stride, few = PARTS * apart;
@@ -53,7 +57,7 @@ vec4 sum_of_lanes(vec4 v, float count)
     return v;
 }
 
-/* Where a thread works: its lane, and where its rows begin and end. */
+/* A thread's work: its lane, the first elements of its rows in x4 and y4, and the rows' end. */
 struct column_work {
     uint lane, from, to, end;
 };
@@ -79,8 +83,10 @@ vec4 again_deviation(column_work w, uint r, vec4 factor, vec4 pivot, vec4 offset
     return (scaled(x4[w.from + r * args.rows.inner], factor) - pivot) - offset;
 }
 
-/* Rows whose squares do not fit f32 (norm_factor.glsl): they are read again, by loops that hold
- * nothing. Rows that only go along keep their statistics. */
+/*
+ * Handles rows whose squares do not fit f32 (see norm_factor.glsl). Loops read them again and hold
+ * nothing in registers. Ordinary rows of the same workgroup take part, but keep their statistics.
+ */
 void norm_again(column_work w, vec4 pivot, vec4 offset, vec4 squares)
 {
     float count = float(args.rows.extent);

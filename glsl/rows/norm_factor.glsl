@@ -1,8 +1,12 @@
 /*
- * Rows of a norm whose squares do not fit f32 are taken again, times an exact power of two:
- * NORM_SHRINK where a sum overflowed, so that an element was above 2^48; NORM_GROW where mean
- * square + eps is below 2^-100. Then what the squares lose to denormals counts, unless the row lies
- * so far from 0 that its elements cannot be that close. Ordinary rows have a factor of 1.
+ * If the squares of a norm's row do not fit f32, the kernel takes the row a second time, times an
+ * exact power of two, the row's factor:
+ *
+ * - NORM_SHRINK if a sum overflowed, which means that an element was above 2^48.
+ * - NORM_GROW if mean square + eps is below 2^-100, because then the squares lose too much to
+ *   denormals. Exception: if the row is so far from 0 that its elements cannot be that close to
+ *   each other, it needs no factor.
+ * - 1 for ordinary rows.
  */
 #define NORM_SHRINK   8.27180613e-25 /* 2^-80 */
 #define NORM_GROW     1.26765060e30  /* 2^100 */
@@ -10,7 +14,8 @@
 #define NORM_UNGROW   7.88860905e-31
 #define NORM_NEAR     9.53674316e-7 /* 2^-20 */
 
-/* `v`: mean square + eps, from 0 on or NaN; an element or the mean of the row, 0 of rms norms. */
+/* `v` is mean square + eps: at least 0, or NaN. `pivot` is an element or the mean of the row, or 0
+ * for RMS norm. */
 float norm_factor(float v, float pivot)
 {
     if (floatBitsToUint(v) - 0x0d800000u < 0x72000000u) /* 2^-100 <= v < infinity */
@@ -21,15 +26,17 @@ float norm_factor(float v, float pivot)
 }
 
 /*
- * Whether a row may have a factor: always, of one part at least of its sum of squares (they are
- * 256 at most), where it has one. `count`: how many elements rows have, at most.
+ * Whether a row may need a factor, judged by one part of its sum of squares. If a row does need
+ * one, this is true for at least one of its parts, of which there are at most 256. `count` is the
+ * largest number of elements that a row has.
  */
 bool norm_strange(float part, float count, float eps)
 {
     return !(part + eps * count >= 2.0 * NORM_UNGROW * count && part < 1e36 && eps < 1e36);
 }
 
-/* v times a row's factor. Denormals count by their bits; a factor of 1 keeps every bit. */
+/* v times a row's factor. Denormals are scaled by their bits, because a driver may flush them. A
+ * factor of 1 keeps every bit. */
 float norm_scaled(float v, float factor)
 {
     uint bits = floatBitsToUint(v) & 0x7fffffffu;
@@ -53,15 +60,16 @@ float norm_eps(float eps, float factor)
     return norm_scaled(eps, factor) * factor;
 }
 
-/* By what a thing that has one factor is multiplied to have another. */
+/* The ratio that converts a value scaled by `factor` into one scaled by `other`. */
 float norm_ratio(float factor, float other)
 {
     return other * (factor == 1.0 ? 1.0 : factor < 1.0 ? NORM_UNSHRINK : NORM_UNGROW);
 }
 
 /*
- * 1 / sqrt(mean square + eps), and 0 where that is infinite, as of a row with infinities. NaN is
- * looked for first: a driver may turn the clamp into a maximum that drops it.
+ * 1 / sqrt(mean square + eps). The result is 0 if the argument is infinite, as for a row with
+ * infinities. NaN is tested first, because a driver may turn the clamp into a maximum that drops
+ * it.
  */
 float norm_scale(float mean_square, float eps)
 {

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks. With
- * a kept sum, x is that sum and FLAGS names no residual. y may be x or the residual.
+ * Norm of the chunks of long rows, from the statistics (norm_partial) of all chunks of the row. If
+ * the sum was kept, x is that sum and FLAGS has no residual. y may be x or the residual.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +23,8 @@ vec4 deviation_from(vec4 v, vec4 moments)
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-/* Chunk c of the row whose first is `row`, and how many elements it has. */
+/* Statistics of chunk c of a row, and its number of elements. `row` is the index of the row's first
+ * chunk. */
 vec4 chunk_of_row(uint row, uint c, out float elements)
 {
     uint first = c * args.rows.chunk_length;

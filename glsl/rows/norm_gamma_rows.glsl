@@ -1,8 +1,9 @@
 /*
- * Sums of dy xhat by column over `each` rows after one another, those of the rows side by side in a
- * workgroup added up. Rows lie whole in memory and fit the registers of their lanes, QUADS
- * (constant 3) times four elements of x, of dy and of the sums: one read of x and dy, statistics on
- * the way. Lanes keep to their columns. AHEAD (constant 4): x of the next row comes in meanwhile.
+ * Column sums of dy xhat over `each` consecutive rows. The sums of rows that are side by side in a
+ * workgroup are added up. Rows are contiguous in memory and fit the registers of their lanes: QUADS
+ * (constant 3) times four elements of x, of dy and of the sums. The kernel reads x and dy once and
+ * computes the statistics on the way. A lane keeps its columns for all rows. If AHEAD (constant 4)
+ * is true, it loads x of the next row meanwhile.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -19,7 +20,7 @@ QUAD_INPUT(0, x, true)
 QUAD_INPUT(1, dy, true)
 QUAD_KEPT(2, sums)
 
-/* dy is summed as well, behind the sums of dy xhat. */
+/* Also sum dy, and store these sums behind those of dy xhat. */
 const bool BOTH = (FLAGS & NORM_HAS_BETA) != 0u;
 const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 
@@ -28,7 +29,9 @@ ROW_TREE(float, squares_of_lanes, scratch_of_squares, row_add)
 
 shared vec4 columns[ROW_THREADS];
 
-/* For the first row's lanes, the sum over the rows that the workgroup has side by side. */
+/*
+ * The sum over the rows that are side by side in the workgroup. Only the first row's lanes get it.
+ */
 vec4 sum_of_rows(vec4 v)
 {
     uint t = row_thread();
@@ -42,7 +45,7 @@ vec4 sum_of_rows(vec4 v)
     return v;
 }
 
-/* Whether it is true of any row that the workgroup has side by side. */
+/* Whether v is true for any of the rows that are side by side in the workgroup. */
 bool any_of_rows(bool v)
 {
     if (args.rows.lanes == gl_WorkGroupSize.x)
@@ -55,7 +58,7 @@ bool any_of_rows(bool v)
     return any > 0.0;
 }
 
-/* Row i of those that are the thread's, none where there are no more. */
+/* Row i of this thread's rows. The row is empty if there are no more. */
 row_work row_of_set(row_work set, uint i)
 {
     row_work w = set;
@@ -82,14 +85,14 @@ vec4 dy_of(row_work w, uint k)
     return read_dy(args.dy_offset + w.start + r, row_live(r, w.end), 0.0);
 }
 
-/* Quad k of a row, times factor, as deviations from pivot + offset; 0 where there are none. */
+/* Quad k of a row times factor, as deviations from pivot + offset. Missing elements give 0. */
 vec4 again_deviation(row_work w, uint k, float factor, float pivot, float offset)
 {
     vec4 v = norm_scaled(x_of(w, k), factor);
     return IS_RMS ? v : mix(vec4(0.0), (v - pivot) - offset, row_live(row_quad(w, k), w.end));
 }
 
-/* The offset from a pivot, and the sum of squares, of a row times factor. */
+/* The sum of squares of a row times factor, and the offset of its mean from the pivot. */
 float squares_again(row_work w, float factor, float pivot, out float offset)
 {
     float sum = 0.0, squares = 0.0;
@@ -107,7 +110,7 @@ float squares_again(row_work w, float factor, float pivot, out float offset)
     return squares_of_lanes(squares, w.lane);
 }
 
-/* Adds to what is written already, where there is `more`. */
+/* Writes the sums. If `more`, it adds to the sums already written. */
 void add_sums(uvec4 at, bvec4 live, vec4 v, bool more)
 {
     v = sum_of_rows(v);
@@ -116,8 +119,8 @@ void add_sums(uvec4 at, bvec4 live, vec4 v, bool more)
     write_sums(at, live, v);
 }
 
-/* All sums of the workgroup, where squares of a row do not fit f32 (norm_factor.glsl): its rows are
- * read again, and what is added up stays in memory. */
+/* Recomputes all sums of the workgroup, if squares of a row do not fit f32 (see norm_factor.glsl).
+ * The rows are read again, and the sums are accumulated in memory. */
 void sum_again(row_work set, uint to)
 {
     float count = float(args.rows.extent);
@@ -145,7 +148,7 @@ void main()
 {
     row_work set = row_whole(), w = row_of_set(set, 0u);
     float count = float(args.rows.extent), pivot = pivot_of(w);
-    bool strange = false; /* a row that may need a factor */
+    bool strange = false; /* whether a row may need a factor */
     vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS], next[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         total[k] = shift[k] = vec4(0.0);
@@ -175,7 +178,7 @@ void main()
         squares = squares_of_lanes(squares, w.lane);
         strange = strange || (w.end > 0u && norm_strange(squares, count, args.eps));
         float scale = norm_scale(squares / count, args.eps);
-        if (IS_RMS) /* the scratch is free again, as it is behind another tree */
+        if (IS_RMS) /* RMS norm has no second tree that would make this one's scratch free again */
             barrier();
         [[unroll]] for (uint k = 0u; k < QUADS; k++) {
             total[k] += u[k] * (v[k] * scale);

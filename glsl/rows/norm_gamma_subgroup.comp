@@ -1,5 +1,5 @@
 #version 450
-/* Sums by column for a norm's gamma, with subgroup shuffles. */
+/* Column sums for the gradient of a norm's gamma, with subgroup shuffles. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require

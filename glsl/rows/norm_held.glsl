@@ -1,21 +1,26 @@
 /*
- * Inside main(): v, what a lane holds of its row (of one chunk of it), as deviations from the mean
- * pivot + offset, and `squares`, their sum of squares over the row. Before: the row_work `w`, and
- * `count`, how many elements it has. In main and not in functions, so that v stays in registers.
+ * Code included inside main(), not a function, so that v stays in registers. It computes:
  *
- * NORM_TURNS: inside `turn`, which is above 0 for a row that is taken again, times `factor`, with
- * the pivot `pivot_again`. If TURNS is false, no row is.
+ * - v: the elements of the row or chunk that this lane holds, as deviations from the mean pivot +
+ *   offset
+ * - `squares`: the sum of their squares over the row
  *
- * A kept sum comes without a bias. It may overwrite x: it is stored once every lane has read the
- * pivot, which takes a barrier, or no reading but of a lane's own.
+ * The includer declares the row_work `w`, and `count`, the number of elements of the row or chunk.
+ *
+ * With NORM_TURNS the code runs in a loop over `turn`. If `turn` is above 0, the row is taken a
+ * second time, times `factor`, with the pivot `pivot_again`. If TURNS is false, there is no second
+ * turn.
+ *
+ * If the sum is kept, there is no bias. The sum may overwrite x. Therefore it is stored only after
+ * every lane has read the pivot. This takes a barrier, unless a lane reads only its own elements.
  */
 #include "args/rows.h"
 
     vec4 v[HELD];
     float pivot = 0.0, offset = 0.0, squares = 0.0;
-    vec3 rest = vec3(0.0); /* of what is not held, in deviations from the pivot */
+    vec3 rest = vec3(0.0); /* moments of the elements not held, as deviations from the pivot */
 #ifdef NORM_HOLDS
-    if (LONG) { /* what is not held comes first, so that all registers are free for it */
+    if (LONG) { /* elements that are not held come first, while all registers are free */
         if (!IS_RMS)
             pivot = pivot_in_memory(w);
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
@@ -40,7 +45,7 @@
     if (TURNS && turn > 0u) {
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             uvec4 r = w.first + row_quad(w, k);
-            if ((FLAGS & NORM_KEEPS_SUM) != 0u) /* it may be where x was */
+            if ((FLAGS & NORM_KEEPS_SUM) != 0u) /* the sum may have overwritten x */
                 v[k] = read_sums(args.sum_offset + w.start + r * args.rows.inner,
                                  row_live(r, w.end), 0.0);
             v[k] = norm_scaled(v[k], factor);

@@ -1,4 +1,4 @@
-/* What norm_held.glsl calls: sums over the lanes of a row, the element that all of them know. */
+/* Used by norm_held.glsl: sums over the lanes of a row, and the pivot that all lanes share. */
 ROW_TREE(float, sum_of_lanes, scratch, row_add)
 ROW_TREE(float, squares_of_lanes, scratch_of_squares, row_add)
 
@@ -9,8 +9,11 @@ float pivot_in_memory(row_work w)
     return with_bias(residual_sum(w.start + r * args.rows.inner, live), r, live).x;
 }
 
-/* The row's (chunk's) first element, or the first of its quads; `own`: the first this lane holds.
- * Where no barrier will part this read from the row's being written, it comes by a shuffle. */
+/*
+ * The first element of the row or chunk, or the first element of its aligned quads. `own` is the
+ * first element that this lane holds. If no barrier separates this read from the write of the row,
+ * the value comes by a shuffle.
+ */
 float first_element(float own, row_work w)
 {
 #ifdef ROW_SUBGROUPS

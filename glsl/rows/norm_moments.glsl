@@ -1,8 +1,8 @@
-/* What a row's statistics are made of. Before: lib/rows.glsl. */
+/* Shared code for the statistics of rows. Include lib/rows.glsl first. */
 #include "rows/norm_factor.glsl"
 
 #ifdef ROW_TURNS
-/* Whether to take a second turn, of a thread whose rows vote for it or not. */
+/* Whether this thread takes a second turn. `voted` tells whether its own rows need one. */
 bool norm_turns_again(bool voted)
 {
     return (FLAGS & NORM_TURNS_TOGETHER) != 0u ? row_any(voted) : voted;
@@ -10,9 +10,10 @@ bool norm_turns_again(bool voted)
 #endif
 
 /*
- * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
- * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with
- * the rounding error it leaves: what is normalized may deviate by less than its last place.
+ * Moments of a set of elements: vec4(count, mean, rest of the mean, sum of squared deviations). Two
+ * sets are joined by mean = ma + (mb - ma) nb / n and squares = qa + qb + (mb - ma)^2 na nb / n.
+ * The rounding error of the mean is kept as its rest, because deviations may be smaller than the
+ * mean's last place.
  */
 vec4 join_moments(vec4 a, vec4 b)
 {
@@ -28,10 +29,10 @@ vec4 join_moments(vec4 a, vec4 b)
 }
 
 /*
- * norm_partial leaves vec4(mean, rest of the mean, sum of squares, factor) of a chunk. Ordinary
- * rows are joined by usual_moments; what has a factor makes their squares infinite (or NaN), as
- * overflow does. Then the row is joined again by scaled_moments, for a factor of 1, which tells the
- * row's, and for that.
+ * norm_partial writes vec4(mean, rest of the mean, sum of squares, factor) for each chunk. For
+ * ordinary rows usual_moments joins the chunks. If a chunk has a factor, it makes the sum of
+ * squares infinite (or NaN), as an overflow does. Then scaled_moments joins the row again, twice:
+ * first for a factor of 1, from which the row's factor follows, then for that factor.
  */
 float usual_squares(float squares, float factor)
 {
@@ -53,9 +54,9 @@ vec4 scaled_moments(float elements, vec4 part, float factor)
 }
 
 /*
- * Defines type join_again(w, all, factor): what join_lanes makes of rows that are to be joined
- * again, and their factor; `all` of rows that only go along. of_lane(w, factor): what a lane has,
- * scaled. Before: vec4 moments_in(type).
+ * Defines type join_again(w, all, factor). It joins the lanes a second time and returns the result
+ * and factor of rows that need a factor. For other rows it returns `all`. of_lane(w, factor) is the
+ * joined value of one lane's chunks, scaled by factor. Define vec4 moments_in(type) first.
  */
 #define NORM_JOIN_AGAIN(type, of_lane)                                                             \
     type join_again(row_work w, type all, inout float factor)                                      \

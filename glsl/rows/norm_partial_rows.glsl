@@ -1,6 +1,7 @@
 /*
- * Moments of the chunks of rows too long for norm.comp, as norm_moments.glsl says; a chunk fits the
- * registers of its lanes. Stores the sums on the way where they are wanted.
+ * Moments of the chunks of rows that are too long for norm.comp, in the form that norm_moments.glsl
+ * describes. A chunk fits the registers of its lanes. If the sums are to be kept, the kernel stores
+ * them on the way.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -10,7 +11,8 @@ layout(push_constant) uniform block { norm_args args; };
 #include "lib/rows.glsl"
 #define NORM_TURNS
 #include "rows/norm.glsl"
-/* Moments that are joined again have no second turn: the join reads such rows once more. */
+/* If the moments are joined again, there is no second turn, because the join reads such rows once
+ * more. */
 const bool TURNS = (FLAGS & NORM_IS_JOINED_AGAIN) == 0u;
 QUAD_KEPT(3, sums)
 layout(set = 0, binding = 4) writeonly buffer target { float words[]; };
@@ -35,8 +37,11 @@ void store(row_work w, float pivot, float offset, float squares, float factor)
     words[at + 2u] = squares;
 }
 
-/* A turn for ordinary rows, and one for those whose squares do not fit f32 (norm_factor.glsl); a
- * row that only goes along has been stored. */
+/*
+ * The first turn is for ordinary rows, the second for rows whose squares do not fit f32 (see
+ * norm_factor.glsl). If an ordinary row takes part in the second turn, nothing is written, because
+ * it was stored in the first.
+ */
 void main()
 {
     row_work w = row_part();

@@ -1,8 +1,9 @@
 #version 450
 /*
- * Sums of dy xhat over chunks of rows that share an element of gamma, from the statistics
- * (norm_statistics) of what was normalized: those of a whole row here, or of each of its elements
- * (args.step). Four products at a time, added with compensation.
+ * Sums of dy xhat over chunks of rows that share an element of gamma. The statistics of the
+ * normalized rows come from norm_statistics. All elements of a row here have the same statistics,
+ * or (if args.step is not 0) each element has its own. Four products are added at a time, with
+ * compensation.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,7 +20,7 @@ layout(set = 0, binding = 3) restrict writeonly buffer target { float sums[]; };
 
 ROW_TREE(float, sum_of_lanes, scratch, row_add)
 
-/* dy xhat of an element at `at`; `known`: the statistics of its row. */
+/* dy xhat of the element at `at`. `known` has the statistics of its row. */
 float product(uint at, vec4 known)
 {
     float v = norm_scaled(x[args.x_offset + at], known.w);

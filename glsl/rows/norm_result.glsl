@@ -1,5 +1,5 @@
-/* The last step of a norm: gamma and beta, where there are any, by element of the row or (group
- * norm) by the channel it belongs to. */
+/* The last step of a norm: apply gamma and beta, if present. They are indexed by element of the
+ * row, or for group norm by channel. */
 #include "args/rows.h"
 
 const bool BY_CHANNEL = (FLAGS & NORM_BY_CHANNEL) != 0u;
@@ -12,7 +12,7 @@ SHIFTED_INPUT(gamma)
 SHIFTED_INPUT(beta)
 #endif
 
-/* `row`: which one, of all; r: the elements of it at `at` of x. */
+/* `row` is the index of the row among all rows. `at` are the indices of its elements r in x. */
 void store_normalized(uint row, uvec4 at, uvec4 r, bvec4 live, vec4 v)
 {
     if (BY_CHANNEL) {
@@ -36,7 +36,7 @@ void store_normalized(uint row, uvec4 at, uvec4 r, bvec4 live, vec4 v)
     write_y(args.y_offset + at, live, v);
 }
 
-/* The same of element r alone, at `at`. */
+/* The same for one element r, at index `at`. */
 void store_element(uint row, uint at, uint r, float v)
 {
     if (BY_CHANNEL)

@@ -1,8 +1,8 @@
 /*
- * Norm of rows that fit the registers of their lanes, QUADS (constant 3) times four elements each:
- * one read, one write. Where rows are LONG (constant 4) what is beyond that is read again to be
- * written. y may be x or the residual, and so may the sum. Few rows longer than that: norm_partial,
- * norm_finish.
+ * Norm of rows that fit the registers of their lanes: QUADS (constant 3) times four elements each.
+ * A row is read once and written once. If rows are LONG (constant 4), the elements that do not fit
+ * are read again before they are written. y may be x or the residual, and so may the kept sum. A
+ * few rows that are longer than that use norm_partial and norm_finish instead.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -18,7 +18,7 @@ SPAN_STORE(y)
 #include "rows/norm_lanes.glsl"
 #include "rows/norm_again.glsl"
 
-/* Writes a row that is not ordinary; another that goes along has been. */
+/* Writes rows that are not ordinary. Ordinary rows that take part are already written. */
 void store_again(row_work w, float count, float pivot, float offset, float squares)
 {
     bool strange = norm_strange(squares, count);

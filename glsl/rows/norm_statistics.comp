@@ -1,8 +1,8 @@
 #version 450
 /*
- * Statistics of rows from those of their chunks (norm_partial): mean, as a sum of two,
- * 1 / sqrt(var + eps) and their factor, a vec4 for each. A row here is the chunks of one; of
- * the rms norm their means are 0.
+ * Joins the statistics of the chunks of rows (from norm_partial). The result is a vec4 for each
+ * row: the mean (as a sum of two), 1 / sqrt(var + eps), and the factor of these. A row of this
+ * kernel consists of the chunks of one row of x. For RMS norm the means of the chunks are 0.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

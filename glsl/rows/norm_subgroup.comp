@@ -1,5 +1,5 @@
 #version 450
-/* Norm of short rows, with subgroup shuffles. */
+/* Norms of short rows, with subgroup shuffles. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require

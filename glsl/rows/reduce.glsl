@@ -1,4 +1,4 @@
-/* How elements are reduced, by CODE, a REDUCE_ code. */
+/* The operations of each reduction. CODE is a REDUCE_ code. */
 float identity()
 {
     if (CODE == REDUCE_MAX)
@@ -8,7 +8,7 @@ float identity()
     return CODE == REDUCE_PROD ? 1.0 : 0.0;
 }
 
-/* What counts of an element. */
+/* The value that an element contributes. */
 float taken(float v)
 {
     if (CODE == REDUCE_MAGNITUDE)
@@ -21,7 +21,7 @@ vec4 taken(vec4 v)
     return vec4(taken(v.x), taken(v.y), taken(v.z), taken(v.w));
 }
 
-/* NaN wins over any number; of magnitudes it is none. */
+/* NaN wins over any number. For REDUCE_MAGNITUDE there is no NaN, because taken() maps it to 0. */
 float combine(float a, float b)
 {
     if (CODE == REDUCE_MAGNITUDE)
@@ -39,8 +39,9 @@ vec4 combine(vec4 a, vec4 b)
 }
 
 /*
- * A mean whose sum overflows is made of elements times `shrink`: their sum cannot. Where a part of
- * it (REDUCE_PART) is summed first, and overflows, that sum is written beside it, as its spare.
+ * If the sum of a mean overflows, the mean is computed from elements times `shrink`, because their
+ * sum cannot overflow. If parts are summed first (REDUCE_PART) and a part overflows, its shrunk sum
+ * is written beside it, as its spare.
  */
 const bool ADDS = CODE == REDUCE_SUM || CODE == REDUCE_MEAN || CODE == REDUCE_PART;
 const bool IS_MEAN = CODE == REDUCE_MEAN || CODE == REDUCE_PART;

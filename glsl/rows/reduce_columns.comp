@@ -1,8 +1,8 @@
 #version 450
 /*
- * Reduction of rows whose elements lie apart, `inner` quads: a thread takes HELD (constant 2)
- * elements of four neighbouring rows, as vec4, all on their way at once, and `lanes` threads share
- * them; lane_stride such quads of rows a workgroup.
+ * Reduction of rows whose elements are `inner` quads apart. A thread takes HELD (constant 2)
+ * elements of four neighbouring rows, as vec4, with all loads in flight at once. `lanes` threads
+ * share these four rows. A workgroup takes lane_stride such sets of four rows.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,9 +1,11 @@
 /*
- * y[o] = reduction of a row, or of one chunk of it. Each lane folds every lanes-th element, four
- * loads in flight, or (VECTORS) every lanes-th quad, eight in flight; then a tree joins the lanes.
- * Sums: blocks of 32 elements in four chains, the blocks added with compensation, so that the error
- * grows with neither the row nor the order of its lanes. Specialization constant 1 is the REDUCE_
- * code.
+ * y[o] = reduction of a row, or of one chunk of a row. Each lane reduces every lanes-th element
+ * with four loads in flight. With VECTORS it reduces every lanes-th quad, with eight in flight.
+ * Then a tree joins the lanes.
+ *
+ * Sums add blocks of 32 elements in four chains. The blocks are added with compensation, so that
+ * the error does not grow with the row's length or depend on the order of lanes. Specialization
+ * constant 1 is the REDUCE_ code.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -17,7 +19,7 @@ layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
 
-const uint FLIGHT = 8u; /* quads on their way at once */
+const uint FLIGHT = 8u; /* vec4 loads in flight */
 #include "rows/reduce.glsl"
 
 ROW_TREE(float, join_lanes, scratch, combine)
@@ -54,7 +56,7 @@ float fold(uint base, uint r, uint end)
     return ADDS ? compensated_value(high, low) : high;
 }
 
-/* The same of a row that is whole quads; its inner is 1. */
+/* Like fold, for rows that consist of whole quads and have inner = 1. */
 float fold_quads(uint base, uint r, uint end)
 {
     float high = identity(), low = 0.0;
@@ -73,7 +75,7 @@ float fold_quads(uint base, uint r, uint end)
     return ADDS ? compensated_value(high, low) : high;
 }
 
-/* Elements r, r + lanes, ... times `shrink`. */
+/* Sum of elements r, r + lanes, ... times `shrink`. */
 float fold_shrunk(uint base, uint r, uint end)
 {
     float high = 0.0, low = 0.0;

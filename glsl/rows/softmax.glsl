@@ -1,10 +1,10 @@
 /*
- * Parts of the softmax kernels. A row's statistics are vec2(m, s): its maximum and the sum of
- * exp(x - m). Where m is NaN or infinite (NaN or +Inf in the row, or nothing but -Inf) the result
- * is NaN throughout and s means nothing.
+ * Shared by the softmax kernels. A row's statistics are vec2(m, s): its maximum, and the sum of
+ * exp(x - m). If m is NaN or infinite (NaN or +Inf in the row, or only -Inf), the whole result is
+ * NaN and s is meaningless.
  */
 
-/* exp(d) for d <= 0; exactly 0 where the result would be denormal. */
+/* exp(d) for d <= 0. It is exactly 0 if the result would be denormal. */
 float decay(float d)
 {
     float e = exp(d);
@@ -17,8 +17,8 @@ vec4 decay(vec4 d)
 }
 
 /*
- * The largest of many, and NaN if one is: plain maxima, which may drop a NaN, beside the largest
- * magnitude as bits, which shows it.
+ * The largest of many values, or NaN if any of them is NaN. A plain maximum may drop a NaN. The
+ * largest magnitude, compared as bits, still shows it.
  */
 struct largest {
     float value;
@@ -55,7 +55,7 @@ vec2 join_statistics(vec2 a, vec2 b)
     return vec2(m, a.y * decay(a.x - m) + b.y * decay(b.x - m));
 }
 
-/* Of eight elements; -Inf stands for none. */
+/* Statistics of eight elements. -Inf stands for a missing element. */
 vec2 statistics_of(vec4 a, vec4 b)
 {
     largest most = largest(-INFINITY, 0u);
@@ -65,7 +65,7 @@ vec2 statistics_of(vec4 a, vec4 b)
     return vec2(m, is_plain(m) ? sum_of(decay(a - m)) + sum_of(decay(b - m)) : 0.0);
 }
 
-/* The logarithm of what exp(x - m) is of the sum. */
+/* Log softmax: the logarithm of exp(x - m) divided by the sum. */
 vec4 log_softmax_value(vec4 x, float m, float log_of_sum)
 {
     if (!is_plain(m))
@@ -73,7 +73,7 @@ vec4 log_softmax_value(vec4 x, float m, float log_of_sum)
     return (x - m) - log_of_sum;
 }
 
-/* What exp(x - m) is of the sum; share = 1 / s. */
+/* Softmax: e = exp(x - m) divided by the sum. share = 1 / s. */
 vec4 softmax_value(vec4 e, float m, float share)
 {
     if (!is_plain(m))

@@ -1,6 +1,6 @@
 #version 450
-/* y (dy - sum dy y) of the chunks of long rows, from the sums of all the row's chunks. dx may be y
- * or dy. */
+/* y (dy - sum dy y) for the chunks of long rows, from the sums of all chunks of the row. dx may be
+ * y or dy. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

@@ -1,7 +1,8 @@
 /*
- * y (dy - sum dy y) of rows that fit the registers of their lanes, QUADS (constant 1) quads of each
- * operand: one read, one write. Where rows are LONG (constant 3) what is beyond that is read again.
- * dx may be y or dy. Few rows longer than that: softmax_backward_partial, softmax_backward_finish.
+ * y (dy - sum dy y) of rows that fit the registers of their lanes: QUADS (constant 1) quads of each
+ * operand. Both are read once, and dx is written once. If rows are LONG (constant 3), the elements
+ * that do not fit are read again. dx may be y or dy. A few rows that are longer than that use
+ * softmax_backward_partial and softmax_backward_finish instead.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -35,7 +36,7 @@ void main()
 {
     row_work w = row_formed(row_whole(), args.y_offset);
     vec4 y4s[HELD], dy4s[HELD], products = vec4(0.0);
-    if (LONG) { /* what is not held comes first, so that all registers are free for it */
+    if (LONG) { /* elements that are not held come first, while all registers are free */
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);

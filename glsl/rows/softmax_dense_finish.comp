@@ -1,6 +1,6 @@
 #version 450
-/* The gradients of cross entropy with dense targets for the chunks of long rows, from what
- * softmax_dense_join says of each row. */
+/* The gradients of cross entropy with dense targets for the chunks of long rows, from the values
+ * that softmax_dense_join writes for each row. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/rows.h"

@@ -1,7 +1,8 @@
 #version 450
 /*
- * What the statistics of a long row's chunks come to: the loss of the row, or (constant 1) what its
- * gradients have in common. A row here is the chunks of a row of logits.
+ * Joins the statistics of a long row's chunks. The result is the loss of the row. If constant 1 is
+ * true, it is the values that all gradients of the row need. A row of this kernel consists of the
+ * chunks of one row of logits.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

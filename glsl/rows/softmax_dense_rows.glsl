@@ -1,7 +1,8 @@
 /*
- * Cross entropy of rows with dense targets: the loss, or with LOSS_BACKWARD the gradients of both,
- * one behind the other. Both are held in QUADS (constant 1) quads of registers each; where rows are
- * LONG (constant 3) what is beyond comes first, and is read again for the gradients.
+ * Cross entropy of rows with dense targets: the loss or, with LOSS_BACKWARD, the gradients of both
+ * operands, one behind the other. A lane holds QUADS (constant 1) quads of each operand in
+ * registers. If rows are LONG (constant 3), the elements that do not fit are read first, and read
+ * again for the gradients.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"

@@ -1,6 +1,6 @@
 #version 450
-/* Softmax of the chunks of long rows, or its logarithm, from the statistics of all the row's
- * chunks. y may be x. */
+/* Softmax or log softmax of the chunks of long rows, from the statistics of all chunks of the row.
+ * y may be x. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/rows.h"

@@ -1,15 +1,15 @@
 /*
- * main() of softmax and of cross entropy, of rows that fit the registers of their lanes, QUADS
- * (constant 1) times four elements each: one read. Where rows are LONG (constant 3) what is beyond
- * that comes first, and is read again where it is to be written.
+ * main() of softmax and of cross entropy, for rows that fit the registers of their lanes: QUADS
+ * (constant 1) times four elements each. A row is read once. If rows are LONG (constant 3), the
+ * elements that do not fit are read first. They are read again if they are to be written.
  *
- * A lane takes exponentials in blocks, from the maximum of each, while others of its quads still
- * come in; the row's maximum is known later and scales them, as it does their sums. A long row's
- * are one block, as registers are few.
+ * A lane computes exponentials in blocks, relative to the maximum of each block, while its other
+ * quads are still loading. The row's maximum is known later and then scales the exponentials and
+ * their sums. Long rows use only one block, because registers are scarce.
  *
- * The includer declares the constants and has load_quad, load_beside (what else a row needs) and,
- * with ROW_VALUES, row_terms, terms_of and store_quad, of e = exp(x - m) or, where KEEPS_X, of x;
- * else finish_row.
+ * The includer declares the constants, load_quad, and load_beside (reads other values that a row
+ * needs). With ROW_VALUES it also defines row_terms, terms_of and store_quad. store_quad takes e =
+ * exp(x - m), or x if KEEPS_X. Without ROW_VALUES it defines finish_row.
  */
 #ifndef KEEPS_X
 #define KEEPS_X false
@@ -20,8 +20,8 @@ const uint BLOCKS = (HELD + BLOCK_QUADS - 1u) / BLOCK_QUADS;
 ROW_TREE(float, largest_of_lanes, scratch, row_larger)
 ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
 
-/* Of a maximum that is not plain, 0: -Inf then gives exponentials of 0, others nothing that counts.
- */
+/* If the maximum is not finite, 0 is used instead. Then -Inf gives exponentials of 0, and for other
+ * maxima the values do not matter. */
 float block_origin(float top)
 {
     return is_plain(top) ? top : 0.0;
@@ -36,7 +36,7 @@ void main()
     if (SPAN)
         span_load();
 #endif
-    if (LONG) { /* all registers are free for it */
+    if (LONG) { /* while all registers are free */
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
             largest most = largest(-INFINITY, 0u);
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {

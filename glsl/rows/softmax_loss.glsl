@@ -1,6 +1,7 @@
 /*
- * Parts of the kernels of cross entropy with labels. A row's label is a class held as a float, or
- * says that the row is ignored, or is none at all. Rows of which softmax is NaN have a loss of NaN.
+ * Shared by the kernels for cross entropy with labels. A row's label is a class stored as a float.
+ * A negative label says that the row is ignored. Any other value is a bad label. If the softmax of
+ * a row is NaN, its loss is NaN, too.
  */
 #include "lib/index.glsl"
 
@@ -15,13 +16,13 @@ uint label_of(float v, uint classes)
     return label == 0xffffffffu ? LABEL_BAD : label;
 }
 
-/* What the gradients of a row have in common. */
+/* The values that all gradients of a row need. */
 struct loss_row {
     float m, share, d; /* maximum, 1 / sum of exponentials, gradient of the loss */
     uint label;
 };
 
-/* Of elements r, whose exp(x - m) is e. */
+/* Gradient of elements r. e is exp(x - m). */
 vec4 loss_gradient(loss_row row, uvec4 r, vec4 e)
 {
     if (row.label == LABEL_IGNORED)

@@ -1,6 +1,6 @@
 #version 450
-/* The gradient of cross entropy for the chunks of long rows, from what softmax_loss_join says of
- * each row. y may be x. */
+/* The gradient of cross entropy for the chunks of long rows, from the values that softmax_loss_join
+ * writes for each row. y may be x. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/rows.h"

@@ -1,8 +1,9 @@
 #version 450
 /*
- * What the statistics of a long row's chunks (softmax_partial) come to: its loss, or (constant 1)
- * what softmax_loss_finish needs of it, four words: maximum, 1 / sum, gradient of the loss, label,
- * the last as bits. A row here is the chunks of a row of logits.
+ * Joins the statistics of a long row's chunks (from softmax_partial). The result is the loss of the
+ * row. If constant 1 is true, it is the four words that softmax_loss_finish needs: maximum, 1 /
+ * sum, gradient of the loss, and the label as bits. A row of this kernel consists of the chunks of
+ * one row of logits.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

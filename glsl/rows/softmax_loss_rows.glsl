@@ -1,6 +1,7 @@
 /*
- * Cross entropy of rows with labels (softmax_held.glsl): the loss, or with LOSS_BACKWARD the
- * gradient of the logits, which may take their place. The loss reads a row once however long it is.
+ * Cross entropy of rows with labels (see softmax_held.glsl): the loss or, with LOSS_BACKWARD, the
+ * gradient of the logits, which may overwrite them. The loss reads a row only once, even if it is
+ * long.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -50,7 +51,7 @@ void store_quad(row_work w, loss_row row, uvec4 r, bvec4 live, vec4 e)
 
 #define ROW_VALUES
 #else
-/* The row's label and the logit there. */
+/* The row's label, and the logit of that class. */
 vec2 load_beside(row_work w)
 {
     if (!w.live || w.lane != 0u)

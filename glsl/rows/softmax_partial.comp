@@ -1,8 +1,8 @@
 #version 450
 /*
  * Statistics (maximum, sum of exponentials) of the chunks of long rows, two words a chunk. Each
- * lane takes its elements two quads at a time: their maximum first, so that the running sum is
- * rescaled once a block.
+ * lane takes two quads at a time. It takes their maximum first, so that the running sum is rescaled
+ * only once for every two quads.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

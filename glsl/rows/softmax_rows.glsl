@@ -1,5 +1,5 @@
-/* Softmax of rows (softmax_held.glsl), or its logarithm. y may be x. Few rows longer than registers
- * hold: softmax_partial, softmax_finish. */
+/* Softmax or log softmax of rows (see softmax_held.glsl). y may be x. A few rows that do not fit
+ * the registers use softmax_partial and softmax_finish instead. */
 #include "lib/common.glsl"
 #include "args/rows.h"
 
@@ -31,7 +31,7 @@ vec2 load_beside(row_work w)
 }
 
 struct row_terms {
-    float m, share; /* LOG: the sum's logarithm */
+    float m, share; /* with LOG: the logarithm of the sum */
 };
 
 row_terms terms_of(float m, float s, vec2 beside)
