@@ -1,7 +1,8 @@
 #version 450
 /*
- * Sorts rows by the expert they name, by counting; one workgroup. The result is described in
- * experts.glsl. Integer atomics only: counts and starts do not depend on the order of threads.
+ * Counting sort of rows by the expert that they name, in one workgroup. experts.glsl describes the
+ * result. Only integer atomics are used, so that counts and starts do not depend on the order of
+ * threads.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -25,14 +26,14 @@ uint bucket(uint row)
     return expert_of(index[args.index_offset + row], args.experts);
 }
 
-/* Blocks and rows of a bucket. */
+/* Number of blocks and of rows in a bucket. */
 uvec2 extent(uint b)
 {
     uint count = plan[plan_cursor(args.experts) + b];
     return uvec2((count + args.tile - 1) / args.tile, count);
 }
 
-/* Each lane owns a run of buckets; the runs before it are added up by every lane for itself. */
+/* Each lane owns a run of buckets. Every lane adds up the runs before its own by itself. */
 void add_up(uint lane, uint lanes, uint buckets)
 {
     uint run = (buckets + lanes - 1) / lanes;
@@ -43,7 +44,7 @@ void add_up(uint lane, uint lanes, uint buckets)
     sums[lane] = sum;
     barrier();
     sum = uvec2(0);
-    uint owners = (buckets + run - 1) / run; /* the lanes past them own nothing */
+    uint owners = (buckets + run - 1) / run; /* later lanes own no buckets */
     for (uint other = 0; other < min(lane, owners); other++)
         sum += sums[other];
     for (uint b = first; b < last; b++) {

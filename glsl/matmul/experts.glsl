@@ -1,14 +1,15 @@
 /*
- * Rows of x that each name an expert, and the plan expert_sort makes of them:
+ * Rows of x that each name an expert, and the plan that expert_sort makes of them:
  *
- *   blocks[E + 2]   first block of each bucket, and their number at the end; a block is up to
- *                   `tile` rows of one expert; bucket E holds the rows whose index is no expert
- *   starts[E + 2]   first place of each bucket in `order`, and the number of rows at the end
+ *   blocks[E + 2]   first block of each bucket, and the number of blocks at the end. A block is up
+ *                   to `tile` rows of one expert. Bucket E has the rows without a valid expert.
+ *   starts[E + 2]   first position of each bucket in `order`, and the number of rows at the end
  *   cursor[E + 1]   scratch of the sort
- *   order[M]        rows by bucket; within one in no fixed order, which no result depends on
+ *   order[M]        rows by bucket; the order within a bucket varies, but no result depends on it
  */
 
-/* floor(v + 1/2) without the rounding of the sum; `experts` where that is no expert. */
+/* floor(v + 1/2) without the rounding error of the sum. The result is `experts` if that is not an
+ * expert. */
 uint expert_of(float v, uint experts)
 {
     float below = floor(v);

@@ -1,12 +1,12 @@
 /*
- * What a tiled kernel over sorted rows does: finds the block of its workgroup. `plan` is bound by
- * the includer.
+ * Finds the block of a workgroup, for tiled kernels over rows sorted by expert. The includer binds
+ * `plan`.
  */
 #include "matmul/experts.glsl"
 
 struct expert_block {
-    uint expert; /* the number of experts: rows without one */
-    uint first;  /* place in the plan's `order` */
+    uint expert; /* equal to the number of experts: rows without an expert */
+    uint first;  /* position in the plan's `order` */
     uint rows;   /* 0: no such block */
 };
 

@@ -1,13 +1,15 @@
 #version 450
 /*
- * Routing of tokens to experts by groups, a workgroup a token. Group score: the sum of the two
- * largest routes (of the one, where groups have one); the best topk_group groups stay; of their
- * experts the top_k best are taken, one a round. Larger first, the lower index on ties, NaN last.
- * Sums are of halves, or of small parts, so that none overflows.
- * y[t] = ids, then weights sig[id] / (their sum + 1e-20) * scaling, undivided for one expert.
+ * Group-limited routing of tokens to experts, one workgroup per token. A group's score is the sum
+ * of its two largest routes, or its only route. The best topk_group groups stay. From their experts
+ * the top_k best are taken, one per round. Larger values come first; ties go to the lower index;
+ * NaN comes last. Sums are formed from values times 1/2 or 2^-16, so that they cannot overflow.
  *
- * Orders are made on integer keys, so that they are exact on every device. Shared memory: 9 KiB at
- * 1024 groups and 128 invocations.
+ * y[t] = ids, then weights sig[id] / (their sum + 1e-20) * scaling. If top_k is 1, the weight is
+ * not divided.
+ *
+ * Values are compared by integer keys, so that the order is exact on every device. Shared memory: 9
+ * KiB for 1024 groups and 128 invocations.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -25,7 +27,7 @@ shared uint score[GATE_MAX_GROUPS];
 shared bool chosen[GATE_MAX_GROUPS];
 shared uvec2 best[gl_WorkGroupSize.x];
 
-/* Grows with the value; 0 for NaN, the two zeros alike. */
+/* Key that grows with the value. It is 0 for NaN, and equal for both zeros. */
 uint sort_key(float v)
 {
     uint bits = floatBitsToUint(v);
@@ -36,7 +38,7 @@ uint sort_key(float v)
     return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/* Of two (key, index), the one that comes first. */
+/* The better of two (key, index). */
 uvec2 earlier(uvec2 a, uvec2 b)
 {
     return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;
@@ -59,7 +61,7 @@ uint group_score(uint first)
             k1 = key;
         }
     }
-    precise float halves = 0.5 * v0 + 0.5 * v1; /* in the order of sums */
+    precise float halves = 0.5 * v0 + 0.5 * v1; /* ordered like the sums */
     return size == 1 ? k0 : sort_key(halves);
 }
 
@@ -71,7 +73,7 @@ bool group_stays(uint g)
     return before < args.topk_group;
 }
 
-/* The first expert of the chosen groups that comes after `last`. */
+/* The best expert of the chosen groups that comes after `last`. */
 uvec2 next_expert(uint row, uvec2 last)
 {
     uint lane = gl_LocalInvocationID.x, size = args.experts / args.groups;

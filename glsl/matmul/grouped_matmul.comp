@@ -1,10 +1,12 @@
 #version 450
 /*
- * y[i] = x[i] times the matrix of row i's expert, for many rows: the plan of expert_sort (binding
- * 2) cuts the rows into blocks of one expert each. A workgroup of 128 makes TILE_M rows of a block
- * times 64 columns, an invocation REG_M x 4 of them in registers; both tiles go through shared
- * memory in steps of 16 along K, the next step being read while this one is multiplied. Grid:
- * column tiles, then as many blocks as there can be at most.
+ * y[i] = x[i] times the matrix of row i's expert, for many rows. The plan of expert_sort (binding
+ * 2) cuts the rows into blocks of one expert each.
+ *
+ * A workgroup of 128 computes TILE_M rows of a block times 64 columns. An invocation keeps a REG_M
+ * x 4 register block. Both tiles go through shared memory in steps of 16 along K, and the next step
+ * is loaded while the current one is multiplied. Grid, fastest first: column tiles, then the
+ * largest possible number of blocks.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +25,7 @@ shared vec4 tile_a[STEP * PITCH_A];
 shared vec4 tile_b[STEP * PITCH_B];
 shared uint rows[TILE_M];
 
-/* The i-th quad that the invocation carries: x along M or N, y along K. */
+/* Position of the i-th quad that this invocation loads: x along M or N, y along K. */
 uvec2 place(bool along_k, uint tile_size, uint i)
 {
     uint slot = i * THREADS + gl_LocalInvocationID.x;
@@ -91,7 +93,7 @@ void main()
 
     uint across = lane % THREADS_N, down = lane / THREADS_N;
     uint base = args.b_offset + block.expert * args.k * args.n;
-    uint k_end = block.expert < experts ? args.k : 0; /* rows without an expert: zeros */
+    uint k_end = block.expert < experts ? args.k : 0; /* rows without an expert become zeros */
     vec4 sum[REG_M], next_a[QUADS_A], next_b[QUADS_B];
     [[unroll]] for (uint i = 0; i < REG_M; i++)
         sum[i] = vec4(0);

@@ -1,9 +1,10 @@
 #version 450
 /*
- * y[i] = x[i] times the matrix of the expert that index[i] names, row by row: for few rows, and for
- * devices without real shared memory. LANES_N lanes of the workgroup run along N, four columns
- * each, the others along K; theirs are joined in shared memory in a fixed order. A row without an
- * expert is zeros. a is x, b the matrices of batch_count experts; binding 2 holds the indices.
+ * y[i] = x[i] times the matrix of the expert that index[i] names, row by row. It serves few rows,
+ * and devices without real shared memory. LANES_N lanes of the workgroup run along N, four columns
+ * each. The other lanes run along K, and their sums are joined in shared memory in a fixed order. A
+ * row without an expert becomes zeros. a is x, and b has the matrices of batch_count experts.
+ * Binding 2 has the indices.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,7 +17,7 @@ layout(constant_id = 10) const uint LANES_N = 32;
 const uint LANES_K = gl_WorkGroupSize.x / LANES_N;
 shared vec4 joined[gl_WorkGroupSize.x];
 
-/* The part of four columns that elements k .. k + 3 make. */
+/* The contribution of elements k .. k + 3 to four columns. */
 vec4 product(uint base_a, uint base_b, uint column, uint k)
 {
     uint depth = quad_count(k, args.k), width = quad_count(column, args.n);

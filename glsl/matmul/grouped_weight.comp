@@ -1,13 +1,14 @@
 #version 450
 /*
- * y[e] = the sum over the rows i that name expert e of a[i]^T b[i], a [rows, M], b [rows, N], y [E,
- * M, N]: a product through shared memory (tile.glsl) whose K are the expert's rows. These are a run
- * of `positions`, which starts[e] begins, or, where there are no more rows than LISTED and
- * invocations, what the workgroup finds among the indices. Either way they ascend, so that the
- * order of the sums is fixed. Grid: tiles, then splits of the rows, then experts.
+ * y[e] = the sum of a[i]^T b[i] over the rows i that name expert e. a is [rows, M], b is [rows, N],
+ * y is [E, M, N]. It is a tiled product (see tile.glsl) whose K axis is the rows of the expert.
+ * These rows are the part of `positions` that begins at starts[e]. If LISTED is not 0, there are at
+ * most LISTED rows, and the workgroup finds them among the indices, one row per invocation. Both
+ * ways give ascending rows, so that the order of the sums is fixed. Grid, fastest first: tiles,
+ * splits of the rows, experts.
  *
- * Of the arguments, k is the number of rows, k_slice that of splits, bias_offset the indices',
- * batch_count that of experts.
+ * Some arguments have another meaning here: k is the number of rows, k_slice the number of splits,
+ * bias_offset the offset of the indices, batch_count the number of experts.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,7 +23,7 @@ layout(set = 0, binding = 2) readonly buffer order_view { uint positions[]; };
 layout(set = 0, binding = 2) readonly buffer index_view { float index[]; };
 layout(set = 0, binding = 4) readonly buffer starts_view { uint starts[]; };
 
-const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation carries a step */
+const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation loads per step */
 const uint SHARE_B = TILE_N * STEP / 4 / THREADS;
 const bool SORTED = LISTED == 0;
 
@@ -30,9 +31,11 @@ shared uint named[SORTED ? 1 : LISTED]; /* rows of the expert */
 
 vec4 next_a[SHARE_A], next_b[SHARE_B];
 uvec2 origin;
-uint last; /* end of the rows, of this split */
+uint last; /* end of this split's rows */
 
-/* Where the i-th quad that the invocation carries starts in its tile: x along M or N, y along K. */
+/*
+ * Position of the i-th quad that this invocation loads, within its tile: x along M or N, y along K.
+ */
 uvec2 place(uint tile_size, uint i)
 {
     uint quads = tile_size / 4, lane = gl_LocalInvocationID.x;
@@ -70,7 +73,7 @@ void store()
     }
 }
 
-/* named = the rows of the expert, ascending; their number. */
+/* Sets `named` to the rows of the expert, ascending, and returns their number. */
 uint find_rows(uint expert)
 {
     uint lane = gl_LocalInvocationID.x, before = 0, count = 0;

@@ -1,7 +1,10 @@
 /*
- * Shared by the kernels that factor matrices: P A = L U in place, row-major, n x n each, L with
- * ones on its diagonal. `pivots` holds for every matrix: the row that row k was exchanged with [n],
- * which row of A each row was [n], and whether a pivot was 0 or not finite.
+ * Shared by the kernels for LU factorization: P A = L U in place. Matrices are row-major and n x n;
+ * L has ones on its diagonal. For every matrix `pivots` holds:
+ *
+ * - [n] the row with which row k was exchanged
+ * - [n] the row of A that each row was before
+ * - [1] whether a pivot was 0 or not finite
  */
 #include "args/matmul.h"
 

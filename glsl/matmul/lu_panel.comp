@@ -1,8 +1,8 @@
 #version 450
 /*
- * Factors columns first .. last of rows first .. n by itself, with partial pivoting: the largest
- * magnitude of the column, the upper row on ties. One workgroup a matrix. Only the panel's own
- * columns are exchanged; lu_rows follows with the others.
+ * Factors columns first .. last of rows first .. n, with partial pivoting. The pivot is the largest
+ * magnitude of the column, and ties go to the upper row. One workgroup takes one matrix. Rows are
+ * exchanged only in the panel's own columns, and lu_rows exchanges them in the others.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -16,7 +16,9 @@ void settle()
     barrier();
 }
 
-/* Of two (magnitude bits, row): the larger, the upper on ties. NaN is larger than all. */
+/*
+ * The larger of two (magnitude bits, row). Ties go to the upper row. NaN is larger than any number.
+ */
 uvec2 better(uvec2 a, uvec2 b)
 {
     return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;

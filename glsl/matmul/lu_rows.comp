@@ -1,7 +1,8 @@
 #version 450
 /*
- * What a factored panel means for the other columns, one an invocation: its exchanges of rows, and
- * right of it the panel's rows of U, L11 U12 = A12. Right of a panel there is only full width.
+ * Applies a factored panel to the other columns, one column per invocation. It exchanges rows as
+ * the panel did. For columns right of the panel it also computes the panel's rows of U from L11 U12
+ * = A12. Every panel that has columns to its right has full width.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

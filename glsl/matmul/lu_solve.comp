@@ -1,10 +1,11 @@
 #version 450
 /*
- * x = A^-1 b from the factors P A = L U, one workgroup a column of b: L U x = P b, then one step of
- * refinement, L U d = P (b - A x), x += d. A singular matrix gives NaN. A lane owns every
- * gl_WorkGroupSize-th element of the vector being solved, which only it touches; the element that a
- * step eliminates with is passed on in shared memory. After the solutions come flags, one a matrix:
- * 1 where it is singular.
+ * x = A^-1 b from the factors P A = L U, one workgroup per column of b. It solves L U x = P b, then
+ * does one step of refinement: L U d = P (b - A x), x += d. A singular matrix gives NaN.
+ *
+ * A lane owns every gl_WorkGroupSize-th element of the vector being solved, and only that lane
+ * touches it. The element that a step eliminates with is passed through shared memory. The
+ * solutions are followed by one flag per matrix, which is 1 if the matrix is singular.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -19,15 +20,15 @@ layout(set = 0, binding = 4) buffer work_view { float work[]; };
 layout(set = 0, binding = 5) coherent buffer result_view { float x[]; };
 
 const uint LANES = gl_WorkGroupSize.x;
-shared float passed[2]; /* in turn, so that one barrier a step is enough */
+shared float passed[2]; /* used alternately, so that one barrier per step is enough */
 
-/* The first element at or after `from` that the lane owns. */
+/* The first element at or after `from` that this lane owns. */
 uint first_owned(uint from)
 {
     return from + (gl_LocalInvocationID.x + LANES - from % LANES) % LANES;
 }
 
-/* L y = v, then U v = y, in work[at ..]. A barrier of the caller's is between one and the next. */
+/* Solves L y = v, then U v = y, in work[at ..]. The caller puts a barrier between two calls. */
 void substitute(uint matrix, uint at)
 {
     uint lane = gl_LocalInvocationID.x;
@@ -39,7 +40,7 @@ void substitute(uint matrix, uint at)
         for (uint i = first_owned(k + 1); i < args.n; i += LANES)
             work[at + i] -= factors[matrix + i * args.n + k] * v;
     }
-    barrier(); /* the last round reads what is passed, though it has no use for it */
+    barrier(); /* because the last round still reads `passed`, although it does not use the value */
     for (uint step = 0; step < args.n; step++) {
         uint k = args.n - 1 - step;
         if (lane == k % LANES) {

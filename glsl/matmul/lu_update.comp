@@ -1,7 +1,7 @@
 #version 450
 /*
- * The trailing matrix after a panel: A22 -= L21 U12. An invocation makes SOLVE_ROWS elements of one
- * column; neighbours take neighbouring columns.
+ * Updates the trailing matrix after a panel: A22 -= L21 U12. An invocation computes SOLVE_ROWS
+ * elements of one column. Neighbouring invocations take neighbouring columns.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

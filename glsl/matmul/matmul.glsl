@@ -1,10 +1,12 @@
 /*
  * Shared by the matrix-product kernels: y[batch] = activation(op(a[batch]) op(b[batch]) + bias).
  *
- * a is [M, K] (TRANSPOSE_A: [K, M]), b is [K, N] (TRANSPOSE_B: [N, K]), both dense within a
- * matrix; batch strides are arguments. An operand is words or packed F16/BF16, two to a word,
- * widened exactly as it is read. Element indices stay below 2^31, so an index inside a tensor
- * never wraps; indices outside are never formed into an access.
+ * a is [M, K], or [K, M] with TRANSPOSE_A. b is [K, N], or [N, K] with TRANSPOSE_B. Both are dense
+ * within a matrix, and the batch strides are arguments. An operand is stored as 32-bit words, or as
+ * packed F16 or BF16, two to a word, which is widened exactly when it is read.
+ *
+ * Element indices stay below 2^31, so that an index inside a tensor never wraps. An index outside a
+ * tensor is never used for an access.
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
@@ -17,22 +19,26 @@ layout(constant_id = 4) const uint B_STORAGE = MATMUL_WORDS;
 layout(constant_id = 5) const uint VECTORS = 0;
 layout(constant_id = 6) const uint BIAS = MATMUL_NO_BIAS;
 layout(constant_id = 7) const uint ACTIVATION = UNARY_NONE;
-/* Rows and columns of y that an invocation sums in registers. */
+/* Register block: rows and columns of y that an invocation computes. */
 layout(constant_id = 8) const uint REG_M = 1;
 layout(constant_id = 9) const uint REG_N = 1;
 
-#ifndef MATMUL_ARGS /* an expression for them */
+#ifndef MATMUL_ARGS /* defined if the arguments are part of a larger push constant block */
 layout(push_constant) uniform block { matmul_args args; };
 #endif
 
-/* Rows of tiles of y to be made, of all: as many as were launched, `each` workgroups to a row. */
+/*
+ * The number of tile rows of y to compute. `all` is the number for the full product, and `each` is
+ * the number of workgroups per tile row. A dispatch without batches may launch fewer, if only some
+ * rows are in use.
+ */
 uint launched_rows(uint all, uint each)
 {
     uint launched = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
     return args.batch_count > 1 ? all : min(all, launched / each);
 }
 
-/* Three views of each operand: one word, two, four. */
+/* Three views of each operand: one, two or four words per access. */
 layout(set = 0, binding = 0) readonly buffer a_view { uint a_words[]; };
 layout(set = 0, binding = 0) readonly buffer a_view2 { uvec2 a_pairs[]; };
 layout(set = 0, binding = 0) readonly buffer a_view4 { uvec4 a_quads[]; };
@@ -57,8 +63,10 @@ vec4 half_quad(uvec2 words, uint storage)
                                  words.y & 0xffff0000u));
 }
 
-/* Of an operand seen as name_words, name_pairs and name_quads: read_name(i), one element, and
- * read_name4(i, count), elements i .. i + 3 of which the first `count` exist; the rest read as 0.
+/*
+ * Defines two functions for an operand that is declared as name_words, name_pairs and name_quads.
+ * read_name(i) reads one element. read_name4(i, count) reads elements i .. i + 3. Only the first
+ * `count` of these exist, and the rest are 0.
  */
 #define OPERAND_READER(name, storage, quads)                                                       \
     float read_##name(uint i)                                                                      \
@@ -82,7 +90,7 @@ vec4 half_quad(uvec2 words, uint storage)
 OPERAND_READER(a, A_STORAGE, (VECTORS & MATMUL_VECTOR_A) != 0u)
 OPERAND_READER(b, B_STORAGE, (VECTORS & MATMUL_VECTOR_B) != 0u)
 
-/* The first `count` of four neighbours in a row of y. */
+/* Writes the first `count` of four neighbours in a row of y. */
 void write_quad(uint index, uint count, vec4 v)
 {
     if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
@@ -95,13 +103,13 @@ void write_quad(uint index, uint count, vec4 v)
             y[index + i] = v[i];
 }
 
-/* How many of x .. x + 3 lie below the limit. */
+/* How many of x .. x + 3 are below the limit. */
 uint quad_count(uint x, uint limit)
 {
     return x < limit ? min(limit - x, 4u) : 0u;
 }
 
-/* First element of a's and b's matrix of this batch. */
+/* First element of the matrices of a and b in this batch. */
 uvec2 batch_offsets(uint batch)
 {
     uvec2 offsets = uvec2(args.a_offset, args.b_offset);

@@ -1,16 +1,17 @@
 #version 450
 /*
- * Matrix product of few rows: an invocation makes REG_M x 4 of y, and few invocations share what
- * they read of b, so that b may go straight to registers. A workgroup makes ROWS x 128; SLICES
- * parts of it take every SLICES-th quad of K and are joined in shared memory, in order. Both
- * operands are multiplied as quads along K or, b being [K, N], as four rows of it:
+ * Matrix product of few rows. An invocation computes REG_M x 4 of y. Only few invocations share
+ * their elements of b, so that b may go straight to registers. A workgroup computes ROWS x 128. It
+ * is cut into SLICES parts, which take every SLICES-th quad of K. Their sums are joined in shared
+ * memory, in order. Both operands are multiplied as quads along K, except b [K, N], which is taken
+ * as four rows. Operands are loaded like this:
  *
  *   a                           STEP elements of K at a time, through shared memory
  *   b, TRANSPOSE_B ([N, K])     the same, so that neighbours read along K
- *   b, otherwise ([K, N])       fetched by the invocation itself, AHEAD quads of K before it is due
+ *   b, otherwise ([K, N])       by each invocation itself, AHEAD quads of K before they are used
  *
- * Rows and columns outside y are read as the last ones inside and not stored; elements past K are 0
- * in both operands. Grid: tiles, then splits of K, then batch, folded.
+ * Rows and columns outside y read the last ones inside, and are not stored. Elements past K are 0
+ * in both operands. Grid, fastest first: tiles, splits of K, batch.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -31,15 +32,16 @@ layout(constant_id = 13) const uint AHEAD = 1;
 const uint THREADS_N = 32, COLUMNS = 128;
 const uint LANES = THREADS_M * THREADS_N, THREADS = LANES * SLICES;
 const uint ROWS = REG_M * THREADS_M;
-const uint DEPTH = STEP / 4, TURNS = DEPTH / SLICES; /* quads of K in a step, and of a slice's */
-const uint ROW_A = ROWS | 1, ROW_B = COLUMNS | 1;    /* odd: quads along K meet different banks */
+const uint DEPTH = STEP / 4, TURNS = DEPTH / SLICES; /* quads of K per step, and per slice */
+const uint ROW_A = ROWS | 1, ROW_B = COLUMNS | 1;    /* odd: quads along K fall into different
+                                                      * banks */
 const uint SIZE_A = DEPTH * ROW_A, SIZE_B = TRANSPOSE_B != 0 ? DEPTH * ROW_B : 0;
 const uint SIZE_JOIN = SLICES > 1 ? THREADS * SLICES : 1;
 const uint FINAL = (REG_M + SLICES - 1) / SLICES; /* rows that an invocation stores */
-const uint QUADS = ROWS * DEPTH;                  /* of a in a step */
+const uint QUADS = ROWS * DEPTH;                  /* of a, per step */
 const uint SHARE_A = (QUADS + THREADS - 1) / THREADS;
 const uint SHARE_B = TRANSPOSE_B != 0 ? (COLUMNS * DEPTH + THREADS - 1) / THREADS : AHEAD * 4;
-const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is not a whole one */
+const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is incomplete */
 const bool QUADS_B = (VECTORS & MATMUL_VECTOR_B) != 0;
 
 shared vec4 tile[SIZE_A + SIZE_B > SIZE_JOIN ? SIZE_A + SIZE_B : SIZE_JOIN];
@@ -51,7 +53,7 @@ uint column_count, last;
 uvec2 lane; /* down, across */
 uint slice;
 
-/* Row and quad of K of the i-th quad of a that the invocation carries. */
+/* Row and quad of K of the i-th quad of a that this invocation loads. */
 uvec2 place_a(uint i)
 {
     uint at = gl_LocalInvocationID.x + i * THREADS;
@@ -100,7 +102,8 @@ void fetch(uint k0)
             next_b[i] = read_b4(b_at[i] + k0, TAIL ? quad_count(k0 + place_b(i).y * 4, last) : 4);
 }
 
-/* Columns of b lie so that an invocation's four are 32 quads apart. */
+/* The four columns of b that an invocation uses are stored 32 quads apart, so that neighbouring
+ * invocations read neighbouring quads. */
 void store()
 {
     [[unroll]] for (uint i = 0; i < SHARE_A; i++) {
@@ -117,7 +120,7 @@ void store()
 
 /* ---- The product ---- */
 
-/* Rows k .. k + 3 of b [K, N]. */
+/* Loads rows k .. k + 3 of b [K, N]. */
 void fetch_rows(uint k, uint into)
 {
     uint from = TAIL ? k : min(k, last - 4);
@@ -126,7 +129,7 @@ void fetch_rows(uint k, uint into)
             read_b4(b_at[0] + (from + j) * args.n, TAIL && k + j >= last ? 0 : column_count);
 }
 
-/* One quad of K. */
+/* Multiplies one quad of K. */
 void multiply(uint depth, vec4 b[4])
 {
     [[unroll]] for (uint r = 0; r < REG_M; r++) {
@@ -137,7 +140,8 @@ void multiply(uint depth, vec4 b[4])
     }
 }
 
-/* Quad `depth` of the step at k; what is fetched goes where it came from. */
+/* Multiplies quad `depth` of the step at k. If b comes straight to registers, a later quad is
+ * loaded into the registers that held this one. */
 void take_turn(uint k, uint depth, uint ahead)
 {
     vec4 b[4];
@@ -169,7 +173,7 @@ void product(uint k_begin)
     }
 }
 
-/* Afterwards sum[i] is the whole sum of row i * SLICES + slice. */
+/* Afterwards sum[i] is the complete sum of row i * SLICES + slice. */
 void join_slices()
 {
     uint within = gl_LocalInvocationID.x % LANES;
@@ -186,7 +190,8 @@ void join_slices()
     }
 }
 
-/* Bias and activation; rolled, on a copy: an activation is long code. */
+/* Bias and activation. The loop over activations is not unrolled because their code is long. It
+ * works on a copy, so that `sum` stays in registers. */
 void finish(uint column)
 {
     if (BIAS != MATMUL_NO_BIAS)

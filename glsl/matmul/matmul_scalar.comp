@@ -1,10 +1,10 @@
 #version 450
 /*
- * Matrix product without shared memory or barriers: an invocation makes a REG_M x REG_N block of y
- * straight from memory, one k after the other, in order. Blocks of a matrix are numbered along N
- * first. Rows and columns outside are read as the last one inside, so that the inner loop has no
- * branches, and are not stored. Where both operands run along K in aligned quads, four elements are
- * read at once; the order of the sums stays.
+ * Matrix product without shared memory or barriers. An invocation computes a REG_M x REG_N block of
+ * y straight from memory, in ascending order of k. Blocks of a matrix are numbered along N first.
+ * Rows and columns outside y read the last one inside, so that the inner loop has no branches. They
+ * are not stored. If both operands have aligned quads along K, four elements are read at once. The
+ * order of the sums stays the same.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,7 +22,7 @@ const bool QUADS = TRANSPOSE_A == 0 && TRANSPOSE_B != 0 &&
 uint a_at[REG_M], b_at[REG_N];
 float sum[REG_M * REG_N];
 
-/* Adds the products of K's element k; the steps are those from one k to the next. */
+/* Adds the products for element k of K. a_step and b_step are the strides along K. */
 void add_element(uint k, uint a_step, uint b_step)
 {
     float b[REG_N];
@@ -35,7 +35,7 @@ void add_element(uint k, uint a_step, uint b_step)
     }
 }
 
-/* The same for elements k .. k + 3. */
+/* Adds the products for elements k .. k + 3. */
 void add_quad(uint k)
 {
     vec4 b[REG_N];
@@ -77,7 +77,8 @@ void main()
     float result[REG_M * REG_N];
     [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
         result[i] = sum[i];
-    /* Rolled, on a copy: the epilogue's code is long, and `sum` must stay in registers. */
+    /* This loop is not unrolled because the epilogue's code is long. It works on a copy, so that
+     * `sum` stays in registers. */
     uint y_base = args.y_offset + batch * args.m * args.n;
     [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
         uint y_row = row + i / REG_N, y_column = column + i % REG_N;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * y[i] = activation(sum over s of partial[s][i] + bias[i % n]): joins the splits of a product, in
- * order. Rows of y may lie apart, or its columns in parts.
+ * y[i] = activation(sum over s of partial[s][i] + bias[i % n]). It joins the results of a split-K
+ * product, in order. The rows of y may have gaps between them, or its columns may be in parts.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +25,7 @@ void main()
         return;
     float sum = 0.0;
     uint s = 0;
-    /* Four loads in flight; they are added in order. */
+    /* Four loads in flight, added in order. */
     [[dont_unroll]] for (; s + 4 <= args.splits; s += 4) {
         uint at = s * args.count + i;
         vec4 next = vec4(partial[at], partial[at + args.count], partial[at + 2 * args.count],

@@ -1,8 +1,8 @@
 #version 450
 /*
- * Matrix product through shared memory (tile.glsl). Rows and columns outside y are read as the last
- * ones inside, so that the loop has no branches for them, and are not stored; elements past K are 0
- * in both operands. Grid: tiles, then splits of K, then batch, folded.
+ * Tiled matrix product through shared memory (see tile.glsl). Rows and columns outside y read the
+ * last ones inside, so that the loop has no branches for them. They are not stored. Elements past K
+ * are 0 in both operands. Grid, fastest first: tiles, splits of K, batch.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -17,22 +17,24 @@ layout(push_constant) uniform block { product_args whole; };
 #define TILE_CONSTANT 10
 #include "lib/tile.glsl"
 
-const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is not a whole one */
+const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is incomplete */
 const bool QUADS_A = (VECTORS & MATMUL_VECTOR_A) != 0, QUADS_B = (VECTORS & MATMUL_VECTOR_B) != 0;
-const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation carries a step */
+const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation loads per step */
 const uint SHARE_B = TILE_N * STEP / 4 / THREADS;
 layout(constant_id = 14) const uint BAND = 8;
 #include "matmul/tile_place.glsl"
 
 vec4 next_a[SHARE_A], next_b[SHARE_B];
-uint a_at[SHARE_A], b_at[SHARE_B]; /* elements that the quads start at, less k0 */
-uint a_count, b_count;             /* elements of a quad across K that exist */
-uint last;                         /* end of K, of this split */
+uint a_at[SHARE_A], b_at[SHARE_B]; /* elements at which the quads start, minus k0 */
+uint a_count, b_count;             /* existing elements of a quad across K */
+uint last;                         /* end of this split's K */
 
-/* Where the i-th quad that the invocation carries starts in its tile: x along M or N, y along K. */
+/*
+ * Position of the i-th quad that this invocation loads, within its tile: x along M or N, y along K.
+ */
 uvec2 place(bool along_k, uint tile_size, uint i)
 {
-    uint quads = along_k ? STEP / 4 : tile_size / 4; /* that lie side by side in memory */
+    uint quads = along_k ? STEP / 4 : tile_size / 4; /* contiguous in memory */
     uint lane = gl_LocalInvocationID.x, within = lane % quads * 4;
     uint line = lane / quads + i * (THREADS / quads);
     return along_k ? uvec2(line, within) : uvec2(within, line);
@@ -46,7 +48,8 @@ uvec2 place_b(uint i)
     return place(TRANSPOSE_B != 0, TILE_N, i);
 }
 
-/* Rows and columns outside become the last ones; quads of whole matrices are never half outside. */
+/* Rows and columns outside are replaced by the last ones. If an operand is read in quads, a quad is
+ * never partly outside. */
 void start(uvec2 base, uvec2 origin)
 {
     [[unroll]] for (uint i = 0; i < SHARE_A; i++) {
@@ -122,7 +125,8 @@ void main()
             uint column = first.y + i % REG_N / 4 * (THREADS_N * 4) + i % 4;
             sum[i / 4][i % 4] = add_bias(sum[i / 4][i % 4], 0, min(column, args.n - 1));
         }
-    /* Rolled, on a copy: an activation is long code, and `sum` must stay in registers. */
+    /* This loop is not unrolled because an activation's code is long. It works on a copy, so that
+     * `sum` stays in registers. */
     if (ACTIVATION != UNARY_NONE) {
         float result[REG_M * REG_N];
         [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)

@@ -1,11 +1,11 @@
 /*
- * Operands of the units made of what lanes have, UNIT_K / (2 MATRIX_LANES) pairs of each of their
- * ROWS rows: GIVE(matrix, VALUE, layout), where VALUE(r, q) is pair q of the lane's row r. Rows of
- * a left operand are given by row, the columns of a right one by column.
+ * Makes operands of the matrix units from values that the lanes hold: UNIT_K / (2 MATRIX_LANES)
+ * pairs for each of a lane's ROWS rows. In GIVE(matrix, VALUE, layout), VALUE(r, q) is pair q of
+ * the lane's row r. Left operands are given by row, right operands by column.
  *
- * DIRECT, a constant of the includer's: the device keeps matrices as in matrix_layout.glsl, behind
- * which this is included. Else pairs go through pair_work, words of shared memory, in which the
- * subgroup's part begins at pairs_at.
+ * The includer declares the constant DIRECT. It is true if the device keeps matrices as in
+ * matrix_layout.glsl, which must be included first. Otherwise pairs go through pair_work, an array
+ * of words in shared memory. The subgroup's part of it begins at pairs_at.
  */
 #ifdef IN_BF16
 #define GIVEN_PAIR bf16vec2

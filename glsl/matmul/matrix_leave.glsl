@@ -1,11 +1,12 @@
 /*
- * The end of the main of a product on matrix units: the sums leave through a patch of shared memory
- * for each subgroup, since only there it is known which element is which. The includer defines
- * MATRIX_PATCHES, the tile that has room for them, and MATRIX_WRITE(value, row, column); `tile` and
- * `part` are the first row and column of the workgroup's, and from there the subgroup's.
+ * The end of main() in a product on matrix units. Each subgroup stores its sums to a patch of
+ * shared memory, because only there it is known which element is which. The includer defines
+ * MATRIX_PATCHES (the tile that has room for the patches) and MATRIX_WRITE(value, row, column).
+ * `tile` is the first row and column of the workgroup. `part` is the first row and column of the
+ * subgroup, from there.
  *
- * The loop over the sums must be unrolled for them to stay in registers: no loop but this one
- * inside it.
+ * The loop over the sums must be unrolled, so that they stay in registers. Therefore it contains
+ * only this one loop.
  */
     uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
     barrier();

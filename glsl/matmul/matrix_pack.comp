@@ -1,14 +1,15 @@
 #version 450
 /*
- * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, or as f32
- * words, four to a uvec4, from f32 words or packed halves. K is padded with zeros to round_k; rows
- * beyond the operand are left as they are, since they only reach results that nobody writes. TO
- * MATRIX_SPLIT makes two planes of the values times 2^-exponent[row]: the f16 nearest, and the f16
- * nearest to what is left. With a DISTANCE, K is in the order of the units of a packed format, or
- * BY_LANES in that of lane_element.
+ * Packs an operand for the matrix units, from f32 words or packed halves. Rows of K become 16-bit
+ * floats, eight to a uvec4, or f32 words, four to a uvec4. K is padded with zeros to round_k. Rows
+ * beyond the operand are not written, because they only affect results that nobody stores.
  *
- * Where the operand lies with its rows as neighbours (TRANSPOSED), a workgroup turns a tile of 32
- * rows x 64 elements in shared memory; else an invocation makes one uvec4 of eight neighbours.
+ * TO = MATRIX_SPLIT makes two planes of the values times 2^-exponent[row]: the nearest f16, and the
+ * f16 nearest to the remainder. If DISTANCE is not 16, K is in the order of the units of a packed
+ * format. With BY_LANES it is in the order of lane_element.
+ *
+ * If the rows of the operand are neighbours in memory (TRANSPOSED), a workgroup transposes a tile
+ * of 32 rows x 64 elements in shared memory. Otherwise an invocation packs eight neighbours.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,7 +21,7 @@
 layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;
 layout(constant_id = 2) const uint TO = MATRIX_F16;
 layout(constant_id = 3) const bool TRANSPOSED = false;
-layout(constant_id = 4) const bool QUADS = false; /* x can be read in fours */
+layout(constant_id = 4) const bool QUADS = false; /* x can be read four elements at a time */
 layout(constant_id = 5) const uint DISTANCE = 16; /* unless TRANSPOSED; see packed/units.glsl */
 layout(constant_id = 6) const bool BY_LANES = false;
 #include "packed/units.glsl"
@@ -65,7 +66,7 @@ uvec4 pack_octet(float v[8])
                  pack_pair(v[6], v[7]));
 }
 
-/* x 2^-e; the factors stay normal numbers. */
+/* x 2^-e, in two steps because both factors must be normal numbers. */
 float scaled(float x, int e)
 {
     int first = clamp(-e, -126, 127), rest = clamp(-e - first, -126, 127);
@@ -93,8 +94,8 @@ void write(uint matrix, uint row, uint octet, float v[8])
     }
 }
 
-/* The element that an octet starts with: units one after the other, each run by run. With DISTANCE
- * 16 that is the order of the elements. */
+/* The first element of an octet. Units follow one another, and so do the two runs of each unit.
+ * With DISTANCE 16 this is the order of the elements. */
 uint element_of(uint octet)
 {
     uint unit = octet / (UNIT_ELEMENTS / 8), run = octet / (RUN_ELEMENTS / 8) % 2;
@@ -111,7 +112,7 @@ void pack_neighbours()
     uint base = args.x_offset + matrix * args.matrix_step + row * args.k, k = element_of(octet);
     float v[8];
     if (BY_LANES) {
-        const uint octets_of_group = GROUP_ELEMENTS / 8; /* each a pair of every lane */
+        const uint octets_of_group = GROUP_ELEMENTS / 8; /* each has a pair from every lane */
         [[unroll]] for (uint i = 0; i < 8; i++) {
             k = lane_element(octet / octets_of_group, octet % octets_of_group, i / 2) + i % 2 * 2;
             v[i] = k < args.k ? read(base + k) : 0.0;

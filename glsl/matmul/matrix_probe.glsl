@@ -1,7 +1,8 @@
 /*
- * Whether the device keeps f32 sums, the left ELEMENT operands of its matrix units, and the right
- * ones turned, as matrix_layout.glsl does: loads matrices of their own indices and looks at what
- * each lane got. One subgroup; y[0] is 1 or 0. With IN_BF16, ELEMENT is bfloat16_t.
+ * Tests whether the device keeps f32 accumulators, left ELEMENT operands and transposed right ones
+ * as matrix_layout.glsl describes. It loads matrices whose elements are their own indices, and
+ * checks the elements that each lane got. One subgroup; y[0] is 1 or 0. With IN_BF16, ELEMENT is
+ * bfloat16_t.
  */
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 #version 450
 #pragma use_vulkan_memory_model
-/* matrix_probe.glsl on f16 operands. */
+/* matrix_probe.glsl for f16 operands. */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

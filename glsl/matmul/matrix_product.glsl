@@ -1,17 +1,17 @@
 /*
  * y[batch] = a[batch] b[batch]^T + bias on the device's matrix units. The includer defines ELEMENT,
- * the 16-bit type of the operands; sums are f32.
+ * the 16-bit type of the operands. Sums are f32.
  *
- * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
- * whole steps, a's rows to whole tiles, so that nothing is tested on the way in. A workgroup makes
- * TILE_M x TILE_N of y in steps of TILE_K: both tiles go through shared memory, their rows skewed
- * by one octet against bank conflicts, and the next step's octets are read into registers while
- * this one is multiplied. With STAGES 2 shared memory holds two steps and one barrier a step
- * suffices. Subgroups make PART_M x PART_N each.
+ * a and b are packed by matrix_pack: the rows and the columns of y are rows of K, padded with zeros
+ * to whole steps. a's rows are also padded to whole tiles. Therefore loads need no bounds checks. A
+ * workgroup computes TILE_M x TILE_N of y in steps of TILE_K. Both tiles go through shared memory.
+ * Their rows are skewed by one octet to avoid bank conflicts. The next step's octets are loaded
+ * into registers while the current step is multiplied. If STAGES is 2, shared memory holds two
+ * steps, and one barrier per step is enough. Subgroups compute PART_M x PART_N each.
  *
- * PLANES 2 is split mode: an operand is high + low, both f16, of values scaled by a power of two
- * for each row of a and of b; y = (high high + high low + low high) scaled back. What is dropped is
- * below 2^-22 of the product. Grid: tiles, then batch, folded.
+ * PLANES 2 is split mode. An operand is high + low, both f16, of values that are scaled by a power
+ * of two for each row of a and of b. y = (high high + high low + low high), scaled back. The
+ * product that is left out is below 2^-22 of the result. Grid, fastest first: tiles, batch.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,7 +23,7 @@
 layout(constant_id = 9) const uint PLANES = 1;
 layout(constant_id = 10) const uint STAGES = 1;
 layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
-layout(constant_id = 12) const uint BAND = 8; /* rows of tiles walked together, for the cache */
+layout(constant_id = 12) const uint BAND = 8; /* tile rows walked together, for the cache */
 
 layout(push_constant) uniform block { matrix_product_args args; };
 layout(set = 0, binding = 0) readonly buffer a_view { uvec4 a[]; };
@@ -39,8 +39,9 @@ const uint CARRY_B = TILE_N * OCTETS / THREADS;
 
 uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
 
-/* `base`: where the first row of a's tile begins, and of the matrix of b, whose last row stands for
- * those behind it. */
+/*
+ * `base` is the start of a's tile and of b's matrix. Rows beyond the last row of b read that row.
+ */
 void fetch(uvec2 base, uint first_column, uint octet0)
 {
     [[unroll]] for (uint plane = 0; plane < PLANES; plane++) {
@@ -75,8 +76,11 @@ void store(uint stage)
     }
 }
 
-/* The planes `high` and the next, small products first. Units may cut sums off instead of rounding
- * them, which adds up over a long K: each step has a sum of its own, joined by an f32 addition. */
+/*
+ * Multiplies the planes `high` and `high` + 1, small products first. The units may truncate sums
+ * instead of rounding, and over a long K this error accumulates. Therefore each step has its own
+ * sum, which is added in f32.
+ */
 void multiply_split(uint high, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
@@ -110,7 +114,7 @@ float scale_back(float x, int exponent)
 
 #include "matmul/tile_place.glsl"
 
-/* Which packed matrix of a and of b belongs to this batch. */
+/* The packed matrices of a and b that belong to this batch. */
 uvec2 batch_matrices(uint batch)
 {
     uvec2 index = uvec2(0);

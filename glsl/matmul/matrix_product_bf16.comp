@@ -1,6 +1,6 @@
 #version 450
 #pragma use_vulkan_memory_model
-/* matrix_product.glsl on bfloat16 operands. */
+/* matrix_product.glsl for bfloat16 operands. */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_bfloat16 : require

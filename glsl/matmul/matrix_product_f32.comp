@@ -3,10 +3,10 @@
 /*
  * y = a b^T + bias on matrix units that take f32 operands.
  *
- * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
- * whole tiles, so that the units load from memory what they multiply. A workgroup makes TILE_M x
- * TILE_N of y, its subgroups PART_M x PART_N each; what they have in common is in the caches. Grid:
- * tiles, then batch, folded.
+ * a and b are packed by matrix_pack: the rows and the columns of y are rows of K, padded with zeros
+ * to whole tiles. Therefore the units load their operands directly from memory. A workgroup
+ * computes TILE_M x TILE_N of y, and its subgroups PART_M x PART_N each. Subgroups share operands
+ * through the caches. Grid, fastest first: tiles, batch.
  */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -25,7 +25,7 @@ layout(constant_id = 6) const uint UNIT_M = 8; /* one product of the units */
 layout(constant_id = 7) const uint UNIT_N = 8;
 layout(constant_id = 8) const uint UNIT_K = 8;
 layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
-layout(constant_id = 12) const uint BAND = 8; /* rows of tiles walked together, for the cache */
+layout(constant_id = 12) const uint BAND = 8; /* tile rows walked together, for the cache */
 
 layout(push_constant) uniform block { matrix_product_args args; };
 layout(set = 0, binding = 0) readonly buffer a_view { float a[]; };
@@ -45,7 +45,7 @@ SUM sums[SUMS_M * SUMS_N];
 
 #include "matmul/tile_place.glsl"
 
-/* Which packed matrix of a and of b belongs to this batch; as in matrix_product.glsl. */
+/* The packed matrices of a and b that belong to this batch, as in matrix_product.glsl. */
 uvec2 batch_matrices(uint batch)
 {
     uvec2 index = uvec2(0);

@@ -1,8 +1,9 @@
 #version 450
 /*
- * exponent[matrix][row] of an operand in split mode: the power of two that brings the row's largest
- * finite magnitude to [2^14, 2^15), where f16 has room above for sums and most room below. A row of
- * zeros has 0. A workgroup does one row, or, where rows are neighbours (TRANSPOSED), 32 of them.
+ * exponent[matrix][row] of an operand in split mode. This power of two brings the row's largest
+ * finite magnitude to [2^14, 2^15). There f16 has room for sums above, and the most room below. A
+ * row of zeros has 0. A workgroup takes one row, or 32 rows if they are neighbours in memory
+ * (TRANSPOSED).
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -18,7 +19,7 @@ layout(set = 0, binding = 1) writeonly buffer scale_view { int exponent[]; };
 const uint LANES = TRANSPOSED ? 32 : 1; /* rows of a workgroup */
 shared uint largest[gl_WorkGroupSize.x];
 
-/* Bits of the magnitude as f32; 0 for what is no finite number. */
+/* Bits of the magnitude as f32. Infinities and NaN give 0. */
 uint magnitude(uint i)
 {
     uint bits = x_words[STORAGE == MATMUL_WORDS ? i : i >> 1];

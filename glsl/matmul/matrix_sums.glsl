@@ -1,9 +1,9 @@
 /*
- * The sums of a subgroup by name: SUMS_M x SUMS_N of them, neither more than four. As an array they
- * stay in registers only where the driver unrolls all loops that index it, and an H200's does not
- * where there is much else to unroll: six times slower. Which ones are in use the constants tell,
- * so that nothing is left of the others. Include behind matrix_tiles.glsl, in whose words `part`
- * is.
+ * The sums of a subgroup as separate variables: SUMS_M x SUMS_N of them. Both numbers are at most
+ * four. An array stays in registers only if the driver unrolls all loops that index it. An H200's
+ * driver does not if there is much else to unroll, and then the kernel is six times slower. The
+ * constants tell which variables are in use, so that the others vanish. Include this after
+ * matrix_tiles.glsl, whose macros use `part`.
  */
 #define EACH_SUM(X)                                                                                \
     X(sum00, 0, 0)                                                                                 \
@@ -55,10 +55,12 @@
         MULTIPLY_COLUMN(plane, k, 3, sum03, sum13, sum23, sum33)                                   \
     }
 
-/* A sum leaves through the subgroup's patch of shared memory, since only there it is known which
- * element is which. The includer defines MATRIX_PATCHES, the tile that has room for the patches,
- * and MATRIX_WRITE(value, row, column), and declares `patch_start` and `tile`, the first row and
- * column of the workgroup's. */
+/*
+ * Writes a sum through the subgroup's patch of shared memory, because only there it is known which
+ * element is which. The includer defines MATRIX_PATCHES (the tile that has room for the patches)
+ * and MATRIX_WRITE(value, row, column). It declares `patch_start`, and `tile`: the first row and
+ * column of the workgroup.
+ */
 #define LEAVE_SUM(sum, i, j)                                                                       \
     if (i < SUMS_M && j < SUMS_N) {                                                                \
         coopMatStore(sum, MATRIX_PATCHES, patch_start, UNIT_N / 4,                                 \

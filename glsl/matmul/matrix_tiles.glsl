@@ -1,12 +1,13 @@
 /*
- * The tiles of a product on the device's matrix units, and their multiplication. A workgroup makes
- * TILE_M x TILE_N of y in steps of TILE_K: both tiles go through shared memory, as rows of K in
- * octets (uvec4) of the 16-bit type ELEMENT, skewed by one octet against bank conflicts. Subgroups
- * make PART_M x PART_N each.
+ * The tiles of a product on the device's matrix units, and their multiplication. A workgroup
+ * computes TILE_M x TILE_N of y in steps of TILE_K. Both tiles go through shared memory, as rows of
+ * K in octets (uvec4) of the 16-bit type ELEMENT. Rows are skewed by one octet to avoid bank
+ * conflicts. Subgroups compute PART_M x PART_N each.
  *
- * The includer defines ELEMENT and MATRIX_CONSTANT, the first of eight specialization constants,
- * declares STAGES and PLANES, how many tiles of each operand shared memory holds, and fills those.
- * It may define MATRIX_BETWEEN(k): what is done after the products of step k of the units.
+ * The includer defines ELEMENT and MATRIX_CONSTANT, the first of eight specialization constants. It
+ * declares STAGES and PLANES, whose product is the number of tiles of each operand in shared
+ * memory, and fills these tiles. It may define MATRIX_BETWEEN(k), code to run after the products of
+ * step k of the units.
  */
 #ifndef MATRIX_BETWEEN
 #define MATRIX_BETWEEN(k)
@@ -23,7 +24,7 @@ layout(constant_id = MATRIX_CONSTANT + 7) const uint UNIT_K = 16;
 
 const uint THREADS = gl_WorkGroupSize.x;
 const uint OCTETS = TILE_K / 8, PITCH = OCTETS + 1;
-const uint CARRY_A = TILE_M * OCTETS / THREADS; /* octets of a that an invocation brings a step */
+const uint CARRY_A = TILE_M * OCTETS / THREADS; /* octets of a that an invocation loads per step */
 const uint STAGE_A = TILE_M * PITCH, STAGE_B = TILE_N * PITCH;
 const uint PARTS_N = TILE_N / PART_N;
 const uint SUMS_M = PART_M / UNIT_M, SUMS_N = PART_N / UNIT_N;
@@ -44,8 +45,8 @@ SUM sums[SUMS_M * SUMS_N];
     coopMatLoad(to, tile_b, (plane) * STAGE_B + (part.y + (j) * UNIT_N) * PITCH + (k) * UNIT_K / 8,\
                 PITCH, gl_CooperativeMatrixLayoutColumnMajor)
 
-/* Nothing but loops of constant length here and below: a branch among them, or an array of matrices
- * as a parameter, and they leave the registers (six times slower on an H200). */
+/* Keep only loops of constant length here and below. With a branch among them, or an array of
+ * matrices as a parameter, the matrices leave the registers (six times slower on an H200). */
 void multiply(uint plane, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {

@@ -1,18 +1,18 @@
 #version 450
 /*
- * Product of a large matrix with a few vectors: y[r][c] = activation(sum_k a[r][k] b[k][c] +
- * bias), r < M <= REG_M. Every element of b is read once, for all vectors. K runs over lanes of
- * the workgroup and, sliced, over workgroups:
+ * Product of a large matrix with a few vectors: y[r][c] = activation(sum_k a[r][k] b[k][c] + bias),
+ * r < M <= REG_M. Every element of b is read once, for all vectors. K is divided among lanes of the
+ * workgroup and, with split-K, among workgroups:
  *
- *   TRANSPOSE_B (b is [N, K]): all lanes run along K, a quad each; the workgroup makes REG_N
+ *   TRANSPOSE_B (b is [N, K]): all lanes run along K, one quad each; the workgroup computes REG_N
  *     columns.
  *   otherwise   (b is [K, N]): 32 lanes run along N, a quad of columns each; the others take other
  *     quads of b's rows.
  *
- * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the
- * node, so y is transposed on its way out. Grid: column tiles, then splits of K, then batch,
- * folded. Workgroups of a power of two, 32 to 128. With PARTS, it is a projection of one vector by
- * b [N, K], K in quads and not sliced.
+ * Lanes are joined in shared memory in a fixed order. If SWAPPED, b is really the left operand of
+ * the node, so that y is transposed when it is written. Grid, fastest first: column tiles, splits
+ * of K, batch. The workgroup size is a power of two from 32 to 128. With PARTS, the kernel is a
+ * projection of one vector by b [N, K]. Then K consists of whole quads and is not split.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +25,7 @@ layout(push_constant) uniform block { matvec_args whole; };
 #include "lib/parts.glsl"
 
 layout(constant_id = 10) const uint SWAPPED = 0;
-layout(constant_id = 11) const uint PARTS = 0; /* PROJECTION_... */
+layout(constant_id = 11) const uint PARTS = 0; /* PROJECTION_ bits */
 layout(set = 0, binding = 2) readonly buffer gammas { float gamma[]; };
 layout(set = 0, binding = 2) readonly buffer gamma_vectors { vec4 gamma4[]; };
 layout(set = 0, binding = 4) readonly buffer residuals { float residual[]; };
@@ -42,13 +42,13 @@ const uint LANE_COLUMNS = TRANSPOSE_B != 0 ? REG_N : 4;     /* columns of a lane
 const uint COLUMNS = LANES_N * LANE_COLUMNS;                /* of the workgroup */
 const uint SUMS = REG_M * LANE_COLUMNS;
 
-const uint JOINED = NORMALIZED ? SUMS + 1 : SUMS; /* the squares as one sum more */
+const uint JOINED = NORMALIZED ? SUMS + 1 : SUMS; /* the sum of squares is one more */
 
 shared float joined[JOINED * LANES];
 
 float sum[SUMS];
 
-/* Elements k .. k + 3 of vector r, 0 beyond k_end. */
+/* Elements k .. k + 3 of vector r, or 0 beyond k_end. */
 vec4 fetch_a(uint base, uint r, uint k, uint k_end)
 {
     uint row = min(r, args.m - 1), count = quad_count(k, k_end);
@@ -59,7 +59,7 @@ vec4 fetch_a(uint base, uint r, uint k, uint k_end)
                 count > 2 ? read_a(i + 2 * args.m) : 0.0, count > 3 ? read_a(i + 3 * args.m) : 0.0);
 }
 
-/* Adds the products of K's elements k .. k + 3 for REG_N columns, b being [N, K]. */
+/* Adds the products for elements k .. k + 3 of K to REG_N columns, if b is [N, K]. */
 void add_along_k(uvec2 base, uint column, uint k, uint k_end)
 {
     vec4 b[REG_N];
@@ -77,7 +77,7 @@ void add_along_k(uvec2 base, uint column, uint k, uint k_end)
     }
 }
 
-/* The same for four columns, b being [K, N]. */
+/* The same for four columns, if b is [K, N]. */
 void add_along_n(uvec2 base, uint column, uint k, uint k_end)
 {
     vec4 b[4];
@@ -92,7 +92,7 @@ void add_along_n(uvec2 base, uint column, uint k, uint k_end)
     }
 }
 
-/* Afterwards lane l < LANES_N of `joined` holds what its columns sum up to. */
+/* Afterwards lane l < LANES_N of `joined` holds the complete sums of its columns. */
 void join_lanes(uint lane)
 {
     [[unroll]] for (uint i = 0; i < SUMS; i++)
@@ -108,7 +108,7 @@ void join_lanes(uint lane)
     barrier();
 }
 
-/* The outputs of a projection: one for each column, or for two where gated. */
+/* Writes the outputs of a projection: one for each column, or for every two if GATED. */
 void store_projection(uint tile, uint lane)
 {
     const uint outputs = GATED ? REG_N / 2 : REG_N;
@@ -125,7 +125,7 @@ void main()
 {
     uint tiles = (args.n + COLUMNS - 1) / COLUMNS;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
-    if (SWAPPED != 0) /* tiles are of rows of y */
+    if (SWAPPED != 0) /* tiles are rows of y */
         tiles = launched_rows(tiles, splits);
     uint group = group_index(), lane = gl_LocalInvocationID.x;
     uint split = group / tiles % splits, batch = group / tiles / splits;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * matvec.comp for one vector and b [N, K] of F16 or BF16 as it lies, 16 bytes an access: the vector
- * stays in registers while columns pass (lib/teams.glsl). With PARTS, it is a projection.
+ * Like matvec.comp, for one vector and b [N, K] in F16 or BF16, read 16 bytes at a time. The vector
+ * stays in registers while the columns pass (see lib/teams.glsl). With PARTS, it is a projection.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -11,8 +11,8 @@
 #include "args/projection.h"
 layout(push_constant) uniform block { matvec_args whole; };
 layout(constant_id = 4) const uint B_STORAGE = MATMUL_F16;
-layout(constant_id = 11) const uint PARTS = 0;   /* PROJECTION_... */
-layout(constant_id = 12) const uint VECTORS = 1; /* of a row, to an invocation */
+layout(constant_id = 11) const uint PARTS = 0;   /* PROJECTION_ bits */
+layout(constant_id = 12) const uint VECTORS = 1; /* uvec4 of a row per invocation */
 layout(set = 0, binding = 0) readonly restrict buffer source { vec4 x4[]; };
 layout(set = 0, binding = 1) readonly restrict buffer weights { uvec4 b4[]; };
 layout(set = 0, binding = 2) readonly restrict buffer gammas { float gamma[]; };
@@ -30,7 +30,7 @@ vec4 projected_x(uint element)
 vec4 held[VECTORS][2];
 uvec4 words[COLUMNS][VECTORS];
 
-/* The i-th vector of the invocation: neighbours have neighbours. */
+/* Index of the invocation's i-th vector. Neighbouring invocations have neighbouring vectors. */
 uint vector_of(uint i)
 {
     return i * TEAM + lane;

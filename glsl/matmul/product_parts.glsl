@@ -1,4 +1,5 @@
-/* How kernels with product_args, `whole`, write y: behind matmul.glsl. */
+/* Writes y for kernels whose push constants are product_args, named `whole`. Include matmul.glsl
+ * first. */
 #include "args/product.h"
 #include "lib/parts.glsl"
 
@@ -7,8 +8,8 @@ uint place_of_y(uint row, uint column)
     return place_in_parts(row, column, args.m, whole.y_row, whole.ends);
 }
 
-/* The first `count` of four neighbours in a row, which are in one part where y is written in whole
- * quads. */
+/* Writes the first `count` of four neighbours in a row. If y is written in whole quads, all four
+ * are in one part. */
 void write_quad_in_parts(uint y_base, uint row, uint column, uint count, vec4 v)
 {
     if ((VECTORS & MATMUL_VECTOR_Y) != 0) {

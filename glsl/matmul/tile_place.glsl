@@ -1,5 +1,5 @@
-/* In which order the tiles of y are made: BAND rows of tiles, which the includer declares, are
- * walked together, column by column, so that what they share is still in the cache. */
+/* The order in which tiles of y are computed. BAND rows of tiles, a constant of the includer, are
+ * walked together, column by column, so that their common operands are still in the cache. */
 
 /* (row, column) of a linear tile index, in tiles. */
 uvec2 tile_place(uint index, uint tiles_m, uint tiles_n)
