@@ -1,10 +1,11 @@
 #version 450
 /*
- * The gated delta rule on a tile of columns of one head's state. `lanes` invocations share a column
- * and keep KEEP (constant 1) of its numbers each, every lanes-th. Both products with the decayed
- * state come from one pass: with d = beta (v - M k), the new state gives M q + d (k . q). Sums over
- * lanes alternate between two halves of the shared memory, so that a step needs one barrier.
- * Constant 2: whether a state comes in and goes out (`after` may be `before`).
+ * The gated delta rule for a tile of columns of one head's state. `lanes` invocations share a
+ * column. Each keeps KEEP (constant 1) of its numbers, every lanes-th one. Both products with the
+ * decayed state come from one pass: if d = beta (v - M k), the new state gives M q + d (k . q).
+ * Sums over lanes alternate between two halves of the shared memory, so that a step needs only one
+ * barrier. If constant 2 is true, the kernel reads an initial state and writes the final one.
+ * `after` may be `before`.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,9 +27,9 @@ layout(set = 0, binding = 7) writeonly buffer after_state { float after[]; };
 shared float partial[2][3][GATED_DELTA_THREADS];
 
 float state[KEEP];
-float key[KEEP], query[KEEP]; /* this lane's parts of the step under way */
+float key[KEEP], query[KEEP]; /* this lane's parts for the current step */
 
-/* The step's decay (still a logarithm), beta and value. */
+/* The logarithm of the step's decay, beta, and the value. */
 vec3 read_step(uint lane, uint column, uint token)
 {
     uint vector = token * args.size;
@@ -42,7 +43,7 @@ vec3 read_step(uint lane, uint column, uint token)
                 v[args.v_offset + vector + column]);
 }
 
-/* Sums of M k, M q and k . q over the lanes of a column. Uniform control flow only. */
+/* Sums of M k, M q and k . q over the lanes of a column. Only in uniform control flow. */
 vec3 join_lanes(vec3 part, uint columns, uint column, uint turn)
 {
     if (args.lanes == 1u)
@@ -58,8 +59,8 @@ vec3 join_lanes(vec3 part, uint columns, uint column, uint turn)
     return sum;
 }
 
-/* Decays the state and returns this lane's parts of the three sums. What lies past the column's end
- * stays 0 whatever the factors. */
+/* Decays the state and returns this lane's parts of the three sums. Numbers past the column's end
+ * stay 0, whatever the factors are. */
 vec3 recall(uint lane, float decay)
 {
     vec3 part = vec3(0.0);
@@ -92,7 +93,7 @@ void main()
         vec3 part = recall(lane, exp(step.x)), now = step;
         [[unroll]] for (uint i = 0u; i < KEEP; i++)
             used[i] = key[i];
-        if (t + 1u < args.steps) /* the next step's reads, while the lanes wait for each other */
+        if (t + 1u < args.steps) /* load the next step while the lanes wait for each other */
             step = read_step(lane, column, token + args.heads);
         vec3 sum = join_lanes(part, columns, slot, t & 1u);
         float correction = (now.z - sum.x) * now.y;

@@ -1,14 +1,19 @@
 #version 450
 /*
- * Gradients of the gated delta rule, for a tile of columns of a head's state: LANES_I x LANES_J
- * invocations own OWN_I x OWN_J of its numbers each, every lanes-th row and column. The first
- * dispatch walks forward; it keeps a state at every chunk's beginning, and of every step the rest
- * e = v - D^T k. The second (BACK) finds the states of a chunk again, from the last chunk on, keeps
- * them, and walks back over them: with D = exp(g) M of the state before the step, d = beta e,
+ * Gradients of the gated delta rule, for a tile of columns of a head's state. LANES_I x LANES_J
+ * invocations own OWN_I x OWN_J of its numbers each, every lanes-th row and column.
+ *
+ * The first dispatch walks forward. It keeps the state at the beginning of every chunk, and for
+ * every step the rest e = v - D^T k. The second dispatch (BACK) takes the chunks from the last to
+ * the first. It recomputes the states of a chunk, keeps them, and walks back over them. With D =
+ * exp(g) M of the state before the step, and d = beta e:
+ *
  *   G += q dy^T / sqrt(n),  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
  *   dq = (D + k d^T) dy / sqrt(n),  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
- * Sums over rows stay in the workgroup; those over columns that other tiles have too are parts,
- * added up later, as are dg and dbeta by rows. Of states kept no other invocation reads any.
+ *
+ * Sums over rows are complete within a workgroup. Sums over columns are partial if there are
+ * several tiles, and another kernel adds them up. The same holds for dg and dbeta, which also have
+ * parts for the row lanes. An invocation reads only the kept states that it wrote itself.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -79,7 +84,7 @@ void load_ends(place at)
         }
 }
 
-/* Of a token; 0 past the ends. */
+/* Reads the operands of a token. Elements past the ends are 0. */
 void read_step(place at, uint token)
 {
     uint vector = token * args.size;
@@ -102,7 +107,7 @@ void read_step(place at, uint token)
     }
 }
 
-/* ---- States kept ---- */
+/* ---- Kept states ---- */
 
 uint slot_at(uint slots, uint slot)
 {
@@ -124,7 +129,7 @@ void recall_state(uint at)
 
 /* ---- Sums ---- */
 
-/* Over the rows of each own column; uniform control flow. */
+/* Sums over rows, for each of this invocation's columns. Only in uniform control flow. */
 void join_rows(place at, inout float sums[OWN_J])
 {
     uint thread = gl_LocalInvocationID.x;
@@ -164,7 +169,7 @@ void add_vector(place at, uint token, uint which, uint row, float sum)
         y[args.vectors_at + index] = sum;
 }
 
-/* Over the columns; lanes begin at different terms, so that they meet different banks. */
+/* Sums over columns. Lanes begin at different terms to avoid bank conflicts. */
 void join_columns(place at, uint token)
 {
     for (uint o = gl_LocalInvocationID.x; o < OVER_J * LANES_I; o += THREADS) {
@@ -181,7 +186,7 @@ void join_columns(place at, uint token)
 
 /* ---- Steps ---- */
 
-/* state = decay state + k d^T, d by columns. */
+/* state = decay state + k d^T. d is given by column. */
 void update(place at, float d[OWN_J])
 {
     [[unroll]] for (uint i = 0u; i < OWN_I; i++)
@@ -190,7 +195,7 @@ void update(place at, float d[OWN_J])
                 state[i * OWN_J + j] = fma(key[i], d[j], decay * state[i * OWN_J + j]);
 }
 
-/* Forward for the first time: finds the rests and writes them down. */
+/* First walk forward: computes the rests and stores them. */
 void advance(place at, uint token)
 {
     float sums[OWN_J];
@@ -211,7 +216,7 @@ void advance(place at, uint token)
     update(at, sums);
 }
 
-/* Forward once more. */
+/* Second walk forward, with the stored rests. */
 void repeat(place at, uint token)
 {
     float d[OWN_J];
@@ -221,7 +226,7 @@ void repeat(place at, uint token)
     update(at, d);
 }
 
-/* G += q dy^T / sqrt(n); G^T k by columns, of this invocation's rows. */
+/* G += q dy^T / sqrt(n). Returns G^T k by column, summed over this invocation's rows. */
 void receive(place at, out float sums[OWN_J])
 {
     [[unroll]] for (uint j = 0u; j < OWN_J; j++)
@@ -235,7 +240,7 @@ void receive(place at, out float sums[OWN_J])
             }
 }
 
-/* One row's dq, dk, and part of dg; dv by columns. */
+/* Returns dq, dk and a part of dg for one row. dv is given by column. */
 vec3 retreat_row(place at, uint i, float dv[OWN_J])
 {
     vec3 sums = vec3(0.0);
@@ -252,7 +257,8 @@ vec3 retreat_row(place at, uint i, float dv[OWN_J])
     return sums;
 }
 
-/* One step back, its operands read: `state` is that before it. Leaves sums over columns to join. */
+/* Walks one step back. The step's operands are already read, and `state` is the state before the
+ * step. The sums over columns are left to join_columns. */
 void retreat(place at, uint token)
 {
     uint thread = gl_LocalInvocationID.x;
@@ -286,13 +292,13 @@ void walk_back(place at, uint token, uint slots, uint begin, uint end)
     read_step(at, token + (end - 1u) * args.heads);
     for (uint t = end; t-- > begin;) {
         retreat(at, token + t * args.heads);
-        if (t > begin) { /* the next step's reads, while invocations wait for each other */
+        if (t > begin) { /* load the next step while invocations wait for each other */
             recall_state(slot_at(slots, kept + t - begin - 1u));
             read_step(at, token + (t - 1u) * args.heads);
         }
         barrier();
         join_columns(at, token + t * args.heads);
-        if (LANES_I == 1u) /* else the next step's barriers come before it writes */
+        if (LANES_I == 1u) /* otherwise the next step has barriers before it writes */
             barrier();
     }
 }

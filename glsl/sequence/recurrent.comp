@@ -1,8 +1,9 @@
 #version 450
 /*
- * One layer of a recurrent net, a workgroup per batch row and direction: all time steps, with the
- * state in shared memory. A lane takes rows of W_hh (gate and unit), then units. hn and cn may be
- * h0 and c0. Constant 1: the cell; constant 2: whether states come in and go out.
+ * One layer of a recurrent net, one workgroup per batch row and direction. It takes all time steps,
+ * with the state in shared memory. A lane takes rows of W_hh (gate and unit), then units. hn and cn
+ * may be h0 and c0. Constant 1 is the cell. If constant 2 is true, the kernel reads initial states
+ * and writes final ones.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -32,12 +33,12 @@ vec4 four_weights(uint at, uint rows)
     return vec4(w[at], w[at + rows], w[at + 2u * rows], w[at + 3u * rows]);
 }
 
-/* Row r of W_hh times h; w holds its column k at w[at + k * rows]. */
+/* Row r of W_hh times h. Column k of the row is at w[at + k * rows]. */
 float row_product(uint at, uint rows)
 {
     float sum = 0.0;
     uint k = 0u;
-    for (; k + 8u <= args.hidden; k += 8u, at += 8u * rows) { /* eight reads under way */
+    for (; k + 8u <= args.hidden; k += 8u, at += 8u * rows) { /* eight loads in flight */
         vec4 low = four_weights(at, rows), high = four_weights(at + 4u * rows, rows);
         sum += dot(low, vec4(h[k], h[k + 1u], h[k + 2u], h[k + 3u]));
         sum += dot(high, vec4(h[k + 4u], h[k + 5u], h[k + 6u], h[k + 7u]));
@@ -58,7 +59,7 @@ void multiply(uint direction, uint rows)
     }
 }
 
-/* p_at and y_at: this step's elements for unit 0. */
+/* p_at and y_at point to this step's elements for unit 0. */
 void update(uint p_at, uint y_at)
 {
     for (uint u = gl_LocalInvocationID.x; u < args.hidden; u += gl_WorkGroupSize.x) {

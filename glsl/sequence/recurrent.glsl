@@ -1,6 +1,6 @@
 /*
- * The cells of recurrent nets. CELL is a specialization constant of the kernel; x and h hold the
- * gates' parts from the input and from the previous state (the biases already added).
+ * The cells of recurrent nets. CELL is a specialization constant of the kernel. x and h are the
+ * parts of the gates from the input and from the previous state, with the biases already added.
  */
 #include "args/sequence.h"
 
@@ -9,15 +9,15 @@ uint gate_count()
     return CELL == RECURRENT_LSTM ? 4u : CELL == RECURRENT_GRU ? 3u : 1u;
 }
 
-/* tanh by the same function as the gates: its absolute error counts here, not its relative one near
- * 0. */
+/* tanh, computed by the same function as the gates, because only its absolute error matters here
+ * and not its relative error near 0. */
 float squash(float z)
 {
     return 2.0 * logistic(2.0 * z) - 1.0;
 }
 
-/* The new h from the previous one; c is updated (lstm). A loop over the gates, which drivers unroll
- * if they like: software drivers take long to compile every function that is expanded. */
+/* Computes the new h from the previous one, and updates c (LSTM). The gates are in a loop, which
+ * drivers may unroll. Software drivers compile slowly if every function is expanded. */
 float cell(vec4 x, vec4 h, float previous, inout float c)
 {
     if (CELL == RECURRENT_LSTM) {

@@ -1,11 +1,15 @@
 #version 450
 /*
- * What a sweep back over the steps of a recurrent net multiplies with, of its pre-activations
- * (recurrent_sweep.glsl): d gets the slopes of all gates, kept what of dc (lstm) or dh (gru) stays
- * for the step before, c the slope of h by the cell state. A workgroup has RECURRENT_FACTOR_UNITS
- * units of a batch row and as many steps at a time as it has threads for; lstm's cell states, the
- * one thing that goes from step to step, are found anew on the way, so that its groups take all
- * steps. Constant 1: the cell.
+ * From the pre-activations of a recurrent net, this computes the factors for the sweep back over
+ * its steps (see recurrent_sweep.glsl):
+ *
+ * - d: the slopes of all gates
+ * - kept: the share of dc (LSTM) or dh (GRU) that goes on to the step before
+ * - c: the slope of h by the cell state
+ *
+ * A workgroup takes RECURRENT_FACTOR_UNITS units of a batch row, and as many steps at a time as it
+ * has threads for. Only the LSTM's cell states depend on the step before. They are recomputed on
+ * the way, so that an LSTM workgroup takes all steps. Constant 1 is the cell.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -23,11 +27,12 @@ layout(set = 0, binding = 4) writeonly buffer factors { float kept[]; };
 const uint UNITS = RECURRENT_FACTOR_UNITS, THREADS = gl_WorkGroupSize.x, STEPS = THREADS / UNITS;
 
 shared float forget[THREADS];
-shared float c[THREADS + UNITS]; /* before the first step, behind each of them */
+shared float c[THREADS + UNITS]; /* before the first step, and after each step */
 
-float last; /* c of the chunk before */
+float last; /* c of the previous chunk */
 
-/* The gate and its slope; s = 1: the sigmoid, 2: tanh. Of small slopes no bits are lost. */
+/* The gate and its slope. s = 1 gives the sigmoid, s = 2 gives tanh. Small slopes keep all their
+ * bits. */
 vec2 gate_of(float z, float s)
 {
     float e = exponential(-s * abs(z)), large = reciprocal(1.0 + e), small = e * large;
@@ -35,7 +40,7 @@ vec2 gate_of(float z, float s)
     return is_nan(z) ? vec2(z) : vec2(value, s * s * large * small);
 }
 
-/* A loop, as software drivers take long to compile every function that is expanded. */
+/* A loop, because software drivers compile slowly if every function is expanded. */
 void lstm(bool live, uint at, uint d_at, uint state_at)
 {
     uint t = gl_LocalInvocationID.x;
@@ -81,7 +86,7 @@ void gru(uint x_at, uint h_at, uint d_at, uint state_at)
     kept[args.kept_offset + state_at] = gates[1].x;
 }
 
-/* `live`: whether there is such a unit and step. state_at: their place in [B, S, Hd]. */
+/* `live` tells whether the unit and step exist. state_at is their index in [B, S, Hd]. */
 void make_factors(bool live, uint row, uint unit, uint state_at)
 {
     uint gates = CELL == RECURRENT_LSTM ? 4u : CELL == RECURRENT_GRU ? 3u : 1u;
@@ -92,7 +97,7 @@ void make_factors(bool live, uint row, uint unit, uint state_at)
         gru(args.x_offset + at, args.h_offset + at, d_at, state_at);
     } else if (live) {
         float z = x[args.x_offset + at];
-        bool positive = floatBitsToUint(z) - 1u < INFINITY_BITS; /* denormals count, NaN does not */
+        bool positive = floatBitsToUint(z) - 1u < INFINITY_BITS; /* denormals: true, NaN: false */
         d[d_at] = CELL == RECURRENT_RNN ? gate_of(z, 2.0).y : positive ? 1.0 : 0.0;
     }
 }

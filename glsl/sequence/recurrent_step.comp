@@ -1,9 +1,10 @@
 #version 450
 /*
- * One time step of one recurrent layer. A workgroup has a tile of units in one direction and ROWS
- * (constant 2) batch rows; RECURRENT_STEP_LANES lanes share the columns of a unit's rows of W_hh.
- * `previous` may be y of the step before, and c0 may be c: elements written are read by their
- * writer only. Constant 1: the cell; 3: rows of W_hh and of h are aligned quads.
+ * One time step of one recurrent layer. A workgroup takes a tile of units in one direction, and
+ * ROWS (constant 2) batch rows. RECURRENT_STEP_LANES lanes share the columns of a unit's rows of
+ * W_hh. `previous` may be y of the step before, and c0 may be c, because written elements are read
+ * only by the invocation that writes them. Constant 1 is the cell. If constant 3 is true, rows of
+ * W_hh and of h are aligned quads.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,7 +30,7 @@ layout(set = 0, binding = 6) writeonly buffer cell_state { float c[]; };
 
 const uint UNITS = RECURRENT_STEP_THREADS / RECURRENT_STEP_LANES;
 
-/* Partial sums by gate and batch row, then by lane; the full sums. */
+/* Partial sums by gate and batch row, then by lane, and the complete sums. */
 shared float partial[4u * ROWS][RECURRENT_STEP_THREADS];
 shared float sums[4u * ROWS][UNITS];
 
@@ -73,7 +74,8 @@ void multiply(uint unit, uint direction, uint first_row)
         partial[i][gl_LocalInvocationID.x] = sum[i];
 }
 
-/* Every sum over the lanes by one invocation; each starts at another lane, for the banks' sake. */
+/* One invocation adds up each sum over the lanes. Each starts at another lane to avoid bank
+ * conflicts. */
 void join_lanes()
 {
     uint count = gate_count() * ROWS * UNITS;

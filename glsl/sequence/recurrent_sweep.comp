@@ -1,9 +1,10 @@
 #version 450
 /*
- * The sweep back over all steps of a recurrent net, a workgroup per ROWS (constant 2: 1 or 4) batch
- * rows, with what goes from step to step in shared memory and registers (recurrent_sweep.glsl). The
- * weights [G Hd, quads] have their units side by side; LANES (constant 3) threads have a quad of
- * units each, SPLITS (constant 4) of these groups share the rows of W_hh. Constant 1: the cell.
+ * The sweep back over all steps of a recurrent net, one workgroup per ROWS (constant 2: 1 or 4)
+ * batch rows. Values passed from step to step stay in shared memory and registers (see
+ * recurrent_sweep.glsl). The weights [G Hd, quads] have their units side by side. LANES (constant
+ * 3) threads have a quad of units each. SPLITS (constant 4) of these groups share the rows of W_hh.
+ * Constant 1 is the cell.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,7 +15,7 @@ layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint LANES = 8;
 layout(constant_id = 4) const uint SPLITS = 16;
-layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh asked for at a time */
+layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh loaded at a time */
 layout(push_constant) uniform block { recurrent_sweep_args args; };
 layout(set = 0, binding = 0) buffer gradients { float d[]; };
 layout(set = 0, binding = 1) readonly buffer factors { float kept[]; };
@@ -35,7 +36,7 @@ const uint MOST = WIDEST < RECURRENT_MOST_ROWS ? WIDEST : RECURRENT_MOST_ROWS;
 shared float previous[MOST * ROWS]; /* of the last step, [G Hd, ROWS] */
 shared vec4 pool[ROWS * THREADS];   /* partial sums, [ROWS, SPLITS, LANES] */
 
-/* Of this thread's items, a unit of a batch row each. */
+/* For each of this thread's items. An item is a unit of a batch row. */
 float state[ITEMS];
 cell_parts parts[ITEMS];
 
@@ -54,7 +55,7 @@ uint unit_of(uint i)
 {
     return (gl_LocalInvocationID.x + i * THREADS) % UNITS;
 }
-/* In [B, Hd]. */
+/* Index in [B, Hd]. */
 uint place_of(uint i)
 {
     return (first_row + row_of(i)) * args.hidden + unit_of(i);
@@ -81,7 +82,8 @@ void multiply()
         pool[b * THREADS + gl_LocalInvocationID.x] = sums[b];
 }
 
-/* What comes back to the item's h; `seed` before the first step. */
+/* The gradient that flows back to the item's h. Before the first step it is the gradient of the
+ * final h, or 0 if there is none. */
 float carry_of(uint i, bool multiplied)
 {
     float sum = 0.0;

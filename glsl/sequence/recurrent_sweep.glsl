@@ -1,12 +1,14 @@
 /*
- * What the sweeps back over the steps of a recurrent net share. recurrent_factors.comp has made of
- * every pre-activation the slope that the gradient is multiplied with, so that a step is linear in
- * what arrives: dh from y and from the step after it, and `state`:
+ * Shared by the sweeps back over the steps of a recurrent net. recurrent_factors.comp has computed
+ * the slopes of all pre-activations. Therefore a step is linear in its inputs: dh, from y and from
+ * the step after it, and `state`:
+ *
  *   lstm  state is dc: dc = dh c_slope + state, d = slope dc (of o: slope dh), state' = kept dc
  *   gru   state goes to the h before past all weights: d = slope (dh + state), state' = kept (dh +
  *         state); slopes are r, z, n from x, and n from h
  *   rnn   d = slope dh
- * Bindings: d (slopes in, gradients out), kept, dy; args has `hidden` and `second`.
+ *
+ * Bindings: d (slopes in, gradients out), kept, dy. args has `hidden` and `second`.
  */
 const uint GATES = CELL == RECURRENT_LSTM ? 4 : CELL == RECURRENT_GRU ? 3 : 1;
 
@@ -15,7 +17,7 @@ struct cell_parts {
     float kept, c_slope, arrived;
 };
 
-/* All that needs no product: asked for before one is begun. */
+/* Loads everything that does not depend on the product, before the product begins. */
 cell_parts fetch_parts(uint d_at, uint kept_at, uint c_at, uint dy_at)
 {
     cell_parts p = cell_parts(vec4(0.0), 0.0, 0.0, dy[dy_at]);
@@ -57,7 +59,7 @@ void store_gradients(uint d_at, vec4 gradients)
     }
 }
 
-/* Of the gate, what W_hh is multiplied with. */
+/* The gate's gradient that is multiplied by W_hh. */
 float from_h(vec4 gradients, uint gate)
 {
     return CELL == RECURRENT_GRU && gate == 2u ? gradients.w : gradients[gate];

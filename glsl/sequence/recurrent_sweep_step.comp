@@ -1,11 +1,11 @@
 #version 450
 /*
- * One step of the sweep back over a recurrent net (recurrent_sweep.glsl), a workgroup per tile of
- * QUADS (constant 3) quads of units by BANDS (constant 4) bands of ROWS (constant 2: 1 or 4) batch
- * rows. The weights [tiles, G Hd, QUADS] are read once for all rows of a tile, in one run; a thread
- * has a quad of units and a band, and SPLITS groups of threads share the rows of W_hh. Their sums
- * are joined in a tree. `after` may be `before`: elements written are read by their writer only.
- * Constant 1: the cell.
+ * One step of the sweep back over a recurrent net (see recurrent_sweep.glsl). A workgroup takes a
+ * tile of QUADS (constant 3) quads of units by BANDS (constant 4) bands of ROWS (constant 2: 1 or
+ * 4) batch rows. The weights [tiles, G Hd, QUADS] are contiguous and are read once for all rows of
+ * a tile. A thread has a quad of units and a band, and SPLITS groups of threads share the rows of
+ * W_hh. A tree joins their sums. `after` may be `before`, because written elements are read only by
+ * the invocation that writes them. Constant 1 is the cell.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,7 +16,7 @@ layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint QUADS = 1;
 layout(constant_id = 4) const uint BANDS = 1;
-layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh asked for at a time */
+layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh loaded at a time */
 layout(push_constant) uniform block { recurrent_sweep_step_args args; };
 layout(set = 0, binding = 0) buffer gradients { float d[]; };
 layout(set = 0, binding = 1) readonly buffer factors { float kept[]; };
@@ -31,7 +31,7 @@ layout(set = 0, binding = 7) writeonly buffer state_out { float after[]; };
 #include "sequence/recurrent_sweep.glsl"
 
 const uint THREADS = gl_WorkGroupSize.x, LANES = QUADS * BANDS, SPLITS = THREADS / LANES;
-/* Of a thread's sums, as many as are joined at a time, so that each has a thread to finish it. */
+/* PART of a thread's sums are joined at a time, so that each has a thread to finish it. */
 const uint FITTING = THREADS < 8 * LANES ? 1 : THREADS / (4 * LANES);
 const uint PART = FITTING < ROWS ? FITTING : ROWS, ROUNDS = ROWS / PART;
 
@@ -42,7 +42,7 @@ vec4 sums[ROWS];
 float state[ROUNDS];
 cell_parts parts[ROUNDS];
 
-/* What this thread finishes in a round: one unit of one batch row. */
+/* The unit and batch row that this thread finishes in a round. */
 uint own_lane, own_part, own_unit;
 
 uint row_of(uint round)

@@ -1,12 +1,13 @@
 #version 450
 /*
- * One time step of one recurrent layer, a workgroup per tile of QUADS quads of rows of W_hh by
- * 8 OCTETS (constant 2) batch rows. A quad is what the gates of a unit need, or four units where
- * there is one gate. The weights [D, tiles, Hd, QUADS] have them in this order, and the previous h
- * [D, Hd, batch] its batch side by side, so that all is multiplied as vec4. Groups of LANES threads
- * share the columns of W_hh; a thread has a quad for eight batch rows. The groups' sums are joined
- * in their order. c may be c0: elements written are read by their writer only. Constant 1: the
- * cell.
+ * One time step of one recurrent layer. A workgroup takes a tile of QUADS quads of rows of W_hh by
+ * 8 OCTETS (constant 2) batch rows. A quad has the rows for all gates of a unit or, if there is
+ * only one gate, for four units. The weights [D, tiles, Hd, QUADS] are in this order. The previous
+ * h is [D, Hd, batch], with its batch contiguous, so that all operands are multiplied as vec4.
+ *
+ * Groups of LANES threads share the columns of W_hh. A thread has a quad for eight batch rows. The
+ * groups' sums are joined in order. c may be c0, because written elements are read only by the
+ * invocation that writes them. Constant 1 is the cell.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -17,7 +18,7 @@
 layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint OCTETS = 4;
 layout(constant_id = 3) const uint STAGE = 32;  /* columns of W_hh in shared memory at a time */
-layout(constant_id = 4) const uint BUFFERS = 1; /* 2: a stage is filled while the other is read */
+layout(constant_id = 4) const uint BUFFERS = 1; /* 2: one stage is filled while the other is read */
 layout(push_constant) uniform block { recurrent_tile_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer projection { float p[]; };
 layout(set = 0, binding = 1) restrict readonly buffer weights { vec4 w[]; };
@@ -35,18 +36,18 @@ const uint UNITS = CELL == RECURRENT_LSTM || CELL == RECURRENT_GRU ? 1 : 4; /* o
 const uint THREADS = gl_WorkGroupSize.x;
 const uint QUADS = RECURRENT_TILE_QUADS, LANES = QUADS * OCTETS, COLUMNS = 2 * OCTETS;
 const uint SPLITS = THREADS / LANES;
-/* Of a stage: the weights, then h. THREADS divides the weights. */
+/* Quads of a stage: the weights, then h. The number of weights is a multiple of THREADS. */
 const uint STAGE_WEIGHTS = STAGE * QUADS, STAGE_QUADS = STAGE_WEIGHTS + STAGE * COLUMNS;
 const uint LOADS = (STAGE_QUADS + THREADS - 1) / THREADS;
-/* Of a thread's eight sums, as many as are joined at a time. */
+/* PART of a thread's eight sums are joined at a time. */
 const uint STAGE_POOL = STAGE * RECURRENT_TILE_POOL, POOL = BUFFERS * STAGE_POOL;
 const uint FITTING = POOL / THREADS < 8 ? POOL / THREADS : 8;
 const uint PART = FITTING < SPLITS ? FITTING : SPLITS, ROUNDS = 8 / PART;
 
 shared vec4 pool[POOL];
 
-uint quad, octet, split;              /* of this thread: its quad, its rows, its columns of W_hh */
-uint direction, first_unit, first_row; /* first_row: of those that this thread joins */
+uint quad, octet, split;              /* of this thread: quad, batch rows, columns of W_hh */
+uint direction, first_unit, first_row; /* first_row: the first one that this thread joins */
 vec4 fetched[LOADS];
 vec4 sums[8];
 vec4 from_x[ROUNDS];
@@ -106,7 +107,7 @@ void multiply(uint matrix, uint history)
     }
 }
 
-/* What the cells need that takes no product: asked for early. */
+/* Loads early everything that the cells need and that does not depend on the product. */
 void fetch_rest()
 {
     [[unroll]] for (uint r = 0u; r < ROUNDS; r++) {
@@ -147,7 +148,8 @@ void update(uint row, vec4 x, vec4 h, float cell_value)
     }
 }
 
-/* Sum b of every thread, b in [PART r, PART r + PART): shared [split, b, lane]. */
+/* Joins sums PART r .. PART r + PART - 1 of all threads. Their order in shared memory is [split, b,
+ * lane]. */
 void join(uint r)
 {
     uint t = gl_LocalInvocationID.x, lane = t % LANES, row = first_row + r * PART;

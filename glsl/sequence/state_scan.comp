@@ -1,10 +1,11 @@
 #version 450
 /*
- * State-space scans: per channel a state of `size` numbers, h = exp(delta a) h + delta x b,
- * y = sum c h. `lanes` invocations share a channel and keep KEEP (constant 2) numbers each in
- * registers; where that is not all of them, further passes over the steps add to y. Lanes' parts of
- * y are joined every STATE_SCAN_STEPS steps. Constant 1: whether a and delta belong to channels or
- * to heads; constant 3: whether a state comes in and goes out (`after` may be `before`).
+ * State-space scans. Each channel has a state of `size` numbers: h = exp(delta a) h + delta x b, y
+ * = sum c h. `lanes` invocations share a channel and keep KEEP (constant 2) numbers each in
+ * registers. If these are not all numbers, further passes over the steps add to y. The lanes' parts
+ * of y are joined every STATE_SCAN_STEPS steps. Constant 1 says whether a and delta belong to
+ * channels or to heads. If constant 3 is true, the kernel reads an initial state and writes the
+ * final one. `after` may be `before`.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -31,8 +32,8 @@ float rate[KEEP];
 
 struct place {
     uint batch_row, tile; /* tile: first channel of the workgroup */
-    uint channel, head;   /* of this invocation; past the end: the last one again */
-    uint lane, lanes, first; /* first: state number of this lane's first */
+    uint channel, head;   /* of this invocation; the last one again past the end */
+    uint lane, lanes, first; /* first: index of this lane's first state number */
     uint channels;
 };
 
@@ -58,7 +59,7 @@ void store_state(place at)
     }
 }
 
-/* delta and x of step t; the last ones again past the end. */
+/* delta and x of step t. Past the end they are those of the last step. */
 vec2 read_step(place at, uint t)
 {
     uint row = at.batch_row * args.steps + min(t, args.steps - 1u);
@@ -68,7 +69,7 @@ vec2 read_step(place at, uint t)
                 x[args.x_offset + row * at.channels + at.channel]);
 }
 
-/* One step of this lane's states; its part of y. */
+/* Advances this lane's state by one step, and returns its part of y. */
 float advance(place at, uint t, vec2 values)
 {
     float step_size = values.x, scaled = values.x * values.y;
@@ -109,7 +110,7 @@ void join_lanes(place at, uint t, uint count, bool more)
 void scan(place at, bool live)
 {
     bool more = at.first >= at.lanes * KEEP;
-    vec2 values, next = read_step(at, 0u); /* read a step ahead */
+    vec2 values, next = read_step(at, 0u); /* read one step ahead */
     for (uint t = 0u; t < args.steps; t += STATE_SCAN_STEPS) {
         uint count = min(STATE_SCAN_STEPS, args.steps - t);
         for (uint s = 0u; s < count; s++) {

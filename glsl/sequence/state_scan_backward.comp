@@ -1,14 +1,18 @@
 #version 450
 /*
- * Gradients of a state scan, for a tile of channels by state numbers over a segment of the time:
- * LANES_C x LANES_K invocations own OWN_C x OWN_K of the tile each, every lanes-th. First passes go
- * forward and keep a state at every chunk's beginning; those from the last chunk on find the states
- * in it again, keep them, and walk back: with h' = exp(delta a) h, the state decayed by step t,
+ * Gradients of a state scan, for a tile of channels by state numbers over a segment of the time.
+ * LANES_C x LANES_K invocations own OWN_C x OWN_K of the tile each, every lanes-th one.
+ *
+ * The first passes go forward and keep the state at the beginning of every chunk. The other passes
+ * take the chunks from the last to the first. They recompute the states of a chunk, keep them, and
+ * walk back. With h' = exp(delta a) h, the state decayed by step t:
+ *
  *   G += dy c,  dc = sum dy (h' + delta b x),  dx = delta sum G b,  db = sum G delta x,
  *   ddelta = sum G (a h' + b x),  da += G delta h',  G = exp(delta a) G.
- * Sums over k and over channels go through shared memory in a fixed order. Those that other tiles
- * or segments share are parts, added up later. What is kept is the invocation's own: no other reads
- * it.
+ *
+ * Sums over k and over channels go through shared memory in a fixed order. Sums shared with other
+ * tiles or segments are partial, and another kernel adds them up. An invocation reads only the kept
+ * states that it wrote itself.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -39,8 +43,8 @@ layout(set = 0, binding = 7) restrict buffer scratch { float work[]; };
 const bool BY_HEAD = KIND == STATE_SCAN_MAMBA2; /* delta and a */
 const uint THREADS = LANES_C * LANES_K;
 const uint OWN = OWN_C * OWN_K;
-/* Values of an invocation for sums over k: dx and ddelta by channel; over channels: db and dc by k,
- * and by head all that it has of ddelta. */
+/* Number of values that an invocation contributes. Sums over k: dx and ddelta by channel. Sums over
+ * channels: db and dc by k and, if delta belongs to heads, all its parts of ddelta. */
 const uint OVER_K = OWN_C * (BY_HEAD ? 1u : 2u);
 const uint OVER_C = OWN_K * 2u + (BY_HEAD ? 1u : 0u);
 shared float parts[(OVER_K + OVER_C) * THREADS];
@@ -50,7 +54,7 @@ float step_x[OWN_C], step_delta[OWN_C], step_dy[OWN_C], step_b[OWN_K], step_c[OW
 
 struct place {
     uint batch_row, head, segment;
-    uint channel, k;   /* of the tile's first, in its head */
+    uint channel, k;   /* of the tile's first element, in its head */
     uint tile, tiles;  /* of the head */
     uint tile_c, tile_k, tiles_c;
     uint lane_c, lane_k;
@@ -89,8 +93,8 @@ bool is_live(place at, uint i, uint j)
     return channel_of(at, i) < args.width && k_of(at, j) < args.size;
 }
 
-/* Of a state in the order of the tensors; `from`: of its first number of this batch row and head.
- */
+/* Index of a state number in tensor order. `from` is the number of channels before this batch row
+ * and head. */
 uint state_index(place at, uint from, uint i, uint j)
 {
     return (from + channel_of(at, i)) * args.size + k_of(at, j);
@@ -106,7 +110,7 @@ void load_rates(place at)
         }
 }
 
-/* What the segment starts with, and what comes to its end. */
+/* Loads the state at the segment's start and the gradient at its end. */
 void load_ends(place at)
 {
     uint from = ((at.segment * args.batch + at.batch_row) * args.heads + at.head) * args.width;
@@ -119,7 +123,7 @@ void load_ends(place at)
         }
 }
 
-/* x, delta and dy of a token, and b, and c; 0 past the ends. */
+/* Reads x, delta, dy, b and c of a token. Elements past the ends are 0. */
 void read_step(place at, uint token)
 {
     uint row = (token * args.heads + at.head) * args.width;
@@ -154,7 +158,7 @@ void advance(place at, uint token)
         }
 }
 
-/* ---- States kept ---- */
+/* ---- Kept states ---- */
 
 uint slot_at(uint slots, uint slot)
 {
@@ -208,7 +212,7 @@ void add_vectors(place at, uint token, uint v, uint lane, float sum)
         y[args.vectors_at + index] = sum;
 }
 
-/* Lanes begin their sums at different terms, so that they meet different banks. */
+/* Lanes begin their sums at different terms to avoid bank conflicts. */
 void join(place at, uint token)
 {
     for (uint o = gl_LocalInvocationID.x; o < OVER_C * LANES_K; o += THREADS) {
@@ -227,7 +231,9 @@ void join(place at, uint token)
     }
 }
 
-/* Of one number of the state, decayed by this step; G' = G + dy c. */
+/*
+ * One step back for one number of the state. `kept` is its decay by this step, and g is G + dy c.
+ */
 void retreat_one(uint i, uint j, float kept, inout vec2 over_k, inout vec2 over_c)
 {
     uint o = i * OWN_K + j;
@@ -239,7 +245,8 @@ void retreat_one(uint i, uint j, float kept, inout vec2 over_k, inout vec2 over_
     gradient[o] = kept * g;
 }
 
-/* One step back, its operands read: `state` is that before it. Leaves its sums to join. */
+/* Walks one step back. The step's operands are already read, and `state` is the state before the
+ * step. The sums are left to join. */
 void retreat(place at)
 {
     uint thread = gl_LocalInvocationID.x;
@@ -271,14 +278,14 @@ void retreat(place at)
         parts[(OVER_K + 2u * OWN_K) * THREADS + thread] = all;
 }
 
-/* Over the steps of a chunk; `state` is that before its last, the others are in slots from `kept`
- * on. */
+/* Walks back over the steps of a chunk. `state` is the state before its last step. The other states
+ * are in slots from `kept` on. */
 void walk_back(place at, uint token, uint slots, uint kept, uint count)
 {
     read_step(at, token + count - 1u);
     for (uint t = count; t-- > 0u;) {
         retreat(at);
-        if (t > 0u) { /* the next step's reads, while invocations wait for each other */
+        if (t > 0u) { /* load the next step while invocations wait for each other */
             recall_state(slot_at(slots, kept + t - 1u));
             read_step(at, token + t - 1u);
         }
@@ -288,7 +295,7 @@ void walk_back(place at, uint token, uint slots, uint kept, uint count)
     }
 }
 
-/* ---- What is left at the segment's beginning ---- */
+/* ---- Results at the segment's beginning ---- */
 
 void store_rates(place at)
 {
@@ -305,7 +312,7 @@ void store_rates(place at)
         }
 }
 
-/* One number for the whole tile. */
+/* The gradient of a head's rate: one number for the whole tile. */
 void store_head_rate(place at)
 {
     uint row = at.segment * args.batch + at.batch_row, thread = gl_LocalInvocationID.x;

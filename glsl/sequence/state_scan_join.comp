@@ -1,8 +1,9 @@
 #version 450
 /*
- * From what segments do for themselves to what they start with and what comes to their ends, in
- * place, one number of the state an invocation. Constants: whether there are an initial state and a
- * gradient of the final one; they are 0 else.
+ * Joins the segments of a scan in place, one invocation per number of the state. Each segment's own
+ * results are replaced by the state that it starts with and the gradient that reaches its end.
+ * Constants 1 and 2 say whether there are an initial state and a gradient of the final state. If
+ * not, they are 0.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,8 +1,9 @@
 #version 450
 /*
- * What a segment of the time does to each number of the state of a scan: from zero it ends at `h`,
- * what it starts with is multiplied by `decay`, and the gradient of what it starts with is `g` for
- * its own results. One invocation a number; state_scan_join puts segments together.
+ * The effect of one segment of the time on each number of a scan's state. If the segment starts
+ * from zero, it ends at `h`. `decay` multiplies the state that it starts with. `g` is the gradient
+ * of that state from the segment's own results. One invocation takes one number, and
+ * state_scan_join joins the segments.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
