@@ -1,13 +1,14 @@
-/* The activations of args/activation.def, each within its tolerance on any driver. */
+/* The activations of args/activation.def. Each meets its tolerance on any driver. */
 #ifndef RLXVK_ACTIVATION_GLSL
 #define RLXVK_ACTIVATION_GLSL
 #include "args/elementwise.h"
 #include "lib/math.glsl"
 
 /*
- * x/2 (1 + erf(x / sqrt 2)) = max(x, 0) - |x|/2 erfc(|x| / sqrt 2), so that the negative tail does
- * not cancel; erfc(z / sqrt 2) = 2^(-z P(z)), good to 4e-9 of the product's largest, |error| of the
- * exponent below 0.02 up to z = 6.5. Beyond 14 the tail is 0 by underflow, of infinity too.
+ * x/2 (1 + erf(x / sqrt 2)) = max(x, 0) - |x|/2 erfc(|x| / sqrt 2). This form avoids cancellation
+ * in the negative tail. erfc(z / sqrt 2) = 2^(-z P(z)). The error is at most 4e-9 of the product's
+ * largest value, and that of the exponent is below 0.02 up to z = 6.5. Beyond 14 the tail
+ * underflows to 0, also for infinity.
  */
 float gelu_exponent(float z)
 {
@@ -30,8 +31,8 @@ float gelu(float x)
     return is_nan(x) ? x : v;
 }
 
-/* x/2 (1 + tanh(c (x + 0.044715 x^3))) = x / (1 + e^(-2 c (..))), c = sqrt(2 / pi), as gelu:
- * max(x, 0) - |x| e / (1 + e) with e of the magnitude. */
+/* x/2 (1 + tanh(c (x + 0.044715 x^3))) = x / (1 + e^(-2 c (..))) with c = sqrt(2 / pi). It is
+ * computed like gelu, as max(x, 0) - |x| e / (1 + e), with e of the magnitude. */
 float gelu_tanh(float x)
 {
     float z = min(abs(x), 14.0);
@@ -47,11 +48,11 @@ float silu(float x)
     return is_nan(x) ? x : v;
 }
 
-/* To the nearest integer, halves to even; the truncation and the difference are exact. */
+/* Rounds to the nearest integer, halves to even. The truncation and the difference are exact. */
 float round_half_even(float x)
 {
     uint bits = floatBitsToUint(x);
-    if ((bits & MAGNITUDE_BITS) >= 0x4b000000u) /* 2^23: an integer already, or no number */
+    if ((bits & MAGNITUDE_BITS) >= 0x4b000000u) /* 2^23: already an integer, infinite or NaN */
         return x;
     float magnitude = abs(x);
     uint whole = uint(magnitude);
@@ -70,7 +71,7 @@ float relu(float x)
 
 /* ---- Slopes ---- */
 
-/* e^-|x| and 1 / (1 + e^-|x|), of which both s(x) and s(-x) are made. */
+/* e^-|x| and 1 / (1 + e^-|x|). Both s(x) and s(-x) follow from these. */
 vec2 logistic_parts(float x)
 {
     float e = exp2(max(-1.44269504 * abs(x), -252.0));
@@ -92,8 +93,8 @@ float silu_slope(float x)
     return is_nan(x) ? x : fma(clamp(x, -104.0, 104.0), p.x * p.y * p.y, s);
 }
 
-/* With Phi, the normal distribution, and phi, its density: Phi(x) + x phi(x). Phi(-|x|) = gelu's
- * tail over -|x|. */
+/* Phi(x) + x phi(x), with Phi the normal distribution and phi its density. Phi(-|x|) is gelu's tail
+ * divided by -|x|. */
 float gelu_slope(float x)
 {
     float z = clamp(x, -14.0, 14.0);
@@ -103,7 +104,7 @@ float gelu_slope(float x)
     return is_nan(x) ? x : v;
 }
 
-/* With s = 1 / (1 + e^(-2 u)), u = c (x + 0.044715 x^3): s + x s (1 - s) 2 u'. */
+/* s + x s (1 - s) 2 u', with s = 1 / (1 + e^(-2 u)) and u = c (x + 0.044715 x^3). */
 float gelu_tanh_slope(float x)
 {
     float z = clamp(x, -14.0, 14.0), square = z * z;
@@ -159,7 +160,7 @@ float inverse_hyperbolic_cosine_slope(float x)
     return reciprocal_root(x - 1.0) * reciprocal_root(x + 1.0);
 }
 
-/* 1 above 0, denormals too, where a driver counts those as 0; 0 for NaN. */
+/* 1 above 0, also for denormals that a driver would treat as 0. The slope is 0 for NaN. */
 float positive_slope(float x)
 {
     int bits = floatBitsToInt(x);
@@ -181,8 +182,8 @@ float tangent_slope(float x)
 }
 
 /*
- * The four kinds of activation.def; x where `code` is none of the kind. Give a specialization
- * constant as the code, so that one branch is left.
+ * The four kinds of activations in activation.def. If `code` is not of the kind, the result is x.
+ * Pass a specialization constant as the code, so that only one branch remains.
  */
 #define CHOOSE(number, kernel)                                                                     \
     if (code == number)                                                                            \
@@ -229,7 +230,7 @@ float activation_slope(uint code, float x)
     return 1.0;
 }
 
-/* Of any kind; x where `code` is UNARY_NONE. */
+/* An activation of any kind. If `code` is UNARY_NONE, the result is x. */
 float activation(uint code, float x)
 {
 #define ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel, kind) \

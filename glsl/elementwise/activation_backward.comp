@@ -1,9 +1,9 @@
 #version 450
 /*
- * dx[i] = f'(x[i]) dy[i], and 0 where f' or dy is 0; f is specialization constant 1. An invocation
- * takes four words a workgroup apart, all read before the first is written, or (constant 2) four in
- * a row, where all sides begin at multiples of four; the words beyond the last four then fall to
- * the first invocations. dx may be x or dy.
+ * dx[i] = f'(x[i]) dy[i], or 0 if f' or dy is 0. f is specialization constant 1. An invocation
+ * takes four words, one workgroup size apart, and reads all of them before it writes the first. If
+ * constant 2 is true, it takes four consecutive words instead. Then all offsets are multiples of
+ * four, and the first invocations also take the words after the last whole quad. dx may be x or dy.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

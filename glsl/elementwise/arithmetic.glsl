@@ -1,14 +1,15 @@
 /*
- * What binary and compare ops do to one pair of elements. `code` is BINARY_.. or COMPARE_..: give a
- * specialization constant, so that one branch is left. Sums and products are `precise`: fused with
- * a neighbour in a region or not, they round the same.
+ * Binary and compare ops on one pair of elements. `code` is BINARY_.. or COMPARE_... Pass a
+ * specialization constant as the code, so that only one branch remains. Sums and products are
+ * `precise`, because they must round the same if they are fused with a neighbour in a region.
  */
 #ifndef RLXVK_ARITHMETIC_GLSL
 #define RLXVK_ARITHMETIC_GLSL
 #include "args/elementwise.h"
 #include "lib/math.glsl"
 
-/* Orders like the numbers themselves, zeros equal, denormals distinct; not for NaN. */
+/* An integer key ordered like the numbers. Both zeros are equal, denormals are distinct. Not for
+ * NaN. */
 int order_key(float v)
 {
     uint bits = floatBitsToUint(v);
@@ -23,13 +24,13 @@ float extreme(float p, float q, bool largest)
     return (order_key(p) > order_key(q)) == largest ? p : q;
 }
 
-/* Whether p counts as 0: drivers may flush denormals. */
+/* Whether p counts as 0. Denormals do, because drivers may flush them. */
 bool vanishes(float p)
 {
     return (floatBitsToUint(p) & MAGNITUDE_BITS) < 0x00800000u;
 }
 
-/* p q, but 0 where p vanishes and q is infinite or NaN. */
+/* p q, or 0 if p vanishes and q is infinite or NaN. */
 float gradient_product(float p, float q)
 {
     precise float v = p * q;
@@ -37,13 +38,13 @@ float gradient_product(float p, float q)
     return open && vanishes(p) ? 0.0 : v;
 }
 
-/* p / q, but 0 where p vanishes and q is 0 or NaN. */
+/* p / q, or 0 if p vanishes and q is 0 or NaN. */
 float gradient_quotient(float p, float q)
 {
     return vanishes(p) && (vanishes(q) || is_nan(q)) ? 0.0 : divide(p, q);
 }
 
-/* combine(code, p, q) without division and powers: see activation(). */
+/* Like combine(), but without division and powers. Pass a constant code, as for activation(). */
 float light_combine(uint code, float p, float q)
 {
     precise float v;
@@ -69,7 +70,7 @@ float combine(uint code, float p, float q)
     return code == BINARY_POW ? power(p, q) : light_combine(code, p, q);
 }
 
-/* By the operands' bits, so that NaN and denormals compare as IEEE says on any driver. */
+/* Compares the operands' bits, so that NaN and denormals compare as IEEE says on any driver. */
 bool holds(uint code, float p, float q)
 {
     int u = order_key(p), v = order_key(q);

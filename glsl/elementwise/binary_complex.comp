@@ -1,7 +1,9 @@
 #version 450
-/* Complex y[i] = a[..] op b[..]; an operand that is no pair has imaginary part 0. Products and
- * quotients are ordinary where their values are, whatever is on the way: numbers of the quotient
- * have an exponent of their own. A divisor of 0 divides each part by +0. */
+/*
+ * Complex y[i] = a[..] op b[..]. A real operand has imaginary part 0. If the value of a product or
+ * quotient is in range, overflow of intermediate values does not spoil it. For this, the quotient's
+ * numbers have a separate exponent. If the divisor is 0, each part is divided by +0.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
@@ -12,7 +14,7 @@ layout(set = 0, binding = 0) readonly buffer left { float a[]; };
 layout(set = 0, binding = 1) readonly buffer right { float b[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 
-/* mantissa 2^exponent, the mantissa below 4 in magnitude, or 0 */
+/* mantissa 2^exponent. The mantissa is below 4 in magnitude, or 0. */
 struct wide {
     float mantissa;
     int exponent;
@@ -32,7 +34,7 @@ wide wide_product(wide a, wide b)
     return wide(a.mantissa * b.mantissa, a.exponent + b.exponent);
 }
 
-/* a + sign b; what is 2^126 times smaller than the other does not count. */
+/* a + sign b. A term that is 2^126 times smaller than the other is neglected. */
 wide wide_sum(wide a, float sign, wide b)
 {
     int most = max(a.exponent, b.exponent);
@@ -47,7 +49,7 @@ float wide_quotient(wide a, wide b)
     return scale_by_power(v, clamp(a.exponent - b.exponent, -250, 250));
 }
 
-/* p times the divisor's conjugate, over its square; the divisor is not 0. */
+/* p times the divisor's conjugate, divided by the square of its magnitude. The divisor is not 0. */
 vec2 finite_quotient(vec2 p, vec2 q)
 {
     wide a = wide_of(p.x), b = wide_of(p.y), c = wide_of(q.x), d = wide_of(q.y);
@@ -77,7 +79,7 @@ vec2 complex_quotient(vec2 p, vec2 q)
                 divide(numerator.y - numerator.x * ratio, scale));
 }
 
-/* Where two products are beyond f32 their difference may still be within it. */
+/* Two products may be beyond f32 although their difference is within it. */
 vec2 complex_product(vec2 p, vec2 q)
 {
     vec2 v = vec2(p.x * q.x - p.y * q.y, p.x * q.y + p.y * q.x), less = 0.25 * p;

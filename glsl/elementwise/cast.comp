@@ -1,6 +1,6 @@
 #version 450
-/* y[i] = x[i] converted: SOURCE says how x is held, TARGET is the dtype it becomes. y may be x
- * where both are words. */
+/* y[i] = x[i] converted. SOURCE says how x is stored, and TARGET is the new dtype. y may be x if
+ * both are words. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"

@@ -1,5 +1,5 @@
 #version 450
-/* y[i] = a[..] == b[..] (or !=), both parts. */
+/* y[i] = a[..] == b[..] (or !=) for complex numbers: both parts must be equal. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"

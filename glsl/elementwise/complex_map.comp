@@ -1,7 +1,7 @@
 #version 450
 /*
- * Complex y[i] = f(z[i]); the function is specialization constant 1. For COMPLEX_NORM_SQ y is real,
- * for COMPLEX_NORM_SQ_BACK there is a real second operand g; others do not read g. y may be z.
+ * Complex y[i] = f(z[i]). The function is specialization constant 1. For COMPLEX_NORM_SQ, y is
+ * real. Only COMPLEX_NORM_SQ_BACK reads the second operand g, which is real. y may be z.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -14,8 +14,8 @@ layout(set = 0, binding = 0) readonly buffer source { vec2 z[]; };
 layout(set = 0, binding = 1) readonly buffer gradient { float g[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 
-/* Comparisons and abs may take denormals for 0: signs, zeros and magnitudes are those of the bits.
- */
+/* Signs, zeros and magnitudes are taken from the bits, because comparisons and abs may treat
+ * denormals as 0. */
 bool is_zero(vec2 a)
 {
     return ((floatBitsToUint(a.x) | floatBitsToUint(a.y)) & MAGNITUDE_BITS) == 0u;
@@ -49,9 +49,11 @@ float with_sign_of(float v, float sign)
     return with_sign(magnitude_bits(v), floatBitsToUint(sign));
 }
 
-/* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a
- * factor is not finite, C99 Annex G; with a denormal angle, which may count as 0, an infinite one
- * has that angle's sign. */
+/*
+ * Multiplies by e^(x/2) twice, so that a small cosine brings a large power back into range. If a
+ * factor is not finite, the result follows C99 Annex G. If the angle is denormal, it may count as
+ * 0. Then an infinite imaginary part takes the sign of the angle.
+ */
 vec2 complex_exponential(vec2 a)
 {
     uint angle_bits = magnitude_bits(a.y), bits = floatBitsToUint(a.x);
@@ -68,7 +70,7 @@ vec2 complex_exponential(vec2 a)
     return turned * half_way;
 }
 
-/* ln(1 + s), s > -0.6: the rounding of 1 + s is made good to first order. */
+/* ln(1 + s) for s > -0.6. The rounding error of 1 + s is corrected to first order. */
 float logarithm_of_next(float s)
 {
     precise float u = 1.0 + s;
@@ -76,8 +78,8 @@ float logarithm_of_next(float s)
     return logarithm(u) + lost / u;
 }
 
-/* ln hypot: from m^2 + k^2 - 1 = (m - 1)(m + 1) + k^2 near the unit circle, where the logarithm
- * of a rounded magnitude would lose everything. */
+/* ln hypot. Near the unit circle it uses m^2 + k^2 - 1 = (m - 1)(m + 1) + k^2, because the
+ * logarithm of a rounded magnitude would lose all accuracy there. */
 float logarithm_of_magnitude(vec2 a)
 {
     float m = larger_magnitude(a), k = smaller_magnitude(a);
@@ -106,8 +108,11 @@ float angle(vec2 a)
     return with_sign_of(turn, a.y);
 }
 
-/* The part without cancellation by the root of (r + |re|) / 2, the other by division; scaled by a
- * power of 4 so that no square leaves the range. Infinities as C99 Annex G has them. */
+/*
+ * The part without cancellation is the root of (r + |re|) / 2. The other part follows by division.
+ * The operand is scaled by a power of 4, so that all squares stay in range. Infinities follow C99
+ * Annex G.
+ */
 vec2 complex_root(vec2 a)
 {
     int exponent;

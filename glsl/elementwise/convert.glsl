@@ -1,7 +1,8 @@
 /*
- * A word converted to what a tensor of another real dtype may hold: convert(DTYPE_.., v). Halves
- * are rounded on the bits and stay widened; integers are truncated toward zero and saturated at the
- * nearest f32 of their limits. Give a specialization constant, so that one branch is left.
+ * Converts a word to a value that a tensor of another real dtype may hold: convert(DTYPE_.., v).
+ * Halves are rounded on the bits and stay widened to f32. Integers are truncated toward zero, and
+ * saturate at the nearest f32 of their limits. Pass a specialization constant as the dtype, so that
+ * only one branch remains.
  */
 #ifndef RLXVK_CONVERT_GLSL
 #define RLXVK_CONVERT_GLSL

@@ -1,9 +1,9 @@
 #version 450
 /*
- * y[i] = x[i], words of any storage. An invocation moves UNITS (constant 2) units, a workgroup
- * apart, all read before the first is written. A unit is a word, or (constant 1) four of them where
- * both sides begin at multiples of four; the words beyond the last whole unit fall to the first
- * invocations.
+ * y[i] = x[i] for words of any storage. An invocation moves UNITS (constant 2) units, one workgroup
+ * size apart, and reads all of them before it writes the first. A unit is a word. If constant 1 is
+ * true, a unit is four words. Then both offsets are multiples of four, and the first invocations
+ * also move the words after the last whole unit.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,7 +1,7 @@
 /*
- * Addressing of kernels that combine broadcast operands element by element: locate(i, ..) gives
- * the elements of up to three operands that output elements i need. Specialization constants: 1
- * the kernel's op, 2 the addressing form, 3 which operands are pairs (bit o).
+ * Addressing for kernels that combine broadcast operands element by element. locate(i) returns the
+ * elements of up to three operands that output elements i need. Specialization constants: 1 is the
+ * op, 2 is the addressing form, 3 says which operands are complex pairs (bit o for operand o).
  */
 #include "args/elementwise.h"
 #include "lib/four.glsl"
@@ -22,7 +22,7 @@ void advance(inout location at, uvec4 coordinate, uint axis)
     at.c += coordinate * args.strides[2 * ELEMENTWISE_AXES + axis];
 }
 
-/* Output elements i; those beyond the last read what the last one reads. */
+/* Output elements i. Elements beyond the last one read the same operands as the last one. */
 location locate(uvec4 i)
 {
     location at = location(uvec4(args.offsets[0]), uvec4(args.offsets[1]), uvec4(args.offsets[2]));

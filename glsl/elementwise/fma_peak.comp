@@ -1,9 +1,9 @@
 #version 450
 /*
- * The device's rate of f32 fused multiply-adds: FMA_PEAK_CHAINS chains that do not depend on each
- * other, long enough to hide latency and few enough to stay in registers. |scale| < 1 keeps the
- * sums finite. Every sum goes into the result, so that nothing can be left out. Used by
- * `rlxvk bench` only.
+ * Measures the device's rate of f32 fused multiply-adds. It has FMA_PEAK_CHAINS independent chains:
+ * enough to hide latency, and few enough to stay in registers. |scale| < 1 keeps the sums finite.
+ * Every sum goes into the result, so that the compiler cannot remove any. Only `rlxvk bench` uses
+ * it.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,13 +1,14 @@
 /*
- * Elementary functions of activation.def beside those of lib/math.glsl, and like those independent
- * of what a driver's built-ins are worth. Polynomials are fitted at Chebyshev's nodes.
+ * Elementary functions of activation.def that are not in lib/math.glsl. Like those, they do not
+ * depend on the accuracy of a driver's built-in functions. Polynomials are fitted at Chebyshev
+ * nodes.
  */
 
 /* The largest integer not above x. */
 float floor_of(float x)
 {
     uint bits = floatBitsToUint(x), magnitude = bits & MAGNITUDE_BITS;
-    if (magnitude >= 0x4b000000u || magnitude == 0u) /* 2^23: an integer already, or no number */
+    if (magnitude >= 0x4b000000u || magnitude == 0u) /* 2^23: already an integer, infinite or NaN */
         return x;
     float whole = float(uint(abs(x)));
     bool below = bits >= SIGN_BIT && floatBitsToUint(whole) != magnitude;
@@ -33,7 +34,8 @@ float hard_swish(float x)
     return x >= 3.0 || is_nan(x) ? x : x * ((x + 3.0) * (1.0 / 6.0));
 }
 
-/* Near 0 x times a polynomial of x^2, |error| 2e-9 of it; else 1 - erfc, as gelu has it. */
+/* Near 0 it is x times a polynomial of x^2, with |error| 2e-9 of it. Otherwise it is 1 - erfc, as
+ * in gelu. */
 float error_function(float x)
 {
     float a = abs(x), square = x * x;
@@ -47,7 +49,7 @@ float error_function(float x)
     return is_nan(x) ? x : a < 1.0 ? x * p : with_sign(floatBitsToUint(far), floatBitsToUint(x));
 }
 
-/* ln(1 + x): near 0 by its tail; 1 + x loses nothing that counts elsewhere. */
+/* ln(1 + x). Near 0 it uses the series tail. Elsewhere the rounding of 1 + x does not matter. */
 float logarithm_of_1_plus(float x)
 {
     if (x > -0.29 && x < 0.41)
@@ -65,7 +67,7 @@ float exponential_minus_1(float x)
     return abs(x) < 0.36 ? fma(x * x, p, x) : exponential(x) - 1.0;
 }
 
-/* Of 0 .. 0.5. */
+/* For x from 0 to 0.5. */
 float small_arcsine(float x)
 {
     float square = x * x;
@@ -77,7 +79,7 @@ float small_arcsine(float x)
     return fma(x * square, p, x);
 }
 
-/* pi/2 - 2 asin(sqrt((1 - |x|) / 2)) beyond 0.5; NaN beyond 1. */
+/* Beyond 0.5: pi/2 - 2 asin(sqrt((1 - |x|) / 2)). NaN beyond 1. */
 float arcsine(float x)
 {
     float a = abs(x);
@@ -93,14 +95,14 @@ float arccosine(float x)
     return x < 0.0 ? 3.14159265 - far : far;
 }
 
-/* e^x / 2 of large x, whose e^x may overflow. */
+/* e^x / 2 for large x, because e^x itself may overflow. */
 float half_exponential(float x)
 {
     float root = exponential(0.5 * x);
     return 0.5 * root * root;
 }
 
-/* With e = e^|x| - 1: (e + e / (e + 1)) / 2. */
+/* (e + e / (e + 1)) / 2, with e = e^|x| - 1. */
 float hyperbolic_sine(float x)
 {
     float a = abs(x), e = exponential_minus_1(min(a, 80.0));
@@ -115,7 +117,7 @@ float hyperbolic_cosine(float x)
     return is_nan(x) ? x : v;
 }
 
-/* ln(a + sqrt(a^2 + 1)) by what is added to 1. */
+/* ln(a + sqrt(a^2 + 1)), computed as ln(1 + t) to keep accuracy near 0. */
 float inverse_hyperbolic_sine(float x)
 {
     float a = abs(x), square = a * a;
@@ -151,8 +153,8 @@ float soft_sign(float x)
                                               : divide(x, 1.0 + abs(x));
 }
 
-/* t = tanh(softplus(x)) and 1 - t. With e = e^-|x|: (1 + 2 e) / (1 + 2 e + 2 e^2), of negative x
- * n / (n + 2), n = e (e + 2). */
+/* t = tanh(softplus(x)) and 1 - t. With e = e^-|x|, t is (1 + 2 e) / (1 + 2 e + 2 e^2). If x is
+ * negative, it is n / (n + 2) with n = e (e + 2). */
 vec2 mish_parts(float x)
 {
     float e = exp2(max(-1.44269504 * abs(x), -252.0)), n = e * (e + 2.0);
@@ -167,8 +169,8 @@ float mish(float x)
 }
 
 /*
- * With w = -ln(1 - x^2), x times a polynomial of w up to 5 and of its root beyond. |error| 2e-7 of
- * the result.
+ * With w = -ln(1 - x^2), the result is x times a polynomial of w, or of its root if w is above 5.
+ * |error| is 2e-7 of the result.
  */
 float inverse_error_function(float x)
 {

@@ -1,5 +1,5 @@
 #version 450
-/* y[i] = a[..] op b[..] by whole numbers: exact remainders, and operations on bits. */
+/* y[i] = a[..] op b[..] on whole numbers: exact remainders, and bitwise operations. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "elementwise/integral.glsl"

@@ -1,6 +1,7 @@
 /*
- * Remainders of division, exact for all operands: the mantissa of a, times a power of two, modulo
- * that of b, eight bits at a time. And operations on the bits of integers held as f32.
+ * Remainders of division, exact for all operands. The mantissa of a, times a power of two, is
+ * reduced modulo the mantissa of b, eight bits at a time. Also bitwise operations on integers
+ * stored as f32.
  */
 #include "args/elementwise.h"
 #include "lib/math.glsl"
@@ -10,7 +11,7 @@ uint mantissa_of(uint magnitude)
     return (magnitude & 0x007fffffu) | (magnitude < SMALLEST_BITS ? 0u : SMALLEST_BITS);
 }
 
-/* The sign is a's. */
+/* The result has the sign of a. */
 float truncated_remainder(float a, float b)
 {
     uint p = magnitude_bits(a), q = magnitude_bits(b);
@@ -26,7 +27,7 @@ float truncated_remainder(float a, float b)
                      floatBitsToUint(a));
 }
 
-/* The sign is b's. */
+/* The result has the sign of b. */
 float floored_remainder(float a, float b)
 {
     float rest = truncated_remainder(a, b);
@@ -36,7 +37,7 @@ float floored_remainder(float a, float b)
     return opposite && !is_nan(rest) ? rest + b : rest;
 }
 
-/* Of 32 bits; what is beyond is the nearest, NaN 0. */
+/* A 32-bit integer. Values out of range are clamped, and NaN becomes 0. */
 int whole_of(float v)
 {
     return is_nan(v) ? 0 : int(clamp(v, -2147483648.0, 2147483520.0));

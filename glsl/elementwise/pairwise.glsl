@@ -1,5 +1,5 @@
-/* y[i] = RESULT(a[..], b[..]), real operands, RESULT and what it calls as the includer has them. y
- * may be a or b where that operand is read densely. */
+/* y[i] = RESULT(a[..], b[..]) for real operands. The includer defines RESULT. y may be a or b if
+ * that operand is read densely. */
 #include "elementwise/elementwise.glsl"
 
 layout(set = 0, binding = 0) readonly buffer left { float a[]; };

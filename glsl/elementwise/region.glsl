@@ -1,10 +1,13 @@
 /*
- * An elementwise region: a straight-line program over single elements (region_steps.glsl). A kernel
- * that includes this says how many inputs it takes, too: REGION_WIDTH (7 or 16).
+ * An elementwise region: a straight-line program for single elements (see region_steps.glsl). A
+ * kernel that includes this also defines REGION_WIDTH, its number of inputs (7 or 16).
  *
- * Specialization constants: those of the program; 2 inputs of one element and, from bit 16 on,
- * inputs that repeat every modulus[k] elements; 3 the inputs there are and, from bit 16 on, those
- * of half the output's resolution.
+ * Specialization constants besides those of the program:
+ *
+ * - 2: bits 0 to 15 are the inputs of one element. Bits from 16 on are the inputs that repeat every
+ *   modulus[k] elements.
+ * - 3: bits 0 to 15 are the inputs that exist. Bits from 16 on are the inputs with half the
+ *   output's resolution.
  *
  * y may be an input that is read one to one.
  */
@@ -21,7 +24,7 @@ layout(constant_id = 2) const uint REPEATED = 0;
 layout(constant_id = 3) const uint PRESENT = 0;
 
 layout(push_constant) uniform block { region_args args; };
-/* The same memory by words and by fours. */
+/* Views of the same memory as words and as vec4. */
 #define DECLARE_INPUT(k)                                                                           \
     layout(set = 0, binding = k) readonly buffer words_##k { float x_##k[]; };                     \
     layout(set = 0, binding = k) readonly buffer fours_##k { vec4 x4_##k[]; };
@@ -31,8 +34,8 @@ layout(set = 0, binding = REGION_WIDTH) writeonly buffer target4 { vec4 y4[]; };
 
 #define HAS(set, k) (((set) >> (k) & 1u) != 0u)
 
-/* Where output elements i find input k. The constants are told apart here, so that each call leaves
- * one form. */
+/* The elements of input k for output elements i. The flags are constant in each call, so that only
+ * one form remains. */
 uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
 {
     uint offset = args.offsets[k >> 1] >> ((k & 1u) << 4) & 0xffffu;
@@ -40,7 +43,7 @@ uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
         i = uvec4(0);
     if (repeats)
         i %= args.modulus[k];
-    if (halved) { /* rows of all images follow each other, an even number of each image */
+    if (halved) { /* rows of all images follow each other; each image has an even number */
         uvec4 row = i / args.columns;
         i = (row >> 1) * (args.columns >> 1) + (i - row * args.columns >> 1);
     }

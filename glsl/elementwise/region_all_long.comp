@@ -1,5 +1,5 @@
 #version 450
-/* Regions of up to 32 steps on up to 16 inputs: all ops. */
+/* Regions of up to 32 steps with up to 16 inputs: all ops. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"

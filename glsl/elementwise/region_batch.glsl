@@ -1,10 +1,10 @@
 /*
- * A batch region: one program of one input (region_steps.glsl) on each of up to 64 inputs. All make
- * `slice` elements of the output, one input after the other.
+ * A batch region: one program with one input (see region_steps.glsl), applied to each of up to 64
+ * inputs. Every input gives `slice` elements of the output, one input after the other.
  *
- * Specialization constants: those of the program; 2 how inputs are read, REGION_SINGLE ..;
- * 3 BINDINGS, how many buffers are bound. The output is binding 0 and inputs follow, so code and
- * buffers of inputs that are not there are left out of the module.
+ * Specialization constants besides those of the program: 2 says how inputs are read (REGION_SINGLE
+ * ..), 3 is BINDINGS, the number of bound buffers. The output is binding 0 and the inputs follow.
+ * Therefore code and buffers of missing inputs are removed from the module.
  */
 #include "elementwise/region_steps.glsl"
 #include "lib/four.glsl"
@@ -23,7 +23,7 @@ layout(constant_id = 2) const uint READ = 0;
 layout(constant_id = 3) const uint BINDINGS = 1;
 
 layout(push_constant) uniform block { region_batch_args args; };
-/* The same memory by words and by fours. */
+/* Views of the same memory as words and as vec4. */
 layout(set = 0, binding = 0) writeonly buffer target1 { float y[]; };
 layout(set = 0, binding = 0) writeonly buffer target4 { vec4 y4[]; };
 #define DECLARE_INPUT(k)                                                                           \
@@ -31,8 +31,8 @@ layout(set = 0, binding = 0) writeonly buffer target4 { vec4 y4[]; };
     layout(set = 0, binding = 1 + k) readonly buffer fours_##k { vec4 x4_##k[]; };
 EACH_OF_64(DECLARE_INPUT)
 
-/* A tree finds the input in six comparisons. What lies behind the last input is ruled out by
- * constants. */
+/* A binary tree finds the input in six comparisons. Constants remove the branches beyond the last
+ * input. */
 #define TREE_2(TAKE, a, b)                                                                         \
     if (b + 1 < BINDINGS && input_index >= b) {                                                    \
         TAKE(b)                                                                                    \
@@ -72,8 +72,8 @@ EACH_OF_64(DECLARE_INPUT)
         }                                                                                          \
     }
 
-/* Element `at` of an input, behind the elements that only align its binding; or four from there on.
- */
+/* Element `at` of an input, or four elements from there. OFFSET is the number of elements before
+ * the input that only align its binding. */
 #define OFFSET(k) (args.offsets[k >> 2] >> ((k & 3) << 3) & 0xffu)
 #define TAKE_WORD(k) x = x_##k[at + OFFSET(k)];
 #define TAKE_FOUR(k) x = x4_##k[at + OFFSET(k) >> 2];
@@ -90,14 +90,14 @@ vec4 four_of(uint input_index, uint at)
     return x;
 }
 
-/* Where elements i of a slice lie in its input. */
+/* The indices of elements i of a slice in its input. */
 uvec4 locate(uvec4 i)
 {
     if ((READ & REGION_SINGLE) != 0)
         return uvec4(0);
     if ((READ & REGION_REPEATS) != 0)
         i %= args.modulus;
-    if ((READ & REGION_HALVED) != 0) { /* rows follow each other, an even number of each image */
+    if ((READ & REGION_HALVED) != 0) { /* rows follow each other; each image has an even number */
         uvec4 row = i / args.columns;
         i = (row >> 1) * (args.columns >> 1) + (i - row * args.columns >> 1);
     }

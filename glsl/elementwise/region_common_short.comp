@@ -1,5 +1,5 @@
 #version 450
-/* Regions of up to 8 steps on up to 7 inputs: all ops but sin, cos, tan, atan, pow. */
+/* Regions of up to 8 steps with up to 7 inputs: all ops except sin, cos, tan, atan, pow. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"

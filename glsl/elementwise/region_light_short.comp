@@ -1,5 +1,5 @@
 #version 450
-/* Regions of up to 8 steps on up to 7 inputs: arithmetic, comparisons, selections. */
+/* Regions of up to 8 steps with up to 7 inputs: arithmetic, comparisons, selections. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"

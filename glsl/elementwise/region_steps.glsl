@@ -1,11 +1,11 @@
 /*
- * The program of an elementwise region: its steps are specialization constants, so that the driver
- * compiles the program's own operations and nothing else. A kernel that includes this says how many
- * steps it takes, REGION_LENGTH (8 or 32), and of which ops, REGION_LEVEL: what a driver must read
- * before it can forget it grows with both.
+ * The program of an elementwise region. Its steps are specialization constants, so that the driver
+ * compiles only the program's own operations. A kernel that includes this defines REGION_LENGTH,
+ * its number of steps (8 or 32), and REGION_LEVEL, its set of ops. Smaller values compile faster,
+ * because a driver must read all code before it can remove the unused part.
  *
- * Specialization constants: 1 how many steps, and REGION_WIDE where an invocation takes 4 elements
- * in a row; from 4 on the steps. The kernel has its own in between.
+ * Specialization constants: 1 is the number of steps, plus REGION_WIDE if an invocation takes 4
+ * consecutive elements. From 4 on they are the steps. The kernel has its own constants in between.
  */
 #include "args/elementwise.h"
 #include "elementwise/activation.glsl"
@@ -30,8 +30,8 @@ layout(constant_id = 1) const uint FORM = 0;
 EACH_STEP(DECLARE_STEP)
 
 /*
- * A step of operands a, b, c. Which function it calls is decided here and not in one, so that
- * drivers that specialize before they inline never look at the others.
+ * A step with operands a, b, c. The function is chosen in this macro, because drivers that
+ * specialize before they inline then never look at the other functions.
  */
 #define KIND(k) (STEP_##k & 7u)
 #define OP(k)   (STEP_##k >> REGION_OP_SHIFT & REGION_OP_MASK)
@@ -70,7 +70,9 @@ EACH_STEP(DECLARE_STEP)
 #define RARE_STEP(k)
 #endif
 
-/* Goes on from the inputs in float value[REGION_VALUES_OF_STEPS + REGION_LENGTH]. */
+/*
+ * Runs step k on float value[REGION_VALUES_OF_STEPS + REGION_LENGTH], which starts with the inputs.
+ */
 #define TAKE_STEP(k)                                                                               \
     if ((FORM & 0xffu) > k) {                                                                      \
         float a = value[VALUE(k, FIRST)], v = a;                                                   \

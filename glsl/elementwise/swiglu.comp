@@ -1,11 +1,11 @@
 #version 450
-/* y = up * silu(gate); up and gate are the halves of a row of x. silu(-Inf) is its limit, 0. */
+/* y = up * silu(gate). up and gate are the halves of a row of x. silu(-Inf) is its limit, 0. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
 #include "elementwise/activation.glsl"
 
-layout(constant_id = 1) const bool QUADS = false; /* four neighbours to an invocation */
+layout(constant_id = 1) const bool QUADS = false; /* four neighbours per invocation */
 layout(push_constant) uniform block { swiglu_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 0) readonly restrict buffer source_quads { vec4 x4[]; };

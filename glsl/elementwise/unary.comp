@@ -1,9 +1,9 @@
 #version 450
 /*
- * y[i] = f(x[i]); the function is specialization constant 1. An invocation takes four words a
- * workgroup apart, all read before the first is written, or (constant 2) four in a row, where both
- * sides begin at multiples of four; the words beyond the last four then fall to the first
- * invocations. y may be x.
+ * y[i] = f(x[i]). The function is specialization constant 1. An invocation takes four words, one
+ * workgroup size apart, and reads all of them before it writes the first. If constant 2 is true, it
+ * takes four consecutive words instead. Then both offsets are multiples of four, and the first
+ * invocations also take the words after the last whole quad. y may be x.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

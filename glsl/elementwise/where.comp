@@ -1,6 +1,6 @@
 #version 450
-/* y[i] = condition[..] != 0 ? a[..] : b[..], as words: the chosen bits survive. With pairs y has
- * two words an element; a real operand beside a complex one has imaginary part 0. */
+/* y[i] = condition[..] != 0 ? a[..] : b[..], copied as words, so that all bits are kept. If an
+ * operand is complex, y has two words per element, and a real operand has imaginary part 0. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "elementwise/elementwise.glsl"
