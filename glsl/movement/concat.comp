@@ -1,10 +1,11 @@
 #version 450
 /*
- * Up to CONCAT_PARTS matrices of the same number of rows side by side: columns ends[p - 1] to
- * ends[p] of the target's rows, counted from target_offset, are the rows of part p. In units of
- * WIDTH words, moved as integers, so that every bit pattern survives. An invocation moves ITEMS
- * units, a workgroup apart, all read before the first is written; how many rows and columns that is
- * further on, step_rows and step_columns, is known before.
+ * Concatenates up to CONCAT_PARTS matrices with the same number of rows side by side. Columns
+ * ends[p - 1] to ends[p] of the target's rows, counted from target_offset, are the rows of part p.
+ * Units of WIDTH words are moved as integers, so that every bit pattern survives.
+ *
+ * An invocation moves ITEMS units, one workgroup size apart, and reads all of them before it writes
+ * the first. step_rows and step_columns are that distance in rows and columns.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Copies one row between slots; rows[3 p ..] = source word, target word, count of pair p. Any
- * grid, any count.
+ * Copies one row between slots. rows[3 p ..] = source word, target word, count of pair p. It works
+ * with any grid and any count.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

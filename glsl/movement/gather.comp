@@ -1,8 +1,8 @@
 #version 450
 /*
- * y[o, t, i] = data[o, index(t), i] in units of WIDTH words, moved as integers. data may be
- * packed F16/BF16 (STORAGE): then a unit is WIDTH halves of the source, widened exactly with
- * integer arithmetic. An invocation moves COPY_ITEMS units.
+ * y[o, t, i] = data[o, index(t), i] in units of WIDTH words, moved as integers. If data is packed
+ * F16 or BF16 (STORAGE), a unit is WIDTH halves of the source, widened exactly with integer
+ * arithmetic. An invocation moves COPY_ITEMS units.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -25,7 +25,7 @@ uint widen_half(uint bits)
     if (STORAGE == GATHER_BF16)
         return bits << 16;
     uint sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, mantissa = bits & 0x3ffu;
-    if (exponent == 0u) /* zero or a denormal, which is an ordinary f32 */
+    if (exponent == 0u) /* zero or a denormal, which is normal in f32 */
         return sign | floatBitsToUint(float(mantissa) * 5.9604644775390625e-8);
     if (exponent == 31u)
         return sign | 0x7f800000u | mantissa << 13;
@@ -65,7 +65,7 @@ void write_unit(uint i, uvec4 unit)
         y1[i] = unit.x;
 }
 
-/* The unit of data that unit i of the result is. */
+/* The unit of data that becomes unit i of the result. */
 uint locate(uint i)
 {
     uint row = i / args.inner, outer = row / args.index_count;

@@ -1,7 +1,8 @@
 /* Keys of the sorting kernels. */
 #include "args/movement.h"
 
-/* Grows with the float: zeros of either sign are equal, NaN is above everything. */
+/* A key that grows with the float. Zeros of either sign are equal, and NaN is larger than any
+ * number. */
 uint ordered_key(uint bits)
 {
     uint magnitude = bits & 0x7fffffffu, k = bits ^ (uint(int(bits) >> 31) | 0x80000000u);

@@ -1,7 +1,7 @@
 /*
- * A stable split of a workgroup's elements by four bits, on any device.
- * A thread holds RADIX_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
- * word; running sums over digits and threads say where its elements go, and there they go through
+ * A stable split of a workgroup's elements by four bits, on any device. A thread holds RADIX_ITEMS
+ * consecutive elements. It counts its own elements for each of 16 digits, with two counts per word.
+ * Prefix sums over digits and threads give the elements' new positions, to which they move through
  * shared memory. Nothing depends on subgroups, or on the order in which threads run.
  */
 #include "movement/radix_items.glsl"
@@ -10,7 +10,9 @@ shared uint pool[BLOCK];
 
 uint key[RADIX_ITEMS];
 
-/* Against threads that meet in one bank: where element i lies, and count i. */
+/*
+ * Positions in shared memory of element i and of count i. The exclusive or avoids bank conflicts.
+ */
 uint spot(uint i)
 {
     return i ^ (i >> 5u & 15u);
@@ -20,7 +22,8 @@ uint count_spot(uint i)
     return i ^ (i >> 5u & 7u);
 }
 
-/* Sum over the threads before this one, of two halves at once; and over all. */
+/* Prefix sum over the threads before this one, for two 16-bit halves at once. `total` is the sum
+ * over all threads. */
 uint sum_before(uint value, out uint total)
 {
     uint t = gl_LocalInvocationID.x, first = 8u * THREADS, runs = THREADS / 16u;
@@ -46,7 +49,7 @@ uint sum_before(uint value, out uint total)
     return before;
 }
 
-/* Turns the digits of the elements, in place[], to where they go. */
+/* Replaces the digits in place[] by the new positions of the elements. */
 void rank_items()
 {
     uint t = gl_LocalInvocationID.x, first = 8u * t, sum = 0u, total;
@@ -63,7 +66,8 @@ void rank_items()
     for (uint i = first; i < first + 8u; i++)
         sum += pool[count_spot(i)];
     uint before = sum_before(sum, total);
-    before += total << 16u; /* digits of the upper halves come after all of the lower ones */
+    before += total << 16u; /* the digits in the upper halves come after all digits in the lower
+                             * ones */
     for (uint i = first; i < first + 8u; i++) {
         uint counts = pool[count_spot(i)];
         pool[count_spot(i)] = before;
@@ -78,7 +82,8 @@ void rank_items()
     barrier();
 }
 
-/* Which of the workgroup's elements is a thread's j-th, of them in order, or one every THREADS. */
+/* Index in the workgroup of a thread's j-th element. A thread has consecutive elements or, if
+ * strided, one out of every THREADS. */
 uint element(uint j, bool strided)
 {
     uint t = gl_LocalInvocationID.x;

@@ -1,7 +1,8 @@
 #version 450
 /*
- * How often each digit of 8 bits occurs in each block of each row: a workgroup a block. Four sets
- * of counters, so that equal digits of neighbouring threads do not all meet in one.
+ * Counts how often each digit of 8 bits occurs in each block of each row, one workgroup per block.
+ * There are four sets of counters, so that equal digits of neighbouring threads do not all use the
+ * same counter.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,4 +1,4 @@
-/* What the kernels that sort a workgroup's elements share: RADIX_ITEMS of them are a thread's. */
+/* Shared by the kernels that sort a workgroup's elements. Each thread has RADIX_ITEMS of them. */
 #extension GL_EXT_control_flow_attributes : require
 #include "args/movement.h"
 

@@ -1,4 +1,4 @@
-/* Ascending keys of words, by mode; `limit`: indices below it name something. */
+/* Ascending keys of words, by mode. Indices below `limit` are valid. */
 #include "lib/index.glsl"
 #include "movement/radix.glsl"
 

@@ -1,5 +1,5 @@
 #version 450
-/* A pass over long rows, on any device: a block is split by four bits twice. */
+/* One pass over long rows, on any device. A block is split by four bits twice. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
@@ -17,7 +17,7 @@ void rank_digits(uint count)
     EACH_ITEM(j)
         pool[spot(own(j))] = digit_at(j, count);
     barrier();
-    EACH_ITEM(j) { /* the digit, and whose it is */
+    EACH_ITEM(j) { /* the digit, and its element */
         uint e = element(j, false);
         key[j] = pool[spot(e)] | e << RADIX_BITS;
     }

@@ -1,13 +1,15 @@
 /*
- * A pass over long rows: the words of a block are put in order of a digit of 8 bits in the
- * workgroup, and each digit's run of them goes to where those of the blocks before end. OUTPUT,
- * what comes of it: words alone, or with each its position, which goes along. FIRST: positions are
- * as they stand; LAST: what is written is the result.
+ * One pass over long rows. A workgroup sorts the words of a block by a digit of 8 bits. Then it
+ * writes each digit's run behind the runs of the blocks before. OUTPUT says whether only words are
+ * sorted, or words together with their positions. In the FIRST pass the positions are the indices
+ * themselves. The LAST pass writes the result.
  *
- * Who includes this has pool[], of BLOCK words at least, and
- *   own(j)               which of the block's elements a thread's j-th is: neighbours' neighbour
- *   rank_digits(count)   makes place[j] where own(j) goes in the block, by digit_at(j, count);
- *                        the pool is free then
+ * The includer declares pool[], of at least BLOCK words, and:
+ *
+ *   own(j)               index in the block of a thread's j-th element; neighbouring threads have
+ *                        neighbouring elements
+ *   rank_digits(count)   sets place[j] to the position of own(j) in the sorted block, from
+ *                        digit_at(j, count); afterwards the pool is free
  */
 layout(constant_id = 1) const uint MODE = RADIX_WORDS;
 layout(constant_id = 2) const uint OUTPUT = RADIX_PAIRS;
@@ -26,8 +28,8 @@ layout(set = 0, binding = 5) writeonly buffer target_items { uint new_items[]; }
 
 uint word[RADIX_ITEMS];
 
-/* Of each digit: where the block's go in the row, less where they start in the block; and that.
- * Behind each run a place is free, so that threads do not meet in one bank. */
+/* For each digit: x is the position of the block's run in the row, minus y. y is its position in
+ * the block. One slot is free after each run of digits to avoid bank conflicts. */
 shared uvec2 starts[RADIX_DIGITS + RUNS], run_sums[RUNS];
 
 uint digit_spot(uint digit)
@@ -43,7 +45,7 @@ uint digit_of(uint w)
 uint own(uint j);
 void rank_digits(uint count);
 
-/* What is no element comes behind all that are. */
+/* Slots beyond the last element get the largest digit, so that they come after all elements. */
 uint digit_at(uint j, uint count)
 {
     uint digit = digit_of(word[j]);
@@ -85,7 +87,8 @@ void find_starts(uint row, uint block)
     barrier();
 }
 
-/* Puts the words in order, and each where it goes; word[] is then where, counted from the row. */
+/* Puts the words in order and writes each to its target. Then word[] is the target's position in
+ * the row. */
 void move_words(uint to, uint count)
 {
     EACH_ITEM(j)

@@ -1,8 +1,8 @@
 #version 450
 /*
- * A pass over long rows, by ballots: a subgroup goes through its elements in their order, a ballot
- * for each bit of the digit says which of its invocations have the same, and its own counters how
- * many came before. SUBGROUPS, of a workgroup, are full.
+ * One pass over long rows, with subgroup ballots. A subgroup goes through its elements in order.
+ * One ballot for each bit of the digit tells which of its invocations have the same digit, and the
+ * subgroup's own counters tell how many came before. All SUBGROUPS of a workgroup are full.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -25,7 +25,7 @@ uint own(uint j)
     return (gl_SubgroupID * RADIX_ITEMS + j) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-/* Invocations with the same digit. */
+/* The invocations with the same digit. */
 uvec4 peers_of(uint digit)
 {
     uvec4 peers = subgroupBallot(true);
@@ -36,7 +36,8 @@ uvec4 peers_of(uint digit)
     return peers;
 }
 
-/* What the counter at `at` was before peers, of which this one is the rank-th, were counted. */
+/* Adds the peers to the counter at `at`, and returns its earlier value. `rank` is this invocation's
+ * rank among the peers. */
 uint count_peers(uint at, uvec4 peers, uint rank)
 {
     uint earlier = pool[at];
@@ -47,8 +48,11 @@ uint count_peers(uint at, uvec4 peers, uint rank)
     return earlier;
 }
 
-/* place[j]: how many of the subgroup's elements with this digit came before; behind it the digit.
- * The subgroup's counters, from `counters` on, then have all of them. */
+/*
+ * Sets place[j] to the number of earlier elements of the subgroup with this digit. The digit is
+ * stored in its low bits. Afterwards the subgroup's counters, from `counters` on, include all its
+ * elements.
+ */
 void count_before(uint counters, uint count)
 {
     EACH_ITEM(j) {
@@ -59,7 +63,7 @@ void count_before(uint counters, uint count)
     }
 }
 
-/* Of each digit, where the elements of each subgroup start in the block. */
+/* For each digit, computes the position in the block at which each subgroup's elements start. */
 void sum_counters()
 {
     for (uint d = gl_LocalInvocationID.x; d < RADIX_DIGITS; d += THREADS) {

@@ -1,8 +1,7 @@
 #version 450
 /*
- * Running sums over the blocks of each digit of each row, in place, each without the count itself;
- * and their totals. LANES (constant 1, a power of two) threads a digit, every one a run of
- * neighbours.
+ * Exclusive prefix sums over the blocks, for each digit of each row, in place, and their totals.
+ * LANES (constant 1, a power of two) threads share a digit, and each takes a run of neighbours.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,6 +1,7 @@
 #version 450
-/* starts[k], k = 0 .. keys: how many of the sorted keys are before key k % row_keys of row
- * k / row_keys. */
+/*
+ * starts[k], k = 0 .. keys: the number of sorted keys before key k % row_keys of row k / row_keys.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"

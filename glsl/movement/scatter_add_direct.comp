@@ -1,8 +1,8 @@
 #version 450
 /*
- * Sums of few updates: a workgroup takes a row, or some columns of one, marks in a shared bit mask
- * which updates go there, and adds them in their order. Indices outside name the nearest row where
- * they are CLAMPED (constant 1), else none.
+ * Scatter-add for few updates. A workgroup takes a row, or some of its columns. It marks the
+ * updates of that row in a shared bit mask, and adds them in order. If CLAMPED (constant 1), an
+ * index outside means the nearest row. Otherwise its update is dropped.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

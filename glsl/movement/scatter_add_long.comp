@@ -1,10 +1,10 @@
 #version 450
 /*
- * The same for long runs: a workgroup takes COLUMNS (constant 1, a power of two, at most
- * SCATTER_LONG_COLUMNS) columns of a row. All threads fetch the next updates, and the positions of
- * those after them, while a thread a column adds those in shared memory, in their order: of what
- * it waits for, only the additions are left. Beyond the end they are 0, which changes no sum. If a
- * run is too long for the loops of one dispatch, the next goes on with what y holds.
+ * Like scatter_add_sum, for long runs. A workgroup takes COLUMNS (constant 1, a power of two, at
+ * most SCATTER_LONG_COLUMNS) columns of a row. All threads load the next updates, and the positions
+ * of the updates after those. Meanwhile one thread per column adds the updates in shared memory, in
+ * order. Therefore it waits only for the additions. Updates beyond the end are 0, which changes no
+ * sum. If a run is too long for one dispatch, the next dispatch continues from the value in y.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -75,7 +75,7 @@ float add_quads(float sum, quads q)
     return add_quad(add_quad(add_quad(add_quad(sum, q.a), q.b), q.c), q.d);
 }
 
-/* `count` quads, a multiple of eight. Four are read while the four before are added. */
+/* Adds `count` quads, a multiple of eight. Four are read while the previous four are added. */
 float add_column(float sum, uint at, uint count)
 {
     quads even = read_quads(at), odd;

@@ -1,8 +1,9 @@
 #version 450
 /*
- * Sums of many updates to a result of few elements, by parts: a thread adds the updates of a run of
- * neighbours, a workgroup joins the sums of its threads, and a second dispatch those of the
- * workgroups (constant 1: LAST), neighbours first. Neither order nor grouping depends on timing.
+ * Scatter-add of many updates to a result with few elements, in parts. A thread adds the updates of
+ * a run of neighbours, and a workgroup joins the sums of its threads. A second dispatch (constant
+ * 1: LAST) joins the sums of the workgroups, neighbours first. Neither order nor grouping depends
+ * on timing.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -48,7 +49,7 @@ void main()
     uint g = group_index(), t = gl_LocalInvocationID.x, elements = args.rows * args.columns;
     if (g >= (LAST ? elements : args.parts))
         return;
-    if (LAST) { /* of element g, whose sums lie one after the other */
+    if (LAST) { /* of element g, whose sums are contiguous */
         uint run = (args.parts + THREADS - 1u) / THREADS;
         uint first = min(t * run, args.parts), end = min(first + run, args.parts);
         float sum = 0.0;

@@ -1,9 +1,10 @@
 #version 450
 /*
- * An invocation an element of the result, or (constant 1: QUADS) four: the updates of its row in
- * their order, four loads in flight. positions: updates by row, those of row r from starts[r] on.
- * Where there are several, `outer`, all have the same order. If a run is too long for the loops of
- * one dispatch, the next goes on with what y holds.
+ * Scatter-add with one invocation for each element of the result or, if QUADS (constant 1), for
+ * four. It adds the updates of its row in order, with four loads in flight. `positions` has the
+ * updates sorted by row, and row r begins at starts[r]. If `outer` is above 1, all outer indices
+ * have the same order. If a run is too long for one dispatch, the next dispatch continues from the
+ * value in y.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,9 +1,9 @@
 #version 450
 /*
  * target[c . target_strides] = source[c . source_strides] over up to 8 axes, innermost first, in
- * units of WIDTH words. Units move as integers, so every bit pattern survives. Offsets, strides
- * and counts are in units; source strides may be zero or negative. An invocation moves
- * COPY_ITEMS units a workgroup apart: all reads are under way before the first write.
+ * units of WIDTH words. Units move as integers, so that every bit pattern survives. Offsets,
+ * strides and counts are in units. Source strides may be zero or negative. An invocation moves
+ * COPY_ITEMS units, one workgroup size apart. All its reads are in flight before the first write.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,9 +1,9 @@
 #version 450
 /*
  * y[.., j, ..] = data[.., index[.., j, ..], ..] in units of WIDTH words (1, or 2 for complex),
- * moved as integers. Axes come innermost first; a stride of 0 repeats an operand along a
- * broadcast axis, and data's stride along the indexed axis is 0 among data_strides: the index
- * supplies that coordinate, times axis_stride. An invocation moves COPY_ITEMS units.
+ * moved as integers. Axes come innermost first. A stride of 0 repeats an operand along a broadcast
+ * axis. data_strides is also 0 along the indexed axis, because the index supplies that coordinate,
+ * times axis_stride. An invocation moves COPY_ITEMS units.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

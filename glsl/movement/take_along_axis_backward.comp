@@ -1,6 +1,6 @@
 #version 450
-/* An invocation an element of dx: it looks through the few indices of its line and adds what goes
- * there, in their order. WIDTH (constant 1): words of an element. */
+/* One invocation per element of dx. It reads the few indices of its line, and adds the matching
+ * elements of dy in order. WIDTH (constant 1) is the number of words of an element. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

@@ -1,5 +1,5 @@
 #version 450
-/* Where each word of dy goes in take_along_axis_backward, as a key: the number of its element of
+/* The target of each word of dy in take_along_axis_backward, as a key: the number of its element of
  * dx. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

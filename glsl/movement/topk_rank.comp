@@ -1,7 +1,8 @@
 #version 450
 /*
- * The k largest of rows no longer than `lanes` (a power of two, at most the workgroup): a thread
- * holds one element and counts those that come before it, which is its place in the result.
+ * The k largest of short rows, of at most `lanes` elements (a power of two, at most the workgroup
+ * size). A thread holds one element. The number of elements that come before it is its position in
+ * the result.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

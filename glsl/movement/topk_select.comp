@@ -1,18 +1,20 @@
 #version 450
 /*
- * The k <= TOPK_MOST largest of a row, or of a chunk of it, by radix selection: a workgroup each.
- * An element counts as the pair (key, 2^24 - 1 - index), so that no two are equal and a smaller
- * index wins among equal keys. Digits of 8 bits from the top: a histogram of the elements that
- * agree with the chosen digits so far tells in which digit the k-th largest lies; it ends early
- * where a digit is taken whole. What is at least the chosen digits is then collected in any order
- * and put in order by counting. STAGE: specialization constant 1.
+ * The k <= TOPK_MOST largest elements of a row or of a chunk, by radix selection. One workgroup
+ * takes one row or chunk. An element is the pair (key, 2^24 - 1 - index). Therefore no two are
+ * equal, and a smaller index wins among equal keys.
+ *
+ * Digits of 8 bits are taken from the top. A histogram of the elements that agree with the digits
+ * chosen so far tells which digit has the k-th largest element. The search ends early if all
+ * elements of a digit are taken. Then all elements that are not below the chosen digits are
+ * collected in any order, and sorted by counting. STAGE is specialization constant 1.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 #include "movement/radix.glsl"
 
-#define SETS       8u /* of counters, against equal digits of neighbouring threads */
+#define SETS       8u /* counter sets, so that equal digits of neighbours do not collide */
 #define DIGITS     256u
 #define PARTS      16u
 #define LAST_INDEX 0xffffffu
@@ -24,13 +26,13 @@ layout(set = 0, binding = 1) restrict readonly buffer chosen { uint candidates[]
 layout(set = 0, binding = 2) restrict writeonly buffer target_words { uint new_candidates[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
 
-shared uint pool[TOPK_POOL]; /* SETS histograms; then the keys and indices of what was chosen */
+shared uint pool[TOPK_POOL]; /* SETS histograms; then the keys and indices of the chosen elements */
 shared uint parts[PARTS];
 shared uint chosen_digit, still_needed, taken_whole, collected;
 
 uint row, chunk, row_first, item_first, items;
 
-/* What was chosen of (key, complemented index) so far, and which bits of them. */
+/* The chosen bits of (key, complemented index) so far, and which bits they are. */
 uvec2 prefix, mask;
 
 uvec2 element(uint i)
@@ -41,7 +43,7 @@ uvec2 element(uint i)
     return uvec2(ordered_key(x[row_first + index]), LAST_INDEX - index);
 }
 
-/* Pass 0-3: digits of the key; 4-6: of the index. */
+/* Passes 0-3 take digits of the key, 4-6 of the index. */
 uint digit_of(uvec2 e, uint pass)
 {
     return (pass < 4u ? e.x >> (24u - 8u * pass) : e.y >> (48u - 8u * pass)) & (DIGITS - 1u);
@@ -72,8 +74,8 @@ void count_digits(uint pass)
     barrier();
 }
 
-/* From the largest digit down to the one that holds the element `still_needed` from the top, which
- * there is: select_elements() wants fewer than the items. */
+/* Goes down from the largest digit to the one that has the `still_needed`-th element from the top.
+ * It exists because select_elements() wants fewer elements than there are. */
 void choose_digit()
 {
     uint needed = still_needed, part = PARTS - 1u;
@@ -87,7 +89,7 @@ void choose_digit()
     still_needed = needed;
 }
 
-/* Makes prefix and mask such that exactly `wanted` elements are at least the prefix. */
+/* Sets prefix and mask so that exactly `wanted` elements are not below the prefix. */
 void select_elements(uint wanted)
 {
     prefix = mask = uvec2(0u);
@@ -107,7 +109,7 @@ void select_elements(uint wanted)
             prefix.y |= chosen_digit << (48u - 8u * pass);
             mask.y |= (DIGITS - 1u) << (48u - 8u * pass);
         }
-        /* Written again behind the barriers of the next count alone. */
+        /* taken_whole is written again only after the barriers of the next count. */
         if (taken_whole != 0u)
             return;
     }

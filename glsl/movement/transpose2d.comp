@@ -1,10 +1,10 @@
 #version 450
 /*
- * Copies whose source and target are each contiguous along a different axis: matrices [rows,
- * columns] read along columns and written along rows, through a TILE x TILE block of shared
- * memory, so that both sides are coalesced. Up to 6 further axes (innermost first) pick the
- * matrix. One workgroup a tile; the local size is a multiple of TILE and divides TILE^2. Words
- * move as integers.
+ * Copies whose source and target are contiguous along different axes. Matrices [rows, columns] are
+ * read along columns and written along rows, through a TILE x TILE block of shared memory, so that
+ * both accesses are coalesced. Up to 6 further axes (innermost first) select the matrix. One
+ * workgroup takes one tile. The workgroup size is a multiple of TILE and divides TILE^2. Words move
+ * as integers.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -43,7 +43,7 @@ void main()
     from += row * args.row_stride + column;
     to += column * args.column_stride + row;
 
-    /* What of the tile exists; a whole tile takes loops of a constant length. */
+    /* The part of the tile that exists. A whole tile uses loops of constant length. */
     uint rows = min(args.rows - row, TILE), columns = min(args.columns - column, TILE);
     uint lane = gl_LocalInvocationID.x % TILE, first = gl_LocalInvocationID.x / TILE;
     uint lines = gl_WorkGroupSize.x / TILE;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * cache[h, position + r, :] = rows[h, r, :], in place; rows that land outside the cache are
- * dropped. Bits are moved as they are.
+ * cache[h, position + r, :] = rows[h, r, :], in place. Rows that land outside the cache are
+ * dropped. The bits are copied unchanged.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -21,7 +21,7 @@ void main()
     if (is_nan(first) || first < -float(args.rows) || first >= float(args.capacity))
         return;
     uint row = i / args.columns;
-    /* A negative one wraps beyond the capacity. */
+    /* A negative row wraps to a number beyond the capacity. */
     uint target_row = uint(int(first)) + row % args.rows;
     if (target_row < args.capacity)
         cache[args.cache_offset +
