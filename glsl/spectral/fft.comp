@@ -1,19 +1,20 @@
 #version 450
 /*
- * One pass of a complex transform: `rows` transforms of n points a workgroup, by Stockham stages of
- * radix up to 16 in shared memory (glsl/spectral/fft_butterfly.glsl has the transforms of a stage).
+ * One pass of a complex FFT. A workgroup takes `rows` transforms of n points, as Stockham stages of
+ * radix up to 16 in shared memory (glsl/spectral/fft_butterfly.glsl has a stage's transforms).
  *
- * A line of the tensor is one transform of the whole length; a pass may be a part of it: point j of
- * row (d1, d2) stands at position j * step + d1 * step1 + d2 * step2 of its line. Stage with
- * `ns` = product of the earlier radices: butterfly b takes x[b + r * n/R] times w^(r (b mod ns)),
- * and its output r goes to (b div ns) ns R + (b mod ns) + r ns. Twiddles of all stages lie in one
- * table, that factor at r * ns + b mod ns.
+ * A line of the tensor is one transform of the whole length. A pass may be a part of it: point j of
+ * row (d1, d2) is at position j * step + d1 * step1 + d2 * step2 of its line. `ns` is the product
+ * of the radices of earlier stages. Butterfly b of a stage takes x[b + r * n/R] times w^(r (b mod
+ * ns)). Its output r goes to (b div ns) ns R + (b mod ns) + r ns. One table has the twiddle factors
+ * of all stages, each at r * ns + b mod ns.
  *
- * The inverse transform is the forward one with real and imaginary parts exchanged at both ends:
- * `imaginary`, the distance from a real part to its imaginary part, is then negative.
+ * The inverse transform is the forward one with real and imaginary parts exchanged at both ends.
+ * Then `imaginary`, the distance from a real part to its imaginary part, is negative.
  *
- * FLAG_*: both ends may multiply by a table over positions, beyond whose limit there are zeros
- * (load) or nothing (store); a pass of several may twiddle by w_N^(j d1), split in two factors.
+ * Flags (FFT_..): a load or a store may multiply by a table over positions. Positions from
+ * load_limit on are loaded as zeros, and positions from store_limit on are not stored. If there are
+ * several passes, a store may multiply by w_N^(j d1), split into two factors.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -23,8 +24,8 @@
 
 layout(constant_id = 1) const uint KNOWN = 0;      /* radices, a set of FFT_RADIX_BIT */
 layout(constant_id = 2) const uint POINTS = 1;     /* of shared memory */
-layout(constant_id = 3) const bool SINGLE = false; /* stages are one round: one buffer does */
-layout(constant_id = 4) const uint PAD = 31;       /* a point is left out every 2^PAD */
+layout(constant_id = 3) const bool SINGLE = false; /* stages take one round: one buffer is enough */
+layout(constant_id = 4) const uint PAD = 31;       /* one point of padding every 2^PAD */
 layout(push_constant) uniform block { fft_args args; };
 layout(set = 0, binding = 0) readonly buffer source1 { float x1[]; };
 layout(set = 0, binding = 0) readonly buffer source2 { vec2 x2[]; };
@@ -35,7 +36,7 @@ layout(set = 0, binding = 3) writeonly buffer target2 { vec2 y2[]; };
 
 shared vec2 work[POINTS];
 
-/* Which row of all this is. */
+/* The position of a row among all rows. */
 struct place {
     uint inner, d1, d2, outer;
 };
@@ -72,7 +73,7 @@ uint target_position(place p)
     return p.d1 * args.out_step1 + p.d2 * args.out_step2;
 }
 
-/* Both parts at a word of x; exchanged for the inverse. */
+/* Both parts at a word of x, exchanged for the inverse. */
 vec2 read_parts(uint word)
 {
     if (!flag(FFT_IN_PAIRS))
@@ -81,7 +82,8 @@ vec2 read_parts(uint word)
     return args.in_imaginary < 0 ? value.yx : value;
 }
 
-/* Bins come exchanged, and so leaves the pair. Those at the ends are real. */
+/* The bins' parts are exchanged, and so are those of the result. The first and the last bin are
+ * real. */
 vec2 read_bins(uint word, uint position)
 {
     vec2 a = read_parts(word).yx, b = read_parts(word - 2 * position + args.load_limit).yx;
@@ -128,7 +130,7 @@ void store_point(place p, uint at, vec2 value)
     }
 }
 
-/* A thread's share: points (or butterflies) lane, lane + step, .. of one row of the group. */
+/* A thread's share: points (or butterflies) lane, lane + step, .. of one row of the workgroup. */
 struct share {
     bool busy;
     uint row, lane, step;
@@ -163,7 +165,7 @@ struct stage {
     uint ns, from, to; /* product of the earlier radices; buffers in shared memory */
 };
 
-/* Butterfly b of a row; all threads come here, those without one idle. */
+/* Butterfly b of a row. All threads come here, and those without a butterfly are idle. */
 #define STAGE(name, R, transform)                                                                  \
     void name(stage s, bool busy, uint row, uint b)                                                \
     {                                                                                              \
@@ -193,7 +195,7 @@ STAGE(stage11, 11, transform11)
 STAGE(stage13, 13, transform13)
 STAGE(stage16, 16, transform16)
 
-/* A pipeline knows only the radices that it meets: each takes long to compile. */
+/* A pipeline contains only the radices that it needs, because each takes long to compile. */
 void run(uint radix, stage s, bool busy, uint row, uint b)
 {
 #define STAGE_OF(R)                                                                                \

@@ -1,8 +1,8 @@
 /*
- * Forward transforms of R points in registers, outputs in natural order: v[k] <- sum v[n] w^(nk),
- * w = exp(-2 pi i / R). Powers of two are built from 4-point transforms; odd lengths use the pairs
- * (n, R - n), whose cosines agree and whose sines are opposite. Constants are rounded once.
- * UNROLL, if the includer defines it, goes before every loop.
+ * Forward transforms of R points in registers, with outputs in natural order: v[k] <- sum v[n]
+ * w^(nk), w = exp(-2 pi i / R). Powers of two are built from 4-point transforms. Odd lengths use
+ * the pairs (n, R - n), because their cosines are equal and their sines are opposite. Constants are
+ * rounded once. If the includer defines UNROLL, it precedes every loop.
  */
 #ifndef UNROLL
 #define UNROLL
@@ -61,7 +61,7 @@ void transform8(inout vec2 v[8])
     v[7] = e3 - o3;
 }
 
-/* 4 x 4: columns, twiddles w^(ab), rows; then the transpose brings natural order. */
+/* 4 x 4: columns, twiddles w^(ab), rows. Then a transposition gives natural order. */
 void transform16(inout vec2 v[16])
 {
     const vec2 w1 = vec2(COSINE_8, -SINE_8), w2 = vec2(ROOT_HALF, -ROOT_HALF);

@@ -1,8 +1,8 @@
 /*
- * Forward transforms of composite lengths in registers, of the transforms of fft_butterfly.glsl.
- * Coprime factors A B need no twiddles: input (B a + A b) mod R and output (EA a' + EB b') mod R,
- * where EA is 1 mod A and 0 mod B, and EB the other way round. Others twiddle by roots of unity
- * between transforms of the columns and of the rows.
+ * Forward transforms of composite lengths in registers, built from those of fft_butterfly.glsl. If
+ * the factors A and B are coprime, no twiddles are needed. The input is (B a + A b) mod R and the
+ * output (EA a' + EB b') mod R. EA is 1 mod A and 0 mod B, and EB is the other way round. Other
+ * lengths multiply by roots of unity between the transforms of the columns and of the rows.
  */
 #define COPRIME(name, R, A, B, EA, EB, transform_a, transform_b)                                   \
     void name(inout vec2 v[R])                                                                     \

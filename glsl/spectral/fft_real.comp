@@ -1,8 +1,8 @@
 #version 450
 /*
- * Spectra of real lines from those of their pairs (fft_real.glsl): bin k = 0 .. h of a line, an
- * invocation each, into blocks of h + 1 real and as many imaginary parts. The table has
- * exp(-2 pi i k / 2h).
+ * Spectra of real lines from those of their pairs (see fft_real.glsl). One invocation computes one
+ * bin k = 0 .. h of a line. The output is blocks of h + 1 real and h + 1 imaginary parts. The table
+ * has exp(-2 pi i k / 2h).
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

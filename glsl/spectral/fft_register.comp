@@ -1,17 +1,21 @@
 #version 450
 /*
- * One pass of a complex transform: a tile of rows (fft_tile.glsl). Everything but batch and
+ * One pass of a complex FFT, as a tile of rows (see fft_tile.glsl). Everything except batch and
  * addresses is specialized.
  *
- * The tensor is [outer, position, inner]. A pass that is the whole transform has SPAN = INNER rows
- * an outer index, row q at position `at`: element q + at SPAN. Of two passes, N0 N1 points, the
- * first has rows q = (n1, inner), reads element q + n0 SPAN, multiplies result k0 by
- * w^(k0 n1) = base[b, n1] * step[r, n1] and writes scratch; the second has rows q = (k0, inner),
- * reads point n1 of them from scratch, and its result k1 is element q + k1 SPAN. In scratch BLOCK
- * rows stand side by side: q div BLOCK, point, q mod BLOCK. The first of three passes has all its
- * results k0 of a column side by side: columns of a transform by two, with INNER times N0 lines.
+ * The tensor is [outer, position, inner]. Its element (position p, inner i) has index p INNER + i.
  *
- * The inverse transform is the forward one with real and imaginary parts exchanged at both ends.
+ * - One pass: the whole transform. Each outer index has SPAN = INNER rows. Point `at` of row q is
+ *   element q + at SPAN.
+ * - Two passes, N0 N1 points: the rows of the first are q = (n1, inner), and it reads element q +
+ *   n0 SPAN. It multiplies result k0 by w^(k0 n1) = base[b, n1] * step[r, n1] and writes it to
+ *   scratch. The rows of the second are q = (k0, inner). It reads their point n1 from scratch, and
+ *   its result k1 is element q + k1 SPAN.
+ * - Three passes: the first writes all results k0 of a column side by side. These are the columns
+ *   of a transform by two passes, with INNER times N0 lines.
+ *
+ * In scratch, BLOCK rows are interleaved: the order is q div BLOCK, point, q mod BLOCK. The inverse
+ * transform is the forward one with real and imaginary parts exchanged at both ends.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -32,17 +36,17 @@ layout(set = 0, binding = 3) restrict writeonly buffer target1 { float y1[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target2 { vec2 y2[]; };
 
 const bool ALONG = (FLAGS & FFT_ALONG) != 0;
-const uint DEPTH = SPAN / INNER; /* positions apart; of two passes, points of the other */
+const uint DEPTH = SPAN / INNER; /* distance of positions; with two passes, points of the other */
 
 #include "spectral/fft_tile.glsl"
 #include "spectral/fft_real.glsl"
 
-uint outer, q, depth; /* which row of all; q div INNER */
+uint outer, q, depth; /* indices of the row; depth = q div INNER */
 bool busy;
 
 /* ---- Ends ---- */
 
-/* Both parts; exchanged for the inverse. */
+/* Both parts, exchanged for the inverse. */
 vec2 read_parts(uint index)
 {
     vec2 value = (FLAGS & FFT_IN_PAIRS) != 0 ? x2[index]
@@ -50,7 +54,8 @@ vec2 read_parts(uint index)
     return (FLAGS & FFT_IN_SWAP) != 0 ? value.yx : value;
 }
 
-/* Bins come exchanged, and so leaves the pair. Those at the ends are real. */
+/* The bins' parts are exchanged, and so are those of the result. The first and the last bin are
+ * real. */
 vec2 read_bins(uint index, uint position)
 {
     vec2 a = read_parts(index).yx, b = read_parts(index + args.load_limit - 2 * position).yx;
@@ -115,7 +120,7 @@ uint scratch_place(uint k)
     return next / BLOCK * (DEPTH * BLOCK) + depth * BLOCK + next % BLOCK;
 }
 
-/* Results b + r ns of butterfly j, times base[b, depth] * step[r, depth]. */
+/* Writes results b + r ns of butterfly j, times base[b, depth] * step[r, depth]. */
 void write_scratch(uint base, uint b, uint j)
 {
     const uint ns = N / R_LAST;

@@ -1,13 +1,13 @@
 /*
- * A tile: ROWS transforms of N points in a workgroup, LANES threads each, as Stockham stages whose
- * butterflies lie in registers and change places through shared memory. Stage with `ns` = product
- * of the earlier radices: butterfly b takes x[b + r N/R] times w^(r (b mod ns)), and its output r
- * goes to (b div ns) ns R + (b mod ns) + r ns. A thread has butterflies lane, lane + LANES, .. of
- * every stage. All of it is specialized.
+ * A tile: ROWS transforms of N points in a workgroup, LANES threads each. They are Stockham stages
+ * whose butterflies stay in registers and exchange points through shared memory. `ns` is the
+ * product of the radices of earlier stages. Butterfly b of a stage takes x[b + r N/R] times w^(r (b
+ * mod ns)). Its output r goes to (b div ns) ns R + (b mod ns) + r ns. A thread has butterflies
+ * lane, lane + LANES, .. of every stage. Everything is specialized.
  *
- * The includer says whether threads that are neighbours take neighbouring points, not rows (ALONG),
- * and has the stages' table of `twiddles` (fft_stage_table); it fills v with points b + r N/R0,
- * which transform_row makes bins b + r N/R_LAST.
+ * The includer declares ALONG: whether neighbouring threads take neighbouring points instead of
+ * rows. It also declares the stages' table of `twiddles` (fft_stage_table). It fills v with points
+ * b + r N/R0, and transform_row replaces them by bins b + r N/R_LAST.
  */
 #define UNROLL [[unroll]]
 #include "spectral/fft_butterfly.glsl"
@@ -16,14 +16,14 @@
 layout(constant_id = 1) const uint N = 16;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint LANES = 1;
-layout(constant_id = 4) const uint RADICES = 15; /* 5 bits each, less one; 0 ends the list */
+layout(constant_id = 4) const uint RADICES = 15; /* 5 bits each, minus one; 0 ends the list */
 layout(constant_id = 5) const uint GAPS = 0;     /* of exchanges, 5 bits each */
-layout(constant_id = 6) const uint PLACES = 1;   /* of shared numbers */
+layout(constant_id = 6) const uint PLACES = 1;   /* of shared floats */
 
 const uint R0 = (RADICES & 31u) + 1u, R1 = (RADICES >> 5 & 31u) + 1u;
 const uint R2 = (RADICES >> 10 & 31u) + 1u, R3 = (RADICES >> 15 & 31u) + 1u;
 const uint R4 = (RADICES >> 20 & 31u) + 1u;
-/* Radices that a pipeline has no use for are left out before functions are put into each other. */
+/* Radices that a pipeline does not need are removed before functions are inlined. */
 const uint KNOWN = 1u << (R0 - 1) | 1u << (R1 - 1) | 1u << (R2 - 1) | 1u << (R3 - 1) |
                    1u << (R4 - 1);
 const uint R_LAST = R4 > 1 ? R4 : R3 > 1 ? R3 : R2 > 1 ? R2 : R1 > 1 ? R1 : R0;
@@ -31,12 +31,12 @@ const uint PITCH = PLACES / ROWS;
 
 shared float work[PLACES];
 
-/* Butterfly by butterfly. Loops over it have no jumps, nor functions early returns: drivers would
- * leave them rolled up, and v in memory. */
+/* One butterfly after the other. Loops over v have no jumps, and functions no early returns.
+ * Otherwise drivers would not unroll them, and would keep v in memory. */
 vec2 v[32];
 uint lane, row; /* of this thread, in the workgroup */
 
-/* Butterflies of a thread, and whether none of them lies beyond the end. */
+/* Butterflies of a thread, and whether all of them exist. */
 uint rounds(uint radix)
 {
     return (N / radix + LANES - 1) / LANES;
@@ -83,9 +83,11 @@ uint place(uint at)
     return ALONG ? at + row * PITCH : at * ROWS + row;
 }
 
-/* Results of the stage that had ns points done. They stand in groups of ns radix, a gap apart, so
- * that those of a thread are equally far apart, and so are its points of the next stage. part: 0
- * the real ones, 1 the imaginary ones. */
+/*
+ * Writes the results of the stage that had ns points done. They are in groups of ns radix, with a
+ * gap between groups. Therefore a thread's results are equally spaced, and so are its points of the
+ * next stage. part is 0 for the real parts and 1 for the imaginary ones.
+ */
 void put(uint radix, uint ns, uint gap, uint part)
 {
     [[unroll]] for (uint j = 0; j < rounds(radix); j++) {
@@ -96,7 +98,7 @@ void put(uint radix, uint ns, uint gap, uint part)
     }
 }
 
-/* Points of the stage that comes. */
+/* Reads the points of the next stage. */
 void get(uint radix, uint group, uint gap, uint part)
 {
     uint step = N / radix / group * (group + gap);
@@ -109,7 +111,8 @@ void get(uint radix, uint group, uint gap, uint part)
     }
 }
 
-/* Half of the loads, for one product more and half an ulp. */
+/* Computes most factors as a product of two. This halves the loads, and costs one more product and
+ * half an ulp. */
 void twiddle(uint radix, uint ns)
 {
     [[unroll]] for (uint j = 0; j < rounds(radix); j++) {
@@ -125,7 +128,7 @@ void twiddle(uint radix, uint ns)
     }
 }
 
-/* From the stage of `radix` that had ns points done to the next. */
+/* Goes from the stage of `radix`, which had ns points done, to the next one. */
 void exchange(uint radix, uint ns, uint gap, uint next)
 {
     if (ns > 1)

@@ -1,8 +1,8 @@
 #version 450
 /*
- * Mel bands of spectra: a workgroup a frame, an invocation a filter, which adds up what is between
- * its first and its last weight. STAGE: see args/spectral.h; LOG_MEL_FLOOR reads largest values as
- * x, and what it finishes as y.
+ * Mel bands of spectra, one workgroup per frame. An invocation takes a filter and adds up the
+ * powers from its first to its last weight. For STAGE see args/spectral.h. LOG_MEL_FLOOR reads the
+ * largest values as x, and finishes the values in y.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -48,7 +48,7 @@ float band_sum(uint filter_start, uvec2 band, uint first)
 float largest_of_all(float largest)
 {
     uint t = gl_LocalInvocationID.x;
-    barrier(); /* others may still add up the powers that lie there */
+    barrier(); /* because others may still add up the powers stored there */
     held[t] = largest;
     barrier();
     for (uint half_size = gl_WorkGroupSize.x / 2u; half_size > 0u; half_size /= 2u) {
@@ -64,7 +64,7 @@ void make_frame(uint frame)
     uint t = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;
     uint start = args.x_offset + frame * 2u * args.width;
     uint to = args.y_offset + frame * args.mels;
-    float largest = -10.0; /* no value is below it */
+    float largest = -10.0; /* the lower limit of all values */
     for (uint base = 0u; base < args.mels; base += size) {
         uint m = base + t;
         uvec2 band = m < args.mels ? uvec2(bands[2u * m], bands[2u * m + 1u]) : uvec2(0u);

@@ -1,5 +1,5 @@
 #version 450
-/* Where the weights of each filter begin and end: a workgroup a filter. */
+/* The first weight of each filter and the end of its weights, one workgroup per filter. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/spectral.h"

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Derivatives of log_mel's result by the sums of its bands: a workgroup a row of sums that share a
- * floor.
+ * Derivatives of log_mel's result by the sums of its bands. One workgroup takes a row of sums that
+ * share a floor.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -20,7 +20,8 @@ layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
 shared float held[HELD];
 shared uint places[HELD];
 
-/* The largest sum of the row, as counted from SMALLEST on, and the first that has it. */
+/* The largest sum of the row, and the index of the first element that has it. Sums below SMALLEST
+ * count as SMALLEST. */
 void find_largest(uint start, out float largest, out uint place)
 {
     uint t = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;

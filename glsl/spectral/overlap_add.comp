@@ -1,7 +1,8 @@
 #version 450
 /*
- * Frames put back where they were taken from: an invocation a sample, which adds up the frames that
- * cover it, in their order. WINDOWED: times a window, and divided by what its squares add up to.
+ * Puts frames back to their positions in the signal. One invocation per sample adds up the frames
+ * that cover it, in order. If WINDOWED, frames are multiplied by a window, and the result is
+ * divided by the sum of the window's squares.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

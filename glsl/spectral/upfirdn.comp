@@ -1,7 +1,8 @@
 #version 450
 /*
- * A signal between whose samples zeros stand, filtered, of which some samples are kept: an
- * invocation one of them, y[i] = sum over j of taps[i down + shift - j up] x[j], j ascending.
+ * Upsamples a signal by inserting zeros, filters it, and keeps only some of the samples. One
+ * invocation computes one of these: y[i] = sum over j of taps[i down + shift - j up] x[j], j
+ * ascending.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

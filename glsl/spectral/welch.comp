@@ -1,10 +1,10 @@
 #version 450
 /*
  * Welch's average of real signals: the power of their frames' spectra, summed by a tile of rows
- * (fft_tile.glsl). Two frames A and B, times the window, are real and imaginary parts of one
- * transform, whose spectrum Z has |A[k]|^2 + |B[k]|^2 = (|Z[k]|^2 + |Z[N - k]|^2) / 2: a row sums
- * |Z[k]|^2 over its pairs of frames, in their order and in registers, and adds mirror images at the
- * end. A signal's pairs are cut into `pieces` rows; frames beyond its last are zeros.
+ * (see fft_tile.glsl). Two frames A and B, times the window, are the real and imaginary parts of
+ * one transform. Its spectrum Z has |A[k]|^2 + |B[k]|^2 = (|Z[k]|^2 + |Z[N - k]|^2) / 2. Therefore
+ * a row sums |Z[k]|^2 over its pairs of frames, in order and in registers, and adds mirror images
+ * at the end. A signal's pairs are cut into `pieces` rows. Frames beyond the last one are zeros.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -24,9 +24,10 @@ const bool ALONG = true;
 
 #include "spectral/fft_tile.glsl"
 
-float weights[32], sums[32]; /* as v: of points, of bins */
+float weights[32], sums[32]; /* in the order of v: of points, of bins */
 
-/* Sample `at` of a frame; what is not there is not multiplied, whatever stands in its place. */
+/* Sample `at` of a frame, or 0 if there is none. It is selected and not multiplied by 0, because
+ * the value read in its place may be infinite or NaN. */
 float read_sample(uint start, uint frame, uint at)
 {
     uint last = args.frames - 1, inside = PADDED ? min(at, args.extent - 1) : at;
@@ -35,7 +36,7 @@ float read_sample(uint start, uint frame, uint at)
     return there ? value : 0.0;
 }
 
-/* Of point r of butterfly j of the first stage. */
+/* The point that is input r of butterfly j in the first stage. */
 uint point_of(uint j, uint r)
 {
     uint b = lane + j * LANES;
@@ -70,7 +71,7 @@ void add_power()
         sums[i] += dot(v[i], v[i]);
 }
 
-/* Bins 0 .. N / 2; those that have a mirror image stand for it, too. */
+/* Stores bins 0 .. N / 2. A bin with a mirror image includes its power, too. */
 void store_sums(uint line, bool busy)
 {
     [[unroll]] for (uint i = 0; i < rounds(R_LAST) * R_LAST; i++)

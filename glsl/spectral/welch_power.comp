@@ -1,5 +1,7 @@
 #version 450
-/* Power of spectra, summed over pieces of the rows that are averaged: an invocation a bin. */
+/*
+ * Power of spectra, summed over pieces of the rows that are averaged. One invocation takes one bin.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/spectral.h"
