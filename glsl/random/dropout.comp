@@ -1,15 +1,16 @@
 #version 450
 /*
- * y = scale x where the element's word of the Philox stream says keep, else 0: a select, so that
- * what is dropped may be anything. An invocation takes two blocks of four elements, a workgroup
- * apart. y may be x.
+ * y = scale x if the element's word of the Philox stream says keep, else 0. It is a select and not
+ * a product, so that dropped elements may have any value. An invocation takes two blocks of four
+ * elements, one workgroup size apart. y may be x.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/random.h"
 #include "random/philox.glsl"
 
-layout(constant_id = 1) const bool COUNTED = false; /* the step is the state's, not an operand */
+layout(constant_id = 1) const bool COUNTED = false; /* the step comes from the state, not an
+                                                     * operand */
 layout(constant_id = 2) const bool VECTORS = false; /* x and y begin at multiples of four */
 layout(push_constant) uniform block { dropout_args args; };
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };
@@ -18,7 +19,7 @@ layout(set = 0, binding = 1) readonly buffer steps { uint step_words[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y4[]; };
 
-/* v is finite and not below 0, or else 0; the fraction that floor leaves out is exact. */
+/* v is finite and at least 0. The difference between v and floor(v) is exact. */
 uint nearest_integer(float v)
 {
     float below = floor(v);

@@ -1,14 +1,16 @@
 /*
  * MINSTD (Park and Miller): x -> 16807 x mod m, m = 2^31 - 1. Word w of a stream is 16807^(w + 1)
- * times the seed, so any invocation can start anywhere. And the polar method for normal numbers:
- * candidate c is a pair of fractions, words 2c and 2c + 1; whether it is accepted depends on
- * nothing else, and is decided in integers. Candidates are counted in chunks, a workgroup each.
+ * times the seed, so that any invocation can start anywhere.
+ *
+ * Also the polar method for normal numbers. Candidate c is a pair of fractions, words 2c and 2c +
+ * 1. Only these two words decide whether it is accepted, and the test uses integers. Candidates are
+ * counted in chunks, one workgroup per chunk.
  */
 #define MINSTD_MODULUS 0x7fffffffu
 #define MINSTD_FACTOR  16807u
-#define MINSTD_ONE     0x40000000 /* 1 as polar coordinates hold it: 2^-30 is the unit */
+#define MINSTD_ONE     0x40000000 /* 1 in polar coordinates, whose unit is 2^-30 */
 
-/* a b mod m for a, b < m. 2^31 is 1 mod m, so the halves of the product are added. */
+/* a b mod m for a, b < m. The halves of the product are added, because 2^31 is 1 mod m. */
 uint minstd_product(uint a, uint b)
 {
     uint high, low;
@@ -29,7 +31,9 @@ uint minstd_power(uint n)
     return power;
 }
 
-/* Any word as the seed of a stream: mod m, and never the fixed point 0. */
+/*
+ * Makes any word the seed of a stream. It is taken mod m, and is never 0, which is a fixed point.
+ */
 uint minstd_seed(uint v)
 {
     v = (v & MINSTD_MODULUS) + (v >> 31);
@@ -43,9 +47,10 @@ uint minstd_word(uint seed, uint w)
 }
 
 /*
- * 2^31 U, U = (x - 1) / (m - 1) rounded to f64, then to f32, at most 1 - 2^-24. With a = x - 1,
- * 2^31 U is a + a / (2^30 - 1), a little more than a, or than a + 1 from 2^30 - 1 on: never half
- * way between two f32. The f64 quotient is, for two values of x, and then the even one is taken.
+ * 2^31 U, with U = (x - 1) / (m - 1) rounded to f64, then to f32, and at most 1 - 2^-24. With a = x
+ * - 1, 2^31 U is a + a / (2^30 - 1). This is a little more than a, or than a + 1 from 2^30 - 1 on,
+ * and never half way between two f32. But the f64 quotient is half way for two values of x. Then
+ * the even f32 is taken.
  */
 uint minstd_fraction(uint x)
 {
@@ -66,8 +71,10 @@ uvec2 minstd_square(int v)
     return uvec2(low, high);
 }
 
-/* The candidate whose first word is x: v = 2 U - 1 in units of 2^-30, and |v|^2 in units of 2^-60,
- * low word first, both exact. True when it is accepted: 0 < |v|^2 < 1. */
+/*
+ * The candidate whose first word is x. v = 2 U - 1 is in units of 2^-30. |v|^2 is in units of
+ * 2^-60, low word first. Both are exact. Returns true if the candidate is accepted: 0 < |v|^2 < 1.
+ */
 bool polar_candidate(uint x, out ivec2 v, out uvec2 square)
 {
     uint carry;
@@ -79,14 +86,15 @@ bool polar_candidate(uint x, out ivec2 v, out uvec2 square)
     return square.y < 0x10000000u && (square.x | square.y) != 0u;
 }
 
-/* The first word of this invocation's first candidate in chunk g; the next is `threads` on. */
+/* The first word of this invocation's first candidate in a chunk. The next one is a workgroup size
+ * further on. */
 uint polar_start(uint seed, uint chunk)
 {
     uint candidate = chunk * args.polar_rounds * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     return minstd_word(seed, 2u * candidate);
 }
 
-/* The stream's seed from the run-time state or the op. */
+/* The stream's seed, from the run-time state or from the op. */
 uint minstd_stream(uint seed_low)
 {
     return minstd_seed(args.use_op_seed != 0u ? args.op_engine : seed_low + args.engine_key);

@@ -1,7 +1,7 @@
 /*
- * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. And the
- * state that random ops read at run time: seed and step as u64 in two words each, then the
- * backend, then what is added to the upper word of every key.
+ * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. Random ops
+ * read their state at run time: seed and step as u64 in two words each, then the backend, then a
+ * number that is added to the upper word of every key.
  */
 #define PHILOX_KEY_STEP uvec2(0x9E3779B9u, 0xBB67AE85u)
 
@@ -22,7 +22,7 @@ uvec4 philox(uvec4 counter, uvec2 key)
     return counter;
 }
 
-/* Of several counters, with one schedule of keys. */
+/* For several counters, with one key schedule. */
 void philox_two(inout uvec4 a, inout uvec4 b, uvec2 key)
 {
     for (int i = 0; i < 10; i++) {

@@ -1,13 +1,17 @@
 #version 450
 /*
- * Uniform or normal numbers (specialization constant 1) of the backend that the state names.
+ * Uniform or normal numbers (specialization constant 1), from the backend that the state names. An
+ * invocation takes args.pairs times two blocks of four elements, one workgroup size apart.
  *
- * Four elements at a time, an invocation args.pairs times two of them, a workgroup apart. Philox: a
- * block of four words gives four uniform elements, or two normal ones by Box-Muller (the sine
- * partner is not used). MINSTD: word by word, or a chunk of the polar method's candidates a
- * workgroup, each accepted one giving two elements; the chunks are as many as should do, and the
- * last goes on until there are enough. Logarithm and cosine are taken where their arguments are
- * exact, by one polynomial each: no driver accuracy is relied on but the root's.
+ * Philox: a block of four words gives four uniform elements, or two normal ones by Box-Muller (the
+ * sine partner is not used).
+ *
+ * MINSTD: uniform elements take one word each. For normal elements a workgroup takes a chunk of the
+ * polar method's candidates, and each accepted candidate gives two elements. The number of chunks
+ * should be enough. If it is not, the last workgroup continues until all elements are written.
+ *
+ * Logarithm and cosine are computed from exact arguments by one polynomial each. Therefore the
+ * result depends on the driver's accuracy only for the square root.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -38,7 +42,7 @@ float uniform_value(float fraction)
     return v >= args.limit && args.scale > 0.0 ? args.below_limit : v;
 }
 
-/* -ln u, accurate near 1 too, with v = 1 - u. */
+/* -ln u, also accurate near 1, with v = 1 - u. */
 float negative_logarithm(float u, float v)
 {
     if (u < 0.9375)
@@ -49,8 +53,10 @@ float negative_logarithm(float u, float v)
     return p * v;
 }
 
-/* sqrt(-2 ln u), u the 24 high bits as a fraction, 2^-126 for 0: u = 2^n (1 + f) with 1 + f in
- * [sqrt 1/2, sqrt 2], f exact. The exponent is that of 2^32 u, 32 too large. */
+/*
+ * sqrt(-2 ln u). u is the 24 high bits as a fraction, or 2^-126 if they are 0. u = 2^n (1 + f) with
+ * 1 + f in [sqrt 1/2, sqrt 2] and f exact. The exponent is that of 2^32 u, so it is 32 too large.
+ */
 float normal_radius(uint word)
 {
     uint bits = floatBitsToUint(max(float(word & 0xffffff00u), 5.04870979e-29));
@@ -67,7 +73,9 @@ float normal_radius(uint word)
     return square * inversesqrt(square);
 }
 
-/* cos(2 pi u) = sin(2 pi (|u - 1/2| - 1/4)), u the 24 high bits as a fraction; t is exact. */
+/*
+ * cos(2 pi u) = sin(2 pi (|u - 1/2| - 1/4)). u is the 24 high bits as a fraction, and t is exact.
+ */
 float turn_cosine(uint word)
 {
     float t = abs(float(int((word & 0xffffff00u) ^ 0x80000000u))) * 2.32830644e-10 - 0.25;
@@ -115,13 +123,13 @@ vec4 minstd_uniform(uint quad)
     return v;
 }
 
-/* A sum of words as its float, in units of 2^-60. */
+/* Converts a two-word sum in units of 2^-60 to float. */
 float polar_float(uvec2 v)
 {
     return float(v.y) * 3.7252902984619140625e-9 + float(v.x) * 8.673617379884035472e-19;
 }
 
-/* sqrt(-2 ln s / s); 1 - s is taken from the exact s. */
+/* sqrt(-2 ln s / s). 1 - s is computed from the exact s. */
 float polar_scale(uvec2 square)
 {
     uint borrow;
@@ -152,7 +160,7 @@ uint accepted_before(uint chunk)
     return earlier;
 }
 
-/* How many invocations have the flag, and how many of them stand before this one. */
+/* Returns how many invocations have the flag. `before` is how many of them precede this one. */
 uint count_flags(bool flag, out uint before)
 {
     uint t = gl_LocalInvocationID.x, total = 0u;
@@ -206,7 +214,7 @@ vec4 normal_values(uvec4 low, uvec4 high)
                 normal_value(high.x, high.y), normal_value(high.z, high.w));
 }
 
-/* Quads `first` and `second`. */
+/* Writes quads `first` and `second`. */
 void philox_pair(uint first, uint second, uvec2 step, uvec2 key)
 {
     if (KIND == RNG_NORMAL) {

@@ -1,6 +1,6 @@
 #version 450
-/* With the MINSTD backend: how many candidates of the polar method each chunk accepts, a workgroup
- * a chunk, for rng.comp to find where its numbers go. With any other backend nothing. */
+/* Counts the candidates of the polar method that each chunk accepts, one workgroup per chunk.
+ * rng.comp uses the counts to place its numbers. If the backend is not MINSTD, it does nothing. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/random.h"

@@ -1,13 +1,13 @@
 #version 450
 /*
- * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
- * takes a row, of which the best may have been found part by part (sample_best).
+ * Samples one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
+ * takes a row. For long rows, sample_best may have found the best token of each part.
  *
- * Every token has a place in one order (scaled logit descending, index ascending); the largest
- * scaled logit is 0. Filters keep a prefix of it. Where the first LISTED tokens decide, which a
- * histogram tells, they are listed and sorted. Else a prefix is described by the smallest kept key
- * and the largest index kept among equals of that key; both are found by bisection, with counts and
- * masses summed over the row in a fixed order. The logits are only read.
+ * Every token has a place in one order: scaled logit descending, then index ascending. The largest
+ * scaled logit is 0. Filters keep a prefix of this order. If the first LISTED tokens decide, which
+ * a histogram tells, they are listed and sorted. Otherwise two numbers describe a prefix: the
+ * smallest kept key, and the largest index kept among tokens with that key. Both are found by
+ * bisection. Counts and masses are summed over the row in a fixed order. The logits are only read.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -17,14 +17,15 @@
 #include "random/philox.glsl"
 
 #define SAMPLE_THREADS 1024 /* at most */
-#define LISTED         1024 /* a power of two; at least the invocations */
+#define LISTED         1024 /* a power of two; at least the number of invocations */
 #define BINS           512 /* of the histogram: equal parts of RANGE below the largest logit */
 #define RANGE          16.0
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
 
 layout(constant_id = 1) const bool GREEDY = false;
-layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation has under way */
-layout(constant_id = 3) const uint PARTS = 0; /* of a row, whose best sample_best has found */
+layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation loads at a time */
+layout(constant_id = 3) const uint PARTS = 0; /* parts of a row with a best token from
+                                               * sample_best */
 layout(push_constant) uniform block { sample_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
 layout(set = 0, binding = 1) restrict readonly buffer source { float x[]; };
@@ -34,17 +35,19 @@ layout(set = 0, binding = 3) restrict readonly buffer part_bests { uvec2 bests[]
 shared uvec2 pair_scratch[SAMPLE_THREADS];
 shared float mass_scratch[SAMPLE_THREADS];
 shared uint bin_counts[BINS];
-shared uint listed; /* tokens: (key, index) in pair_scratch */
+shared uint listed; /* number of tokens (key, index) in pair_scratch */
 
 uint row_start;
-float top; /* the row's largest logit; +Inf: those stay, all equal */
+float top; /* the row's largest logit. If it is +Inf, only such logits stay, all equal. */
 #include "random/sample_order.glsl"
 
 #define MOST uintBitsToFloat(0x7f7fffffu)
 
-/* How far the logit is below the largest, over the temperature; -Inf for what can never be chosen,
- * and nothing else. The difference comes first: it alone counts, and logits over a small
- * temperature may be beyond f32. */
+/*
+ * The difference between the logit and the largest one, divided by the temperature. It is -Inf only
+ * for tokens that can never be chosen. The difference is taken first, because only it matters, and
+ * a logit divided by a small temperature may be beyond f32.
+ */
 float scaled(float z)
 {
     if (is_inf(top))
@@ -56,7 +59,8 @@ float scaled(float z)
     return s == 0.0 ? 0.0 : max(s, -MOST);
 }
 
-/* `work` with i and z, for each token i below `end` that is this invocation's, and its logit. */
+/* Runs `work` with i and z for each of this invocation's tokens i below `end`. z is the token's
+ * logit. */
 #define EACH_TOKEN(end, work)                                                                      \
     for (uint first = gl_LocalInvocationID.x; first < (end);                                       \
          first += AHEAD * gl_WorkGroupSize.x) {                                                    \
@@ -98,7 +102,9 @@ float value_of(uint key)
     return uintBitsToFloat((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key);
 }
 
-/* A prefix of the order: keys above `key`, and of those equal to it indices up to `index`. */
+/*
+ * A prefix of the order: keys above `key`, and tokens with that key whose index is at most `index`.
+ */
 bool is_kept(uint key, uint i, uvec2 prefix)
 {
     return key > prefix.x || (key == prefix.x && i <= prefix.y);
@@ -125,26 +131,26 @@ float mass_kept(uvec2 prefix, uvec2 within)
 
 /* ---- Listed ---- */
 
-/* Of a scaled logit; BINS beyond the range. A larger logit has no higher bin. */
+/* The bin of a scaled logit, or BINS beyond the range. A larger logit never has a higher bin. */
 uint bin_of(float s)
 {
     return uint(min(-s * (float(BINS) / RANGE), float(BINS)));
 }
 
-/* mass_scratch[i] becomes the sum up to i, for i < LISTED. */
+/* Replaces mass_scratch[i] by the sum up to i, for i < LISTED. */
 void add_up()
 {
     barrier();
     for (uint step = 1u; step < LISTED; step *= 2u) {
         for (uint e = gl_LocalInvocationID.x; e < LISTED / 2u; e += gl_WorkGroupSize.x) {
-            uint past = (e / step * 2u + 1u) * step; /* of a run: its later half gets it */
+            uint past = (e / step * 2u + 1u) * step; /* start of the run's later half */
             mass_scratch[past + e % step] += mass_scratch[past - 1u];
         }
         barrier();
     }
 }
 
-/* How many bins, from the first on, have LISTED tokens at most. */
+/* How many of the first bins have at most LISTED tokens together. */
 uint bins_to_list()
 {
     uint me = gl_LocalInvocationID.x, count = 0u;
@@ -183,7 +189,7 @@ void list_tokens()
     barrier();
 }
 
-/* Bitonic; the order in which they were listed does not matter any more. */
+/* Bitonic sort. The order in which tokens were listed no longer matters. */
 void sort_listed()
 {
     for (uint run = 2u; run <= LISTED; run *= 2u)
@@ -201,7 +207,7 @@ void sort_listed()
         }
 }
 
-/* mass_scratch[i] = the mass of listed tokens up to i, of the first `kept`. */
+/* mass_scratch[i] = the mass of listed tokens up to i, if only the first `kept` count. */
 void sum_listed(uint kept)
 {
     for (uint e = gl_LocalInvocationID.x; e < LISTED; e += gl_WorkGroupSize.x)
@@ -209,8 +215,8 @@ void sum_listed(uint kept)
     add_up();
 }
 
-/* How many listed tokens are kept; 0: the list does not tell. It does where it has all that top_k
- * leaves, or top_p of the whole row's mass. */
+/* How many listed tokens are kept, or 0 if the list is not enough. It is enough if it has all
+ * tokens that top_k leaves, or top_p of the whole row's mass. */
 uint listed_kept()
 {
     bool all = args.top_k >= args.vocabulary;
@@ -232,7 +238,7 @@ uint listed_kept()
 
 /* ---- By bisection ---- */
 
-/* The smallest index with `wanted` kept tokens of exactly this key up to it. */
+/* The smallest index such that `wanted` kept tokens up to it have exactly this key. */
 uint index_of_equal(uint key, uint wanted)
 {
     uint low = 0u, high = args.vocabulary - 1u;
@@ -247,7 +253,7 @@ uint index_of_equal(uint key, uint wanted)
     return low;
 }
 
-/* The prefix of exactly `wanted` tokens; fewer than that are in the row: all. */
+/* The prefix of exactly `wanted` tokens, or all tokens if the row has no more. */
 uvec2 keep_count(uint wanted, uint highest)
 {
     uint low = LOWEST_KEY, high = highest; /* the largest key with enough tokens at or above it */
@@ -263,7 +269,7 @@ uvec2 keep_count(uint wanted, uint highest)
     return uvec2(low, index_of_equal(low, wanted - count_kept(uvec2(low + 1u, ~0u))));
 }
 
-/* The shortest prefix within `kept` whose mass reaches top_p of its total. */
+/* The shortest prefix within `kept` whose mass reaches top_p of the mass of `kept`. */
 uvec2 keep_mass(uvec2 kept, uint highest)
 {
     float wanted = args.top_p * mass_kept(kept, kept);
@@ -281,7 +287,7 @@ uvec2 keep_mass(uvec2 kept, uint highest)
     return low == kept.x && result.y > kept.y ? kept : result;
 }
 
-/* -ln(1 - v) of a word's fraction, accurate for small v. */
+/* -ln(1 - v) of a word's fraction v, accurate for small v. */
 float exponential_variate(uint word)
 {
     float v = min((float(word) + 0.5) * 2.3283064365386963e-10, 0.999999940395355225);
@@ -306,7 +312,7 @@ uvec2 draw_key()
     return key;
 }
 
-/* The score of token i, whose scaled logit is s; and i. */
+/* The score of token i with scaled logit s, and i. */
 uvec2 scored(float s, uint i, uint row, uvec2 key)
 {
     uint offset = args.state_offset;
@@ -336,7 +342,7 @@ uint draw(uvec2 kept, uint row)
 
 uint choose(uint row)
 {
-    const uint highest = 0x80000000u; /* its key */
+    const uint highest = 0x80000000u; /* key of the largest scaled logit, 0 */
     if (args.top_k < args.vocabulary || args.top_p < 1.0) {
         list_tokens();
         sort_listed();

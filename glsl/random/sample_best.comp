@@ -1,6 +1,6 @@
 #version 450
-/* The best token of each part of long rows of logits, for sample: its key and index. A workgroup
- * takes a part. */
+/* The best token of each part of long rows of logits, for sample: its key and index. One workgroup
+ * takes one part. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"

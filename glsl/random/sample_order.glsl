@@ -1,21 +1,23 @@
 /*
- * The order of tokens that sample and sample_best share: logit descending, index ascending. The
- * includer declares args and pair_scratch, pairs of shared memory, one for each invocation.
+ * The order of tokens in sample and sample_best: logit descending, then index ascending. The
+ * includer declares args and pair_scratch, a shared array of pairs with one element per invocation.
  */
 
-/* The logit; -Inf for what can never be chosen. */
+/* The logit, or -Inf for a token that can never be chosen. */
 float ranked(float z)
 {
     return is_nan(z) ? -INFINITY : z == 0.0 ? 0.0 : z;
 }
 
-/* Unsigned order of floats. */
+/* An unsigned integer with the order of the floats. */
 uint key_of(float s)
 {
     uint bits = floatBitsToUint(s);
     return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
 }
-/* The larger first component wins; equal ones: the smaller second. */
+/*
+ * The pair with the larger first component wins. If these are equal, the smaller second one wins.
+ */
 uvec2 better(uvec2 a, uvec2 b)
 {
     return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;
