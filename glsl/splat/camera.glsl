@@ -1,4 +1,4 @@
-/* The camera in meta[], which is declared before. */
+/* The camera in meta[]. The includer declares meta[]. */
 #define VECTOR_FLOOR 1e-8
 #define DEPTH_FLOOR  1e-4
 

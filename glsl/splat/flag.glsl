@@ -1,5 +1,8 @@
-/* What the image and the gradients have behind them: 0, or how many entries the list would have
- * where that is more than it has room for. `args`, prepared[], y[] and layout.glsl are before. */
+/*
+ * Writes the flag behind the image and the gradients. It is 0, or the number of entries that the
+ * list would have, if that is more than its room. The includer declares `args`, prepared[] and y[],
+ * and includes layout.glsl first.
+ */
 void store_flag()
 {
     uint entries = prepared[parameters_at() + 10u];

@@ -1,14 +1,15 @@
 /*
- * The ellipse q(d) = d^T S^-1 d <= 1 that a splat covers, and the tiles that meet it. An ellipse is
- * convex: those of a row of tiles are neighbours, from the leftmost to the rightmost point that it
- * has between the row's upper and lower edge. Two kernels must agree on them: `precise`.
+ * The ellipse q(d) = d^T S^-1 d <= 1 that a splat covers, and the tiles that meet it. Because an
+ * ellipse is convex, the tiles that it meets in a tile row are neighbours. They go from its
+ * leftmost to its rightmost point between the row's upper and lower edge. Two kernels must agree on
+ * the tiles, so that the arithmetic is `precise`.
  */
-#define ELLIPSE 1.000001 /* of q, for rounding */
+#define ELLIPSE 1.000001 /* limit of q, with room for rounding */
 
 struct footprint {
     vec2 centre;
-    float slope, spread; /* x = slope y +- spread sqrt(1 - y^2 / Syy) is on it: Sxy / Syy,
-                            sqrt(det S / Syy) */
+    float slope, spread; /* the ellipse is x = slope y +- spread sqrt(1 - y^2 / Syy); slope is Sxy /
+                          * Syy and spread is sqrt(det S / Syy) */
     float sxx, sxy, syy;
 };
 
@@ -18,7 +19,7 @@ float reach_of(footprint f)
     return reach;
 }
 
-/* Rows of tiles that meet it: from the first to before the second. */
+/* The tile rows that meet the ellipse: the first one, and the end. */
 uvec2 tile_rows(footprint f)
 {
     float size = float(args.tile_size), high = float(args.tiles_high), reach = reach_of(f);
@@ -29,7 +30,7 @@ uvec2 tile_rows(footprint f)
     return uvec2(uint(max(first, 0.0)), uint(min(last, high - 1.0)) + 1u);
 }
 
-/* Tiles of a row, in the same way. */
+/* The tiles of one row that meet the ellipse: the first one, and the end. */
 uvec2 tiles_of_row(footprint f, uint row)
 {
     float size = float(args.tile_size), wide = float(args.tiles_wide), reach = reach_of(f);

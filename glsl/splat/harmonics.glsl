@@ -1,4 +1,4 @@
-/* Real spherical harmonics up to band 3 and their slopes, by a direction. */
+/* Real spherical harmonics up to band 3, and their derivatives by the direction. */
 #define C0 0.28209479177387814
 #define C1 0.4886025119029199
 
@@ -50,7 +50,7 @@ void find_harmonic_slopes(vec3 v, out vec3 slopes[SPLAT_COEFFICIENTS])
     slopes[15] = C3[6] * vec3(3.0 * xx - 3.0 * yy, -6.0 * x * y, 0.0);
 }
 
-/* ---- The coefficients of a splat: sh[] and colors[] are declared before ---- */
+/* ---- The coefficients of a splat. The includer declares sh[] and colors[] ---- */
 
 #define CONSTANT_FLOOR 1e-8
 
@@ -66,7 +66,7 @@ vec3 given_coefficient(uint splat, uint c)
     return vec3(sh[at], sh[at + 1u], sh[at + 2u]);
 }
 
-/* Whether the constant term comes from colors. */
+/* Whether the constant term comes from `colors`. */
 bool has_base_color(uint splat)
 {
     if (args.coefficients == 0u)

@@ -1,5 +1,5 @@
-/* Where the sections of what prepare gives start, from args.prepared_offset on. `args` is declared
- * before. */
+/* The starts of the sections of prepare's result, counted from args.prepared_offset. The includer
+ * declares `args`. */
 uint splats()
 {
     return max(args.count, 1u);
@@ -50,7 +50,7 @@ bool is_finite(vec3 v)
     return is_finite(v.x) && is_finite(v.y) && is_finite(v.z);
 }
 
-/* Of a unit quaternion w, x, y, z. */
+/* The rotation matrix of a unit quaternion w, x, y, z. */
 mat3 rotation_of(vec4 q)
 {
     float w = q.x, x = q.y, y = q.z, z = q.w;

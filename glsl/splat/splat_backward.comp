@@ -1,10 +1,17 @@
 #version 450
 /*
- * For each entry of the list SPLAT_SUMS sums over the pixels of its tile, a workgroup a tile:
- * f = the loss's slope by alpha, times alpha; f c; f c c^T (6); the slope by the colour. The pixels
- * go forward first, then back from the last entry, where what lies behind an entry is known; what
- * was left before it is what is left behind, divided. Four entries at a time are added up over the
- * threads. Written where the entry stood before the list was sorted: a splat's lie together.
+ * For each entry of the list this computes SPLAT_SUMS sums over the pixels of its tile, with one
+ * workgroup per tile:
+ *
+ * - f = (derivative of the loss by alpha) times alpha
+ * - f c (3 sums)
+ * - f c c^T (6 sums)
+ * - the derivative by the colour (3 sums)
+ *
+ * Pixels are first composited forward. Then they go back from the last entry, because then the
+ * colour behind an entry is known. The transmittance before an entry is the one behind it, divided
+ * by 1 - alpha. Four entries at a time are summed over the threads. The sums are written to the
+ * entry's position before the list was sorted, so that the sums of a splat are contiguous.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -12,7 +19,7 @@
 #include "lib/math.glsl"
 
 #define AT_ONCE 4u
-#define PITCH   (SPLAT_THREADS + 1) /* against threads that meet in one bank */
+#define PITCH   (SPLAT_THREADS + 1) /* avoids bank conflicts */
 
 layout(push_constant) uniform block { splat_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint prepared[]; };
@@ -27,7 +34,7 @@ shared float terms[AT_ONCE * SPLAT_SUMS * PITCH];
 
 vec4 slope[SPLAT_PIXELS], behind[SPLAT_PIXELS]; /* of the loss; the colour behind, and its alpha */
 
-/* A NaN stays. */
+/* v within the clip limits. NaN stays NaN. */
 float clipped(float v)
 {
     return is_nan(v) ? v : min(max(v, -args.clip), args.clip);
@@ -53,7 +60,7 @@ void find_slopes()
     }
 }
 
-/* Steps back over an entry. */
+/* Goes back over one entry. */
 void add_terms(uint slot, uint entry, inout float own[SPLAT_SUMS])
 {
     vec4 color = vec4(staged_color(slot), 1.0);
@@ -86,7 +93,7 @@ void add_terms(uint slot, uint entry, inout float own[SPLAT_SUMS])
     }
 }
 
-/* `entry`: of the first of so many. */
+/* Stores the sums of `count` entries, from `entry` on. */
 void store_sums(uint entry, uint count, bool more)
 {
     for (uint i = gl_LocalInvocationID.x; i < count * SPLAT_SUMS; i += SPLAT_THREADS) {

@@ -1,6 +1,6 @@
 #version 450
-/* The colour of each splat, as it is seen from the camera, and its opacity; whether these are
- * finite, for splat_project. */
+/* The colour of each splat as seen from the camera, and its opacity. It also writes whether these
+ * are finite, for splat_project. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/splat.h"

@@ -1,6 +1,9 @@
 #version 450
-/* From the slope by a splat's colour, which waits in y, those by its coefficients or `colors`, and
- * what the direction it is seen from adds to that by its position. */
+/*
+ * From the derivative by a splat's colour, which is stored in y, this computes the derivatives by
+ * its coefficients or `colors`. The viewing direction depends on the position. Its part is added to
+ * the derivative by the position.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/splat.h"

@@ -1,8 +1,9 @@
 #version 450
 /*
- * The entries of the list, splat by splat in their order, tiles ascending. SPLAT_COUNT adds up how
- * many the splats of each workgroup have; SPLAT_EMIT writes them behind those of all the splats
- * before. Sums end at the largest word, entries at list_most.
+ * Writes the entries of the list, splat by splat in order, with ascending tiles. SPLAT_COUNT adds
+ * up the number of entries for the splats of each workgroup. SPLAT_EMIT writes a splat's entries
+ * after those of all earlier splats. Sums are clamped to the largest word, and entries end at
+ * list_most.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -32,7 +33,7 @@ uint saturating_add(uint a, uint b)
     return sum < a ? 0xffffffffu : sum;
 }
 
-/* Over the threads up to this one; the last has them all. */
+/* Sum over the threads up to this one. The last thread has the sum over all threads. */
 uint sum_up_to(uint value)
 {
     uint t = gl_LocalInvocationID.x;
@@ -61,7 +62,9 @@ void emit(uint splat, uint at, uint end)
 {
     footprint f = read_footprint(splat);
     uvec2 rows = tile_rows(f);
-    /* an old software driver ends loops after 65,535 rounds: a splat in as many tiles is wrong */
+    /*
+     * an old software driver ends loops after 65,535 rounds, so a splat in that many tiles is wrong
+     */
     for (uint row = rows.x; row < rows.y && at < end; row++) {
         uvec2 range = tiles_of_row(f, row);
         for (uint tile = range.x; tile < range.y && at < end; tile++) {
@@ -96,7 +99,7 @@ void main()
         prepared[parameters_at() + 10u] = end;
     if (i >= args.count)
         return;
-    /* what was cut off at the largest word is cut off here, too */
+    /* if the sum was clamped to the largest word, the splat gets no entries */
     uint first = min(end == 0xffffffffu ? end : end - own, args.list_most);
     end = min(end, args.list_most);
     runs[2u * splat] = first;

@@ -1,7 +1,8 @@
 #version 450
 /*
- * What of prepare's result no splat says: the rays, the parameters, empty ranges; of a scene
- * without splats all of it. And the keys of a list without entries.
+ * Writes the parts of prepare's result that do not come from splats: the rays, the parameters and
+ * empty ranges. If the scene has no splats, it writes the whole result. It also writes the keys of
+ * a list without entries.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,10 +1,15 @@
 #version 450
 /*
- * The gradients of a splat by the sums of its entries, in their order, with s standard deviations
- * and P the sum of f c c^T in own axes: d_scale = diag P, d_position = (the ray's matrix)^T (sum of
- * f c), and a turn by a small vector about own axes i, j, k changes the loss by
- * P_ij (s_i / s_j - s_j / s_i) about k. The sums come in the axes of view_axes.glsl. The colour's
- * slope waits where that of `colors` goes.
+ * The gradients of a splat from the sums of its entries, taken in order. s are the standard
+ * deviations, and P is the sum of f c c^T in the splat's own axes.
+ *
+ * - d_scale = diag P
+ * - d_position = (the ray's matrix)^T (sum of f c)
+ * - A rotation by a small vector about own axes i, j, k changes the loss by P_ij (s_i / s_j - s_j /
+ *   s_i) about k.
+ *
+ * The sums come in the axes of view_axes.glsl. The derivative by the colour is stored at the
+ * position of the gradient of `colors`.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -12,8 +17,8 @@
 #include "args/splat.h"
 #include "lib/math.glsl"
 
-#define EACH          4u /* entries of a round */
-#define AT_FLOOR      999999.0 /* 1 / reach where that is the least, 1e-6 */
+#define EACH          4u /* entries per iteration */
+#define AT_FLOOR      999999.0 /* 1 / reach at its lower limit, 1e-6 */
 #define LENGTH_FLOOR  1e-8
 
 layout(push_constant) uniform block { splat_args args; };
@@ -33,13 +38,14 @@ float prepared_float(uint at)
     return uintBitsToFloat(prepared[at]);
 }
 
-/* By the unit quaternion n, from that by a turn about own axes: 2 n (0, turn). */
+/* The derivative by the unit quaternion n, from the one by a rotation about own axes: 2 n (0,
+ * turn). */
 vec4 by_quaternion(vec4 n, vec3 turn)
 {
     return 2.0 * vec4(-dot(n.yzw, turn), n.x * turn + cross(n.yzw, turn));
 }
 
-/* s_i / s_j - s_j / s_i of inverse deviations. */
+/* s_i / s_j - s_j / s_i, from the inverse deviations. */
 float lever(float i, float j)
 {
     return j / i - i / j;

@@ -1,10 +1,10 @@
 #version 450
 /*
- * Each splat in its own axes, as the camera is seen from there, and the ellipse it covers in the
- * image: the silhouette of the ellipsoid where its alpha falls to the cutoff. Its determinant is
- * (fx fy a1 a2 a3)^2 (|o|^2 - 1) / D^3, o the camera in units of the ellipsoid's axes, without the
- * cancellation of Sxx Syy - Sxy^2. keys: the distance's bits, which ascend with it, or the largest
- * word where a splat is not seen.
+ * Computes the camera as seen from each splat's own axes, and the ellipse that the splat covers in
+ * the image. This is the silhouette of the ellipsoid on which its alpha falls to the cutoff. The
+ * determinant of the ellipse is (fx fy a1 a2 a3)^2 (|o|^2 - 1) / D^3, with o as the camera in units
+ * of the ellipsoid's axes. This form avoids the cancellation of Sxx Syy - Sxy^2. keys are the bits
+ * of the distance, which ascend with it, or the largest word if a splat is not visible.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -29,7 +29,7 @@ layout(set = 0, binding = 6) restrict writeonly buffer outlines { uint footprint
 #include "splat/camera.glsl"
 #include "splat/footprint.glsl"
 
-/* A splat, and what the camera sees of it. */
+/* A splat, as the camera sees it. */
 struct splat {
     vec3 away;      /* from its centre to the camera */
     vec3 deviation; /* standard deviations times radius_scale */
@@ -43,7 +43,7 @@ void store(uint at, vec3 v)
         prepared[at + c] = floatBitsToUint(v[c]);
 }
 
-/* Whether a sphere meets what the camera has in view. */
+/* Whether a sphere meets the camera's view. */
 bool meets_view(camera cam, vec3 m, float radius)
 {
     float wide = 0.5 * float(args.width), high = 0.5 * float(args.height);
@@ -53,7 +53,7 @@ bool meets_view(camera cam, vec3 m, float radius)
            wide * m.z - cam.focal * abs(m.x) >= side && high * m.z - cam.focal * abs(m.y) >= edge;
 }
 
-/* False where it is not seen. */
+/* Returns false if the splat is not visible. */
 bool find_footprint(camera cam, splat s, vec3 m, out footprint f)
 {
     vec2 middle = 0.5 * vec2(args.width, args.height);

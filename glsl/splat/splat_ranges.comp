@@ -1,5 +1,5 @@
 #version 450
-/* The list by tiles, and where the entries of each tile are. */
+/* Writes the list sorted by tile, and the range of each tile's entries. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/splat.h"

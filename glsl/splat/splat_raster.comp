@@ -1,5 +1,5 @@
 #version 450
-/* The image: a workgroup TILE_PIXELS pixels of a tile. */
+/* The image. A workgroup takes TILE_PIXELS pixels of a tile. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/splat.h"

@@ -1,27 +1,31 @@
 /*
- * Axes of a splat's own space, in standard deviations, of which the first points at the camera.
- * There a ray w = (w0, w1, w2) from the camera at (r, 0, 0) comes nearest to the centre at
- *   c = r / (w . w) (s, -w0 w1, -w0 w2), s = w1^2 + w2^2, and c . c = r^2 s / (w . w),
- * without the difference e - t w of two numbers that are as large as the splat is thin. Every
- * component of `own` is right to some units in its last place, however small it is: the pivot is
- * the largest component of e, so that nothing cancels.
+ * Axes of a splat's own space, in standard deviations. The first axis points at the camera. In this
+ * space the camera is at (r, 0, 0). A ray w = (w0, w1, w2) from there comes nearest to the centre
+ * at
+ *
+ *   c = r / (w . w) (s, -w0 w1, -w0 w2), s = w1^2 + w2^2, and c . c = r^2 s / (w . w).
+ *
+ * This form avoids the difference e - t w, because its two terms are large if the splat is thin.
+ * Every component of `own` is accurate to some units in its last place, even if it is small. The
+ * pivot is the largest component of e, so that nothing cancels.
  */
 struct view_axes {
-    mat3 own;       /* columns: the axes in own axes, which are turned so that the pivot is last */
-    mat3 world;     /* columns: what the ray is multiplied by for w0, w1, w2 */
+    mat3 own;       /* columns: these axes in own axes, rotated so that the pivot is last */
+    mat3 world;     /* columns: their products with the ray are w0, w1, w2 */
     float distance; /* r; 0: the camera is in the centre */
-    uint turns;     /* own axes 0, 1, 2 stand as: 0: 0, 1, 2; 1: 1, 2, 0; 2: 2, 0, 1 */
+    uint turns;     /* order of own axes: 0: 0, 1, 2; 1: 1, 2, 0; 2: 2, 0, 1 */
 };
 
 #define AT_CENTRE 1e-30
 
-/* Back from turned axes. */
+/* Undoes the rotation of the axes. */
 vec3 in_order(vec3 v, uint turns)
 {
     return turns == 1u ? v.zxy : turns == 2u ? v.yzx : v;
 }
 
-/* e: the camera in own axes and deviations; scaled: columns, an own axis over its deviation. */
+/* e is the camera in own axes and deviations. The columns of scaled are the own axes, each divided
+ * by its deviation. */
 view_axes view_axes_of(vec3 e, mat3 scaled)
 {
     view_axes v;

@@ -1,7 +1,7 @@
 /*
- * Compositing the pixels of a tile, front to back; `args` and prepared[] are declared before. A
- * thread has SPLAT_PIXELS pixels; the entries of the list come through shared memory. Along the ray
- * through a pixel a splat is nearest at c (view_axes.glsl); alpha = o exp(-c . c / 2).
+ * Composites the pixels of a tile, front to back. The includer declares `args` and prepared[]. A
+ * thread has SPLAT_PIXELS pixels. The entries of the list come through shared memory. Along the ray
+ * through a pixel, a splat is nearest at c (see view_axes.glsl), and alpha = o exp(-c . c / 2).
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "splat/view_axes.glsl"
@@ -11,13 +11,14 @@
 #define BATCHES       4096u
 #define NO_ENTRY      0xffffffffu
 #define RAY_FLOOR     1e-20
-/* From where on a transmittance is no longer found by dividing what is left of it: quotients of
- * what is near 0, or has become 0, say nothing. */
+/* Below this transmittance, the earlier one is no longer found by division, because the quotient of
+ * numbers near 0 is meaningless. */
 #define FAINT        1e-30
 #define LARGEST      3e38
 #define HALF_IN_BITS 0.721347520 /* 1 / (2 ln 2) */
 
-/* o, -r^2 / (2 ln 2), r; rows of the ray's matrix, each with a colour */
+/* Four vec4 per entry: (o, -r^2 / (2 ln 2), r, 0), and the three rows of the ray's matrix, each
+ * with one colour component. */
 shared vec4 staged[4 * SPLAT_BATCH];
 shared uint living;
 
@@ -67,8 +68,11 @@ float along_ray(vec3 row, vec3 d)
     return w;
 }
 
-/* Whether it counts, and then with what: tests without branches. `precise`: going back must find
- * the alpha of going forward, so that dividing by 1 - alpha undoes multiplying by it. */
+/*
+ * Whether a splat counts for a ray, and its alpha and c. The tests have no branches. The arithmetic
+ * is `precise`, because going back must find the same alpha as going forward. Only then division by
+ * 1 - alpha undoes the multiplication.
+ */
 bool meets(uint slot, vec3 d, out float alpha, out vec3 c)
 {
     vec4 head = staged[4u * slot];
@@ -94,8 +98,8 @@ uint pixel[SPLAT_PIXELS]; /* NO_ENTRY: none */
 vec3 ray[SPLAT_PIXELS], gathered[SPLAT_PIXELS];
 float left_over[SPLAT_PIXELS]; /* the transmittance */
 uint hits[SPLAT_PIXELS];
-uint stop[SPLAT_PIXELS];       /* the entry behind the last that counts, once there is one */
-uint faint[SPLAT_PIXELS];      /* the first entry that leaves little, and what was left before it */
+uint stop[SPLAT_PIXELS];       /* the end of the entries that count, once it is known */
+uint faint[SPLAT_PIXELS];      /* first entry that leaves little; the transmittance before it */
 float before_faint[SPLAT_PIXELS];
 
 void find_pixels(uint tile, uint chunk)
@@ -138,7 +142,7 @@ void composite(uint slot, uint entry)
     }
 }
 
-/* Brings entries [first, first + SPLAT_BATCH) to shared memory, as far as there are. */
+/* Loads entries [first, first + SPLAT_BATCH) to shared memory, up to `end`. */
 void stage_batch(uint first, uint end)
 {
     uint t = gl_LocalInvocationID.x;
