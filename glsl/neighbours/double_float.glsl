@@ -1,4 +1,4 @@
-/* Sums and products as pairs of floats, the second the rounding error of the first. */
+/* Sums and products as pairs of floats. The second float is the rounding error of the first. */
 
 vec2 pair_of_ordered(float a, float b)
 {

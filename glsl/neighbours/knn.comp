@@ -1,16 +1,16 @@
 #version 450
 /*
- * The k nearest of `points` candidates for each row, a workgroup a row. A candidate is a triple
- * (key, rest, index), compared in this order: what is smallest comes first, and no two are equal.
- * Those smaller than the k-th so far are collected, and put in order with the list when no more
- * may fit.
+ * The k nearest of `points` candidates for each row, one workgroup per row. A candidate is a triple
+ * (key, rest, index), compared in this order. The smallest comes first, and no two are equal. The
+ * kernel collects candidates that are smaller than the k-th so far. When the buffer may overflow,
+ * it merges them into the sorted list.
  *
- * FILTERED: the candidates of knn_filter.comp alone, where these are sure to have the k nearest:
- * where the k-th of them is nearer than any of the others can be.
+ * FILTERED uses only the candidates of knn_filter.comp, if these are certain to contain the k
+ * nearest. This is so if the k-th of them is nearer than any other point can be.
  *
- * A driver may end an invocation's loops after 65,535 rounds in all. So if a row has too many
- * points for one dispatch, it is made by several, one after the other, and its list is kept in
- * memory between them (knn_lower.c counts).
+ * A driver may end an invocation's loops after 65,535 rounds in all. Therefore a row with too many
+ * points takes several dispatches, one after the other. Its list is kept in memory between them
+ * (knn_lower.c counts).
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,8 +19,8 @@
 
 layout(constant_id = 1) const uint METRIC = KNN_L2;
 layout(constant_id = 2) const bool FILTERED = false;
-layout(constant_id = 3) const bool MARKED = false; /* distances of rows that a filter fails: -1 */
-layout(constant_id = 4) const uint COLUMNS = 1; /* of a round of a loop */
+layout(constant_id = 3) const bool MARKED = false; /* distance -1 for rows that the filter fails */
+layout(constant_id = 4) const uint COLUMNS = 1; /* per loop iteration */
 layout(push_constant) uniform block { knn_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float queries[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source_bits { uint query_bits[]; };
@@ -59,7 +59,7 @@ void merge_waiting()
     for (uint i = t; i < all; i += step) {
         uvec3 own = entry(i);
         uint place = 0u;
-        /* equal ones are what the list starts with */
+        /* only the list's initial entries can be equal */
         for (uint j = 0u; j < all && place < args.k; j++) {
             uvec3 other = entry(j);
             place += is_before(other, own) || (other == own && j < i) ? 1u : 0u;
@@ -90,15 +90,18 @@ void look_at(uint i, bool valid)
     }
     barrier();
     bool full = waiting_count + gl_WorkGroupSize.x > KNN_BUFFER;
-    /* Whoever goes on adds to the count: the others would find it full, and merge alone. */
+    /* Without this barrier, a thread that continues could raise the count before the others read
+     * it. These would find the buffer full, and merge alone. */
     barrier();
     if (full)
         merge_waiting();
 }
 
-/* How far a rough distance may be off: products of f32 by d u |q| |p|, whatever their order, with
- * u = 2^-23 for all roundings (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1),
- * and what is lost to numbers that are too small. */
+/*
+ * A bound for the error of a rough distance. Products of f32 are off by at most d u |q| |p| in any
+ * order. u = 2^-23 covers all roundings (N. Higham, "Accuracy and Stability of Numerical
+ * Algorithms", 3.1). Losses to numbers that are too small are added.
+ */
 float error_of_rough(float query_square, float most_square)
 {
     float d = float(args.columns), relative = 1.2 * (d + 16.0) * 1.1920929e-7;
@@ -109,7 +112,7 @@ float error_of_rough(float query_square, float most_square)
     return relative * (METRIC == KNN_L2 ? (q + p) * (q + p) : q * p) + d * 1e-36;
 }
 
-/* Whether no point but those of the row's list can be among the k nearest. */
+/* Whether no point outside the row's list can be among the k nearest. */
 bool is_certain(uint at)
 {
     uint last = lists[at + 2u * (args.kept - 1u)];
@@ -167,7 +170,7 @@ void look_at_points()
     merge_waiting();
 }
 
-/* `marked`: as what MARKED says. */
+/* Writes the result. If `marked`, the distances are -1 (see MARKED). */
 void give(bool marked)
 {
     for (uint i = gl_LocalInvocationID.x; i < args.k; i += gl_WorkGroupSize.x) {

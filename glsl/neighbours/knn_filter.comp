@@ -1,16 +1,16 @@
 #version 450
 /*
- * Of each query, a workgroup each, the `kept` points of the smallest rough distance, which f32
- * products with all points give: candidates for knn.comp, which puts them in exact order. A chunk
- * of the points at a time; the row's list goes on from one to the next.
+ * For each query, one workgroup finds the `kept` points with the smallest rough distances. These
+ * come from f32 products with all points. knn.comp then sorts these candidates exactly. A dispatch
+ * takes a chunk of the points, and the next chunk continues with the row's list.
  *
- * What is below `limit`, the last of the best `kept` so far, is collected. Where that is much, a
- * bound is found first: `kept` threads have something that does not exceed the kept-th smallest of
- * all threads' smallest, so that what exceeds it is not needed, and few values are left: at most
- * `kept` threads' all. What is chosen does not depend on the order of the threads.
+ * Values below `limit`, the last of the best `kept` so far, are collected. If these are many, a
+ * bound is found first: the kept-th smallest of all threads' smallest values. At least `kept`
+ * values do not exceed the bound, so that larger values are not needed. Only few values remain, at
+ * most all values of `kept` threads. The selection does not depend on the order of threads.
  *
- * A driver may end an invocation's loops after 65,535 rounds in all: a chunk has no more points
- * than take so many (knn_lower.c).
+ * A driver may end an invocation's loops after 65,535 rounds in all. Therefore the size of a chunk
+ * is limited (see knn_lower.c).
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,7 +21,8 @@
 #define NONE  0xffffffffu
 #define ROOM  uint(KNN_ROOM)
 #define TIGHT (ROOM - KNN_ITEMS * KNN_MOST_KEPT)
-/* Up to the next multiple of KNN_RANKED, where there is something that comes before nothing. */
+/* Loops up to the next multiple of KNN_RANKED. The elements beyond `count` are NONE, which is not
+ * before any element. */
 #define EACH_RANKED(j, count)                                                                      \
     for (uint j##_round = 0u; j##_round < (count); j##_round += KNN_RANKED)                        \
         [[unroll]] for (uint j = j##_round, j##_in = 0u; j##_in < KNN_RANKED; j++, j##_in++)
@@ -39,11 +40,11 @@ shared uint lowest[gl_WorkGroupSize.x + KNN_RANKED];
 shared uint waiting, limit, bound, bound_thread, unsure, most;
 
 uint found[KNN_ITEMS];
-float product[KNN_ITEMS], square[KNN_ITEMS]; /* of the part that comes next, on their way */
+float product[KNN_ITEMS], square[KNN_ITEMS]; /* of the next part, in flight */
 uint row, list_at;
 float query_square, query_scale, most_square = 0.0;
 
-/* Grows with the distance; NONE: the point has a NaN, and comes after all that have none. */
+/* A key that grows with the distance. It is NONE if the point has a NaN. Such points come last. */
 uint rough_key(float product, float square)
 {
     if (is_nan(square))
@@ -58,7 +59,8 @@ uint rough_key(float product, float square)
     return ordered_key(floatBitsToUint(rough));
 }
 
-/* A part of the chunk, from as many places of it as a thread has items. */
+/* Loads a part of the chunk. Its elements come from KNN_ITEMS places, one for each item of a
+ * thread. */
 void fetch(uint part, uint parts)
 {
     uint step = gl_WorkGroupSize.x, base = row * args.points;
@@ -80,7 +82,7 @@ void find_keys(uint part, uint parts)
     }
 }
 
-/* Takes what is below `limit` and, if `bounded`, up to the bound. */
+/* Takes the values below `limit`. If `bounded`, they must also not exceed the bound. */
 void collect(uint part, uint parts, bool bounded)
 {
     uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
@@ -98,8 +100,8 @@ void collect(uint part, uint parts, bool bounded)
     }
 }
 
-/* The kept-th smallest of the threads' smallest, by thread where they are equal; NONE where fewer
- * threads have any: what they have fits. */
+/* Finds the kept-th smallest of the threads' smallest values. Ties go to the lower thread. The
+ * bound is NONE if fewer threads have a value, because then all their values fit. */
 void find_bound(uint before)
 {
     uint t = gl_LocalInvocationID.x, own = NONE, place = 0u;
@@ -113,7 +115,7 @@ void find_bound(uint before)
     barrier();
     EACH_RANKED (j, gl_WorkGroupSize.x)
         place += lowest[j] < own || (lowest[j] == own && j < t) ? 1u : 0u;
-    if (place == args.kept - 1u) { /* of one thread */
+    if (place == args.kept - 1u) { /* true for one thread */
         bound = own;
         bound_thread = t;
     }
@@ -122,7 +124,7 @@ void find_bound(uint before)
     barrier();
 }
 
-/* Puts the smallest `kept` of what waits in order, and drops the others. */
+/* Sorts the smallest `kept` of the waiting values, and drops the others. */
 void tighten()
 {
     uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x, all = min(waiting, ROOM);
@@ -171,7 +173,7 @@ void look_at(uint part, uint parts)
         tighten();
 }
 
-/* What an earlier chunk left; the list is in order, with NONE behind. */
+/* Continues with the state of an earlier chunk. Its list is sorted, with NONE at the end. */
 void begin()
 {
     uint t = gl_LocalInvocationID.x;

@@ -1,8 +1,9 @@
 #version 450
 /*
- * The result of rows whose keys are sorted: the first k of each. Points were sorted by the rest
- * first, then, in that order, by the key, so that an entry's place leads to where the point was
- * after the first sort, and that one's to the point. Of given distances there is one sort only.
+ * Writes the result of rows whose keys are sorted: the first k of each. Points were sorted by the
+ * rest first, and then in that order by the key. Therefore an entry's place leads to the point's
+ * place after the first sort, and this leads to the point. If distances are given (KNN_OF_ROWS),
+ * there is only one sort.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,6 +1,6 @@
 /*
- * Distances of keys (knn_measure.glsl). A kernel that includes this has query_bits[], METRIC, and
- * `args` with points and query_offset.
+ * Distances of keys (see knn_measure.glsl). The includer declares query_bits[], METRIC, and `args`
+ * with points and query_offset.
  */
 #include "lib/math.glsl"
 #include "movement/radix.glsl"
@@ -12,7 +12,7 @@ float value_of(uint key)
     return uintBitsToFloat(key >= 0x80000000u ? key & 0x7fffffffu : ~key);
 }
 
-/* Of a square_key; roots are taken of 1 .. 4. */
+/* The distance of a square_key. Roots are taken only of numbers from 1 to 4. */
 float distance_of(uint key)
 {
     int exponent = int(key >> 23) - KNN_SQUARE_BIAS;
@@ -22,7 +22,9 @@ float distance_of(uint key)
     return key == 0u ? 0.0 : scale_by_power(sqrt((exponent & 1) != 0 ? 2.0 * m : m), exponent >> 1);
 }
 
-/* Of an entry (key, rest, index); places left over have the index 0xffffffff. */
+/*
+ * The distance of an entry (key, rest, index), as bits. Unused entries have the index 0xffffffff.
+ */
 uint distance_bits(uvec3 e)
 {
     if (METRIC == KNN_OF_ROWS)

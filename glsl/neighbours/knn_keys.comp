@@ -1,7 +1,7 @@
 #version 450
 /*
- * The keys of all points for some rows, which a sort puts in order: [row, point] each. An
- * invocation has `items` points of a row. Of given distances, `rests` is not written.
+ * Writes the keys [row, point] of all points for some rows, for a sort. An invocation takes `items`
+ * points of a row. If distances are given (KNN_OF_ROWS), `rests` is not written.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -9,7 +9,7 @@
 #include "args/neighbours.h"
 
 layout(constant_id = 1) const uint METRIC = KNN_L2;
-layout(constant_id = 2) const uint COLUMNS = 1; /* of a round of a loop */
+layout(constant_id = 2) const uint COLUMNS = 1; /* per loop iteration */
 layout(push_constant) uniform block { knn_keys_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float queries[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source_bits { uint query_bits[]; };

@@ -1,24 +1,24 @@
 /*
- * How far a point is from a query: keys whose order is that of exact distances, and distances of
- * keys. A kernel that includes this has bindings queries[], query_bits[] (the same words) and
- * points[], METRIC, COLUMNS, and `args` with points, columns, query_offset and point_offset.
+ * Distances between points and a query, as keys with the order of the exact distances. The includer
+ * declares the bindings queries[], query_bits[] (the same words) and points[], METRIC, COLUMNS, and
+ * `args` with points, columns, query_offset and point_offset.
  *
- * Key and rest are a distance as a pair of floats, exact to some 2^-44, by bits that grow with it,
- * NaN last. Where squares or products are out of f32's range, or so small that what makes them
- * exact is, they are found again of numbers that are scaled by powers of two.
+ * Key and rest are a distance as a pair of floats, exact to about 2^-44. Their bits grow with it,
+ * and NaN comes last. If squares or products are out of f32's range, or so small that their
+ * rounding errors fall out of it, they are computed again from numbers scaled by powers of two.
  */
 #include "neighbours/knn_key.glsl"
 #include "neighbours/double_float.glsl"
 
-/* Columns in order, COLUMNS a round: a driver may end an invocation's loops after 65,535
- * rounds in all. */
+/* Loops over the columns in order, COLUMNS per iteration, because a driver may end an invocation's
+ * loops after 65,535 rounds in all. */
 #define EACH_COLUMN(i)                                                                             \
     for (uint i##_round = 0u; i##_round < args.columns; i##_round += COLUMNS)                  \
         [[unroll]] for (uint i = i##_round, i##_in = 0u; i##_in < COLUMNS; i++, i##_in++)      \
             if (i < args.columns)
 
 vec2 query_norm;
-int query_exponent = 0; /* the query counts times 2^-query_exponent, but of L2 */
+int query_exponent = 0; /* the query is scaled by 2^-query_exponent, except for L2 */
 bool query_finite = true;
 
 bool is_finite(float v)
@@ -26,13 +26,14 @@ bool is_finite(float v)
     return magnitude_bits(v) < INFINITY_BITS;
 }
 
-/* Whether a sum of squares or magnitudes of products is neither too large nor too small. */
+/* Whether a sum of squares, or of magnitudes of products, is neither too large nor too small. */
 bool is_ordinary(float sum)
 {
     return sum >= 8.67361738e-19 && sum <= 1.26765060e+30; /* 2^-60, 2^100 */
 }
 
-/* The power of two that numbers up to v are divided by; 0 for no number. */
+/* The exponent of the power of two by which numbers up to v are divided. It is 0 if v is 0 or not
+ * finite. */
 int exponent_of(float v)
 {
     int exponent = 0;
@@ -50,15 +51,18 @@ void add_square(inout vec2 sum, inout float plain, float a, float b)
     plain += difference.x * difference.x;
 }
 
-/* The root of a square, at least KNN_LEAST_NORM, of numbers scaled by 2^-exponent. */
+/* The root of a square, at least KNN_LEAST_NORM. The square is of numbers scaled by 2^-exponent. */
 vec2 norm_of(vec2 square, int exponent)
 {
     float least = KNN_LEAST_NORM * power_of_two(-exponent);
     return square.x <= least * least ? vec2(least, 0.0) : pair_root(square);
 }
 
-/* Of the query and a point: the squared distance, or minus the product; and the square of the
- * point's norm for COSINE. plain: how large what is summed up is, of the latter for COSINE. */
+/*
+ * Measures of the query and a point. `sum` is the squared distance, or minus the product. `square`
+ * is the square of the point's norm, for COSINE. `plain` is the magnitude of the sum's terms, or of
+ * the terms of `square` for COSINE.
+ */
 struct measures {
     vec2 sum, square;
     float plain;
@@ -83,8 +87,8 @@ measures measures_of(uint point, float query_scale, float point_scale)
     return m;
 }
 
-/* The largest magnitude of the point's numbers, or of their differences from the query's times
- * `part`; what is not finite stays so. */
+/* The largest magnitude of the point's numbers or, if `apart`, of their differences from the
+ * query's, times `part`. If a number is not finite, the result is not finite. */
 float largest_of(uint point, bool apart, float part)
 {
     float most = 0.0;
@@ -99,7 +103,7 @@ float largest_of(uint point, bool apart, float part)
     return most;
 }
 
-/* -(q . p) where a factor is not finite. */
+/* -(q . p), for factors that are not finite. */
 float plain_product(uint point)
 {
     float sum = 0.0;
@@ -109,8 +113,11 @@ float plain_product(uint point)
     return sum;
 }
 
-/* Of a square as a pair times 2^exponent: grows with it from 0 on, in steps of f32's, beyond its
- * range as well. NaN comes last. And of the rest, among equal ones. */
+/*
+ * The key of a square, given as a pair times 2^exponent, and of its rest, which orders equal
+ * squares. The key grows from 0 in steps of f32, and also covers squares beyond its range. NaN
+ * comes last.
+ */
 uvec2 square_key(vec2 square, int exponent)
 {
     uint bits = floatBitsToUint(square.x);
@@ -172,7 +179,7 @@ uvec3 candidate(uint i)
     if (METRIC == KNN_OF_ROWS) {
         uint bits = query_bits[args.query_offset + row * args.points + i];
         uint key = ordered_key(bits);
-        /* FLT_MAX and what is above it, NaN, and the row itself are none */
+        /* values from FLT_MAX on, NaN, and the row itself are not candidates */
         return key >= 0xff7fffffu || i == row ? uvec3(0xffffffffu) : uvec3(key, 0u, i);
     }
     return uvec3(METRIC == KNN_L2 ? distance_key(i) : product_key(i), i);

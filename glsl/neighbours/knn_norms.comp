@@ -1,11 +1,11 @@
 #version 450
-/* The square of the norm of each row, in f32: what bounds the errors of products with it. */
+/* The square of each row's norm, in f32. It bounds the errors of products with the row. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/neighbours.h"
 
-#define EACH 8u /* columns of a round, of which rows have few enough (knn_lower.c) */
+#define EACH 8u /* columns per loop iteration; knn_lower.c limits the iterations */
 
 layout(push_constant) uniform block { knn_norms_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };

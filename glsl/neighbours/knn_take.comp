@@ -1,5 +1,5 @@
 #version 450
-/* Keys in the order of their rests: of each row, the key of the point at each place. */
+/* Puts the keys of each row in the order of their rests. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/neighbours.h"
