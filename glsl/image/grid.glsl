@@ -1,6 +1,6 @@
 /*
- * Points of grids: where they lie on an image, and the cells around them with their weights. What
- * includes this declares the specialization constants MODE and AXES.
+ * Points of grids: their positions in an image, and the cells around them with their weights. The
+ * includer declares the specialization constants MODE and AXES.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/divide.glsl"
@@ -15,12 +15,12 @@ const uint POINT_TAPS = TAPS * TAPS * LAYERS;
         [[unroll]] for (uint r = 0u; r < TAPS; r++)                                                \
             [[unroll]] for (uint c = 0u; c < TAPS; c++)
 
-/* Positions, which are counted in cells, stay within 2^22 of 0, where halves are exact; NaN is far
- * in front. */
+/* Positions are counted in cells and stay within 2^22 of 0, so that halves are exact. NaN becomes
+ * -FARTHEST. */
 #define FARTHEST 4194304.0
 
-/* An axis: cells, counted in `step`, their weights and these weights' slopes. Cells that are none
- * have weight 0, and so has what is next to TAPS. */
+/* One axis of a point: its cells, counted in `step`, their weights, and the derivatives of the
+ * weights. Cells outside the image have weight 0, and so have the entries beyond TAPS. */
 struct grid_axis {
     uvec4 cells;
     vec4 weights, slopes;
@@ -32,7 +32,7 @@ float grid_position(float c, float scale, float size)
     return is_nan(p) ? -FARTHEST : clamp(p, -FARTHEST, FARTHEST);
 }
 
-/* The nearest whole number, of halves the even one: from what floor says exactly. */
+/* The nearest whole number, halves to even. It follows from floor, which is exact. */
 float nearest_even(float p)
 {
     float low = floor(p), rest = p - low;
@@ -40,7 +40,7 @@ float nearest_even(float p)
     return low + (rest > 0.5 || (rest == 0.5 && odd) ? 1.0 : 0.0);
 }
 
-/* The position inside the image that stands for p; slope: how it goes along with p. */
+/* Maps p to a position inside the image. `slope` is the derivative of the result by p. */
 float grid_fold(uint flags, float p, float size, out float slope)
 {
     float last = size - 1.0;
@@ -62,11 +62,11 @@ float grid_fold(uint flags, float p, float size, out float slope)
     return p;
 }
 
-/* The same of a whole cell. % of what is below 0 is nothing one may count on. */
+/* The same for a whole cell. It avoids % of a negative number, because that is undefined. */
 int grid_fold_cell(uint flags, int cell, int size)
 {
     if ((flags & GRID_REFLECTION) != 0u) {
-        int beside = (flags & GRID_ALIGN) != 0u ? 0 : 1; /* the mirror stands half a cell outside */
+        int beside = (flags & GRID_ALIGN) != 0u ? 0 : 1; /* the mirror is half a cell outside */
         int period = max(2 * (size - 1 + beside), 1);
         int m = int(uint(cell < 0 ? -cell - beside : cell) % uint(period));
         cell = m < size ? m : period - m - beside;
@@ -74,7 +74,7 @@ int grid_fold_cell(uint flags, int cell, int size)
     return (flags & (GRID_REFLECTION | GRID_BORDER)) != 0u ? clamp(cell, 0, size - 1) : cell;
 }
 
-/* What an axis of `size` cells has at coordinate c. */
+/* The cells and weights of an axis of `size` cells at coordinate c. */
 grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
 {
     const float A = -0.75;
@@ -110,7 +110,8 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
     return a;
 }
 
-/* The q-th in the order of strips of rows of `columns`: the order by rows is it itself. */
+/* The index of the q-th point in the order of strips. Rows have `columns` points. If they fit one
+ * strip, the order is that of rows, and the index is q. */
 uint grid_in_strips(uint q, uint columns, uint strip, uint multiplier)
 {
     if (columns <= GRID_STRIP)
@@ -124,7 +125,8 @@ uint grid_in_strips(uint q, uint columns, uint strip, uint multiplier)
     return row * columns + left + rest - row * wide;
 }
 
-/* A point's cells along the axes, slowest last; without a third, one layer that weighs 1. */
+/* A point's cells along the axes, slowest axis last. If there is no third axis, it has one layer
+ * with weight 1. */
 struct grid_point {
     grid_axis across, down, deep;
 };
@@ -141,7 +143,7 @@ grid_point grid_point_at(uint flags, vec3 c, uint size[3])
     return p;
 }
 
-/* What of v counts at weight w: what has weight 0 is not there, be it NaN. */
+/* The contribution of v with weight w. If the weight is 0, v does not count, even if it is NaN. */
 float grid_term(float w, float v)
 {
     return w * (w != 0.0 ? v : 0.0);

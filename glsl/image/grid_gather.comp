@@ -1,6 +1,6 @@
 #version 450
-/* dx of a cell in CHANNELS channels: the sum of what the points of its list took from it, in their
- * order. Neighbours are along the cells. */
+/* dx of a cell in CHANNELS channels. It adds the points of the cell's list in order, each with its
+ * weight. Neighbouring invocations take neighbouring cells. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 
@@ -19,12 +19,12 @@ layout(set = 0, binding = 4) restrict writeonly buffer target { float dx[]; };
 
 #include "image/grid_lists.glsl"
 
-/* Points of a round: an old software driver ends an invocation's loops silently after 65,535 rounds
- * in all, nested ones counted together, so it adds at most some 500,000 points to a cell. */
+/* Points per loop iteration. An old software driver silently ends an invocation's loops after
+ * 65,535 rounds in all, including nested ones. There a cell adds at most about 500,000 points. */
 #define EACH 8u
 
 float sums[CHANNELS];
-uint planes[CHANNELS]; /* where those of dy begin */
+uint planes[CHANNELS]; /* starts of the planes of dy */
 
 void add_point(uint k)
 {
@@ -36,7 +36,7 @@ void add_point(uint k)
         sums[c] += w * dy[planes[c] + point];
 }
 
-/* Adds elements first to before end of the lists. */
+/* Adds elements `first` to before `end` of the lists. */
 void add_list(uint first, uint end)
 {
     uint k = first;

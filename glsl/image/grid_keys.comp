@@ -1,6 +1,9 @@
 #version 450
-/* The first of the cells that each point reads, along every axis, as keys to sort the points by.
- * Who reads none gets any, but not all the same one, whose list would be long. */
+/*
+ * For each point, this writes the first cell that it reads along every axis, as a key to sort
+ * points by. A point that reads no cell gets an arbitrary key. These keys differ, because a list
+ * with all such points would be long.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 

@@ -1,9 +1,9 @@
 #version 450
 /*
- * The lists of all cells: which points read each, in their order, and what it weighs there. An
- * invocation puts a point, of those sorted by their first cells, into the list of one of the
- * POINT_TAPS cells from there on: behind those before it in any of the lists of first cells that
- * make this one.
+ * Writes the lists of all cells: the points that read each cell, in order, and their weights.
+ * Points are sorted by their first cell. An invocation puts one point into the list of one of the
+ * POINT_TAPS cells from there on. The point comes after all earlier points in the lists of first
+ * cells that make up this cell's list.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -23,7 +23,7 @@ layout(set = 0, binding = 5) restrict writeonly buffer weighing { float weights[
 
 #include "image/grid_lists.glsl"
 
-/* How many of a list are below `position`. */
+/* How many elements of a list are below `position`. */
 uint rank(uvec2 list, uint position)
 {
     uint low = list.x, high = list.y;
@@ -37,7 +37,7 @@ uint rank(uvec2 list, uint position)
     return low - list.x;
 }
 
-/* What all taps of an axis in one cell, counted in steps, weigh. */
+/* The weight of all taps of an axis that are in one cell, counted in steps. */
 float weight_at(grid_axis a, uint cell)
 {
     float sum = 0.0;

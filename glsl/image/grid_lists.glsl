@@ -1,12 +1,14 @@
 /*
- * Lists of points by the first cell they read: what includes this declares starts[] (radix_starts:
- * of all cells of all images), and has included grid.glsl. A cell is read by points whose first
- * cell lies up to TAPS - 1 before it along each axis; its own list, of all of these, in their
- * order, begins where the sum of the beginnings of those lists says, and is as long as they are.
+ * Lists of points by the first cell that they read. The includer includes grid.glsl first, and
+ * declares starts[] (from radix_starts, for all cells of all images).
+ *
+ * A point reads a cell if its first cell is at most TAPS - 1 before it along each axis. The cell's
+ * own list has all these points, in order. It begins at the sum of the beginnings of their lists,
+ * and its length is the sum of their lengths.
  */
 
-/* Where the list of first cell `at` of an image begins and ends. In front of an axis there are
- * none. */
+/* The beginning and end of the list of first cell `at` of an image. The list is empty if the cell
+ * is before the start of an axis. */
 uvec2 first_cell_list(uint image, ivec3 at, uint size[3])
 {
     bvec3 before = lessThan(at, ivec3(0));
@@ -16,7 +18,8 @@ uvec2 first_cell_list(uint image, ivec3 at, uint size[3])
     return uvec2(starts[place], starts[place + (any(before) ? 0u : 1u)]);
 }
 
-/* Cell `place` of an image, and the first cell of list k of those that it is made of. */
+/* cell_at: the coordinates of cell `place` of an image. tap_at: the distance from a cell to the
+ * first cell of list k. */
 ivec3 cell_at(uint place, uint size[3])
 {
     uint row = place / size[0], plane = AXES == 3u ? row / size[1] : 0u;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * An invocation: a point, in a block of channels, CHANNELS of them at once, so that all their cells
- * are on their way; neighbours are along the points.
+ * An invocation takes a point in a block of channels. It takes CHANNELS of them at once, so that
+ * the loads of all their cells are in flight. Neighbouring invocations take neighbouring points.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

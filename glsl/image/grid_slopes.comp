@@ -1,6 +1,6 @@
 #version 450
-/* The gradient of a point's coordinates: an invocation a point, through all channels, CHANNELS of
- * them at once. */
+/* The gradient of a point's coordinates. One invocation takes a point, and goes through all
+ * channels, CHANNELS at once. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 
@@ -16,7 +16,7 @@ layout(set = 0, binding = 1) restrict readonly buffer points { float grid[]; };
 layout(set = 0, binding = 2) restrict readonly buffer arrived { float dy[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target { float dgrid[]; };
 
-/* By each coordinate, of the plane of x from `base` on. */
+/* The derivative by each coordinate, for the plane of x that begins at `base`. */
 vec3 slope_at(uint base, grid_point p)
 {
     vec3 slope = vec3(0.0);
@@ -44,7 +44,7 @@ void main()
     vec3 where = vec3(grid[at], grid[at + 1u], AXES == 3u ? grid[at + AXES - 1u] : 0.0);
     grid_point p = grid_point_at(args.flags, where, args.size);
     vec3 sum = vec3(0.0);
-    /* an old software driver ends loops after 65,535 rounds: so many channels in CHANNELS */
+    /* an old software driver ends loops after 65,535 rounds, each of CHANNELS channels */
     for (uint k = 0u; k < args.channels && MODE != GRID_NEAREST; k += CHANNELS) {
         vec3 slopes[CHANNELS];
         float v[CHANNELS];

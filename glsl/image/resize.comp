@@ -1,8 +1,10 @@
 #version 450
 /*
- * Each axis of y is a band of weights over x's: a block adds up all cells of x that any of it is
- * made of, each cell read once, by weights that are 0 where it is not made of that. ACROSS, DOWN:
- * taps of a block along columns and rows, whose loops are unrolled; 0: as the arguments say.
+ * Along each axis, y is a band matrix of weights times x. An invocation computes a block of y. It
+ * adds up all cells of x that any part of the block needs, and reads each only once. The weights
+ * are 0 for the parts that do not need a cell. ACROSS and DOWN are the numbers of taps of a block
+ * along columns and rows. Loops over them are unrolled. If they are 0, the numbers come from the
+ * arguments.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "image/resize.glsl"
@@ -11,18 +13,19 @@ layout(constant_id = 4) const uint ACROSS = 0u;
 layout(constant_id = 5) const uint DOWN = 0u;
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 
-/* An old software driver ends an invocation's loops silently after 65,535 rounds in all: there, a
- * cell of y of more cells of x than that is wrong. */
+/* An old software driver silently ends an invocation's loops after 65,535 rounds in all. There a
+ * cell of y is wrong if it needs more cells of x. */
 #define EACH(k, count) for (uint k = 0u; k < (count); k++)
 
-vec4 sums[ROWS]; /* of a row of the block each */
+vec4 sums[ROWS]; /* one for each row of the block */
 
 vec4 weights(uint size, uint axis, uint k, uint o)
 {
     return uintBitsToFloat(entries(size, args.weights[axis] + k * args.pitch[axis], o));
 }
 
-/* The first cell of x that the block is made of, in layer l of those that its layer is made of. */
+/* Index of the first cell of x that the block needs. l is the number of the layer among those that
+ * the block's layer needs. */
 uint first_cell(resize_block b, uint l)
 {
     uint layer = b.plane * args.from[0] + t1[args.first[0] + b.layer] + l;
@@ -30,7 +33,8 @@ uint first_cell(resize_block b, uint l)
     return args.x_offset + row * args.from[2] + t1[args.first[2] + b.column];
 }
 
-/* As if 0 times what is no number were 0. */
+/* Assumes that 0 times x is 0. If x is infinite or NaN, the sums are not finite, and main() uses
+ * add_those_there instead. */
 void add_unrolled(resize_block b)
 {
     vec4 across[8]; /* ACROSS of them */
@@ -50,7 +54,7 @@ void add_unrolled(resize_block b)
     }
 }
 
-/* What has weight 0 is not there, be it NaN. */
+/* The contribution of v with weight w. If the weight is 0, v does not count, even if it is NaN. */
 vec4 term(vec4 w, vec4 v)
 {
     return mix(w * v, vec4(0.0), equal(w, vec4(0.0)));
@@ -74,7 +78,7 @@ void add_those_there(resize_block b)
     }
 }
 
-/* Starts at 0. */
+/* Sets the sums to 0. */
 void clear()
 {
     [[unroll]] for (uint r = 0u; r < ROWS; r++)

@@ -1,13 +1,14 @@
 /*
- * What the kernels of resize share: tables (resize_table.c), and blocks of COLUMNS neighbouring
- * cells of each of ROWS rows of y, an invocation a block. QUADS: y lies in fours.
+ * Shared by the kernels of resize: tables (resize_table.c) and blocks. A block is COLUMNS
+ * neighbouring cells in each of ROWS rows of y, and one invocation takes one block. If QUADS, y is
+ * written as vec4.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "lib/divide.glsl"
 #include "args/image.h"
 
-layout(constant_id = 1) const uint COLUMNS = 1u; /* 1 or 4, as ROWS */
+layout(constant_id = 1) const uint COLUMNS = 1u; /* 1 or 4, like ROWS */
 layout(constant_id = 2) const uint ROWS = 1u;
 layout(constant_id = 3) const bool QUADS = false;
 layout(push_constant) uniform block { resize_args args; };
@@ -16,7 +17,7 @@ layout(set = 0, binding = 1) restrict readonly buffer table4 { uvec4 t4[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target1 { uint y1[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target4 { uvec4 y4[]; };
 
-/* Where a block begins; place: of the layers of all planes. */
+/* The start of a block. `place` counts the layers of all planes. */
 struct resize_block {
     uint column, row, layer, plane, place;
 };
@@ -33,14 +34,14 @@ resize_block block_of(uint i)
     return b;
 }
 
-/* The words at `at` of the cells o, o + 1, .. of a block that is `size` long. Tables lie in fours,
- * and go on to whole ones. */
+/* Entries o, o + 1, .. of the table at `at`, for a block that is `size` long. Tables are aligned to
+ * four words, and padded to a multiple of four. */
 uvec4 entries(uint size, uint at, uint o)
 {
     return size == 4u ? t4[(at + o) / 4u] : uvec4(t1[at + o], 0u, 0u, 0u);
 }
 
-/* Row r of a block. */
+/* Stores row r of a block. */
 void store(resize_block b, uint r, uvec4 words)
 {
     uint row = b.row + r;

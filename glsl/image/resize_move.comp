@@ -1,5 +1,5 @@
 #version 450
-/* Each cell of y is one of x's, whose word is moved as it is. */
+/* Each cell of y is a copy of one cell of x, as a word. */
 #extension GL_GOOGLE_include_directive : require
 #include "image/resize.glsl"
 
