@@ -1,7 +1,7 @@
 #version 450
 /*
- * sum = keep sum + t, an element or (VECTORS) four elements an invocation. Where keep is 0 the old
- * sum, which may be anything, is left out, not multiplied.
+ * sum = keep sum + t, one element or (VECTORS) four elements per invocation. If keep is 0, the old
+ * sum is left out and not multiplied by 0, because it may have any value.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -1,11 +1,12 @@
 #version 450
 /*
- * y = (x - mean) scale gamma + beta with the statistics of the channel, or (BACKWARD) the gradient
- * of x, from the sums of dy xhat and dy that stand in beta's place. An invocation takes one
- * element, or (VECTORS) four neighbours, where all operands begin at multiples of four; the
- * elements beyond the last four then fall to the first invocations. Workgroups go from the end of
- * the tensor to its start: what the statistics or sums read last may still be in a cache. y may be
- * x or dy.
+ * y = (x - mean) scale gamma + beta, with the statistics of the channel. BACKWARD computes the
+ * gradient of x instead, from the sums of dy xhat and of dy, which are in beta's place. An
+ * invocation takes one element. With VECTORS it takes four neighbours. Then all offsets are
+ * multiples of four, and the first invocations also take the elements after the last whole quad.
+ *
+ * Workgroups go from the end of the tensor to its start, because a cache may still hold the
+ * elements that the statistics or sums read last. y may be x or dy.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -28,7 +29,7 @@ layout(set = 0, binding = 4) readonly buffer upstream4 { vec4 dy4[]; };
 layout(set = 0, binding = 5) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 5) writeonly buffer target4 { vec4 y4[]; };
 
-/* With d = x - mean - rest: d factor + shift; backward (dy - shift - d pull) factor. */
+/* Forward, with d = x - mean - rest: d factor + shift. Backward: (dy - shift - d pull) factor. */
 struct terms {
     float mean, rest, factor, shift, pull;
 };

@@ -1,8 +1,9 @@
 #version 450
 /*
- * Statistics of the channels of a batch from the moments of chunks of them, and (RUNNING) the
- * running averages. A lane adds up squares with compensation: it may join many chunks. Channels
- * whose squares do not fit f32 (norm_factor.glsl) are read again, times a power of two.
+ * Statistics of the channels of a batch, from the moments of their chunks, and (RUNNING) the
+ * running averages. A lane adds squares with compensation because it may join many chunks. If the
+ * squares of a channel do not fit f32 (see norm_factor.glsl), the channel is read again, times a
+ * power of two.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,7 +30,7 @@ bool is_strange(vec4 all, float count)
 }
 ROW_VOTE(vec4, channel_vote, scratch, is_strange)
 
-/* Of chunk i of a channel. */
+/* The moments of chunk i of a channel. */
 vec4 moments_of(uint channel, uint i)
 {
     uint before = i / args.inner, within = i % args.inner;
@@ -40,7 +41,7 @@ vec4 moments_of(uint channel, uint i)
     return vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
 }
 
-/* Joins `part` to all; low: the rest of its squares. */
+/* Joins `part` to `all`. low is the rounding error of the squares. */
 void add_part(inout vec4 all, inout float low, vec4 part)
 {
     if (all.x == 0.0) {
@@ -64,7 +65,9 @@ vec4 moments_of_lane(row_work w)
     return all;
 }
 
-/* Of the channel's elements times factor, for a channel whose squares do not fit f32. */
+/*
+ * The moments of the channel's elements times factor, for a channel whose squares do not fit f32.
+ */
 vec4 scaled_of_lane(row_work w, float factor)
 {
     vec4 all = vec4(0.0);
@@ -84,7 +87,7 @@ float averaged(float before, float now)
     return fma(args.momentum, now, (1.0 - args.momentum) * before);
 }
 
-/* The scale of elements that have no factor; NaN where it is no normal number. */
+/* The scale for elements without a factor, or NaN if it is not a normal number. */
 float scale_for_elements(float scale, float factor)
 {
     float v = scale * factor;

@@ -1,5 +1,5 @@
-/* Sums of dy xhat and of dy over chunks of rows, each of one channel. Eight products at a time,
- * added with compensation. */
+/* Sums of dy xhat and of dy over chunks of rows. Each row belongs to one channel. Eight products
+ * are added at a time, with compensation. */
 #include "lib/common.glsl"
 #include "args/train.h"
 
@@ -12,7 +12,7 @@ QUAD_INPUT(1, dy, true)
 layout(set = 0, binding = 2) restrict readonly buffer known { float statistics[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target { float sums[]; };
 
-const uint FLIGHT = 2u; /* quads of each operand on their way at once */
+const uint FLIGHT = 2u; /* vec4 loads of each operand in flight */
 
 ROW_TREE(vec2, sums_of_lanes, scratch, row_add)
 

@@ -1,9 +1,9 @@
 /*
- * The channel of elements of [.., channels, inner], as CHANNELS says it is found. The includer has
- * declared CHANNELS and its push constants, args.
+ * The channel of elements of [.., channels, inner]. CHANNELS says how to find it. The includer
+ * declares CHANNELS and its push constants, args.
  */
 struct place {
-    uint channel, at; /* at: of `inner` */
+    uint channel, at; /* at: index in `inner` */
 };
 
 place place_of(uint i)
@@ -14,7 +14,7 @@ place place_of(uint i)
     return place(row % args.channels, i - row * args.inner);
 }
 
-/* Goes on to the next element; whether that is another channel's. */
+/* Goes to the next element. Returns whether it belongs to another channel. */
 bool next_place(inout place p)
 {
     if (CHANNELS != CHANNELS_BY_ELEMENT || ++p.at < args.inner)

@@ -1,9 +1,9 @@
 #version 450
 /*
- * y = x rounded to the grid of its channel, or dy times an estimator of that step function's
- * derivative at x. An invocation takes one element, or (VECTORS) four neighbours, where all
- * operands begin at multiples of four; the elements beyond the last four then fall to the first
- * invocations. y may be x or dy.
+ * y = x rounded to the grid of its channel, or dy times an estimate of the derivative of this step
+ * function at x. An invocation takes one element. With VECTORS it takes four neighbours. Then all
+ * offsets are multiples of four, and the first invocations also take the elements after the last
+ * whole quad. y may be x or dy.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

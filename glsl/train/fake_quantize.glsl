@@ -1,11 +1,11 @@
-/* The grid of a channel, and the place of a number on it. */
+/* The grid of a channel, and the position of a number on it. */
 struct grid {
     float step, edge;
     float shrink, inverse; /* x / step = x shrink inverse */
 };
 
-/* `edge`: the largest number of the grid. Steps above 2^100 are made smaller before they are
- * divided by, for which reciprocal() is made. */
+/* `edge` is the largest number of the grid. If a step is above 2^100, it is made smaller before the
+ * division, because reciprocal() is not made for such numbers. */
 grid grid_of(float step, float edge)
 {
     float shrink = step > 1.26765060e30 ? 5.42101086e-20 : 1.0; /* 2^100, 2^-64 */
@@ -13,7 +13,7 @@ grid grid_of(float step, float edge)
     return grid(step, edge, shrink, inverse);
 }
 
-/* The larger; NaN where v is. */
+/* The larger of both, or NaN if v is NaN. */
 float at_least(float v, float least)
 {
     return is_nan(v) ? v : max(v, least);
@@ -24,7 +24,7 @@ float on_grid(grid g, float x)
     return (x * g.shrink) * g.inverse;
 }
 
-/* To the nearest integer, halves away from zero. */
+/* Rounds to the nearest integer, halves away from zero. */
 float round_away(float v)
 {
     float whole = trunc(v);

@@ -1,6 +1,6 @@
 #version 450
-/* state = the scale of each channel, averaged with what it was: at first, where it is 0 or less,
- * only from the channel's largest magnitude. */
+/* state = the scale of each channel, averaged with its earlier value. If that is 0 or less, as at
+ * first, the scale comes only from the channel's largest magnitude. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/train.h"
@@ -20,7 +20,7 @@ void main()
     float now = at_least(divide(largest[args.largest_offset + c], args.most), 1e-12);
     if (is_nan(before))
         now = before;
-    else if (floatBitsToInt(before) > 0) /* a denormal, too */
+    else if (floatBitsToInt(before) > 0) /* also true for a denormal */
         now = fma(args.decay, before, args.rest * now);
     state[args.state_offset + c] = now;
 }

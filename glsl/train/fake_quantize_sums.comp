@@ -1,9 +1,10 @@
 #version 450
 /*
- * Sums of psi dy over chunks of rows, each of one channel, for the gradient of its scale s: with
- * z = x / s, psi = round(z) - z on the grid, beyond it the grid's edge. round(z) - z comes from
- * x - round(z) s, without the error of z: s in two parts whose multiples are exact. Four products
- * at a time, added with compensation.
+ * Sums of psi dy over chunks of rows, for the gradient of a channel's scale s. Each row belongs to
+ * one channel. With z = x / s, psi is round(z) - z on the grid, and the grid's edge beyond it. The
+ * difference round(z) - z is computed from x - round(z) s, because this avoids the error of z. For
+ * this, s is split into two parts whose multiples are exact. Four products are added at a time,
+ * with compensation.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -29,7 +30,7 @@ float psi_of(grid g, float v)
     if (abs(z) > args.most)
         return z > 0.0 ? args.most : -args.most;
     float whole = round_away(z), s = g.step * g.shrink;
-    if (whole == 0.0) /* as where s is infinite */
+    if (whole == 0.0) /* for example if s is infinite */
         return -z;
     float high = uintBitsToFloat(floatBitsToUint(s) & 0xfffff000u);
     precise float low = s - high;

@@ -1,8 +1,8 @@
 #version 450
 /*
- * One step of an optimizer, in place: a parameter, its gradient and one or two running averages an
- * element. An invocation takes one element, or (VECTORS) four, where all operands begin at
- * multiples of four; the elements beyond the last four then fall to the first invocations.
+ * One step of an optimizer, in place, on a parameter, its gradient and one or two running averages
+ * per element. An invocation takes one element. With VECTORS it takes four. Then all offsets are
+ * multiples of four, and the first invocations also take the elements after the last whole quad.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -13,7 +13,7 @@ layout(constant_id = 1) const uint CODE = 0; /* OPTIMIZER_... */
 layout(constant_id = 2) const bool VECTORS = false;
 layout(constant_id = 3) const bool NESTEROV = false;
 layout(constant_id = 4) const bool SCHEDULED = false; /* rate and corrections from memory */
-layout(constant_id = 5) const bool SCALED = false;    /* the gradient counts times a number */
+layout(constant_id = 5) const bool SCALED = false;    /* the gradient is multiplied by a number */
 layout(push_constant) uniform block { optimizer_args args; };
 layout(set = 0, binding = 0) buffer parameters { float p[]; };
 layout(set = 0, binding = 0) buffer parameters4 { vec4 p4[]; };
@@ -51,7 +51,7 @@ rates load_rates()
     return r;
 }
 
-/* The weight decay of AdamW and Lion is apart from the gradient. */
+/* The weight decay of AdamW and Lion is not added to the gradient. */
 element stepped(rates r, element e, float gradient)
 {
     gradient *= r.scale;
@@ -61,14 +61,14 @@ element stepped(rates r, element e, float gradient)
         e.p = fma(-r.rate, NESTEROV ? fma(args.beta1, e.m, gradient) : e.m, e.p);
     } else if (CODE == OPTIMIZER_LION) {
         float u = fma(args.beta1, e.m, args.rest1 * gradient);
-        float direction = u > 0.0 ? 1.0 : u < 0.0 ? -1.0 : u; /* a NaN stays */
+        float direction = u > 0.0 ? 1.0 : u < 0.0 ? -1.0 : u; /* NaN stays NaN */
         e.p = fma(-r.rate, fma(args.decay, e.p, direction), e.p);
         e.m = fma(args.beta2, e.m, args.rest2 * gradient);
     } else {
         e.m = fma(args.beta1, e.m, args.rest1 * gradient);
         e.v = fma(args.beta2, e.v, args.rest2 * gradient * gradient);
-        /* Roots and a product before the quotient: v / correction2 and m / correction1 may pass
-         * the range of f32 where their quotient does not. */
+        /* Roots and a product come before the quotient, because v / correction2 and m / correction1
+         * may be out of f32's range although their quotient is not. */
         float spread = divide(square_root(e.v), r.root2) + args.eps;
         float change = divide(e.m, r.correction1 * spread);
         e.p = fma(-r.rate, fma(args.decay, e.p, change), e.p);
