@@ -33,8 +33,7 @@ const uint THREADS_N = 32, COLUMNS = 128;
 const uint LANES = THREADS_M * THREADS_N, THREADS = LANES * SLICES;
 const uint ROWS = REG_M * THREADS_M;
 const uint DEPTH = STEP / 4, TURNS = DEPTH / SLICES; /* quads of K per step, and per slice */
-const uint ROW_A = ROWS | 1, ROW_B = COLUMNS | 1;    /* odd: quads along K fall into different
-                                                      * banks */
+const uint ROW_A = ROWS | 1, ROW_B = COLUMNS | 1;    /* odd, to avoid bank conflicts */
 const uint SIZE_A = DEPTH * ROW_A, SIZE_B = TRANSPOSE_B != 0 ? DEPTH * ROW_B : 0;
 const uint SIZE_JOIN = SLICES > 1 ? THREADS * SLICES : 1;
 const uint FINAL = (REG_M + SLICES - 1) / SLICES; /* rows that an invocation stores */

@@ -66,8 +66,7 @@ void rank_items()
     for (uint i = first; i < first + 8u; i++)
         sum += pool[count_spot(i)];
     uint before = sum_before(sum, total);
-    before += total << 16u; /* the digits in the upper halves come after all digits in the lower
-                             * ones */
+    before += total << 16u; /* upper halves come after all lower ones */
     for (uint i = first; i < first + 8u; i++) {
         uint counts = pool[count_spot(i)];
         pool[count_spot(i)] = before;

@@ -9,8 +9,7 @@
 #include "args/random.h"
 #include "random/philox.glsl"
 
-layout(constant_id = 1) const bool COUNTED = false; /* the step comes from the state, not an
-                                                     * operand */
+layout(constant_id = 1) const bool COUNTED = false; /* the step is in the state, not an operand */
 layout(constant_id = 2) const bool VECTORS = false; /* x and y begin at multiples of four */
 layout(push_constant) uniform block { dropout_args args; };
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };

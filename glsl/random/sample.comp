@@ -24,8 +24,7 @@
 
 layout(constant_id = 1) const bool GREEDY = false;
 layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation loads at a time */
-layout(constant_id = 3) const uint PARTS = 0; /* parts of a row with a best token from
-                                               * sample_best */
+layout(constant_id = 3) const uint PARTS = 0; /* of a row, if sample_best has found their best */
 layout(push_constant) uniform block { sample_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
 layout(set = 0, binding = 1) restrict readonly buffer source { float x[]; };

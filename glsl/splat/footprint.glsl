@@ -8,8 +8,8 @@
 
 struct footprint {
     vec2 centre;
-    float slope, spread; /* the ellipse is x = slope y +- spread sqrt(1 - y^2 / Syy); slope is Sxy /
-                          * Syy and spread is sqrt(det S / Syy) */
+    float slope, spread; /* the ellipse is x = slope y +- spread sqrt(1 - y^2 / Syy), with slope
+                          * Sxy/Syy and spread sqrt(det S / Syy) */
     float sxx, sxy, syy;
 };
 
