@@ -1,5 +1,5 @@
 #!/bin/bash
-# Follows the README's lists of how to add an activation, an op family, a packed format and a variant of a kernel, on a copy of the
+# Follows the lists of runtime/ADDING.md: how to add an activation, an op family, a packed format and a variant of a kernel, on a copy of the
 # tree: what they say and nothing else. Builds it, and runs what is new against the host reference on the device at hand. Names of
 # lists as arguments: only those. The last line counts.
 set -u

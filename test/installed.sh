@@ -30,7 +30,7 @@ readme_program() {
 readme_program 1 >"$work/elsewhere/installed/program.c"
 readme_program 2 >"$work/elsewhere/installed/train.c"
 nm --defined-only build/inside.a 2>/dev/null | awk '$2 == "T" && $3 ~ /^rlxvk_/ { print $3 }' >"$work/inside"
-sed -n '/^## Coming from PyTorch/,/^## L/p' README.md | grep -o 'rlxvk_[a-z0-9_]*' | sort -u >"$work/elsewhere/named"
+grep -o 'rlxvk_[a-z0-9_]*' include/PYTORCH.md | sort -u >"$work/elsewhere/named"
 cd "$work/elsewhere" || exit 1
 check "nothing installed names the source tree" lacks -rlF "$tree" "$prefix" "$stage"
 check "nothing installed names the stage" lacks -rlF "$stage" "$stage"
@@ -45,7 +45,7 @@ sed -n 's/.*extern .*[ *]\(rlxvk_[a-z0-9_]*\) (.*/\1/p' declarations >declared
 nm -D --defined-only "$prefix/lib/librlxvk.so" | awk '{ print $NF }' >exported
 nm -g --defined-only "$prefix/lib/librlxvk.a" | awk 'NF == 3 { print $NF }' >archived
 check "the headers declare functions" test "$(wc -l <declared)" -ge 200
-check "the README's table for users of PyTorch names calls: $(wc -l <named)" test "$(wc -l <named)" -ge 60
+check "the table for users of PyTorch names calls: $(wc -l <named)" test "$(wc -l <named)" -ge 60
 check "all of them exist" test -z "$(comm -23 named <(sort declared))"
 check "the shared library exports what the headers declare" same declared exported
 check "the archive defines what the headers declare" same declared archived

@@ -1,15 +1,15 @@
 #!/bin/bash
-# Puts the op table into README.md between its markers. With --check: only says whether it is there as it should be.
+# Puts the op table into include/OPS.md between its markers. With --check: only says whether it is there as it should be.
 set -eu
 program=${BUILD:-build}/bin/rlxvk
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 "$program" ops --golden test/golden >"$fresh.ops"
 awk -v table="$fresh.ops" '/<!-- ops begin -->/ { print; while ((getline line < table) > 0) print line; skip = 1 }
-    /<!-- ops end -->/ { skip = 0 } !skip && !/<!-- ops begin -->/' README.md >"$fresh"
+    /<!-- ops end -->/ { skip = 0 } !skip && !/<!-- ops begin -->/' include/OPS.md >"$fresh"
 rm -f "$fresh.ops"
 if [ "${1:-}" = --check ]; then
-    cmp -s "$fresh" README.md || { echo "README.md: the op table is stale (make readme)"; exit 1; }
+    cmp -s "$fresh" include/OPS.md || { echo "include/OPS.md: the op table is stale (make readme)"; exit 1; }
 else
-    cat "$fresh" >README.md
+    cat "$fresh" >include/OPS.md
 fi
