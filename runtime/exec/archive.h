@@ -1,8 +1,9 @@
 /*
  * Archives: files of named arrays, in the formats safetensors and .npz.
  *
- * Invariant: what an open archive lists lies inside the file, as many bytes as type and shape say,
- * and no name comes twice. Nothing is allocated by what a file claims to have, only by its length.
+ * Invariant: every entry of an open archive lies inside the file. If rlxvk has its dtype, its size
+ * is that of its dtype and shape. No name comes twice. Sizes that a file claims are not trusted:
+ * memory is allocated only for bytes that the file really has.
  */
 #ifndef RLXVK_ARCHIVE_H
 #define RLXVK_ARCHIVE_H
@@ -13,8 +14,8 @@
 
 typedef struct archive_entry {
     const char *name;
-    char type[32];     /* as the file has it: "F32", "<f4" */
-    rlxvk_dtype dtype; /* RLXVK_DTYPE_COUNT: the type is none of rlxvk's */
+    char type[32];     /* as in the file: "F32", "<f4" */
+    rlxvk_dtype dtype; /* RLXVK_DTYPE_COUNT if rlxvk has no such type */
     bool column_major;
     rlxvk_shape shape;
     uint64_t offset, size; /* of the elements, in the file */
@@ -24,16 +25,17 @@ typedef struct archive_entry {
 
 typedef struct archive_format archive_format;
 
-/* To read from. Zeroed: closed. */
+/* An archive to read from. It is closed if it is zeroed. */
 typedef struct archive {
     const archive_format *format;
     input_file *file;
     arena names;
-    VECTOR(archive_entry) entries; /* by name once it is open */
+    VECTOR(archive_entry) entries; /* sorted by name after opening */
     crc_table crc;
 } archive;
 
-/* To write to: all entries are known before the first one's elements come. */
+/* An archive to write to. All entries must be known before the elements of the first are
+ * written. */
 typedef struct archive_writer {
     new_file file;
     archive_entry *entries; /* the caller's: name, dtype, shape and size; offsets are filled in */
@@ -46,7 +48,7 @@ struct archive_format {
     const char *extension;
     /* Fills the entries of an archive whose file is open. */
     rlxvk_status (*list)(archive *a);
-    /* E_UNSUPPORTED for an entry that the format cannot hold. */
+    /* E_UNSUPPORTED if the format cannot hold this entry. */
     rlxvk_status (*check)(const archive_entry *entry);
     rlxvk_status (*begin)(archive_writer *w);
     rlxvk_status (*put)(archive_writer *w, archive_entry *entry, const void *bytes);
@@ -54,20 +56,25 @@ struct archive_format {
 };
 extern const archive_format archive_safetensors, archive_npz;
 
-/* The format by the extension of the path, in any case; E_ATTR naming both. */
+/* Finds the format by the extension of the path, in upper or lower case. E_ATTR if it is neither;
+ * the sentence names both. */
 RLXVK_MUST_CHECK rlxvk_status archive_format_of(const char *path, const archive_format **out);
 
-/* E_FILE: no such file or a damaged one; E_DUP_NAME; E_SHAPE: rank above 8; E_UNSUPPORTED: an entry
- * is compressed or encrypted. */
+/* Opens a file and lists its entries.
+ *   E_FILE          there is no such file, or it is damaged
+ *   E_DUP_NAME      two entries have one name
+ *   E_SHAPE         an entry has a rank above 8
+ *   E_UNSUPPORTED   an entry is compressed or encrypted */
 RLXVK_MUST_CHECK rlxvk_status archive_open(const char *path, const archive_format *format,
                                            archive *out);
 void archive_close(archive *a);
-/* NULL: there is none. */
+/* NULL if there is no such entry. */
 const archive_entry *archive_find(const archive *a, const char *name);
-/* The elements of an entry: entry->size bytes. E_FILE if they are not what the checksum says. */
+/* Reads the elements of an entry: entry->size bytes. E_FILE if they do not match the checksum. */
 RLXVK_MUST_CHECK rlxvk_status archive_read(const archive *a, const archive_entry *entry, void *out);
 
-/* Begins a file in the place of another, which stays until archive_finish. */
+/* Begins a file that replaces an old one of this name. The old file stays until format->end
+ * succeeds. */
 RLXVK_MUST_CHECK rlxvk_status archive_create(const char *path, const archive_format *format,
                                              archive_entry *entries, size_t count,
                                              archive_writer *out);

@@ -6,15 +6,19 @@
 
 typedef VECTOR(rlxvk_bucket_axis) axis_list;
 
-/* Those of the option bucket_axes, and of the symbols that stand for rows where bucket_symbols asks
- * for them, each once; names are the graph's own, axes not negative. E_UNKNOWN_NAME, E_AXIS. */
+/* Lists the axes of the option bucket_axes. With bucket_symbols it adds every axis whose size is
+ * SEQ, ROWS or PAST_SEQ. Each axis is listed once. Names are the graph's own, and axes are not
+ * negative.
+ *   E_UNKNOWN_NAME   the graph has no such input
+ *   E_AXIS           the input has no such axis */
 rlxvk_status axes_resolve(const rlxvk_graph *graph, const rlxvk_compile_options *given,
                           axis_list *out);
-/* Lets the program's graph end rows at the extent, so that it gives what it would compiled for
- * those that are active. E_UNSUPPORTED: some op stands in the way. */
+/* Rewrites the program's graph so that nodes that compute across rows end at the active rows.
+ * Results are then as if the graph were compiled for only these rows. E_UNSUPPORTED if an op cannot
+ * do that. */
 rlxvk_status axes_shorten(program *p, const rlxvk_bucket_axis *axes, size_t count);
-/* What an active extent does to a program that is lowered. E_UNSUPPORTED, where the source is
- * shortened: nothing, because of how it is lowered. */
+/* Finds out how an active extent affects the lowered program. E_UNSUPPORTED if the graph was
+ * shortened, but the way it is lowered does not support extents. */
 rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t count);
 
 #endif

@@ -1,29 +1,30 @@
 /*
- * RLXVK_CHECK=canary: nobody's bytes before and behind every slot hold a pattern; a run that
- * changed it fails. Descriptors reach to the end of the block then, so that a store past an
- * operand's end lands there instead of being dropped by the driver.
+ * RLXVK_CHECK=canary finds writes outside operands. Guard bytes, which belong to no value, lie
+ * before and behind every slot and hold a pattern. If a run changes it, the run fails. Descriptors
+ * then reach to the end of the block, because otherwise a driver may drop a store past an operand's
+ * end.
  *
- * The pattern is another behind each slot, so that a kernel which copies it from behind one operand
- * to behind another is seen. As f32 it is NaN in every second run, the first included, so that what
- * is read past the end shows in the results; in the others it is a large number, because a kernel
- * that adds to NaN leaves it as it was.
+ * Every slot has a different pattern behind it. So the check finds even a kernel that copies the
+ * guard bytes behind one operand to those behind another. As f32, the pattern is NaN in the first
+ * run and in every second run after it. So reads past the end show in the results. In the other
+ * runs it is a large number, because a kernel that adds to NaN does not change it.
  *
- * The lengths of arrays that a custom kernel asks for reach as far as the descriptors. The
- * validation layer's synchronization check takes the whole of a descriptor as used: not to be
- * combined with it.
+ * If a custom kernel asks for the length of an array, it gets that of the descriptor, which is too
+ * large. Do not combine this check with the synchronization check of the validation layer, because
+ * that takes the whole descriptor as used.
  */
 #ifndef RLXVK_EXEC_CANARY_H
 #define RLXVK_EXEC_CANARY_H
 
 #include "exec/state.h"
 
-/* What scratch holds before the first run. */
+/* The word that scratch memory holds before the first run. */
 #define CANARY_SCRATCH 0x7fc0deadu
 
-/* Makes the list of nobody's bytes and fills them. Nothing to do where the option is off. */
+/* Lists the guard bytes and fills them. Does nothing if the option is off. */
 rlxvk_status canary_prepare(rlxvk_executable *e);
-/* E_RANGE with the value before the first word that changed, and the kernels that write it. Fills
- * all again, for the next run. */
+/* E_RANGE if guard bytes changed; the sentence names the value before them and the kernels that
+ * write it. Then fills all guard bytes again for the next run. */
 rlxvk_status canary_check(rlxvk_executable *e);
 
 #endif

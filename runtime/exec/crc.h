@@ -1,4 +1,4 @@
-/* CRC-32 as zip files have it (polynomial 0xedb88320, reflected), eight bytes at a time. */
+/* CRC-32 as in zip files (polynomial 0xedb88320, reflected), eight bytes at a time. */
 #ifndef RLXVK_CRC_H
 #define RLXVK_CRC_H
 
@@ -9,7 +9,7 @@ typedef struct crc_table {
 } crc_table;
 
 void crc_fill(crc_table *out);
-/* Goes on from `crc`, which begins as 0. */
+/* Continues from `crc`, which is 0 at the beginning. */
 uint32_t crc_update(const crc_table *t, uint32_t crc, const void *bytes, uint64_t size);
 
 #endif

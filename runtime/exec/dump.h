@@ -1,4 +1,4 @@
-/* What a compile prints when asked to. */
+/* Prints the stages of a compile, if it is asked to. */
 #ifndef RLXVK_DUMP_H
 #define RLXVK_DUMP_H
 

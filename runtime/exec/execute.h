@@ -1,11 +1,12 @@
-/* The steps of a run. */
+/* Executes the steps of a run. */
 #ifndef RLXVK_EXEC_EXECUTE_H
 #define RLXVK_EXEC_EXECUTE_H
 
 #include "exec/state.h"
 
-/* Puts the recorded segments into e->batch, the prepared one if asked for, loops as often as they
- * go, and submits what must be done before a host step or is too much for one submission. */
+/* Puts the recorded segments into e->batch. The prepared segment is included if `prepares`, and
+ * loops are repeated. The batch is submitted only if a host step follows, if a loop asks whether to
+ * stop, or if the batch is full. So the caller submits the rest. */
 rlxvk_status execute_all(rlxvk_executable *e, bool prepares);
 
 #endif

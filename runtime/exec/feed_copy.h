@@ -4,7 +4,7 @@
 
 #include "exec/state.h"
 
-/* Gives an output a copy of its own, as for one that a feed overwrites. */
+/* Gives an output a copy of its own, as if a feed overwrote the output. */
 rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out);
 rlxvk_status feed_make_copies(rlxvk_executable *e, feed_commands *f);
 

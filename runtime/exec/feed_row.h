@@ -1,4 +1,4 @@
-/* Row feeds: dispatches that run when asked. */
+/* Row feeds: dispatches that run only if rlxvk_feed_rows is called. */
 #ifndef RLXVK_FEED_ROW_H
 #define RLXVK_FEED_ROW_H
 

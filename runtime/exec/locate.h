@@ -1,14 +1,14 @@
-/* Where the values of an executable lie, once its own pools are made. */
+/* Finds the memory of each value of an executable, after its own pools are made. */
 #ifndef RLXVK_EXEC_LOCATE_H
 #define RLXVK_EXEC_LOCATE_H
 
 #include "exec/state.h"
 
-/* `share_with`: whose memory shared leaves lie in. NULL: they get blocks of their own, e->detached.
- */
+/* Shared leaves lie in the memory of `share_with`. If it is NULL, they get blocks of their own,
+ * e->detached. */
 rlxvk_status locate_values(rlxvk_executable *e, const rlxvk_executable *share_with);
-/* Gives every leaf the record of what is known of its content: its own, or that of whoever it
- * shares with, and with it what the other's handle was. Notes there that it is shared. */
+/* Gives every leaf its content record. A shared leaf uses the record of `share_with`, which is
+ * marked as shared. Its input is then resident if the input there is a handle. */
 void locate_contents(rlxvk_executable *e, const rlxvk_executable *share_with);
 
 #endif

@@ -1,14 +1,14 @@
-/* Which member of a family is current. */
+/* Chooses the current member of a family. */
 #ifndef RLXVK_EXEC_MEMBER_H
 #define RLXVK_EXEC_MEMBER_H
 
 #include "exec/state.h"
 
-/* Before a run: the member that the inputs fit, found by their lengths where it is another than the
- * current one. OK for an executable without a family. */
+/* Call it before a run. If the inputs do not fit the current member, it computes the sizes from
+ * their lengths and switches members. It does nothing for an executable without a family. */
 rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const sized_array *inputs);
-/* Of an executable with nothing bound: binds its symbols to their examples, so that it has memory
- * to share. `sharing`: whose memory it is to use itself; may be NULL. */
+/* Binds the symbols of an executable with nothing bound to their example sizes, so that it has
+ * memory to share. `sharing` says whose memory it uses itself; it may be NULL. */
 rlxvk_status member_bind_examples(rlxvk_executable *e, const rlxvk_compile_options *sharing);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * What a compile was asked for, with nothing left open: the options of the call, where it gives
- * none the switches of the context, and else the defaults. Nothing of the caller's is pointed to.
+ * The options of a compile, with every default filled in. If the call does not give an option, it
+ * comes from the context's switches, or else from the defaults. Nothing here points to the caller's
+ * memory.
  */
 #ifndef RLXVK_EXEC_OPTIONS_H
 #define RLXVK_EXEC_OPTIONS_H
@@ -8,12 +9,12 @@
 #include "exec/context.h"
 #include "op/op.h"
 
-/* Of canary: what is free before and behind every slot, more than one workgroup stores at a time.
- */
+/* With canary: how many guard bytes lie before and behind every slot. They are more than one
+ * workgroup stores at a time. */
 #define CANARY_BYTES (32u << 10)
 
 typedef struct exec_options {
-    bool on_host[OP_COUNT]; /* rows that are to run on the host */
+    bool on_host[OP_COUNT]; /* ops that must run on the host */
     bool forbid_host, allow_unset, keep_all;
     bool fusion, regions, strided, reorder, reuse_memory; /* what compiling may do */
     bool cached, full_barrier, no_barrier;                /* how segments are recorded */
@@ -25,7 +26,7 @@ typedef struct exec_options {
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
     rlxvk_weight_storage weight_storage;
-    variant_set variants;   /* rows of kernel tables that the caller names */
+    variant_set variants;   /* the caller's choice of kernel variants */
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
     rlxvk_rng_options rng;
@@ -33,11 +34,11 @@ typedef struct exec_options {
 
 rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
                              exec_options *out);
-/* As those of a compile in which every node keeps its own memory, that prints nothing and asks for
- * no content. */
+/* Changes options so that every node keeps its own memory, nothing is printed, and leaves may be
+ * unset. */
 exec_options options_for_nodes(const exec_options *o);
 
-/* Random options as a caller gives them (NULL: the defaults). E_ATTR. */
+/* Reads the random options of a caller (NULL: the defaults). E_ATTR if there is no such backend. */
 rlxvk_status options_read_rng(const rlxvk_rng_options *given, rlxvk_rng_options *o);
 
 #endif

@@ -1,10 +1,11 @@
-/* Params: what is done with them but by public calls. */
+/* Params: functions beside the public calls. */
 #ifndef RLXVK_EXEC_PARAM_H
 #define RLXVK_EXEC_PARAM_H
 
 #include "exec/state.h"
 
-/* Counts the params that begin as zeros as written, which memory is when it is made. */
+/* Marks a param as written if it begins as zeros. It needs no upload, because new memory is
+ * zeroed. */
 void param_begin_states(rlxvk_executable *e);
 
 #endif

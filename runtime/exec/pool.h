@@ -1,16 +1,16 @@
-/* Memory that lives as long as anyone who uses it: blocks by reference count, and where in them a
- * value is. */
+/* Memory that lives as long as anyone uses it: blocks with a reference count, and the locations of
+ * values in them. */
 #ifndef RLXVK_EXEC_POOL_H
 #define RLXVK_EXEC_POOL_H
 
 #include "exec/context.h"
 
-/* What is known of the content of a param or input. It belongs to the memory, not to an executable:
- * all that share the memory read and write the same record. */
+/* What is known of the content of a param or input. The record belongs to the memory, not to an
+ * executable. All executables that share the memory use the same record. */
 typedef struct leaf_content {
     bool written;            /* by anyone, since the memory was made */
     bool shared;             /* more than one executable may write it */
-    uint64_t version;        /* counts what was set, for members of a family */
+    uint64_t version;        /* counts sets of a param, and runs that write it in place */
     uint64_t writes;         /* counts what was given, bound or fed, and what kernels overwrote */
     bool fingerprint_valid;  /* the memory holds what the last upload brought */
     uint64_t fingerprint[2]; /* of that upload */
@@ -21,11 +21,11 @@ typedef struct memory_pool {
     device *device;
     memory_block *blocks;
     uint32_t count;
-    leaf_content *contents; /* of the leaves whose memory it is, in an order that its maker knows */
+    leaf_content *contents; /* of the leaves in this memory, in an order that its maker knows */
     uint32_t references;    /* under the context's lock */
 } memory_pool;
 
-/* Where a value lives. `pool` keeps it alive. */
+/* The memory of a value. Holders keep the pool alive by a reference. */
 typedef struct location {
     memory_pool *pool;
     uint32_t block;
@@ -37,7 +37,7 @@ static inline const memory_block *location_block(const location *l)
     return &l->pool->blocks[l->block];
 }
 
-/* Blocks of device memory, for one holder, with the records of so many leaves. */
+/* Creates blocks of device memory with one reference, and content records for `leaves` leaves. */
 rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, size_t leaves,
                          memory_pool **out);
 void pool_release(rlxvk_context *c, memory_pool *pool);

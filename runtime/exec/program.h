@@ -1,10 +1,10 @@
 /*
- * The program: all that compiling makes, from the graph as built to the pipelines. It holds no
- * memory of the device and no state of a run.
+ * The program: everything that compiling makes, from the graph as built to the pipelines. It has no
+ * device memory and no state of runs.
  *
- * Invariant: nothing in it changes once it is made, but the count of its holders, which is under
- * the context's lock. So executables on several threads may share it, and making another one of it
- * lowers, plans and looks up nothing.
+ * Invariant: a program never changes after it is made, except its reference count, which is under
+ * the context's lock. So executables on several threads may share it. A second executable of a
+ * program needs no lowering, planning or compiling of shaders.
  */
 #ifndef RLXVK_EXEC_PROGRAM_H
 #define RLXVK_EXEC_PROGRAM_H
@@ -46,41 +46,43 @@ typedef struct program {
     size_t param_count, input_count, result_count;
     uint32_t *leaf_index; /* per node of `source`: which of the params or inputs it is */
     size_t host_step_count;
-    VkPipeline *pipelines;                  /* per dispatch; the device's */
-    uint32_t sets[KERNEL_MAX_BINDINGS + 1]; /* descriptor sets, by how many bindings they have */
+    VkPipeline *pipelines;                  /* per dispatch; owned by the device */
+    uint32_t sets[KERNEL_MAX_BINDINGS + 1]; /* descriptor sets, by their number of bindings */
 } program;
 
-/* For one holder, with nothing in it yet. */
+/* Creates an empty program with one reference. */
 rlxvk_status program_create(rlxvk_context *context, program **out);
 program *program_retain(program *p);
-/* Takes NULL; the last holder frees it. */
+/* The last holder frees it. Takes NULL. */
 void program_release(program *p);
 
-/* Fills the tables of leaves and results, once the graph is rewritten. */
+/* Fills the tables of leaves and results. The graph must be rewritten and lowered. */
 rlxvk_status program_list(program *p);
-/* The input of a graph as built, by a name that the caller may use, which the library's own inputs
- * have not; NODE_NONE: there is none. */
+/* Finds an input of a graph as built by a name that the caller may use. NODE_NONE if there is none,
+ * or if it is one of the library's own inputs. */
 uint32_t program_input_of(const rlxvk_graph *source, const char *name);
-/* Which of the inputs, or of the params, a leaf of the graph as built is; NULL when it has none of
- * this name. */
+/* Find a leaf of the graph as built by name. NULL if there is none. */
 const program_leaf *program_find_input(const program *p, const char *name);
 const program_leaf *program_find_param(const program *p, const char *name);
 
-/* Command buffers of one submission, where loops replay them. */
+/* If a plan has loops, a batch is submitted when it has so many command buffers. */
 #define QUEUE_BATCH_LOOPS 32
 
-/* The segments before this one, one or none, are prepared: done when params that they read were
- * set. */
+/* The first segment of an ordinary run: 1 if segment 0 is prepared, else 0. The prepared segment
+ * runs only after one of its params was set or written. */
 static inline uint32_t program_first_segment(const program *p)
 {
     return p->schedule.prepared != 0;
 }
-/* How often a run submits at most: before each host step that follows dispatches, when loops have
- * filled a batch, and at the end. */
+/* How many submissions a run makes at most:
+ *   one before each host step that follows dispatches
+ *   one each time that loops fill a batch or ask whether to stop
+ *   one at the end */
 uint32_t program_submissions(const program *p);
-/* Dispatches of a run, with every round of its loops. */
+/* The dispatches of a run, with every round of its loops. */
 uint64_t program_executed(const program *p);
-/* How often a run executes a segment: the rounds of all loops it is in; 0 for what is prepared. */
+/* How often a run executes a segment: the product of the rounds of all loops around it. 0 for the
+ * prepared segment. */
 uint64_t program_times(const program *p, uint32_t segment);
 
 /* How a node of the rewritten graph is held, packed halves included. */
@@ -88,7 +90,7 @@ static inline storage program_held(const program *p, uint32_t id)
 {
     return (storage)p->schedule.values.items[id].storage;
 }
-/* As what dtype its elements lie in memory. */
+/* The dtype of the node's elements in memory. */
 static inline rlxvk_dtype program_held_dtype(const program *p, uint32_t id)
 {
     return program_held(p, id) == STORAGE_WORD ? RLXVK_F32

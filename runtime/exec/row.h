@@ -5,11 +5,11 @@
 #include "exec/slot.h"
 #include "exec/state.h"
 
-/* E_RANGE unless row `row` of `row_elements` lies in the node. */
+/* E_RANGE if row `row` of `row_elements` elements does not lie inside the node. */
 rlxvk_status row_check(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
                        uint64_t row_elements);
-/* Reads elements of node `id`, which lies at `from`, once everything pending has landed: `elements`
- * from `first` on, as values of a type that slot_length accepts. */
+/* Reads `elements` elements of node `id` from index `first` on, after all pending work is done. The
+ * node lies at `from`. The type must be one that slot_length accepts. */
 rlxvk_status row_read(rlxvk_executable *e, uint32_t id, location from, uint64_t first,
                       uint64_t elements, slot_type type, void *data);
 

@@ -11,7 +11,8 @@ typedef struct scan {
 } scan;
 
 scan scan_words(const float *words, uint64_t count);
-/* The words of a node, NULL where it holds no numbers or none. The caller frees *words. */
+/* Reads the words of a node. They are NULL if the node is empty or does not hold numbers. The
+ * caller frees *words. */
 rlxvk_status scan_read(rlxvk_executable *e, uint32_t id, float **words, uint64_t *count);
 
 #endif

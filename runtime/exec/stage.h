@@ -7,13 +7,14 @@
 
 #include "exec/program.h"
 
-/* The graph, verified, as p->source and p->graph. */
+/* Verifies the graph and copies it to p->source and p->graph. */
 rlxvk_status stage_source(program *p, const rlxvk_graph *graph);
-/* p->graph. `sharer`: whose params it shares; may be NULL. */
+/* Rewrites p->graph. `sharer` is the program whose params it shares; it may be NULL. */
 rlxvk_status stage_rewrite(program *p, const program *sharer);
-/* Every node is lowered here, once. */
+/* Lowers every node. A program is lowered only here, once. */
 rlxvk_status stage_lower(program *p);
-/* `shared`: per node whether its memory comes from another executable; NULL: none does. */
+/* `shared` tells for each node whether its memory comes from another executable. If it is NULL,
+ * none does. */
 rlxvk_status stage_plan(program *p, const bool *shared);
 rlxvk_status stage_pipelines(program *p);
 

@@ -4,8 +4,8 @@
 
 #include "exec/state.h"
 
-/* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was
- * submitted. */
+/* Adds the GPU times of the last run to the trace. They are shifted so that the first step begins
+ * when the run was submitted. */
 rlxvk_status timing_trace(rlxvk_executable *e, const ticket_state *run);
 
 #endif

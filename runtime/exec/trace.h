@@ -1,42 +1,43 @@
 /*
- * RLXVK_TRACE: Chrome-trace events, one a line, times in microseconds since the trace began. The
- * file is a JSON array, complete once the context is destroyed. Before that, and for good when the
- * process is killed, the closing bracket is missing, which the format allows: chrome://tracing
- * loads an array cut between two events, Perfetto one cut anywhere. Disabled tracing costs one
- * branch on a NULL pointer.
+ * RLXVK_TRACE writes Chrome-trace events, one a line, with times in microseconds since the trace
+ * began. The file is a JSON array, which is complete after the context is destroyed. Before that
+ * the closing bracket is missing, and it stays so if the process is killed. The format allows this.
+ * chrome://tracing loads an array that is cut between two events, and Perfetto one that is cut
+ * anywhere. If tracing is off, it costs one branch on a NULL pointer.
  */
 #ifndef RLXVK_TRACE_H
 #define RLXVK_TRACE_H
 
 #include "base/log.h"
 
-/* The rows of the picture: of the thread that opened the trace, and of the GPU; every other thread
- * with a span gets one of its own, numbered and named as it comes. */
+/* The rows of the picture: one for the thread that opened the trace, and one for the GPU. Every
+ * other thread gets a row at its first span, named by a number. */
 enum trace_thread { TRACE_HOST = 1, TRACE_GPU = 2 };
 
 typedef struct trace trace;
 
-/* E_FILE when the file cannot be written. */
+/* E_FILE if the file cannot be written. */
 rlxvk_status trace_open(const char *path, trace **out);
-/* Writes the closing bracket; a line to `log` when not all could be written. Takes NULL. */
+/* Writes the closing bracket. Writes a line to `log` if not everything could be written. Takes
+ * NULL. */
 void trace_close(trace *t, const log_sink *log);
 double trace_now(void); /* microseconds, monotonic */
-/* Appends "name":"..." to an event's detail, after a comma where something is before it; nothing
- * for NULL. The detail must have room for the closing quote: names are cut to fit. */
+/* Appends "name":"..." to an event's detail, with a comma if the detail is not empty. Does nothing
+ * if `name` is NULL. Names are cut to fit, but there must be room for the closing quote. */
 void trace_detail_name(text *detail, const char *name);
-/* One complete event; `detail` is extra JSON for "args" ("\"node\":3") or NULL. TRACE_HOST: in the
- * row of the calling thread. Takes t == NULL. */
+/* Writes one complete event. `detail` is extra JSON for "args" ("\"node\":3") or NULL. TRACE_HOST
+ * means the row of the calling thread. `t` may be NULL. */
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail);
 
-/* A span of the calling thread from trace_begin to trace_end. Both take t == NULL. */
+/* A span of the calling thread from trace_begin to trace_end. For both, `t` may be NULL. */
 double trace_begin(const trace *t);
 void trace_end(trace *t, const char *name, double begin, const char *detail);
-/* trace_end whose detail is what it was done with: a name, and a number that `what` names. */
+/* trace_end with a detail that has a name, and a number whose key is `what`. */
 void trace_end_named(trace *t, const char *call, double begin, const char *name, const char *what,
                      uint64_t number);
 
-/* TRY that is a span, whether it succeeds or not. */
+/* Like TRY, and writes a span whether it succeeds or not. */
 #define TRACE_TRY(t, name, expression)                                                             \
     do {                                                                                           \
         double trace_begun_ = trace_begin(t);                                                      \
