@@ -1,7 +1,7 @@
 /*
- * Changing the active extent. Scaled dispatches are recorded once, reading their group counts from
- * a small block of memory; what changes is that block, and the lengths of prefix feeds. A run
- * never looks at the extent.
+ * Changes the active extent. Scaled dispatches are recorded once, and read their group counts from
+ * a small block of memory. A new extent changes only that block and the lengths of prefix feeds.
+ * Runs do not look at the extent, except that they write the count of active rows if nodes read it.
  */
 #include "exec/active.h"
 #include "exec/feed.h"
@@ -16,13 +16,13 @@
 
 /* ---- Group counts ---- */
 
-/* The executable is idle. */
+/* The executable must be idle. */
 static rlxvk_status write_counts(rlxvk_executable *e)
 {
     const program *p = e->program;
     size_t count = p->schedule.dispatches.count;
     location block = {e->group_counts, 0, 0, state_group_counts(count)};
-    uint64_t upper = e->extent_upper ? (uint64_t)e->extent_upper : 1; /* 0: all rows matter */
+    uint64_t upper = e->extent_upper ? (uint64_t)e->extent_upper : 1; /* 0: all rows are active */
     uint64_t actual = e->extent_upper ? (uint64_t)e->extent_actual : 1;
     uint32_t(*counts)[3] = memory_zeroed(count + 1, sizeof *counts);
     rlxvk_status status;
@@ -58,7 +58,7 @@ rlxvk_status active_copy(rlxvk_executable *e, const rlxvk_executable *from)
     return e->group_counts && e->extent_upper ? write_counts(e) : RLXVK_OK;
 }
 
-/* ---- The count of active rows, which nodes that end them read ---- */
+/* ---- The count of active rows, for nodes that end at them ---- */
 
 void active_find_count(rlxvk_executable *e)
 {
@@ -74,7 +74,7 @@ rlxvk_status active_upload(rlxvk_executable *e, uint32_t ticket)
         return RLXVK_OK;
     if (e->extent_upper)
         rows = unit / (uint64_t)e->extent_upper * (uint64_t)e->extent_actual;
-    count = (float)rows; /* at most SHORTEN_MOST_ROWS */
+    count = (float)rows; /* exact, because rows are at most SHORTEN_MOST_ROWS */
     return upload_input(e, e->count_input, ticket, &item);
 }
 
@@ -108,7 +108,7 @@ error:
     return status;
 }
 
-/* Feeds last: they stay as they were where theirs cannot be made. */
+/* Feeds come last, because the old feed commands stay if the new ones cannot be made. */
 static rlxvk_status apply(rlxvk_executable *e)
 {
     rlxvk_status status;
@@ -121,7 +121,7 @@ error:
     return status;
 }
 
-/* It stays what it was where it cannot be changed. */
+/* If the change fails, the old extent stays. */
 static rlxvk_status change(rlxvk_executable *e, int64_t actual, int64_t upper)
 {
     int64_t actual_before = e->extent_actual, upper_before = e->extent_upper;

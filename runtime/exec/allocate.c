@@ -1,6 +1,7 @@
 /*
- * An executable's memory: one pool of blocks a class, the content it begins with, and staging for
- * what crosses in runs. Nothing is allocated after this but what handles and feeds are given.
+ * Allocates an executable's memory: one pool of blocks for each class, with its first content, and
+ * staging for inputs and outputs. After the executable is made, only feeds and blocking transfers
+ * allocate more device memory.
  */
 #include "exec/allocate.h"
 #include "exec/canary.h"
@@ -77,8 +78,9 @@ static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t
     return RLXVK_OK;
 }
 
-/* Inputs can always be staged (a run may be in flight); outputs only where the arena is not read in
- * place. Handles that a kernel keeps in place are bound rarely and take the blocking path. */
+/* Inputs can always be staged, because a run may be in flight when the next one is given. Outputs
+ * are staged only if the arena cannot be read in place. Handles that a kernel changes in place are
+ * bound rarely, so they take the blocking path. */
 static rlxvk_status allocate_staging(rlxvk_executable *e)
 {
     uint64_t up = 0, down = 0;
@@ -101,7 +103,7 @@ static uint32_t scratch_fill(const rlxvk_executable *e)
     return e->program->options.canary ? CANARY_SCRATCH : exec_scratch_fill;
 }
 
-/* Weights and state of another executable of the same program, which is idle. */
+/* Copies weights and state from an idle executable of the same program. */
 static rlxvk_status copy_memory(rlxvk_executable *e, const rlxvk_executable *from)
 {
     rlxvk_status status;
@@ -119,7 +121,7 @@ error:
     return status;
 }
 
-/* Zeros, and the constants. */
+/* Fills memory with zeros and uploads the constants. */
 static rlxvk_status begin_memory(rlxvk_executable *e)
 {
     rlxvk_status status;

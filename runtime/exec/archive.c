@@ -1,4 +1,4 @@
-/* See archive.h: what the formats have in common. */
+/* See archive.h: the code that both formats use. */
 #include "exec/archive.h"
 
 #include <stdlib.h>

@@ -1,9 +1,12 @@
 /*
- * .npz: a zip file with one .npy file for each array, stored, not compressed. In order: for each
- * file a header with its name, and its bytes; the directory, which has their sizes and places; the
- * directory's end. All numbers are little-endian.
+ * .npz: a zip file with one .npy file for each array, stored without compression. It has, in this
+ * order:
+ *   files       for each a header with its name, and its bytes
+ *   directory   sizes and places of the files
+ *   end         size and place of the directory
  *
- * It is written with 64-bit sizes (Zip64) always, so that there is one way for all sizes.
+ * All numbers are little-endian. We always write 64-bit sizes (Zip64), so that one way serves all
+ * sizes.
  */
 #include "exec/archive.h"
 #include "exec/npy_header.h"
@@ -19,7 +22,7 @@ enum signature {
 };
 enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_64_SIZE = 56, LOCATOR_SIZE = 20, END_SIZE = 22 };
 enum { LONGEST_COMMENT = 65535, ENCRYPTED = 1, UTF8_NAMES = 0x800, STORED = 0 };
-#define IN_64_BITS 0xffffffffu /* instead of a size or place */
+#define IN_64_BITS 0xffffffffu /* in a 32-bit field: the number is in 64 bits elsewhere */
 #define ENDING     ".npy"
 
 static uint32_t u16(const uint8_t *at)
@@ -55,7 +58,8 @@ static rlxvk_status malformed(const char *what)
     return status_fail(RLXVK_E_FILE, "no sound zip file: %s", what);
 }
 
-/* Where the 64-bit end is, as the locator before the other end says. */
+/* Reads the 64-bit end of the directory, if there is one. A locator just before the ordinary end
+ * says where it lies. */
 static rlxvk_status read_end_64(const archive *a, uint64_t end, directory *out)
 {
     uint8_t locator[LOCATOR_SIZE], bytes[END_64_SIZE];
@@ -79,7 +83,8 @@ error:
     return status;
 }
 
-/* The last place at which an end and a comment fill the file. */
+/* Finds the directory's end: the last place from which an end record and its comment exactly fill
+ * the file. */
 static rlxvk_status find_end(const archive *a, directory *out)
 {
     uint64_t length = a->file->length, room = MIN(length, (uint64_t)END_SIZE + LONGEST_COMMENT);
@@ -107,8 +112,8 @@ error:
     return status;
 }
 
-/* Sizes and place that did not fit 32 bits stand behind the name, in this order, each only if it
- * did not fit. */
+/* If sizes or the place do not fit in 32 bits, they follow the name as 64-bit numbers. They come in
+ * this order, and only those that did not fit. */
 static rlxvk_status read_extra(const uint8_t *extra, uint32_t length, member *m)
 {
     uint64_t *const wide[] = {&m->size, &m->compressed, &m->offset};
@@ -131,8 +136,8 @@ static rlxvk_status read_extra(const uint8_t *extra, uint32_t length, member *m)
     return RLXVK_OK;
 }
 
-/* The file at `at` in the directory, of which `left` bytes remain; sets how many of them it takes.
- */
+/* Reads the file at `at` in the directory, of which `left` bytes remain. Sets *out_taken to the
+ * bytes that its entry takes. */
 static rlxvk_status read_central(const uint8_t *at, uint64_t left, member *out, uint64_t *out_taken)
 {
     if (left < CENTRAL_SIZE || u32(at) != CENTRAL)
@@ -156,7 +161,7 @@ static rlxvk_status read_central(const uint8_t *at, uint64_t left, member *out, 
 
 /* ---- Reading: the files ---- */
 
-/* What is read of another program's compression is nothing. */
+/* Only stored files can be read, because there is no decompressor here. */
 static rlxvk_status check_member(const member *m, const char *name)
 {
     if (m->flags & ENCRYPTED)
@@ -172,7 +177,8 @@ static rlxvk_status check_member(const member *m, const char *name)
     return RLXVK_OK;
 }
 
-/* Where the bytes of a file begin: behind its own header, which says what the directory does. */
+/* Finds the first byte of a file's content. It lies behind the file's own header, which must agree
+ * with the directory. */
 static rlxvk_status find_content(const archive *a, const directory *d, const member *m,
                                  uint64_t *out)
 {
@@ -227,8 +233,8 @@ error:
     return status;
 }
 
-/* The name without ".npy". What has no such ending is no array: it keeps its name, and its type is
- * none. */
+/* Adds an array under its name without ".npy". A file without this ending is not an array. It keeps
+ * its name, and its dtype is RLXVK_DTYPE_COUNT. */
 static rlxvk_status add_member(archive *a, const directory *d, const member *m)
 {
     archive_entry e = {.dtype = RLXVK_DTYPE_COUNT, .type = "no array"};
@@ -278,7 +284,7 @@ error:
 
 /* ---- Writing ---- */
 
-/* Numbers one behind the other. */
+/* Bytes of numbers, one behind the other. */
 typedef struct record {
     uint8_t bytes[96];
     size_t size;
@@ -304,7 +310,7 @@ static void write_name(archive_writer *w, const char *name)
 
 enum { NEEDED_VERSION = 45, FIRST_DAY = 1 << 5 | 1 /* 1980-01-01 */, WIDE_FIELD = 1 };
 
-/* What both headers of a file have. */
+/* The fields that both headers of a file have. */
 static void add_common(record *r, const archive_entry *e)
 {
     add(r, NEEDED_VERSION, 2);

@@ -1,8 +1,9 @@
 /*
- * .safetensors: the length of the header (u64), the header, then the elements of all tensors, one
- * behind the other without gaps. The header is a JSON object,
- * {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}, and
- * may end in spaces. The format has no checksum.
+ * .safetensors: the length of the header (u64), the header, and the elements of all tensors, one
+ * behind the other without gaps. The header is a JSON object and may end in spaces:
+ *   {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
+ *
+ * The format has no checksum.
  */
 #include "exec/archive.h"
 
@@ -10,9 +11,9 @@
 #include <string.h>
 
 #define METADATA       "__metadata__"
-#define LONGEST_HEADER 100000000u /* as other readers have it */
+#define LONGEST_HEADER 100000000u /* the limit of other readers, too */
 
-/* ---- JSON, as much of it as there is ---- */
+/* ---- JSON, as much of it as the format needs ---- */
 
 /* A position in the header's text. */
 typedef struct cursor {
@@ -40,7 +41,7 @@ static bool accept(cursor *c, char character)
     return found;
 }
 
-/* Four hexadecimal digits; -1: they are none. */
+/* Reads four hexadecimal digits; -1 if they are not such digits. */
 static int32_t hexadecimal(cursor *c)
 {
     int32_t value = 0;
@@ -58,8 +59,8 @@ static int32_t hexadecimal(cursor *c)
     return value;
 }
 
-/* What stands behind \u, with the second half of a pair; -1: no character, or the one that ends
- * strings. */
+/* Reads the digits behind \u, and those of the second half if it is a surrogate pair. Returns -1 if
+ * they are not a character, or the zero that ends C strings. */
 static int32_t unicode(cursor *c)
 {
     int32_t point = hexadecimal(c), low;
@@ -84,7 +85,8 @@ static size_t put_utf8(uint32_t point, char *out)
     return length;
 }
 
-/* Behind a backslash: writes at most 4 bytes, fewer than stand in the text; 0: no such escape. */
+/* Reads what follows a backslash. Writes at most 4 bytes, and never more than the text has. Returns
+ * 0 if there is no such escape. */
 static size_t read_escape(cursor *c, char *out)
 {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -96,7 +98,7 @@ static size_t read_escape(cursor *c, char *out)
     return point < 0 ? 0 : put_utf8((uint32_t)point, out);
 }
 
-/* A string, which `room` bytes with the terminator must hold. */
+/* Reads a string. E_FILE if it does not fit in `room` bytes with its terminator. */
 static rlxvk_status read_string(cursor *c, char *out, size_t room)
 {
     size_t length = 0;
@@ -133,7 +135,7 @@ static rlxvk_status read_number(cursor *c, uint64_t *out)
     return c->position > start ? RLXVK_OK : malformed(c, "expected a number that is not negative");
 }
 
-/* [1, 2, 3]: at most `room` of them. */
+/* Reads a list like [1, 2, 3] of at most `room` numbers. */
 static rlxvk_status read_numbers(cursor *c, uint64_t *out, uint32_t room, uint32_t *out_count)
 {
     rlxvk_status status;
@@ -218,7 +220,8 @@ error:
     return status;
 }
 
-/* Of a type that is known, and of any other, whose elements are of a size that is not. */
+/* The product of the dims must not overflow for any dtype. If rlxvk has the dtype, the size must
+ * match, too. If not, the size of an element is unknown. */
 static rlxvk_status check_size(const archive_entry *e)
 {
     uint64_t size = 1, dim;
@@ -261,7 +264,8 @@ error:
     return status;
 }
 
-/* Texts by key, which mean nothing here. `room` is that of a string of the header. */
+/* Skips the metadata, texts by key, because nothing here uses them. `room` holds one string of the
+ * header. */
 static rlxvk_status skip_metadata(cursor *c, char *room, size_t size)
 {
     rlxvk_status status;
@@ -319,8 +323,8 @@ static int by_offset(const void *a, const void *b)
                                   : 0;
 }
 
-/* Tensors fill the rest of the file, `size` bytes, without gaps; then their offsets are made those
- * in the file. */
+/* Checks that the tensors fill the rest of the file, `size` bytes, without gaps. Then makes their
+ * offsets those in the file. */
 static rlxvk_status place(archive *a, uint64_t start, uint64_t size)
 {
     uint64_t end = 0;
@@ -412,7 +416,7 @@ static rlxvk_status begin(archive_writer *w)
 {
     size_t room = 16;
     uint64_t at = 0;
-    for (size_t i = 0; i < w->count; i++) /* names of escapes, and ten numbers */
+    for (size_t i = 0; i < w->count; i++) /* an escape has 6 bytes; 300 hold up to ten numbers */
         room += 6 * strlen(w->entries[i].name) + 300;
     text t = {.buffer = memory_allocate(room), .size = room};
     if (!t.buffer)

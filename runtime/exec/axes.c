@@ -63,7 +63,7 @@ rlxvk_status axes_resolve(const rlxvk_graph *graph, const rlxvk_compile_options 
     rlxvk_bucket_axis own;
     rlxvk_status status = graph->status;
     if (status != RLXVK_OK)
-        return RLXVK_OK; /* compiling says so */
+        return RLXVK_OK; /* compiling reports the error of the graph */
     TRY(status_require_items(given->bucket_axes, given->bucket_axis_count, "compile",
                              "bucket_axes"));
     TRY(sized_array_of(SIZED(rlxvk_bucket_axis), given->bucket_axes, given->bucket_axis_count,
@@ -76,7 +76,8 @@ error:
     return status;
 }
 
-/* Of matrix products, as far as it matters: without matrix units f16 is computed as f32. */
+/* The precision that matrix products really have: on a device without matrix units, f16 is computed
+ * as f32. */
 static rlxvk_precision effective_precision(const program *p)
 {
     bool units = p->device->choice.profile.matrix_f16.m != 0;
@@ -84,7 +85,7 @@ static rlxvk_precision effective_precision(const program *p)
                                                                 : RLXVK_PRECISION_F32;
 }
 
-/* Those that the graph still has. */
+/* Finds the inputs that the graph still has. */
 static rlxvk_status find_inputs(const rlxvk_graph *g, const rlxvk_bucket_axis *axes, size_t count,
                                 bucket_input **out, size_t *out_count)
 {

@@ -1,6 +1,6 @@
 /*
- * Finding the node where NaN or Inf first appears. That needs every node to keep its memory, so an
- * executable compiled with keep_all is made beside the given one.
+ * Finds the node at which NaN or Inf first appears. Every node must keep its memory for that. So we
+ * compile a second executable with keep_all and copy the content of the given one.
  */
 #include "exec/compile.h"
 #include "exec/copy.h"
@@ -75,7 +75,7 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     TRY(compile_graph(executable->context, executable->program->source, &options, NULL, &e));
     TRY(copy_content(e, executable));
     status = rlxvk_run(e, inputs, input_count, NULL, 0);
-    if (status != RLXVK_E_SINGULAR) /* whose NaN are what is looked for */
+    if (status != RLXVK_E_SINGULAR) /* singular matrices give NaN, which we look for */
         TRY(status);
     TRY(scan_nodes(e, &found));
     sized_write(SIZED(rlxvk_bad_node), &found, out_node);

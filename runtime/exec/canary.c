@@ -1,6 +1,6 @@
 /*
- * Nobody's bytes are what is left of an executable's own blocks between its values. In memory that
- * it borrows they are the lender's. See canary.h.
+ * Guard bytes are all bytes of an executable's own blocks between its values. In borrowed memory
+ * they belong to the lender, so they are not checked here. See canary.h.
  */
 #include "exec/canary.h"
 #include "exec/transfer.h"
@@ -21,14 +21,14 @@ static int by_place(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Where a value ends, with the rest of its last word. */
+/* The end of a value, rounded up to a whole word. */
 static uint64_t end_of(const location *l)
 {
     return l->offset + round_up(l->bytes, 4);
 }
 
-/* An entry a value, which stands for what is behind it, and one a block, for what is before its
- * first value. */
+/* Makes an entry for each value and one for each block. A value's entry stands for the gap behind
+ * it, and a block's entry for the gap before its first value. */
 static rlxvk_status list_places(rlxvk_executable *e)
 {
     memory_pool *const pools[] = {e->pools[CLASS_WEIGHTS], e->pools[CLASS_STATE],
@@ -49,7 +49,7 @@ static rlxvk_status list_places(rlxvk_executable *e)
     return RLXVK_OK;
 }
 
-/* From a value's end to the next value, or to the end of the block. */
+/* Sets each gap: from a value's end to the next value, or to the end of the block. */
 static void measure(rlxvk_executable *e)
 {
     qsort(e->canaries, e->canary_count, sizeof *e->canaries, by_place);
@@ -63,7 +63,7 @@ static void measure(rlxvk_executable *e)
     }
 }
 
-/* What canary `index` holds now. */
+/* The word with which the guard bytes of canary `index` are filled now. */
 static uint32_t word_of(const rlxvk_executable *e, size_t index)
 {
     uint32_t scattered = (uint32_t)(index + 1) * 0x9e3779b1u >> 12;
@@ -84,7 +84,7 @@ static rlxvk_status fill(rlxvk_executable *e)
     TRY(transfer_end(e));
     return RLXVK_OK;
 error:
-    e->canary_fills--; /* what was not submitted has changed nothing */
+    e->canary_fills--; /* nothing was submitted, so the old pattern is still there */
     return status;
 }
 
@@ -102,7 +102,7 @@ error:
 
 /* ---- The check ---- */
 
-/* Every kernel that writes the value, with the operand by which it does, and for which node. */
+/* Lists every kernel that writes the value, with the operand that is written, and the node. */
 static void append_writers(const program *p, uint32_t value, text *out)
 {
     uint32_t found = 0;
@@ -179,7 +179,7 @@ rlxvk_status canary_check(rlxvk_executable *e)
         status = check_one(e, &e->canaries[i], words);
     memory_free(words);
     if (status == RLXVK_OK || status == RLXVK_E_RANGE) {
-        rlxvk_status filled = fill(e); /* the sentence stays where it succeeds */
+        rlxvk_status filled = fill(e); /* keeps the sentence if it succeeds */
         status = filled == RLXVK_OK ? status : filled;
     }
     return status;

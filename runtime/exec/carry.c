@@ -1,6 +1,6 @@
 /*
- * Members of a family share what memory they can; what they cannot is copied, and only where it has
- * changed. Inputs of other lengths begin as never given.
+ * Members of a family share memory if they can. Other params and handles are copied, and only if
+ * they changed. If an input has another length in the next member, it counts as never given.
  */
 #include "exec/carry.h"
 #include "exec/copy.h"

@@ -1,5 +1,5 @@
 /*
- * Whether a run may start: everything it was given is judged here, before anything has changed.
+ * Decides whether a run may start. All arguments are checked here, before anything changes.
  */
 #include "exec/check.h"
 #include "exec/name.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Item `index` of the list; of several with one name the last is taken. */
+/* Checks item `index` of the list. If several items have one name, the last one wins. */
 static rlxvk_status check_input(rlxvk_executable *e, const char *call, const sized_array *items,
                                 size_t index)
 {
@@ -47,7 +47,7 @@ error:
     return status;
 }
 
-/* Every param set and every input given, bound or written before. */
+/* Checks that every param was set, and that every input is given, bound or was written before. */
 static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
 {
     for (size_t i = 0; i < e->program->param_count; i++)

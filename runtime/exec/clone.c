@@ -1,6 +1,7 @@
 /*
- * A second executable of one program: its memory is copied block by block on the device, handles
- * and feeds are set as the first one's are. Nothing is lowered, planned or looked up.
+ * Clones an executable: makes a second one of the same program. Its memory is copied block by block
+ * on the device, and handles and feeds are set like those of the first one. Nothing is lowered,
+ * planned or compiled.
  */
 #include "exec/active.h"
 #include "exec/copy.h"
@@ -12,8 +13,8 @@
 #include "exec/ticket.h"
 #include "exec/transfer.h"
 
-/* Outputs that feeds overwrite have a copy, with what the last run left: it is read, and fed by
- * rows, before the next. */
+/* An output that a feed overwrites has a copy with the result of the last run. The clone needs that
+ * copy, too, because it may be read or fed by rows before the next run. */
 static rlxvk_status copy_kept_output(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
 {
     location source = state_output_location(from, &from->outputs[i]), target;
@@ -56,7 +57,7 @@ error:
     return status;
 }
 
-/* Only the current member is cloned; the others are made again when they are asked for. */
+/* Clones only the current member. Others are compiled again if their sizes come up. */
 static rlxvk_status clone_family(rlxvk_executable *from, rlxvk_executable **out)
 {
     family *f = NULL;

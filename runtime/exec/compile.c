@@ -1,5 +1,5 @@
 /*
- * Compiling: verify -> rewrite -> schedule -> plan -> pipelines make a program; then its first
+ * Compiling: verify -> rewrite -> schedule -> plan -> pipelines make a program. Then its first
  * executable is made.
  */
 #include "exec/compile.h"
@@ -10,7 +10,7 @@
 #include "exec/share.h"
 #include "exec/stage.h"
 
-/* The plan, with the leaves left out whose memory is another executable's. */
+/* Makes the plan. Leaves whose memory belongs to another executable get no slots. */
 static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *sharing)
 {
     bool *shared;
@@ -88,6 +88,6 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     param_begin_states(*out);
 error:
     trace_end(context->trace, "compile", begin, NULL);
-    program_release(p); /* the executable holds it */
+    program_release(p); /* the executable has its own reference */
     return status;
 }

@@ -1,10 +1,11 @@
-/* Opening and closing a device, and what the public API says about it. */
+/* Opens and closes a device, and describes it to callers. */
 #include "exec/context.h"
 #include "base/sized.h"
 
 #include <stdatomic.h>
 
-/* The profile file of the device is read here, once. */
+/* Reads the measured choices of the device from its tuning file. The file is read once, when the
+ * context is created. */
 static rlxvk_status read_tuning(rlxvk_context *c, const rlxvk_context_options *options)
 {
     if (!toggle(options->tuning, !c->switches.no_tuning))
@@ -82,7 +83,8 @@ void context_release(rlxvk_context *c)
         close_context(c);
 }
 
-/* In a fork the lock may be another thread's, which is not there. */
+/* In a fork it does nothing, because a thread of the parent, which the fork lacks, may hold the
+ * lock. */
 void rlxvk_context_destroy(rlxvk_context *context)
 {
     if (context && !vk_is_foreign(context->device))

@@ -1,6 +1,6 @@
 /*
- * What one executable knows and holds, given to another of the same source graph, which may have
- * been compiled otherwise.
+ * Copies state and content between executables of the same source graph. The two may have been
+ * compiled with different options.
  */
 #include "exec/copy.h"
 #include "exec/slot.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- What is known ---- */
+/* ---- State ---- */
 
 static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
 {
@@ -40,9 +40,9 @@ error:
     return status;
 }
 
-/* ---- What is held ---- */
+/* ---- Content ---- */
 
-/* A param that the two plans hold otherwise goes by f32 words. */
+/* Copies a param by way of f32 words, because the two plans hold it differently. */
 static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
 {
     const program_leaf *a = from->params[i].leaf, *b = to->params[i].leaf;

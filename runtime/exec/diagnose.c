@@ -1,7 +1,7 @@
 /*
- * What is looked for after a run, while its values are still there: bad indices, flags of nodes,
- * and the statistics that RLXVK_NAN_TRACE and RLXVK_DUMP_NODES print. Statistics need every node to
- * keep its memory.
+ * Checks after a run, while its values are still in memory: bad indices, flags of nodes, and the
+ * statistics that RLXVK_NAN_TRACE and RLXVK_DUMP_NODES print. Statistics need keep_all, because
+ * every node must keep its memory.
  */
 #include "exec/diagnose.h"
 #include "exec/canary.h"
@@ -39,7 +39,7 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
 #define TRACED_OPERANDS 4
 #define TRACE_LINE      640
 
-/* Without the sign that printf may give a NaN. */
+/* Some printf functions print a NaN with a sign, so we write it without one. */
 static void append_value(text *t, float v)
 {
     if (isnan(v))
@@ -48,7 +48,8 @@ static void append_value(text *t, float v)
         text_append(t, "%g", (double)v);
 }
 
-/* " = [1, 0, 2]": element `at` of the shape by its coordinates; nothing if it is not there. */
+/* Appends the coordinates of element `at`, for example " = [1, 0, 2]". Appends nothing if the shape
+ * has no such element. */
 static void append_place(text *t, const rlxvk_shape *shape, uint64_t at)
 {
     uint64_t rest = shape_numel(shape);
@@ -63,7 +64,7 @@ static void append_place(text *t, const rlxvk_shape *shape, uint64_t at)
     text_append(t, "]");
 }
 
-/* What is around the first bad word, which is in brackets. */
+/* Appends the words around the first bad one, which is in parentheses. */
 static void append_neighbours(text *t, const scan *s, const float *words, uint64_t count)
 {
     uint64_t first = s->first_bad - MIN(s->first_bad, TRACED_BESIDE);
@@ -96,7 +97,7 @@ static void trace_bad(rlxvk_executable *e, uint32_t id, const scan *s, const flo
              op_node_label(e->program->graph, id, label), line);
 }
 
-/* The range of what an operand holds after the run. */
+/* Logs the range of an operand's values after the run. */
 static rlxvk_status trace_operand(rlxvk_executable *e, const node *n, uint32_t i)
 {
     char line[TRACE_LINE] = "", label[NODE_LABEL];
@@ -129,14 +130,14 @@ static rlxvk_status trace_operands(rlxvk_executable *e, uint32_t id)
 
 /* ---- RLXVK_CHECK=index ---- */
 
-/* What the rows hold that do not matter is nobody's business. */
+/* Only active rows are checked, because the others may hold anything. */
 static bool is_checked(const rlxvk_executable *e, uint32_t id, uint64_t i)
 {
     return extent_has(&e->program->extent, id, i, (uint64_t)e->extent_actual,
                       (uint64_t)e->extent_upper);
 }
 
-/* A denormal is no index that somebody computed, but what int32_t 1 is as a float. */
+/* Nobody computes a denormal as an index. It is a small int32_t, for example 1, read as a float. */
 static bool is_misread(float index)
 {
     return index != 0 && fabsf(index) < FLT_MIN;

@@ -1,4 +1,5 @@
-/* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
+/* Output of RLXVK_DUMP and RLXVK_DEBUG while compiling. It goes to the context's log sink, a line
+ * at a time. */
 #include "exec/dump.h"
 #include "op/matmul/matrix_select.h"
 

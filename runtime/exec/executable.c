@@ -1,6 +1,6 @@
 /*
- * Birth and death of an executable. All that is made here is the executable's own: memory, command
- * buffers, descriptor sets; what is compiled it has from its program.
+ * Creates and destroys executables. An executable owns its memory, command buffers and descriptor
+ * sets. Everything that is compiled belongs to its program.
  */
 #include "exec/executable.h"
 #include "exec/active.h"
@@ -28,7 +28,7 @@ rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
     TRY(host_steps_prepare(e));
     TRY(active_prepare(e));
     TRACE_TRY(trace, "record", record_all(e));
-    locate_contents(e, share_with); /* tells share_with, so nothing may fail after it */
+    locate_contents(e, share_with); /* changes share_with, so nothing may fail after it */
     rng_prepare(e);
     active_find_count(e);
     *out = e;
@@ -41,14 +41,14 @@ error:
 void rlxvk_executable_destroy(rlxvk_executable *executable)
 {
     rlxvk_executable *e = executable;
-    if (!e || vk_is_foreign(e->device)) /* a fork has no right to free what is the parent's */
+    if (!e || vk_is_foreign(e->device)) /* a fork must not free objects of the parent */
         return;
     family_destroy(e->family);
     if (!e->program) { /* nothing was bound */
         memory_free(e);
         return;
     }
-    if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
+    if (e->timeline && e->submitted) /* ignores the deadline, because nothing in use may be freed */
         (void)vk_timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     state_destroy(e);
 }

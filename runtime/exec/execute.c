@@ -1,11 +1,16 @@
 /*
- * Executing a plan. Segments of dispatches are batched, host steps wait for what is before them.
- * Loops replay what is recorded: nothing is made for a round, and rounds follow one another on the
- * device without the host waiting for any, unless a host step is among them.
+ * Executes a plan. Segments of dispatches are put into batches. A host step waits for everything
+ * before it.
  *
- * A loop that may stop before its end copies the word that says so to the host, which looks after
- * 1, 2, 4 .. groups of rounds: what is done in vain is no more than what was of use, or 8 groups.
- * Rounds done after the stop change nothing (op_loop.stop).
+ * A loop submits its recorded commands again and again, so rounds record nothing. Rounds follow one
+ * another on the device. The host waits only if a host step is among them, or if the loop may stop
+ * early.
+ *
+ * If a loop may stop early, the first word of one value becomes 0 at the stop. That word is copied
+ * to the host, which reads it after 1, 2, 4, 8, 16, 24, ... groups of rounds. So after the stop at
+ * most as many groups run in vain as before it, and at most 8. Rounds after the stop change nothing
+ * (op_loop.stop). A group is all rounds in one command buffer. If a loop has several segments, a
+ * group is one round.
  */
 #include "exec/execute.h"
 #include "exec/host_step.h"
@@ -36,7 +41,7 @@ error:
     return status;
 }
 
-/* Whether the loop's word says that it goes on; waits for it. */
+/* Waits, and reads the loop's word, which tells whether the loop goes on. */
 static rlxvk_status look(rlxvk_executable *e, uint32_t loop, bool *out_goes_on)
 {
     uint32_t word;
@@ -53,7 +58,8 @@ error:
 
 static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop);
 
-/* Segments [first, end); `opens`: the loop that the first of them begins, + 1. */
+/* Executes segments [first, end). `opens` is 1 + the loop that begins with the first of them, or
+ * 0. */
 static rlxvk_status execute_range(rlxvk_executable *e, uint32_t first, uint32_t end, uint32_t opens)
 {
     const plan *p = &e->program->plan;
@@ -89,7 +95,7 @@ error:
     return status;
 }
 
-/* Every run records anew what it executes. */
+/* Records all segments anew, because the option `cached` is off. */
 static rlxvk_status record_again(rlxvk_executable *e)
 {
     rlxvk_status status;

@@ -1,4 +1,4 @@
-/* See family.h: what a family remembers. */
+/* See family.h: the content of a family. */
 #include "exec/family.h"
 #include "exec/name.h"
 

@@ -1,6 +1,6 @@
 /*
- * Setting and clearing feeds. What the commands need is made aside and exchanged for the old when
- * complete: a failure changes nothing.
+ * Sets and clears feeds. New commands and memory replace the old ones only when they are complete,
+ * so a failure changes nothing.
  */
 #include "exec/feed.h"
 #include "exec/family.h"
@@ -9,7 +9,8 @@
 #include "exec/name.h"
 #include "exec/ticket.h"
 
-/* Copies of outputs made for feeds that did not come into force: nothing would fill them. */
+/* Frees the copies of outputs for feeds that could not be set, because no commands would fill
+ * them. */
 static void drop_copies(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->program->result_count && !e->lost; i++)
@@ -80,7 +81,7 @@ error:
     return status;
 }
 
-/* What differs in size is copied only where the caller asked for a part. */
+/* If the sizes differ, the caller must ask for a prefix. */
 static rlxvk_status check_sizes(const rlxvk_executable *e, const input_state *in, size_t index)
 {
     const rlxvk_shape *to = &graph_node(e->program->source, in->leaf->source)->shape;
@@ -97,7 +98,7 @@ static rlxvk_status check_sizes(const rlxvk_executable *e, const input_state *in
                        (unsigned long long)shape_numel(to));
 }
 
-/* Sets both feeds of an input; neither when the commands cannot be made. */
+/* Sets both feeds of an input. If the commands cannot be made, both stay as they were. */
 static rlxvk_status wire(rlxvk_executable *e, input_state *in, int64_t feed, bool prefix,
                          int64_t row_feed)
 {
@@ -152,7 +153,8 @@ error:
     return status;
 }
 
-/* Of a family the current member takes the feed, and all others when they become that. */
+/* In a family, the current member gets the feed now. Other members get it when they become
+ * current. */
 static rlxvk_status set(rlxvk_executable *e, const char *call, const char *name,
                         enum family_feed_kind kind, size_t index)
 {

@@ -1,10 +1,9 @@
 /*
- * Whole feeds: outputs copied into inputs on the device after every run.
+ * Whole feeds: outputs are copied into inputs on the device after every run.
  *
- * Invariants: all sources are read before any target is written, through a scratch block; an output
- * that shares memory with the target of a feed is read from a copy of its own, made by the same
- * commands before the targets are written, so that a run's outputs are what they were before its
- * feeds.
+ * Invariants: all sources are read before any target is written, by way of a scratch block. If an
+ * output shares memory with the target of a feed, it gets a copy of its own. The same commands fill
+ * it before they write the targets. So feeds never change the outputs that a caller reads.
  */
 #include "exec/feed_copy.h"
 #include "exec/record.h"
@@ -22,7 +21,8 @@ static location feed_source(const rlxvk_executable *e, const input_state *in)
     return state_location(e, e->outputs[in->feed].result->node);
 }
 
-/* Of a prefix the active rows of upper + 1, the last of which is new. */
+/* With an active extent, a prefix feed copies only the active rows. Its output has upper + 1 rows,
+ * of which the last one is new. */
 static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
 {
     uint64_t to = state_location(e, in->leaf->node).bytes, from = feed_source(e, in).bytes;
@@ -32,7 +32,7 @@ static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
     return MIN(to, active);
 }
 
-/* Whether a feed moves anything: an output that is its target's own memory stays where it is. */
+/* Whether a feed moves anything. It does not if its output and its target are the same memory. */
 static bool feed_moves(const rlxvk_executable *e, const input_state *in)
 {
     location to = state_location(e, in->leaf->node), from = feed_source(e, in);
@@ -51,7 +51,8 @@ static bool is_row_source(const rlxvk_executable *e, const output_state *out)
     return false;
 }
 
-/* By a whole feed, or by a row feed while it is another's source. */
+/* A whole feed overwrites an output, and so does a row feed if the output is the source of a row
+ * feed. */
 static bool overwritten(const rlxvk_executable *e, const output_state *out)
 {
     location from = state_location(e, out->result->node);
@@ -66,8 +67,8 @@ static bool overwritten(const rlxvk_executable *e, const output_state *out)
     return false;
 }
 
-/* The copy begins with what the output is now, and stays even when the feed goes. After a deadline
- * the device may still write it; then it is freed with the executable. */
+/* The copy begins with the present content of the output. It stays even if the feed is cleared.
+ * After a deadline the device may still write it, so it is then freed only with the executable. */
 rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
 {
     location from = state_location(e, out->result->node), to;
@@ -104,7 +105,7 @@ static void copy_range(rlxvk_executable *e, VkCommandBuffer c, const memory_bloc
     e->device->fn.CmdCopyBuffer(c, from->buffer, to->buffer, 1, &region);
 }
 
-/* Copies every fed output to the scratch (outward) or the scratch to every input (inward). */
+/* Copies every fed output to scratch memory (outward), or from there to every input (inward). */
 static void copy_feeds(rlxvk_executable *e, const feed_commands *f, bool outward)
 {
     uint64_t at = 0;

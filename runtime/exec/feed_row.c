@@ -1,6 +1,6 @@
 /*
- * Row feeds: dispatches that copy a row of an output into an input when asked. They are recorded
- * once and read the row numbers from a small buffer.
+ * Row feeds: dispatches that copy a row of an output into an input if rlxvk_feed_rows is called.
+ * They are recorded once and read the row numbers from a small buffer.
  */
 #include "exec/feed_row.h"
 #include "args/movement.h"
@@ -19,7 +19,7 @@ static rlxvk_status record_row_feed(rlxvk_executable *e, const feed_commands *f,
                                  .source_offset = (uint32_t)((from.offset - source.offset) / 4)};
     VkDescriptorSet set;
     rlxvk_status status;
-    if (!to.bytes || !from.bytes) /* no row of any elements fits */
+    if (!to.bytes || !from.bytes) /* no row with elements fits */
         return RLXVK_OK;
     buffer_range ranges[] = {{f->row_arguments.buffer, 0, f->row_arguments.size},
                              {location_block(&source)->buffer, source.offset,
@@ -87,7 +87,8 @@ void feed_mark_rows(rlxvk_executable *e)
         e->inputs[i].in_row_feeds = in_row_feeds(e, e->inputs[i].leaf);
 }
 
-/* Whether another executable may read what they write, or write what they read. */
+/* Whether another executable may read memory that row feeds write, or write memory that they
+ * read. */
 static bool rows_meet_shared(const rlxvk_executable *e)
 {
     bool meet = false;
@@ -130,7 +131,7 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     }
     TRY(memory_block_flush(e->device, &e->feeds.row_arguments, 0, 12 * index));
     e->row_feeds_pending = true;
-    if (rows_meet_shared(e)) /* before any other executable runs */
+    if (rows_meet_shared(e)) /* must be done before another executable runs */
         TRY(ticket_flush(e));
 error:
     return status;

@@ -1,9 +1,12 @@
 /*
- * Handles: inputs whose value lives on the device across runs.
+ * Handles: inputs whose value stays on the device from run to run. A handle has one of three
+ * states:
+ *   UNBOUND    neither flag is set
+ *   BOUND      `bound` is set; every run restores the value from the mirror
+ *   RESIDENT   `resident` is set; only the slot has the value, and runs do not restore it
  *
- * UNBOUND (neither flag), BOUND (`bound`, the mirror is restored by every run), RESIDENT
- * (`resident`, the slot is the authority). A feed, a row feed or a kernel that writes in place
- * makes a handle resident; bind makes it bound again.
+ * A feed, a row feed or a kernel that writes in place makes a handle resident. Binding makes it
+ * bound again.
  */
 #include "exec/name.h"
 #include "exec/row.h"
@@ -76,7 +79,7 @@ bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
     return in && (in->bound || in->resident);
 }
 
-/* The whole value of node `id`, which lies at `from`, as values of `dtype`. */
+/* Reads the whole value of node `id`, which lies at `from`, as values of `dtype`. */
 static rlxvk_status read_value(rlxvk_executable *e, const char *call, const char *name, uint32_t id,
                                location from, void *data, size_t length, rlxvk_dtype dtype)
 {

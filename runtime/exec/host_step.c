@@ -1,6 +1,6 @@
 /*
- * Host steps: operands are read from the device, the family's host function computes in double
- * precision, the result is rounded to f32 and written back. All buffers are made with the
+ * Host steps: operands are read from the device, and the host function of the op family computes in
+ * double precision. The result is rounded to f32 and written back. All buffers are made with the
  * executable.
  */
 #include "exec/host_step.h"
@@ -72,8 +72,8 @@ error:
     return status;
 }
 
-/* Writes what the host function left from `result` on into the slot of a node; packed halves are
- * made in `halves`. */
+/* Writes a value that the host function computed, from `result` on, into the slot of a node.
+ * `halves` is memory to pack it, if it is packed halves. */
 static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
                           uint32_t id, void *halves)
 {
@@ -92,8 +92,8 @@ static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double 
     return transfer_write(e, &to, halves, to.bytes);
 }
 
-/* The node's own result, then the operands it writes; a view has written its operand by the first.
- */
+/* Stores the node's own result, and then the operands that it writes. If the node is a view, its
+ * result lies in operand 0, so operand 0 is written already. */
 static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);

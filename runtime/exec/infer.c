@@ -1,7 +1,7 @@
 /*
- * An input's length is the product of its dims. Where all but one symbol of it is known, that one
- * is the quotient, or its root where it stands there several times; known ones may come from other
- * inputs, whatever their order.
+ * Computes symbols from lengths. An input's length is the product of its dims. If all but one of
+ * its symbols are known, the unknown one is the quotient. If it stands there several times, it is a
+ * root of the quotient. Known symbols may come from other inputs, in any order.
  */
 #include "exec/infer.h"
 #include "exec/name.h"
@@ -65,7 +65,7 @@ error:
     return status;
 }
 
-/* The whole number whose power is `value`; false: there is none. */
+/* Finds the whole number whose power `power` is `value`; false if there is none. */
 static bool whole_root(uint64_t value, uint32_t power, uint64_t *out)
 {
     uint64_t guess = (uint64_t)llround(pow((double)value, 1.0 / power));
@@ -112,7 +112,7 @@ static rlxvk_status solve(const char *call, const given_input *in, binding_list 
     return bind_resolve(&(rlxvk_binding){id, (int64_t)MIN(size, INT64_MAX)}, 1, sizes);
 }
 
-/* One input, as far as it goes by now. */
+/* Computes the symbol of one input, if the sizes known so far suffice. */
 static rlxvk_status advance(const char *call, given_input *in, binding_list *sizes, bool *progress)
 {
     rlxvk_status status;
@@ -132,7 +132,7 @@ error:
     return status;
 }
 
-/* Inputs may tell all three. */
+/* Inputs may tell BATCH, SEQ and ROWS independently, so they must agree. */
 static rlxvk_status check_rows(const char *call, const binding_list *sizes)
 {
     int64_t batch = symbol_size(sizes->items, sizes->count, RLXVK_BATCH), product;

@@ -1,14 +1,14 @@
 /*
- * The inputs, params and outputs of an executable, in the order in which the graph was built. What
- * is the library's own (the random state) is none of them.
+ * Lists the inputs, params and outputs of an executable, in the order in which they were added to
+ * the graph. Inputs of the library's own, for example the random state, are not listed.
  */
 #include "exec/family.h"
 #include "op/random/random.h"
 
 _Static_assert(sizeof((rlxvk_tensor_info){0}.shape_text) == SHAPE_TEXT, "rlxvk.h has room for it");
 
-/* What every tensor is, as the graph was built. Of a family it is what its graph says, whose nodes
- * are those of its members; names live as long. */
+/* Describes a tensor of the graph as built. In a family, it reads the family's graph, because its
+ * names live long enough. Members have the same nodes. */
 static rlxvk_tensor_info describe(const rlxvk_executable *e, uint32_t source)
 {
     const rlxvk_graph *g = e->family ? e->family->graph : e->program->source;
@@ -66,7 +66,7 @@ static void put(const sized_array *infos, size_t i, const rlxvk_tensor_info *inf
     sized_put(SIZED(rlxvk_tensor_info), infos, i, info);
 }
 
-/* Leaves of a family of which nothing is bound yet, from the graph alone. */
+/* Lists the leaves of a family with nothing bound, for which there is only the graph. */
 static size_t list_unbound(const rlxvk_executable *e, bool params, const sized_array *infos)
 {
     const rlxvk_graph *g = e->family->graph;

@@ -1,6 +1,6 @@
 /*
- * Params from a file. Everything is known to be right before the first param is written: names,
- * types and shapes by the file's list, then the content, which is read whole.
+ * Loads params from a file. Everything is checked before the first param is written. First come
+ * names, dtypes and shapes from the file's list. Then the whole content is read.
  */
 #include "exec/archive.h"
 #include "exec/family.h"
@@ -38,7 +38,7 @@ static void add_name(name_list *l, const char *name)
     l->count++;
 }
 
-/* Params without content, which no output depends on, need none. */
+/* A param on which no output depends is dropped, so the file may lack it. */
 static bool is_needed(const rlxvk_executable *e, const char *name)
 {
     const param_state *p = name_find_param((rlxvk_executable *)e, name);
@@ -97,7 +97,7 @@ static rlxvk_status check_dtype(const loading *l, const archive_entry *entry, rl
                                  : "; save it with the param's type, or declare the param so");
 }
 
-/* With nothing bound yet a param has a shape only if no symbol is in it. */
+/* If nothing is bound yet, only params without symbols in their shape can be loaded. */
 static rlxvk_status check_entry(const loading *l, const archive_entry *entry, uint32_t param)
 {
     const node *n = graph_node(l->graph, param);
@@ -156,7 +156,7 @@ error:
     return status;
 }
 
-/* What the file's list tells, before its content is read. */
+/* Checks everything that the file's list tells, before the content is read. */
 static rlxvk_status check_list(const loading *l, const rlxvk_load_options *options)
 {
     rlxvk_status status = RLXVK_OK;

@@ -1,9 +1,10 @@
 /*
- * Where every value of an executable lies: in a pool of its own, or, for a leaf that the program
- * shares, in another executable's. Whose memory it is decides who knows what is in it.
+ * Finds the memory of every value of an executable. A value lies in a pool of the executable. If it
+ * is a shared leaf, it lies in a pool of another executable. The record of a leaf's content belongs
+ * to the same pool.
  *
- * Invariant: every pool that a location names is held, so that whoever shares memory may be
- * destroyed in any order.
+ * Invariant: the executable holds a reference to every pool in its locations. So executables that
+ * share memory may be destroyed in any order.
  */
 #include "exec/locate.h"
 
@@ -20,20 +21,20 @@ static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
     return RLXVK_OK;
 }
 
-/* The place of a leaf, or of what joins several, in the memory of an executable that has it too:
- * share_match saw to that. */
+/* Finds a leaf, or the value that joins several params, in the memory of `other`. It is there,
+ * because share_match checked it. */
 static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *other, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    if (n->joins_params) /* where its first part is, it begins */
+    if (n->joins_params) /* it begins with its first part */
         n = graph_node(e->program->graph, n->inputs[0]);
     e->locations[id] = state_location(other, graph_find(other->program->graph, n->op, n->name));
     e->locations[id].bytes = e->program->plan.slots[id].bytes;
     return pool_borrow(e, e->locations[id].pool);
 }
 
-/* Blocks for the leaves that the plan left out because they are shared, for an executable that
- * shares with nobody: one after the other, none across a block's edge. */
+/* Makes blocks for shared leaves if there is no executable to share with. The plan gave them no
+ * slots. They lie one after the other, and each lies in one block. */
 static rlxvk_status locate_detached(rlxvk_executable *e)
 {
     const program *p = e->program;
@@ -80,7 +81,7 @@ error:
     return status;
 }
 
-/* ---- What is known of the leaves ---- */
+/* ---- The content of leaves ---- */
 
 /* The value in whose memory a leaf lies. */
 static uint32_t root_of(const program *p, const program_leaf *leaf)
@@ -110,8 +111,8 @@ static void adopt_input(input_state *mine, const rlxvk_executable *other)
     mine->seen = mine->content->writes;
 }
 
-/* A record in the pool of the leaf's memory, of whatever class that is, so that the two live
- * equally long. A leaf without memory has one in a pool of the executable's own. */
+/* The record lies in the pool of the leaf's memory, in whatever class, so that both live equally
+ * long. If a leaf has no memory, its record lies in the executable's state pool. */
 static leaf_content *content_of(const rlxvk_executable *e, const program_leaf *leaf, size_t index)
 {
     memory_pool *pool =
@@ -119,7 +120,7 @@ static leaf_content *content_of(const rlxvk_executable *e, const program_leaf *l
     return &(pool ? pool : e->pools[CLASS_STATE])->contents[index];
 }
 
-/* With the memory of a shared leaf comes what is known of it. */
+/* A shared leaf takes the record of its content from the executable that it shares with. */
 void locate_contents(rlxvk_executable *e, const rlxvk_executable *share_with)
 {
     const program *p = e->program;

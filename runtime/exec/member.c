@@ -1,6 +1,6 @@
 /*
- * Choosing a member: one that was made before, or a new one, which is compiled for the graph at
- * these sizes and shares what memory it can with the current one. Then the two change places.
+ * Chooses the member for the given sizes. If there is none, a new one is compiled for the graph at
+ * these sizes. It shares memory with the current member if it can. Then the two change places.
  */
 #include "exec/member.h"
 #include "exec/carry.h"
@@ -15,8 +15,8 @@
 
 /* ---- Sizes ---- */
 
-/* Of the symbols that have none yet, those of the current member; ROWS follows BATCH and SEQ first.
- */
+/* Symbols without a size keep the size of the current member. ROWS comes last, because it follows
+ * from BATCH and SEQ. */
 static rlxvk_status complete_sizes(const family *f, const char *call, binding_list *sizes)
 {
     const int64_t *now = f->current == FAMILY_NOBODY ? NULL : f->members.items[f->current].sizes;
@@ -63,7 +63,7 @@ static void destroy_member(family_member *m)
     *m = (family_member){0};
 }
 
-/* Gives up the one that was used longest ago; false: there is but the current one. */
+/* Destroys the member that was used longest ago. Returns false if there is only the current one. */
 static bool evict(family *f)
 {
     size_t oldest = FAMILY_NOBODY;
@@ -112,8 +112,8 @@ error:
     return status;
 }
 
-/* Members share with the current one, also inputs whose shape no binding changes: these lie in one
- * place for all. The first shares with what its family was told to. */
+/* Compiles a member that shares memory with the current one: params, and inputs without symbols in
+ * their shape. The first member shares with the executable given for its family, if any. */
 static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound,
                                    rlxvk_executable **out)
 {
@@ -151,7 +151,7 @@ static rlxvk_status take_sizes(const family *f, const binding_list *sizes, famil
     return RLXVK_OK;
 }
 
-/* Where the device's memory ends, members make room for it. */
+/* If device memory runs out, old members are destroyed to make room. */
 static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, family_member *out)
 {
     family *f = e->family;
@@ -166,7 +166,7 @@ static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, 
         status = compile_member(e, bound, &out->state);
     while (status == RLXVK_E_OUT_OF_DEVICE_MEMORY && evict(f));
     TRY(status);
-    status_restore(&before); /* of what needed more room */
+    status_restore(&before); /* drops the errors of tries that needed more room */
     TRY(apply_params(f, out->state));
 error:
     rlxvk_graph_destroy(bound);
@@ -177,7 +177,8 @@ error:
 
 /* ---- Changing places ---- */
 
-/* Tickets stay with the caller: all are completed, and each has yet to tell how it ended. */
+/* Tickets stay with the caller's struct. All runs are complete, but each ticket must still report
+ * how its run ended. */
 static void keep_tickets(rlxvk_executable *e, rlxvk_executable *aside)
 {
     ticket_state *tickets = e->tickets;
@@ -198,7 +199,7 @@ static void change_places(rlxvk_executable *e, size_t next)
     before.family = NULL;
     if (f->current == FAMILY_NOBODY) {
         e->rng = before.rng;
-        memory_free(aside); /* nothing was in the caller's */
+        memory_free(aside); /* the caller's struct was empty */
     } else {
         *aside = before;
         f->members.items[f->current].state = aside;
@@ -221,7 +222,7 @@ error:
     return status;
 }
 
-/* A new one that cannot take over is given up again. */
+/* Makes a new member current. If it cannot become current, it is destroyed. */
 static rlxvk_status add_member(rlxvk_executable *e, const binding_list *sizes)
 {
     family *f = e->family;
@@ -278,8 +279,8 @@ error:
 
 /* ---- Runs ---- */
 
-/* Whether the inputs have the lengths of the current member; what is wrong otherwise, the run says.
- */
+/* Whether the inputs have the lengths of the current member. Other errors of the inputs are left to
+ * the run. */
 static bool fits_current(rlxvk_executable *e, const sized_array *inputs)
 {
     rlxvk_run_input own;
@@ -303,7 +304,7 @@ rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const sized_
     binding_list sizes = {0};
     rlxvk_status status;
     if (!e || !e->family || (!inputs->items && inputs->count))
-        return RLXVK_OK; /* the run itself looks */
+        return RLXVK_OK; /* the run itself reports errors */
     if (e->program && fits_current(e, inputs))
         return RLXVK_OK;
     TRY(infer_sizes(e->family->graph, call, inputs, &sizes));

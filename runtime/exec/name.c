@@ -1,4 +1,5 @@
-/* Leaves by the names the caller knows them by. The library's own (the random state) have none. */
+/* Finds leaves by the caller's names. The library's own inputs, for example the random state,
+ * cannot be found. */
 #include "exec/name.h"
 #include "op/random/random.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Little-endian, as the hosts that this runs on. NumPy has no bfloat16. */
+/* Types are little-endian, because all supported hosts are. NumPy has no bfloat16. */
 static const char *const types[RLXVK_DTYPE_COUNT] = {
     [RLXVK_F32] = "<f4", [RLXVK_F16] = "<f2",  [RLXVK_F64] = "<f8", [RLXVK_I8] = "|i1",
     [RLXVK_I16] = "<i2", [RLXVK_I32] = "<i4",  [RLXVK_I64] = "<i8", [RLXVK_U8] = "|u1",
@@ -38,7 +38,7 @@ static bool accept(cursor *h, char character)
     return true;
 }
 
-/* A quoted word of less than `size` characters. */
+/* Takes a quoted word of less than `size` characters, if it comes next. */
 static bool accept_word(cursor *h, char *out, size_t size)
 {
     skip_space(h);
@@ -160,7 +160,7 @@ error:
     return status;
 }
 
-/* Every dim of 0 counts as 1 while the product is checked, so that the order of the dims does not
+/* While the product is checked, a dim of 0 counts as 1, so that the order of the dims does not
  * matter. */
 static rlxvk_status count_elements(npy_header *out)
 {

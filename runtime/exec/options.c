@@ -1,5 +1,5 @@
 /*
- * The one place that decides which goes first: an option of the call, or a switch of the context.
+ * The only place that decides between an option of the call and a switch of the context.
  */
 #include "exec/options.h"
 #include "op/choice/variant.h"
@@ -27,7 +27,7 @@ static rlxvk_status force_row(const char *name, size_t length, const char *what,
     return RLXVK_OK;
 }
 
-/* The switch: "all", or row names with commas between them. */
+/* Reads RLXVK_FORCE_HOST: "all", or names of ops with commas between them. */
 static rlxvk_status force_text(const char *names, bool on_host[OP_COUNT])
 {
     rlxvk_status status = RLXVK_OK;
@@ -76,7 +76,7 @@ error:
     return status;
 }
 
-/* ---- What may be asked for ---- */
+/* ---- Checks ---- */
 
 rlxvk_status options_read_rng(const rlxvk_rng_options *given, rlxvk_rng_options *o)
 {
@@ -117,7 +117,7 @@ static rlxvk_status check(const rlxvk_compile_options *o)
 
 /* ---- Options over switches ---- */
 
-/* What compiling does to the graph and its plan. */
+/* Options for the graph and its plan. */
 static void resolve_plan(const switches *s, const rlxvk_compile_options *given, exec_options *o)
 {
     o->forbid_host = toggle(given->forbid_host, false);
@@ -137,7 +137,7 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }
 
-/* What runs do. */
+/* Options for runs. */
 static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_options *given,
                          exec_options *o)
 {
@@ -161,7 +161,7 @@ rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_o
     TRY(check(given));
     *out = (exec_options){.dump = given->dump ? given->dump : s->dump};
     TRY(options_read_rng(given->rng, &out->rng));
-    /* A precision of F32 is no option: the switch goes before it. */
+    /* F32 is the default of the option, so it does not override the switch. */
     out->precision = given->precision == RLXVK_PRECISION_F32 ? s->precision : given->precision;
     resolve_plan(s, given, out);
     resolve_runs(context, given, out);
@@ -177,7 +177,7 @@ exec_options options_for_nodes(const exec_options *o)
     kept.keep_all = kept.allow_unset = true;
     kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
     kept.prepared_bytes = 0;
-    kept.weight_storage = RLXVK_WEIGHTS_AS_DECLARED; /* what was rounded is kept as it is */
+    kept.weight_storage = RLXVK_WEIGHTS_AS_DECLARED; /* params were rounded already */
     kept.dump = 0;
     return kept;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* How a set call's data are to be read. */
+/* The data of a set call, and how to read them. */
 typedef struct param_data {
     const char *call, *name;
     const void *data;
@@ -18,7 +18,7 @@ typedef struct param_data {
     rlxvk_dtype dtype; /* of the data */
 } param_data;
 
-/* The param, as a node of the graph as built. */
+/* Finds the param as a node of the graph as built. */
 static rlxvk_status find_param(const rlxvk_executable *e, const char *call, const char *name,
                                uint32_t *out)
 {
@@ -62,8 +62,8 @@ error:
 
 /* ---- check_packed ---- */
 
-/* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
- */
+/* Lets every reader of the param check its operand. `data` are the bytes or f32 words of the whole
+ * param. */
 static rlxvk_status check_readers(const rlxvk_graph *g, uint32_t source, const void *data)
 {
     rlxvk_status status = RLXVK_OK;
@@ -102,7 +102,7 @@ static rlxvk_status check_content(rlxvk_executable *e, uint32_t source, const pa
 
 /* ---- Writing ---- */
 
-/* Data of `dtype` -> the slot's bytes, which are others. */
+/* Converts the caller's data to the slot's bytes, if they differ. */
 static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
@@ -121,7 +121,7 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
     return RLXVK_OK;
 }
 
-/* Its content is about to be another; whether it has a place to be put in. */
+/* Marks the content as new. Returns whether the param has memory to write. */
 static bool begin_write(param_state *p)
 {
     p->content->written = true;
@@ -129,7 +129,7 @@ static bool begin_write(param_state *p)
     return p->leaf->node != NODE_NONE;
 }
 
-/* Whether a live param's data are its slot's bytes as they are. */
+/* Whether the data of a live param are exactly its slot's bytes. */
 static bool is_verbatim(const rlxvk_executable *e, const param_state *p, const param_data *d)
 {
     const node *n = graph_node(e->program->graph, p->leaf->node);
@@ -138,8 +138,9 @@ static bool is_verbatim(const rlxvk_executable *e, const param_state *p, const p
            (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype);
 }
 
-/* What takes memory of the host, before anything is written: the slot's bytes, if the data are
- * others; of a family a copy of the data. NULL: nothing. */
+/* Allocates all host memory that setting needs, before anything is written. *out are the slot's
+ * bytes if they differ from the data. For a family with nothing bound, *out is a copy of the data.
+ * NULL if neither is needed. */
 static rlxvk_status prepare_data(rlxvk_executable *e, const param_data *d, void **out)
 {
     param_state *p = name_find_param(e, d->name);
@@ -179,7 +180,8 @@ error:
     return status;
 }
 
-/* After check_data and prepare_data, whose bytes it takes from a family's param. */
+/* Call it after check_data and prepare_data. If nothing is bound yet, the family takes over the
+ * prepared bytes. */
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d, void **prepared)
 {
     double begin = trace_begin(e->context->trace);
@@ -197,7 +199,7 @@ error:
     return status;
 }
 
-/* All are checked, and have all memory that they take, before any is written. */
+/* All items are checked, and all host memory is allocated, before the first one is written. */
 static rlxvk_status set_all(rlxvk_executable *e, const param_data *data, size_t count)
 {
     void **prepared = memory_zeroed(count, sizeof *prepared);
@@ -234,7 +236,8 @@ error:
 
 /* ---- The public calls ---- */
 
-/* Only of the types in `accepted`: without a dtype beside them, data must not be misread. */
+/* E_DTYPE if the param's dtype is not in `accepted`. These calls do not tell the dtype of their
+ * data, so the data could be misread. */
 static rlxvk_status check_untyped(rlxvk_executable *e, const char *call, const char *name,
                                   uint32_t accepted, const node **out)
 {
@@ -267,7 +270,7 @@ error:
     return status;
 }
 
-/* Those that have one encoding in the host's memory and the same on the device, or f32. */
+/* Dtypes whose bytes on the host are also those on the device, or that are held as f32. */
 enum {
     STORED = 1u << RLXVK_U8 | 1u << RLXVK_I8 | 1u << RLXVK_F16 | 1u << RLXVK_BF16 |
              1u << RLXVK_C64 | 1u << RLXVK_F32
@@ -323,7 +326,7 @@ void param_begin_states(rlxvk_executable *e)
     }
 }
 
-/* Of a family, which has no memory on the device yet. */
+/* Keeps zeros for a param of a family, which has no memory on the device yet. */
 static rlxvk_status keep_zeros(family *f, const node *n, uint32_t source)
 {
     size_t bytes = shape_numel(&n->shape) * rlxvk_dtype_size((rlxvk_dtype)n->dtype);

@@ -1,4 +1,4 @@
-/* The graph of a program as a picture: what became of the one that was built, and what does the
+/* Draws the graph of a program: how it differs from the graph as built, and which kernels do the
  * work of each node. */
 #include "exec/state.h"
 #include "op/dot.h"
@@ -90,7 +90,7 @@ static void write_title(const picture *pic, char title[TITLE_ROOM])
             text_append(&t, "\n%s: %u -> %u", op_table[i].name, pic->before[i], pic->after[i]);
 }
 
-/* The steps of each node, in their order. */
+/* Lists the steps of each node, in order of execution. */
 static rlxvk_status sort_steps(const program *p, picture *pic)
 {
     size_t nodes = p->graph->nodes.count, steps = p->schedule.steps.count;

@@ -1,6 +1,6 @@
 /*
- * Pools of device memory. A pool lives as long as anyone holds a reference; the count is under the
- * context's lock, the blocks themselves are never exchanged.
+ * Pools of device memory. A pool lives until its last reference is released. The count is under the
+ * context's lock. The blocks of a pool are never exchanged.
  */
 #include "exec/pool.h"
 

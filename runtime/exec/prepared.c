@@ -1,7 +1,8 @@
 /*
- * When the prepared steps are due. Every set of a param, and every run that writes one in place,
- * counts up the version of its content, which all have in common who share the memory. Prepared
- * results are each executable's own: it remembers the versions that they were made of.
+ * Decides when the prepared steps must run. The record of a param's content has a version, which is
+ * common to all who share its memory. Every set of the param, and every run that writes it in
+ * place, increases the version. Results of prepared steps are not shared. So each executable
+ * remembers the versions from which its results were made.
  */
 #include "exec/prepared.h"
 

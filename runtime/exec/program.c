@@ -1,12 +1,12 @@
 /*
- * The life of a program, and its leaves by name and number.
+ * Creates and releases programs, and finds their leaves by name.
  */
 #include "exec/program.h"
 #include "op/random/random.h"
 
 /* ---- Leaves and results ---- */
 
-/* Marks the nodes that some node writes in place. */
+/* Marks the nodes that other nodes write in place. */
 static void mark_written(const rlxvk_graph *g, bool *written)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -17,7 +17,7 @@ static void mark_written(const rlxvk_graph *g, bool *written)
     }
 }
 
-/* `written`: per node of the rewritten graph. */
+/* `written` tells for each node of the rewritten graph whether a node writes it. */
 static void list_leaves(program *p, const bool *written)
 {
     for (uint32_t id = 0; id < p->source->nodes.count; id++) {
@@ -44,7 +44,7 @@ static void list_results(program *p)
     }
 }
 
-/* Marks the values that prepared steps touch. */
+/* Marks the values that prepared steps read or write. */
 static void mark_prepared(const schedule *s, bool *touched)
 {
     operand o;
@@ -122,7 +122,8 @@ uint64_t program_executed(const program *p)
     return sum;
 }
 
-/* Of what is recorded of a segment, but for what is left of groups. */
+/* How often command buffers of a segment are submitted. The last rounds of a loop, fewer than a
+ * group, count once. */
 static uint64_t program_replays(const program *p, uint32_t segment)
 {
     return divide_up(program_times(p, segment), p->plan.segments.items[segment].rounds);

@@ -1,11 +1,12 @@
 /*
- * Submission. Every submission signals the next value of the executable's timeline, so waiting for
- * the last is waiting for all.
+ * Submission. Every submission signals the next value of the executable's timeline. So waiting for
+ * the last value waits for all.
  */
 #include "exec/queue.h"
 
-/* Every command buffer begins with a barrier against all that is before it on the queue, so that
- * submissions need not wait for one another; only queries that are reset again do. */
+/* Submissions need not wait for each other, because every command buffer begins with a barrier
+ * against everything before it on the queue. Only if there are queries does a submission wait for
+ * the one before, because queries are reset. */
 rlxvk_status queue_submit(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count)
 {
     uint64_t after = e->queries ? e->submitted : 0;
@@ -27,12 +28,13 @@ rlxvk_status queue_submit_batch(rlxvk_executable *e)
     rlxvk_status status;
     e->batch_count = 0;
     TRY(queue_submit(e, e->batch, count));
-    e->row_feeds_pending = false; /* they ride in a run's first batch */
+    e->row_feeds_pending = false; /* row feeds go into a run's first batch */
 error:
     return status;
 }
 
-/* One submission after the other, since the deadline is each one's: a run of loops makes many. */
+/* The deadline is for one submission. A run with loops makes many, so we wait for one after the
+ * other. */
 rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
 {
     rlxvk_status status = RLXVK_OK;

@@ -1,14 +1,15 @@
 /*
- * Recording: one reusable command buffer a segment, one a staged input and output and ticket.
- * Written once, with the executable; a run only chooses which of them to submit. Feeds are in
- * feed_copy.c and feed_row.c.
+ * Records one reusable command buffer for each segment, and one for each staged input or output and
+ * ticket. They are recorded once, with the executable. A run only chooses which of them to submit.
+ * Feeds are in feed_copy.c and feed_row.c.
  */
 #include "exec/record.h"
 
 /* ---- Descriptor sets ---- */
 
-/* Whole vectors, as kernels may read such: slots are no smaller. All that a descriptor can reach
- * where canaries are looked after. */
+/* The size of an operand's descriptor, rounded up to 16 bytes, because kernels may read whole
+ * vectors. Slots have room for that. With canaries, a descriptor reaches as far as the device
+ * allows. */
 static uint64_t bound_bytes(const rlxvk_executable *e, const operand *o)
 {
     const exec_options *options = &e->program->options;
@@ -65,7 +66,8 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
         fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);
 }
 
-/* A segment's timestamps: its begin, and then the end of each step (profiled) or of the last. */
+/* A segment's timestamps: its begin, and then the end of each step (profiled) or only of the
+ * last. */
 uint32_t record_first_query(const rlxvk_executable *e, uint32_t segment)
 {
     return e->program->options.profiled ? e->program->plan.segments.items[segment].first + segment
@@ -84,7 +86,7 @@ static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t qu
         e->device->fn.CmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, e->queries, query);
 }
 
-/* The steps of a segment once; with timestamps from `query` on where it is not NULL. */
+/* Records the steps of a segment once. If `query` is not NULL, timestamps follow from there on. */
 static void record_steps(rlxvk_executable *e, VkCommandBuffer c, const segment *g, uint32_t *query)
 {
     for (uint32_t s = g->first; s < g->first + g->count; s++) {
@@ -96,7 +98,7 @@ static void record_steps(rlxvk_executable *e, VkCommandBuffer c, const segment *
     }
 }
 
-/* `rounds` of a segment. What is timed is the first of them. */
+/* Records `rounds` rounds of a segment. Only the first one is timed. */
 static rlxvk_status record_rounds(rlxvk_executable *e, uint32_t index, VkCommandBuffer c,
                                   uint32_t rounds)
 {
@@ -164,7 +166,7 @@ error:
     return status;
 }
 
-/* Between the staging block and device memory at `l`. */
+/* Records copies between the staging block and device memory at `l`. */
 static rlxvk_status record_staged(rlxvk_executable *e, staged_copy *s, const location *l,
                                   bool upload)
 {
@@ -219,7 +221,7 @@ static rlxvk_status record_stop(rlxvk_executable *e, uint32_t index)
     return record_copy(e, e->stops[index], word, copy, ALL_DEVICE | SCOPE_HOST);
 }
 
-/* The copies of the words that end loops. */
+/* Records the copies of the words that end loops. */
 static rlxvk_status record_stops(rlxvk_executable *e)
 {
     const plan *p = &e->program->plan;
@@ -246,7 +248,8 @@ uint32_t record_loop_query(const rlxvk_executable *e, uint32_t loop)
     return (uint32_t)(p->schedule.steps.count + 2 * p->plan.segments.count) + 2 * loop;
 }
 
-/* Where a loop begins and ends: its segments keep the times of their last replay alone. */
+/* Records timestamps of the begin and end of each loop. They are needed because the timestamps of a
+ * segment tell only its last replay. */
 static rlxvk_status record_stamps(rlxvk_executable *e)
 {
     uint32_t count = 2 * (uint32_t)e->program->plan.loops.count;

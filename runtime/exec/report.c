@@ -1,4 +1,4 @@
-/* What an executable tells of itself: outputs, memory, plan. */
+/* Reports of an executable: outputs, memory, plan. */
 #include "exec/family.h"
 
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
@@ -31,7 +31,8 @@ rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, si
     return (rlxvk_dtype)graph_node(g, g->outputs.items[index])->dtype;
 }
 
-/* What the plan left out as shared is an executable's own where there is nobody to share with. */
+/* If there is no executable to share with, this one has memory for the shared leaves, which the
+ * plan leaves out. */
 static void count_bytes(const rlxvk_executable *e, uint64_t bytes[CLASS_COUNT])
 {
     const plan *plan = &e->program->plan;

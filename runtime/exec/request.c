@@ -1,5 +1,5 @@
 /*
- * What a compile is asked for: its options judged, and symbols bound, or left to a family.
+ * rlxvk_compile: checks the options, and binds the symbols or leaves them to a family.
  */
 #include "exec/axes.h"
 #include "exec/compile.h"
@@ -7,7 +7,7 @@
 #include "exec/member.h"
 #include "exec/ticket.h"
 
-/* What of the options is judged by the call itself. */
+/* Checks the options for sharing memory. */
 static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
 {
     rlxvk_status status;
@@ -20,7 +20,7 @@ static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_comp
         TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
     if (o->share_with && !o->share_with->program)
         TRY(member_bind_examples(o->share_with, NULL));
-    if (o->share_with) /* rows fed to what is about to be shared land first */
+    if (o->share_with) /* rows fed into memory that will be shared must arrive first */
         TRY(ticket_flush(o->share_with));
     if (o->shared_input_count && !o->share_with)
         return status_fail(RLXVK_E_ATTR,
@@ -31,7 +31,8 @@ error:
     return status;
 }
 
-/* Where bindings are left to runs nothing is compiled yet, unless memory is to be shared now. */
+/* Creates an executable whose symbols are bound by runs. Nothing is compiled yet, unless it must
+ * share memory now. */
 static rlxvk_status open_family(rlxvk_context *context, const rlxvk_graph *graph,
                                 const binding_list *sizes, const exec_options *options,
                                 const rlxvk_compile_options *given, rlxvk_executable **out)
@@ -62,7 +63,7 @@ static rlxvk_status compile_symbols(rlxvk_context *context, const rlxvk_graph *g
     rlxvk_status status;
     TRY(bind_resolve(given->bindings, given->binding_count, &sizes));
     if (bind_is_complete(graph, &sizes)) {
-        TRY(op_verify(graph)); /* what is wrong at any sizes comes first */
+        TRY(op_verify(graph)); /* errors at any sizes come first */
         TRY(bind_graph(graph, &sizes, &bound));
         TRY(compile_graph(context, bound, options, given, out));
     } else {

@@ -1,5 +1,5 @@
-/* The random-number state of an executable: an input of the library's own, written by the runs
- * themselves when it changed. */
+/* The random state of an executable. It is an input of the library's own, which every run writes.
+ * The upload is skipped if the state has not changed. */
 #include "exec/rng.h"
 #include "exec/upload.h"
 #include "op/random/random.h"

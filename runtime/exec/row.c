@@ -1,4 +1,4 @@
-/* Rows of nodes, read once everything pending has landed. */
+/* Rows of nodes, read after all pending work is done. */
 #include "exec/row.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"

@@ -1,7 +1,8 @@
 /*
- * Replay. A run validates everything, uploads what changed, submits recorded command buffers in one
- * submission a segment boundary, and reads what was asked for. Nothing here allocates, records or
- * compiles, except the blocking path for inputs and outputs too large to stage.
+ * Runs. A run checks its arguments, uploads what changed, submits recorded command buffers, and
+ * reads the outputs. There is one submission before each host step and one at the end; loops make
+ * more. Nothing here allocates, records or compiles. The exception is the blocking path, for inputs
+ * and outputs that are too large to stage.
  */
 #include "exec/check.h"
 #include "exec/execute.h"
@@ -51,7 +52,7 @@ static bool uploads_meet_row_feeds(const rlxvk_executable *e)
     return false;
 }
 
-/* Indices may stand in an input that a feed is about to change. */
+/* Checks indices before feeds run, because a feed may change the input that holds them. */
 static rlxvk_status diagnose_before_feeds(rlxvk_executable *e, ticket_state *t)
 {
     rlxvk_status status = RLXVK_OK;
@@ -64,7 +65,7 @@ error:
     return status;
 }
 
-/* After a failure nobody knows which uploads went out. */
+/* After a failure it is unknown which uploads were done. */
 static void forget_fingerprints(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->program->input_count; i++)

@@ -1,4 +1,4 @@
-/* Params to a file: what is to be saved is listed and checked before the file is begun. */
+/* Saves params to a file. Everything is listed and checked before the file is begun. */
 #include "exec/archive.h"
 #include "exec/family.h"
 #include "exec/name.h"
@@ -66,8 +66,8 @@ error:
     return status;
 }
 
-/* Of large elements first, else in their order: so every array of a file whose elements begin at a
- * multiple of 8 is aligned. */
+/* Sorts params by the size of their elements, large ones first. Otherwise their order stays. If the
+ * elements of a file begin at a multiple of 8, every array is then aligned. */
 static rlxvk_status order(entry_list *list)
 {
     archive_entry *ordered = memory_allocate(list->count * sizeof *ordered);

@@ -1,4 +1,4 @@
-/* The content of a node as numbers, and what is to be said of them. */
+/* The content of a node as numbers, with statistics. */
 #include "exec/scan.h"
 #include "exec/transfer.h"
 
@@ -26,7 +26,7 @@ scan scan_words(const float *words, uint64_t count)
     return s;
 }
 
-/* Raw bytes, packed halves and the random state are no f32 words to be judged. */
+/* Raw bytes, packed halves and the random state are not f32 words. */
 static bool holds_numbers(const rlxvk_executable *e, uint32_t id)
 {
     storage held = program_held(e->program, id);
@@ -34,7 +34,6 @@ static bool holds_numbers(const rlxvk_executable *e, uint32_t id)
     return held != STORAGE_RAW && held != STORAGE_HALF && !random_state;
 }
 
-/* The words of a node, NULL where it holds no numbers or none. The caller frees *words. */
 rlxvk_status scan_read(rlxvk_executable *e, uint32_t id, float **words, uint64_t *count)
 {
     location from = state_location(e, id);

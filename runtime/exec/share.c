@@ -1,7 +1,8 @@
 /*
- * Sharing memory between executables. What is shared is decided before the plan is made, so that
- * the plan gives those values no slots; whose memory it is, an executable is told when it is made.
- * Params are shared where they are alike; an input that the caller names must be.
+ * Shares memory between executables. We decide which leaves are shared before the plan is made, so
+ * that the plan gives them no slots. The executable is told whose memory it is when it is created.
+ * Params are shared if they are alike. An input that the caller names must have the same dtype and
+ * shape.
  */
 #include "exec/share.h"
 #include "exec/name.h"
@@ -49,7 +50,8 @@ bool share_may_join(const void *sharer, const char *const *names, uint32_t count
            (found == count && in_order && end == shape_numel(&graph_node(p->graph, whole)->shape));
 }
 
-/* A param that lies in what joins it to others is shared with it: all of them are, or none. */
+/* Marks shared params. If a param lies in a value that joins several, all of them are shared or
+ * none. */
 static void match_params(const program *p, const program *theirs, bool *shared)
 {
     for (size_t i = 0; i < 2 * p->param_count; i++) {
@@ -65,7 +67,7 @@ static void match_params(const program *p, const program *theirs, bool *shared)
     }
 }
 
-/* Two inputs of one name, as the graphs were built: E_DTYPE or E_SHAPE where they differ. */
+/* Compares two inputs of one name in the graphs as built. E_DTYPE or E_SHAPE if they differ. */
 static rlxvk_status check_input(const program *p, const program_leaf *mine, const program *theirs,
                                 const program_leaf *other)
 {

@@ -1,5 +1,5 @@
-/* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed
- * halves. */
+/* Converts between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes
+ * or packed halves. */
 #include "exec/slot.h"
 #include "graph/half.h"
 
@@ -52,7 +52,7 @@ static void encode_half(const node *n, const float *values, uint64_t count, uint
         to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
 }
 
-/* Whether the caller's data are packed halves as the slot has them. */
+/* Whether the caller's data are packed halves as in the slot. */
 static bool are_halves(const node *n, storage held, slot_type type)
 {
     return held == STORAGE_HALF && !type.f32_words && type.dtype == (rlxvk_dtype)n->dtype;

@@ -1,5 +1,6 @@
 /*
- * From a graph to a schedule in the order of least cost, with its plan and its pipelines.
+ * The stages of compiling: from a graph to a schedule, its plan and its pipelines. The steps get
+ * the order with the fewest barriers that does not need too much memory.
  */
 #include "exec/stage.h"
 #include "exec/share.h"
@@ -26,7 +27,7 @@ static bool may_halve(const exec_options *o, const program *sharer)
     return o->weight_storage != RLXVK_WEIGHTS_AS_DECLARED || (sharer && sharer->halves);
 }
 
-/* Last, when it is known who reads each param. */
+/* This is the last rewrite, because all readers of a param must be known. */
 static rlxvk_status hold_weights(program *p, const program *sharer)
 {
     const exec_options *o = &p->options;
@@ -98,7 +99,7 @@ error:
 
 /* ---- Planning ---- */
 
-/* Index operands and results with flags are read after the run, so they must still be there. */
+/* Index operands and results with flags are pinned, because they are read after the run. */
 static void pin_checked(const program *p, bool *pinned)
 {
     for (uint32_t id = 0; id < p->graph->nodes.count; id++)
@@ -111,7 +112,7 @@ static void pin_checked(const program *p, bool *pinned)
     }
 }
 
-/* A level's memory may be given away within the level where that saves enough; see plan_options. */
+/* The plan options for program order. plan_levels sets reuse_in_level later. */
 static plan_options layout_of(const program *p, const bool *shared, const bool *pinned)
 {
     const device_profile *profile = &p->device->choice.profile;
@@ -127,7 +128,7 @@ static plan_options layout_of(const program *p, const bool *shared, const bool *
                           .pinned = pinned};
 }
 
-/* Puts the steps into level order and back: `in_order` has a copy of them as they were lowered. */
+/* Copies the steps in program order. restore_order puts them back. */
 static rlxvk_status keep_order(const schedule *s, step **in_order)
 {
     size_t bytes = s->steps.count * sizeof **in_order;
@@ -144,9 +145,9 @@ static void restore_order(schedule *s, const step *in_order)
         memcpy(s->steps.items, in_order, s->steps.count * sizeof *in_order);
 }
 
-/* Tries level order, which has fewer barriers and takes more memory, without and with reuse in a
- * level. p->plan is that of program order, and stays where both cost too much: more than a quarter,
- * and more than 16 MiB, above it. */
+/* Tries level order, which needs fewer barriers and more memory: first without and then with reuse
+ * inside a level. p->plan is the plan of program order. It stays if both tries need too much
+ * scratch memory: over a quarter and over 16 MiB more than program order. */
 static rlxvk_status plan_levels(program *p, plan_options *layout)
 {
     uint64_t most = p->plan.scratch_peak + MAX(p->plan.scratch_peak / 4, 16u << 20);

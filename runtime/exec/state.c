@@ -1,10 +1,10 @@
 /*
- * The tables of an executable, where its values are, and how all of it goes. Whatever an executable
- * owns is freed here, half built or whole.
+ * The tables of an executable, the locations of its values, and its end. Everything that an
+ * executable owns is freed here, even if it is half built.
  */
 #include "exec/family.h"
 
-/* ---- Whether it can be used ---- */
+/* ---- Checks ---- */
 
 rlxvk_status state_require(const rlxvk_executable *e, const char *call)
 {
@@ -36,7 +36,7 @@ const rlxvk_graph *state_source(const rlxvk_executable *e)
     return e->program ? e->program->source : e->family->graph;
 }
 
-/* ---- Where things are ---- */
+/* ---- Locations ---- */
 
 location state_location(const rlxvk_executable *e, uint32_t id)
 {

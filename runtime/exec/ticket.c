@@ -1,6 +1,6 @@
 /*
- * Runs in flight and how they end. A ticket is completed once: waited for, its outputs delivered,
- * its diagnosis made; its own status is kept until its own wait has told it.
+ * Runs in flight and how they end. A ticket is completed once: we wait for it, deliver its outputs
+ * and diagnose it. Its status is kept until its own wait has returned it.
  */
 #include "exec/ticket.h"
 #include "exec/diagnose.h"
@@ -84,7 +84,6 @@ error:
 
 /* ---- Completion ---- */
 
-/* Looks for what the run itself reports (singular matrices, bad indices), once. */
 void ticket_diagnose(rlxvk_executable *e, ticket_state *t)
 {
     if (!e->diagnosed || t->diagnosed)
@@ -94,7 +93,6 @@ void ticket_diagnose(rlxvk_executable *e, ticket_state *t)
     keep_sentence(t);
 }
 
-/* Waits for a run and delivers what it owes, once; then says how it ended, as often as asked. */
 rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t)
 {
     trace *trace = e->context->trace;
@@ -140,7 +138,7 @@ error:
 
 /* ---- Room for another run ---- */
 
-/* The last ticket is rlxvk_run's own, so that a run never meets E_BUSY. */
+/* The last ticket is only for rlxvk_run, so rlxvk_run never fails with E_BUSY. */
 ticket_state *ticket_find_free(rlxvk_executable *e)
 {
     for (uint32_t t = 0; t + 1 < e->program->options.max_in_flight; t++)
@@ -149,7 +147,6 @@ ticket_state *ticket_find_free(rlxvk_executable *e)
     return NULL;
 }
 
-/* Tickets that look at the arena itself do so before another run overwrites it. */
 rlxvk_status ticket_settle(rlxvk_executable *e)
 {
     for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)

@@ -1,6 +1,6 @@
 /*
- * Times of the last run, from the timestamps that its segments write: to the caller, and as spans
- * of the trace.
+ * Times of the last run, from the timestamps that its segments write. They go to the caller, or to
+ * the trace as spans.
  */
 #include "exec/timing.h"
 #include "exec/record.h"
@@ -19,7 +19,7 @@ error:
     return status;
 }
 
-/* ticks[2 s + edge] of every step s of a segment: where it begins (edge 0) or ends (1). */
+/* Reads ticks[2 s + edge] of every step s of a segment: its begin (edge 0) or its end (edge 1). */
 static rlxvk_status segment_times(const rlxvk_executable *e, uint32_t index, uint32_t edge,
                                   uint64_t *ticks)
 {
@@ -34,7 +34,7 @@ error:
     return status;
 }
 
-/* Of steps from `first`, which begins a segment, on. */
+/* Reads the times of all steps from `first` on, which must begin a segment. */
 static rlxvk_status step_times(const rlxvk_executable *e, uint32_t first, uint64_t *ticks)
 {
     rlxvk_status status = RLXVK_OK;
@@ -92,7 +92,7 @@ error:
     return status;
 }
 
-/* Whether there are times, and all of them: the last run may be in flight. */
+/* Checks that there are timestamps. Then waits, because the last run may still be in flight. */
 static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
                                 const char *option)
 {

@@ -1,5 +1,5 @@
-/* Every event goes out in one write, comma and line break in front, so that a process that ends
- * anywhere leaves whole events; only the closing bracket is then missing. */
+/* Every event is one write, and begins with its comma and line break. So a process that is killed
+ * at any time leaves whole events, and only the closing bracket is missing. */
 #include "exec/trace.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ void trace_close(trace *t, const log_sink *log)
     memory_free(t);
 }
 
-/* As much of the string as leaves room for what must close it. */
+/* Appends as much of the string as fits, and leaves room for its closing quote. */
 static void append_escaped(text *t, const char *s)
 {
     const size_t longest = sizeof "\\u0000\"";
@@ -107,7 +107,8 @@ void trace_detail_name(text *detail, const char *name)
     text_append(detail, "\"");
 }
 
-/* The calling thread's, under the lock; the last one is shared where there are too many. */
+/* The row of the calling thread. The caller must hold the lock. If there are too many threads, the
+ * others share the last row. */
 static int row_of_thread(trace *t)
 {
     pthread_t self = pthread_self();

@@ -1,6 +1,6 @@
 /*
- * Blocking transfers between host and device memory, outside the replay path. Device memory that is
- * mapped is touched in place; so nothing may be in flight that uses it.
+ * Blocking transfers between host and device memory, outside the replay path. If device memory is
+ * mapped, the host accesses it in place. So nothing in flight may use it.
  */
 #include "exec/transfer.h"
 #include "exec/queue.h"
@@ -94,7 +94,7 @@ error:
     return status;
 }
 
-/* Whole words. */
+/* `size` must be a multiple of 4. */
 rlxvk_status transfer_clear(rlxvk_executable *e, const location *to, uint64_t size)
 {
     rlxvk_status status;

@@ -1,7 +1,9 @@
 /*
- * Bringing inputs into their slots: in place where nothing is in flight, through the ticket's
- * staging where something is, blocking where it is too large to stage; and not at all where the
- * slot holds the same already.
+ * Uploads inputs into their slots. There are four ways:
+ *   not at all   the slot holds the same data already
+ *   in place     the slot is mapped, and nothing is in flight
+ *   staged       by way of the ticket's staging memory
+ *   blocking     the input has no staging memory, for example because it is too large
  */
 #include "exec/upload.h"
 #include "exec/slot.h"
@@ -12,7 +14,7 @@
 
 enum { LANES = 4, LANE_BYTES = 16, BLOCK_BYTES = LANES * LANE_BYTES };
 
-/* Full avalanche by 128-bit products. */
+/* Mixes all bits of a word into both halves (full avalanche) by 128-bit products. */
 static void mix(uint64_t word, uint64_t *a, uint64_t *b)
 {
     unsigned __int128 p = (unsigned __int128)(*a ^ word) * 0xff51afd7ed558ccdu;
@@ -21,8 +23,8 @@ static void mix(uint64_t word, uint64_t *a, uint64_t *b)
     *b = (uint64_t)(q >> 64) ^ (uint64_t)q ^ (*a << 23 | *a >> 41);
 }
 
-/* A product for 16 bytes in each of four lanes that wait for nothing but themselves: as fast as
- * memory is read. */
+/* Mixes 16 bytes into each of four lanes by one product. A lane depends only on itself, so this is
+ * as fast as memory is read. */
 static void mix_block(const uint8_t *bytes, uint64_t a[LANES], uint64_t b[LANES])
 {
     static const uint64_t keys[LANES] = {0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,
@@ -54,7 +56,8 @@ static void fingerprint_of(const void *data, uint64_t size, slot_type type, uint
     }
 }
 
-/* Whether the slot already holds exactly this; remembers it as what the slot is about to hold. */
+/* Whether the slot holds exactly these data already. Remembers their fingerprint, because the slot
+ * will hold them. */
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
     slot_type type = slot_type_of_input(item);
@@ -112,8 +115,8 @@ rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
     return memory_block_flush(e->device, &e->staging, at, round_up(to.bytes, 4));
 }
 
-/* Bound handles not given in this run are restored from their mirrors. The mirror holds slot bytes,
- * so it is uploaded like raw data. */
+/* Restores a bound handle that is not given in this run. Its mirror holds slot bytes, so it is
+ * uploaded without conversion. */
 static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
     location to = state_location(e, in->leaf->node);
@@ -127,7 +130,6 @@ error:
     return status;
 }
 
-/* Whether the next run writes it: given, or restored from its mirror. */
 bool upload_is_due(const rlxvk_executable *e, const input_state *in)
 {
     return in->leaf->node != NODE_NONE && (e->given[in - e->inputs].name || input_is_restored(in));
