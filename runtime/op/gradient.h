@@ -1,59 +1,66 @@
 /*
- * Gradients of nodes. A family says with its `vjp` what flows from a result into the operands
- * (vector-Jacobian products, written with builder calls), or with its `expand` which simpler ops
- * the node stands for, whose gradients are then taken instead; gradient.c walks the graph.
+ * Gradients of nodes. A family may have `vjp`, `expand` or both. vjp computes the gradients of the
+ * operands from the gradient of the result (a vector-Jacobian product, written with builder calls).
+ * expand builds the node from simpler ops, whose gradients are then used. gradient.c walks the
+ * graph.
  */
 #ifndef RLXVK_GRADIENT_H
 #define RLXVK_GRADIENT_H
 
 #include "op/op.h"
 
-/* A node whose gradient is asked for. The graph grows meanwhile: pointers into its list of nodes do
- * not last, so the node is a copy; what that points to stays. */
+/* A node whose gradient is computed. The node is a copy, because the graph grows meanwhile, and
+ * pointers into its list of nodes do not last. The memory that the copy points to stays. */
 struct gradient_call {
     rlxvk_graph *graph;
     node n;
-    uint32_t id;           /* the node's */
-    rlxvk_tensor dy;       /* the gradient that arrived for its result */
-    uint64_t given;        /* bit i: the rule has given operand i something, of the first 64 */
-    struct gradients *all; /* gradient.c's */
+    uint32_t id;           /* of the node */
+    rlxvk_tensor dy;       /* the gradient of its result */
+    uint64_t given;        /* bit i: operand i, one of the first 64, has received a gradient */
+    struct gradients *all; /* owned by gradient.c */
 };
 
-/* Whether gradients flow into operand i of the op; whether none flow through it (gradient.def). */
+/* Whether gradients flow into operand i of the op, and whether they flow into none (gradient.def).
+ */
 bool gradient_flows(op_kind op, uint32_t operand);
 bool gradient_ends(op_kind op);
-/* Operand i; the node's result. Asked for only where a rule reads them: behind checkpoints they are
- * computed again. */
+/* Operand i, and the node's result. Ask only for tensors that the rule reads, because behind
+ * checkpoints they are computed again. */
 rlxvk_tensor gradient_operand(const gradient_call *c, uint32_t i);
 rlxvk_tensor gradient_result(const gradient_call *c);
 rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i);
-/* Whether a gradient for operand i is of use. Giving one that is not does no harm. */
+/* Whether anybody needs a gradient for operand i. If not, giving one does no harm. */
 bool gradient_wanted(const gradient_call *c, uint32_t i);
-/* Adds to what operand i gets. Its shape is the operand's. An operand that is wanted and given
- * nothing is E_UNSUPPORTED. */
+/* Adds to the gradient of operand i, which has the operand's shape. If an operand needs a gradient
+ * and receives none, that is E_UNSUPPORTED. */
 void gradient_give(gradient_call *c, uint32_t i, rlxvk_tensor gradient);
-/* The same, where the node has broadcast the operand: summed over what it was repeated along. */
+/* The same for an operand that the node broadcasts: sums over the axes along which it was repeated.
+ */
 void gradient_give_broadcast(gradient_call *c, uint32_t i, rlxvk_tensor gradient);
-/* The same for elements [start, start + its extent) of an axis alone; the others get nothing. */
+/* The same for only elements [start, start + the gradient's extent) of an axis. The others receive
+ * nothing. */
 void gradient_give_part(gradient_call *c, uint32_t i, int32_t axis, int64_t start,
                         rlxvk_tensor gradient);
-/* The gradient of operand i is zero: here the result is constant in it (almost) everywhere. */
+/* The gradient of operand i is zero, because the result is constant in it (almost) everywhere. */
 void gradient_give_zero(gradient_call *c, uint32_t i);
-/* As a family's `vjp`: the identity, or what passes for it. */
+/* For `vjp` of a family: passes the gradient on unchanged, because the op is the identity or counts
+ * as one. */
 rlxvk_status gradient_identity(gradient_call *c);
 
-/* ---- For those who write rules: gradient_helpers.c ---- */
+/* ---- Helpers for rules: gradient_helpers.c ---- */
 
-/* In an expansion, which else must read every operand: the gradient of operand i is zero. */
+/* For expansions, which otherwise must read every operand: the gradient of operand i is zero. */
 void gradient_leave_out(rlxvk_graph *g, const node *n, uint32_t i);
 rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value);
-/* A scalar everywhere in `shape`. */
+/* A tensor of this shape with the scalar in every element. */
 rlxvk_tensor gradient_spread(rlxvk_graph *g, rlxvk_tensor scalar, rlxvk_shape shape);
-/* `value` everywhere; F32 or C64. */
+/* The same with a number; F32 or C64. */
 rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape);
-/* Summed over the axes along which `shape` is broadcast to the tensor's, in that shape. */
+/* Sums a tensor over the axes along which `shape` was broadcast to its shape. The result has
+ * `shape`. */
 rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape);
-/* The result of a reduction of `shape` over `axes`, kept as 1 or dropped, repeated back to it. */
+/* Repeats the result of a reduction back to `shape`. The axes are those that were reduced, whether
+ * kept as 1 or removed. */
 rlxvk_tensor gradient_expand_to(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape,
                                 const int32_t *axes, size_t count);
 

@@ -1,8 +1,10 @@
 /*
- * Tensors that lie in another's memory at strides, so that nothing is copied: what shows a part of
- * its operand, or its operand's axes in another order (op_family.look), where every reader takes
- * that (op_family.takes); what is made in its only reader's order of axes; and what is made in the
- * parts of its columns that its readers show, each dense (op_family.divides).
+ * Tensors that lie in another tensor's memory at strides, so that no copy is needed:
+ *   - A node that only selects or reorders elements of its operand (op_family.look) is a view, if
+ *     every reader can read those strides (op_family.takes).
+ *   - If the only reader of a node permutes its axes, the node is written in the permuted order.
+ *   - A product whose readers are columns of it is written in those parts, each a dense matrix
+ *     (op_family.divides).
  */
 #ifndef RLXVK_STRIDED_H
 #define RLXVK_STRIDED_H
@@ -10,21 +12,23 @@
 #include "op/op.h"
 
 typedef struct strided_views {
-    strided *at;        /* where the elements of a node lie in the memory of ... */
-    uint32_t *in;       /* ... its operand 0, or the reader it is made as; NODE_NONE: no strides */
-    uint32_t *need;     /* of a node that is copied although it could lie so: who needs it dense, a
-                         * reader or an output that shows it; of one that its operand could be made
-                         * as, if it had no other reader: the operand. Else NODE_NONE */
-    column_ends *ends;  /* of what is made in parts */
-    const char **whole; /* of what could be and is not: why; NULL: of all others */
+    strided *at;        /* per node: its elements in the memory of `in` */
+    uint32_t *in;       /* operand 0, or the reader in whose order it is written; NODE_NONE: no
+                         * strides */
+    uint32_t *need;     /* a node that could be a view, but is copied: the reader that needs it
+                         * dense, or the node itself if it is an output. A node that its operand
+                         * could be written as, if that had no other reader: the operand. Else
+                         * NODE_NONE */
+    column_ends *ends;  /* of nodes written in parts */
+    const char **whole; /* why a node that could be in parts is not; NULL for all others */
 } strided_views;
 
-/* on_host: OP_COUNT flags of rows that run on the host; may be NULL. */
+/* on_host: OP_COUNT flags of ops that run on the host; may be NULL. */
 rlxvk_status strided_find(const rlxvk_graph *g, const bool *on_host, strided_views *out);
 void strided_destroy(strided_views *v);
-/* Where a tensor of this shape lies in memory of its own. */
+/* The strides of a dense tensor of this shape. */
 strided strided_dense(const rlxvk_shape *s);
-/* Strides of the same elements in another shape; false where none say it. */
+/* The strides of the same elements in another shape. False if no strides express it. */
 bool strided_reshape(const rlxvk_shape *from, const rlxvk_shape *to, strided *at);
 
 #endif

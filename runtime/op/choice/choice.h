@@ -1,63 +1,63 @@
 /*
- * The choice of kernels. A family that has one keeps a table of named rows, in order of preference;
- * each begins with a choice_row, which says what is asked alike in all families, and the family's
- * `fit` says the rest. choice_select walks any table. A further variant is a further row; a further
- * family is a table and its line in choice.def. Pure.
+ * The choice of kernels. A kernel family has a table of named variants, in order of preference.
+ * Each row begins with a choice_row, which has the conditions that all families share. The family's
+ * `fit` has the others. choice_select searches any such table. To add a variant, add a row; to add
+ * a family, add a table and its line in choice.def. Pure.
  */
 #ifndef RLXVK_CHOICE_H
 #define RLXVK_CHOICE_H
 
 #include "base/profile.h"
 
-/* What a device is, as a bit; where a row may be taken, as a set. */
+/* The kind of a device, as a bit. A row has the set of kinds on which it may be chosen. */
 enum choice_setting {
-    ON_NATIVE = 1,     /* hardware, with a driver of its own */
-    ON_TRANSLATED = 2, /* hardware through a driver for something else */
+    ON_NATIVE = 1,     /* hardware with a driver of its own */
+    ON_TRANSLATED = 2, /* hardware through a driver for another API */
     ON_SOFTWARE = 4,   /* no hardware: the invocations of a workgroup run in turns */
     ON_HARDWARE = ON_NATIVE | ON_TRANSLATED,
-    ON_PORTABLE = ON_TRANSLATED | ON_SOFTWARE, /* plain kernels: barriers, shared memory and
-                                                  unrolled code cost more than they save */
+    ON_PORTABLE = ON_TRANSLATED | ON_SOFTWARE, /* plain kernels, because barriers, shared memory and
+                                                * unrolled code cost more than they save */
     ON_ALL = ON_HARDWARE | ON_SOFTWARE
 };
 
-/* NEEDS: a row cannot be taken otherwise. IF: it is not, unless it is preferred. */
+/* NEEDS: otherwise the row cannot run. IF: otherwise it is chosen only if it is preferred. */
 enum choice_condition {
     NEEDS_SHUFFLES = 1, /* in whole subgroups */
     NEEDS_BYTE_PRODUCTS = 2,
-    IF_QUICK_BYTES = 4, /* only where hardware has an instruction for byte products */
-    IF_FILLS = 8,       /* only where its workgroups keep (nearly) every compute unit busy */
+    IF_QUICK_BYTES = 4, /* only if the hardware has an instruction for byte products */
+    IF_FILLS = 8,       /* only if its workgroups keep (nearly) every compute unit busy */
     NEEDS_BALLOTS = 16, /* in whole subgroups, with or without shuffles */
-    CHOICE_OWN = 32     /* the first of the family's own, which its `fit` reads */
+    CHOICE_OWN = 32     /* the first of the family's own conditions, which its `fit` reads */
 };
 
-/* The name is part of the row: its address tells the row from those of other tables with the same
- * name, as a pointer to a literal would not. */
+/* The name is an array in the row, so its address is unique. Two tables may have rows of the same
+ * name, and pointers to equal literals could be equal. */
 typedef struct choice_row {
     char name[24];
     uint8_t settings;   /* of enum choice_setting */
     uint8_t conditions; /* of enum choice_condition */
 } choice_row;
 
-/* What a row makes of a problem on a device. */
+/* A row for one problem on one device. */
 typedef struct choice_fit {
-    bool can, suits;  /* by the family's own terms: what it cannot do, what it should not */
-    uint32_t threads; /* of a workgroup, and its shared memory; 0: no more than the baseline */
+    bool can, suits;  /* by the family's conditions: whether it can run, whether it should */
+    uint32_t threads; /* of a workgroup, as is shared_bytes; 0: within every device's limits */
     uint64_t shared_bytes;
-    uint64_t groups; /* workgroups, for IF_FILLS */
-    double cost;     /* rows that have an estimate are compared by it; 0: none */
+    uint64_t groups; /* number of workgroups, for IF_FILLS */
+    double cost;     /* estimate by which rows are compared; 0: none */
 } choice_fit;
 
 typedef struct choice_table {
     const void *rows; /* each begins with a choice_row */
     size_t row_bytes, count;
     choice_fit (*fit)(const void *row, const void *problem, const device_profile *profile);
-    bool last_takes_all; /* the last row is taken where no other is, whatever its terms */
+    bool last_takes_all; /* if no other row fits, the last one is chosen, whatever its conditions */
 } choice_table;
 
 #define CHOICE_ROWS(array)                                                                         \
     .rows = (array), .row_bytes = sizeof *(array), .count = ARRAY_COUNT(array)
 
-/* The families of choice.def: CHOICE_matmul ... */
+/* The kernel families of choice.def: CHOICE_matmul ... */
 typedef enum choice_kind {
 #define FAMILY(name, ops, precisions) CHOICE_##name,
 #include "op/choice/choice.def"
@@ -79,18 +79,21 @@ extern const choice_family choice_families[CHOICE_COUNT];
 #define VARIANT_NONE SIZE_MAX
 
 enum choice_setting choice_setting_of(const device_profile *profile);
-/* The row `preferred` (VARIANT_NONE: none) where it can do the problem. Else, of the rows for the
- * device's setting that can, the first that suits; or, where that has a cost, the one of the least
- * among those that suit. Else the last that can, or NULL; or last_takes_all's. */
+/* Chooses a row:
+ *   - the row `preferred` (VARIANT_NONE: none), if it can run
+ *   - else the first row that can and should run on this device; if it has a cost, the one of the
+ *     least cost among those rows
+ *   - else the last row that can run, or NULL; with last_takes_all the last row of the table */
 const void *choice_select(const choice_table *table, const void *problem,
                           const device_profile *profile, size_t preferred);
 const void *choice_row_at(const choice_table *table, size_t index);
-/* NULL past the last. */
+/* NULL if the index is past the last row. */
 const char *choice_row_name(const choice_family *family, size_t index);
-/* Of the names of these lengths; NULL and VARIANT_NONE where there is none. */
+/* The family or the row whose name is these `length` characters; NULL or VARIANT_NONE if there is
+ * none. */
 const choice_family *choice_find_family(const char *name, size_t length);
 size_t choice_find_row(const choice_family *family, const char *name, size_t length);
-/* Whether an op stands in the family's list. */
+/* Whether an op is in the family's list. */
 bool choice_reaches(const choice_family *family, const char *op);
 
 #endif
