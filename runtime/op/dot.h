@@ -4,10 +4,10 @@
 
 #include "op/op.h"
 
-/* What whoever knows more of the graph adds. All may be NULL. */
+/* Additions of a caller that knows more of the graph, for example its plan. All may be NULL. */
 typedef struct dot_style {
     const char *title;
-    /* Appends lines, each after a newline, to the label of a node that is no leaf. */
+    /* Appends lines, each after a newline, to the label of a node that is not a leaf. */
     void (*describe)(const void *user, uint32_t id, text *label);
     /* More attributes of such a node, in DOT: ", color=red". */
     const char *(*attributes)(const void *user, uint32_t id);

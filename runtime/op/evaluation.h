@@ -1,7 +1,7 @@
 /*
- * The reference evaluator: a whole graph on the host, node by node, each node's result rounded to
- * f32 as the arena would hold it. The oracle of the conformance runner and the fuzz tests, and what
- * folds constants.
+ * The reference evaluator. It computes a graph on the host, node by node, and rounds each result to
+ * f32 as the device memory would hold it. The conformance runner and the fuzz tests compare with
+ * it, and constant folding uses it.
  */
 #ifndef RLXVK_EVALUATION_H
 #define RLXVK_EVALUATION_H
@@ -13,24 +13,25 @@ typedef struct evaluation {
     float **words;   /* per node: numel (2 * numel for C64); NULL for raw nodes */
     uint8_t **bytes; /* per raw node: numel bytes */
     double **exact;  /* per computed node: the result before rounding */
-    double **bounds; /* per computed node: accepted error of that node alone, given its operands as
-                        held */
-    rlxvk_precision precision; /* that bounds allow for; F32 unless set after creation */
-    /* Set after creation: bounds stay those of the rows, and every element has its value, also what
-     * a reference would leave open (host_leave_open). For those who go on with the values. */
+    double **bounds; /* per computed node: accepted error of only that node, given its operands as
+                      * held */
+    rlxvk_precision precision; /* bounds allow for it; F32 unless set after creation */
+    /* Set it after creation. Bounds are then those of the ops' rows, and every element has a value,
+     * even if a reference would accept any (host_leave_open). It is for callers that use the
+     * values. */
     bool values_only;
-    /* Set after creation: what readers find where a reference leaves an element open. */
+    /* Set it after creation. Readers get this number for an element that accepts any value. */
     float open_as;
 } evaluation;
 
 rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out);
 void evaluation_destroy(evaluation *v);
-/* Gives a leaf its content: words for WORD and PAIR nodes, bytes for RAW ones. Constants have
- * theirs already. */
+/* Sets the content of a leaf: words for WORD and PAIR nodes, bytes for RAW nodes. Constants already
+ * have theirs. */
 rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content);
 /* Computes every node in order. */
 rlxvk_status evaluation_run(evaluation *v);
-/* One node, its operands already there. */
+/* Computes one node; its operands must be computed already. */
 rlxvk_status evaluation_node(evaluation *v, uint32_t id);
 
 #endif

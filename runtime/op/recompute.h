@@ -1,6 +1,7 @@
 /*
- * Forward values that gradients read but that are not kept for them (rlxvk_checkpoint): computed
- * again, from those that are, once the gradient that needs them is there.
+ * Recomputation for rlxvk_checkpoint. Forward values that gradients read are not kept unless they
+ * are checkpoints. Once the gradient that needs them is there, they are computed again from the
+ * kept ones.
  */
 #ifndef RLXVK_RECOMPUTE_H
 #define RLXVK_RECOMPUTE_H
@@ -9,21 +10,24 @@
 
 typedef struct recompute {
     rlxvk_graph *graph;
-    uint32_t count, first;      /* nodes up to the last checkpoint; nodes before any copy */
-    bool *kept, *fixed;         /* fixed: kept, and the same from run to run as params are */
-    uint32_t *copies;           /* of a node, or of one kept the view of it that waits; NODE_NONE */
-    VECTOR(uint32_t) originals; /* of nodes from `first` on; of no copy: itself */
+    uint32_t count, first; /* nodes up to the last checkpoint; nodes before any copy */
+    bool *kept, *fixed;    /* fixed: kept, and the same in every run, as params are */
+    uint32_t *copies;      /* the copy of a node; for a kept one, the view of it that waits;
+                            * NODE_NONE */
+    VECTOR(uint32_t)
+    originals; /* of the nodes from `first` on; a node that is not a copy has
+                * itself */
     VECTOR(uint32_t) pending;
 } recompute;
 
-/* *out is to be destroyed, after a failure too. */
+/* Destroy *out, even after a failure. */
 rlxvk_status recompute_create(rlxvk_graph *g, recompute *out);
 void recompute_destroy(recompute *r);
 
-/* A node that holds the value of node `id`: the same one, or a copy that is computed after node
- * `gate`. NODE_NONE on failure (the graph's sticky error). */
+/* A node that holds the value of node `id`: the node itself, or a copy that is computed after node
+ * `gate`. NODE_NONE on failure, which sticks to the graph. */
 uint32_t recompute_value(recompute *r, uint32_t id, uint32_t gate);
-/* What a node is a copy of; else itself. */
+/* The node of which `id` is a copy, else `id`. */
 uint32_t recompute_original(const recompute *r, uint32_t id);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "op/op.h"
 
-/* Whether the node, as a builder call gives it, or the graph has symbols. */
+/* Whether the graph or the node, as a builder call gives it, has symbols. */
 bool symbolic_needed(const rlxvk_graph *g, const node *given);
-/* Appends it, checked at the examples or, where `checked` is false, as it is. NODE_NONE on failure,
- * which sticks. */
+/* Appends the node. If `checked` is true, it is checked at the examples first. NODE_NONE on
+ * failure, which sticks to the graph. */
 uint32_t symbolic_append(rlxvk_graph *g, const node *given, bool checked);
 
 #endif
