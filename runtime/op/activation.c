@@ -1,10 +1,11 @@
-/* What activation.def says of every activation, for the host. Each code is its row's place. */
+/* The host's functions for all activations, from activation.def. The code of an activation is its
+ * place in that table. */
 #include "op/activation.h"
 
 #include <math.h>
 
-/* Codes are what kernels and regions are told, ids what programs write, ops what the table lists:
- * all three count alike, so that each is another's by an addition. */
+/* Codes are for kernels and regions, ids (rlxvk_activation) for callers, and ops for the op table.
+ * All three have one order, so an addition converts one to another. */
 #define ACTIVATION(code, NAME, row, ...)                                                           \
     _Static_assert(code == UNARY_PLACE_##NAME && code == RLXVK_ACTIVATION_##NAME - 1 &&            \
                        OP_##row == OP_gelu + code,                                                 \
@@ -14,7 +15,7 @@
 /* region.glsl has six bits for the code of a step. */
 _Static_assert(UNARY_COUNT <= REGION_OP_BINARY, "codes of activations and REGION_OP_BINARY differ");
 
-/* y with erf(y) = x: bisected by erf or, where that is near 1, by erfc. */
+/* y with erf(y) = x. Found by bisection with erf, or with erfc if |x| is near 1. */
 static double inverse_erf(double x)
 {
     double magnitude = fabs(x), low = 0, high = 6;
@@ -86,8 +87,7 @@ double activation_slope(uint32_t code, double x)
     return code == UNARY_NONE ? 1 : activations[code].slope(x);
 }
 
-/* The row's constants are the op table's own, so that `rlxvk conform` and this agree by themselves.
- */
+/* The tolerance is from the op table's row, so that it agrees with `rlxvk conform`. */
 double activation_tolerance(uint32_t code, double x, double y, double *out_more)
 {
     const op_row *row = &op_table[activation_op(code)];
@@ -107,5 +107,5 @@ double activation_carry(uint32_t code, double x, double tolerance, double *out_b
     else if (isfinite(x) && isfinite(y))
         *out_bound = fmax(fmax(fabs(above - y), fabs(below - y)), tolerance) +
                      activation_tolerance(code, x, y, &more);
-    return y; /* with a bound of 0: must be met as it is */
+    return y; /* if the bound is 0, the result must be exact */
 }

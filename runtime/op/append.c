@@ -1,10 +1,10 @@
 /*
- * Appending nodes: checked at the sizes they have, or, where sizes are symbols, at the examples of
- * the graph.
+ * Appends nodes. They are checked at their sizes, or at the examples of the graph if sizes are
+ * symbolic.
  */
 #include "op/symbolic.h"
 
-/* Attributes are copied after infer, so the graph has them normalized. */
+/* Attributes are copied after infer, because infer normalizes them. */
 uint32_t op_append_given(rlxvk_graph *g, const node *given, void *attributes)
 {
     node n = *given;
@@ -33,7 +33,7 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
     return op_append_given(g, &n, attributes);
 }
 
-/* Operands a row cannot do without come first; those that may be left out follow. */
+/* Required operands come first, optional ones follow. */
 static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
 {
     char who[CALL_LABEL];
@@ -45,7 +45,7 @@ static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *input
     return g->status == RLXVK_OK;
 }
 
-/* Few operands need no memory of their own, and few ops have more than eight. */
+/* Up to eight operands need no allocated memory, and few ops have more. */
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
                       void *attributes)
 {

@@ -1,6 +1,6 @@
 /*
- * A graph with its symbols bound. All of them: the nodes at these sizes. Some: every node is
- * appended once more, with what is bound put into its sizes.
+ * Binds symbols of a graph. If all are bound, the nodes are built again at these sizes. If only
+ * some are, every node is appended to a new graph, and the bound symbols in its sizes are replaced.
  */
 #include "op/bind.h"
 #include "op/instance.h"
@@ -81,7 +81,7 @@ error:
     return status;
 }
 
-/* Node by node, so that the first that is wrong is the one that is told. */
+/* Checks node by node, so that the error is about the first wrong node. */
 static rlxvk_status bind_all(const rlxvk_graph *source, const binding_list *sizes, rlxvk_graph *to)
 {
     rlxvk_status status = RLXVK_OK;
@@ -95,7 +95,7 @@ error:
 
 /* ---- Some symbols ---- */
 
-/* The dim in another graph, in which only symbols without a size are left. */
+/* The dim in another graph, which has only the symbols without a size. */
 static int64_t translate(const symbol_table *t, rlxvk_graph *to, const binding_list *sizes,
                          int64_t dim)
 {
@@ -121,7 +121,7 @@ node bind_translate(const rlxvk_graph *from, uint32_t id, const binding_list *si
     return n;
 }
 
-/* The examples go along, so that dims are told as they were. */
+/* Copies the examples, so that rlxvk_tensor_shape gives the same dims as before. */
 static rlxvk_status take_examples(const symbol_table *from, rlxvk_graph *to,
                                   const binding_list *sizes)
 {
@@ -157,7 +157,7 @@ error:
     return status;
 }
 
-/* ---- What is no node ---- */
+/* ---- Everything except nodes ---- */
 
 static rlxvk_status copy_rest(const rlxvk_graph *source, rlxvk_graph *to)
 {

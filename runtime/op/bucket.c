@@ -1,4 +1,4 @@
-/* What rules of several families have in common; see bucket.h. */
+/* Bucket rules that several families share; see bucket.h. */
 #include "op/bucket.h"
 
 uint64_t bucket_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
@@ -27,7 +27,7 @@ uint64_t bucket_of_node(bucket_call *c, bool on_host)
         return BUCKET_FIXED;
     if (on_host)
         return bucket_refuse(c, "it runs on the host");
-    if (c->unit == 1 && !node_writes(c->node)) /* all of it matters, or nothing */
+    if (c->unit == 1 && !node_writes(c->node)) /* all of it is active, or nothing */
         return shape_numel(&c->node->shape);
     return family->bucket ? family->bucket(c)
                           : bucket_refuse(c, "what it does is not known to keep rows apart");
@@ -39,7 +39,7 @@ uint64_t bucket_refuse(bucket_call *c, const char *why)
     return BUCKET_NONE;
 }
 
-/* At most one fits: the unit is more than 1. */
+/* At most one axis fits, because the unit is more than 1. */
 int32_t bucket_axis_of(const rlxvk_shape *s, uint64_t span, uint64_t unit)
 {
     for (uint32_t axis = 0; span && axis < s->rank; axis++)
@@ -117,7 +117,8 @@ row_place bucket_place(const bucket_call *c, uint32_t i)
     return (row_place){-1, 0, 0};
 }
 
-/* Where the rows of all operands lie; -1, and why, where there is no such axis. */
+/* The place of the rows of all operands. The axis is -1 if there is no common one; c->why has the
+ * reason. */
 static row_place common_place(bucket_call *c, uint32_t used, uint32_t like)
 {
     row_place common = {-1, 0, 0};
@@ -141,7 +142,8 @@ static row_place common_place(bucket_call *c, uint32_t used, uint32_t like)
 /* The span of a tensor that has these rows along this axis. */
 static uint64_t span_along(bucket_call *c, const rlxvk_shape *s, row_place place, int64_t axis)
 {
-    bool all = place.count == (uint64_t)place.dim; /* the axis may then have several a row */
+    bool all = place.count == (uint64_t)place.dim; /* the axis may then have several elements a row
+                                                    */
     if (axis < 0 || axis >= s->rank ||
         (all ? (uint64_t)s->dims[axis] % c->unit != 0 : s->dims[axis] != place.dim))
         return bucket_refuse(c, "it has no axis of whole buckets");

@@ -1,7 +1,7 @@
 /*
- * Checking nodes. Every node, whether built by a user or made by a rewrite, passes
- * op_check once: operands exist and precede it, their count and storage suit the family, and infer
- * gives it its shape.
+ * Checks nodes. Every node passes op_check once, whether a user built it or a rewrite made it. The
+ * operands must exist and precede it, and the family must take their number and storage. Then infer
+ * gives the node its shape.
  */
 #include "op/op.h"
 
@@ -46,8 +46,9 @@ const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LA
 
 #define OPERANDS_NAMED 4 /* in an error */
 
-/* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it
- * reads; in a gradient, whose operands nobody wrote, by the node whose gradient it is. */
+/* " (node 57 of 'h.31' and node 12)": the number that the node would get, and its operands, because
+ * many nodes have the same op. In a gradient the user did not write the operands, so it names the
+ * node whose gradient it is. */
 static void describe_place(const node *n, text *out)
 {
     const rlxvk_graph *g = n->building;
@@ -69,7 +70,7 @@ static void describe_place(const node *n, text *out)
     text_append(out, n->input_count > OPERANDS_NAMED ? ", ...)" : ")");
 }
 
-/* "matmul", "layer_norm 'final' (node 57 of 'h')". Leaves go by their name alone. */
+/* "matmul", "layer_norm 'final' (node 57 of 'h')". Leaves have only their name. */
 static void describe_op(const node *n, text *out)
 {
     text_append(out, "%s", node_row(n)->name);
@@ -131,7 +132,8 @@ uint32_t op_first_in_place(const rlxvk_graph *g, const node *n)
     return 1;
 }
 
-/* Ops along an axis see three dims whatever the rank: what is before, the axis, what is behind. */
+/* Ops along an axis see three dims, whatever the rank: the product of the dims before it, the axis,
+ * and the product of the dims behind it. */
 axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
 {
     if (s->rank == 0)
@@ -140,7 +142,7 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
 }
 
-/* How an operand is held is checked here once, so that families need only say what they take. */
+/* Storage is checked here for all ops, so a family only declares which storage it takes. */
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;
@@ -179,8 +181,8 @@ static rlxvk_status check_shape(const node *n)
     return RLXVK_OK;
 }
 
-/* Arity first, then operands, then infer: what a family's infer reads is there and held as it says.
- */
+/* Checks the number of operands, then the operands, then calls infer. So infer can rely on operands
+ * that exist in a storage that the family takes. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes)
 {
     const op_row *row = node_row(n);

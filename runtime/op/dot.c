@@ -1,4 +1,4 @@
-/* See dot.h. Labels are strings in quotes, in UTF-8; in them names may have any bytes. */
+/* See dot.h. Labels are quoted UTF-8 strings; names in them may have any bytes. */
 #include "op/dot.h"
 #include "graph/symbol.h"
 
@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define LABEL_ROOM      2048
-#define ATTRIBUTES_ROOM 256 /* of a label; what a region consists of may be long */
+#define ATTRIBUTES_ROOM 256 /* of a label; the description of a region may be long */
 
-/* Bytes of the UTF-8 sequence that begins here; 0: none does. */
+/* The number of bytes of the UTF-8 sequence that begins here; 0 if there is no valid one. */
 static size_t sequence(const unsigned char *at)
 {
     size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
@@ -30,7 +30,7 @@ static void write_string(text_output *out, const char *string)
         else if (*at == '"' || *at == '\\')
             text_output_format(out, "\\%c", *at);
         else if (length == 0 || *at < 0x20 || *at == 0x7f)
-            text_output_format(out, "\\\\x%02x", *at); /* seen as \x07 */
+            text_output_format(out, "\\\\x%02x", *at); /* shows as \x07 */
         else
             text_output_bytes(out, (const char *)at, length);
         at += MAX(length, 1);

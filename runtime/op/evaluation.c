@@ -1,10 +1,10 @@
 /*
- * See evaluation.h. Views go through their family's host function like any other op, and every node
- * has memory of its own: nothing here shares the planner's ideas of what may lie where, so that it
- * can be held against them.
+ * See evaluation.h. A view is computed by its family's host function like any other op, and every
+ * node has its own memory. So the evaluator shares no code with the planner about which values may
+ * overlap, and can serve as its reference.
  *
- * Host functions compute in double from operands as held, rounded to f32; each node's bound then
- * covers that node alone, and errors of its operands are theirs.
+ * Host functions compute in double, from operands that were rounded to f32 as they are held. A
+ * node's bound covers only that node. Errors of its operands are covered by their own bounds.
  */
 #include "op/evaluation.h"
 #include "op/random/random.h"
@@ -18,8 +18,8 @@ static uint64_t element_words(const node *n)
     return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
-/* One element at least, so that an empty tensor has memory, too; no more than there are else, so
- * that sanitizers see what is beyond. */
+/* At least one element, so that an empty tensor has memory, too. No spare elements otherwise, so
+ * that sanitizers see accesses behind the end. */
 static rlxvk_status prepare(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -88,19 +88,19 @@ rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content)
         memcpy(v->bytes[id], content, count);
     else if (count)
         memcpy(v->words[id], content, count * sizeof(float));
-    /* As uploading does: a param declared F16 or BF16 holds nothing finer. */
+    /* Rounds as an upload does, because a param declared F16 or BF16 is stored in that type. */
     if (n->op == OP_param && !v->bytes[id])
         dtype_round((rlxvk_dtype)n->dtype, v->words[id], count);
     return RLXVK_OK;
 }
 
-/* The element as its readers find it. */
+/* The element as its readers see it. */
 static float held(const evaluation *v, double exact, double bound)
 {
     return isinf(bound) && isfinite(exact) ? v->open_as : (float)exact;
 }
 
-/* Rounds the exact result into what the arena holds and fills bounds the family left to its row. */
+/* Rounds the exact result to f32, and fills in the bounds that the family left to its row. */
 static void settle(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -120,8 +120,8 @@ static void settle(evaluation *v, uint32_t id)
     }
 }
 
-/* Operands written in place: nodes that come later see their new contents, and so does a leaf that
- * is an output, with value and bound. */
+/* Copies the new contents of operands that were written in place. Later nodes read them; a leaf
+ * that is an output shows them, with value and bound. */
 static rlxvk_status update_operands(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -155,7 +155,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     host_tensor few[8], *inputs = few;
     uint64_t results = op_host_length(v->graph, n);
     rlxvk_status status = RLXVK_OK;
-    if (n->input_count == 0 || results == 0) /* host functions may loop over what is empty */
+    if (n->input_count == 0 || results == 0) /* host functions may loop over empty results */
         return RLXVK_OK;
     if (n->input_count > ARRAY_COUNT(few))
         inputs = memory_zeroed(n->input_count, sizeof *inputs);
@@ -166,7 +166,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
         inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)op_node_storage(v->graph, k),
                                   v->words[k], v->bytes[k]};
     }
-    memset(v->exact[id], 0, results * sizeof *v->exact[id]); /* of the run before */
+    memset(v->exact[id], 0, results * sizeof *v->exact[id]); /* of an earlier run */
     for (uint64_t i = 0; i < results; i++)
         v->bounds[id][i] = -1;
     host_call call = {n, inputs, v->exact[id], v->values_only ? NULL : v->bounds[id], v->precision};
@@ -180,7 +180,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     return status;
 }
 
-/* The node that closes the loop that `begin` opens. */
+/* The node that closes the loop opened by `begin`. */
 static uint32_t closing_node(const rlxvk_graph *g, uint32_t begin)
 {
     op_loop loop;
@@ -192,7 +192,8 @@ static uint32_t closing_node(const rlxvk_graph *g, uint32_t begin)
 
 static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end);
 
-/* The nodes behind `begin`, to the one that closes the loop. */
+/* Evaluates the nodes behind `begin`, up to the node that closes the loop, as often as that says.
+ */
 static rlxvk_status evaluate_loop(evaluation *v, uint32_t begin, uint32_t *out_end)
 {
     uint32_t end = closing_node(v->graph, begin);
@@ -209,7 +210,7 @@ static rlxvk_status evaluate_loop(evaluation *v, uint32_t begin, uint32_t *out_e
     return status;
 }
 
-/* Nodes are in execution order: operands are always done. */
+/* Operands are always computed before, because nodes are in execution order. */
 static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end)
 {
     rlxvk_status status = RLXVK_OK;

@@ -1,10 +1,11 @@
 /*
- * Reverse-mode differentiation: from the loss back, each node that a gradient has arrived for hands
- * on what its family makes of it. Its readers come later in the list, so that by then all have
- * added theirs. Nodes are only appended: forward values are read where they are.
+ * Reverse-mode differentiation. The walk goes from the loss back. Each node that has received a
+ * gradient passes gradients on to its operands, by its family's rule. Its readers come later in the
+ * list, so all of them have added their part before. Nodes are only appended, so forward values can
+ * be read in place.
  *
- * A node whose family has no rule but an expansion is built anew of simpler ops at the end of the
- * list; those are gone through at once, down to where the expansion begins.
+ * If a family has no rule but an expansion, the node is built again from simpler ops at the end of
+ * the list. The walk then goes through these at once, back to the first of them.
  */
 #include "op/gradient.h"
 #include "op/gradient_node.h"
@@ -23,17 +24,17 @@ typedef struct part {
 } part;
 
 typedef struct entry {
-    uint32_t gradient; /* of the node so far; NODE_NONE: none */
-    bool wanted;       /* the node depends on a wrt, or is one */
+    uint32_t gradient; /* of the node so far; NODE_NONE: it has none */
+    bool wanted;       /* the node depends on a tensor in wrt, or is one */
 } entry;
 
 typedef struct gradients {
     rlxvk_graph *graph;
-    VECTOR(entry) entries; /* of nodes 0 .. */
-    uint32_t marked;       /* of them it is known whether they are wanted */
-    VECTOR(part) parts;    /* not yet put together */
+    VECTOR(entry) entries; /* of nodes 0 .. count - 1 */
+    uint32_t marked;       /* number of nodes for which `wanted` is known */
+    VECTOR(part) parts;    /* not yet joined */
     recompute again;
-    uint32_t *writers; /* of each leaf: the last node that writes it in place; 0: none */
+    uint32_t *writers; /* of each leaf: the last node that writes it in place; 0: there is none */
     size_t writer_count;
 } gradients;
 
@@ -42,7 +43,7 @@ static rlxvk_status graph_status(const rlxvk_graph *g)
     return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
 }
 
-/* ---- What has arrived ---- */
+/* ---- Gradients received so far ---- */
 
 /* An entry for each node. */
 static rlxvk_status grow(gradients *s)
@@ -53,14 +54,14 @@ static rlxvk_status grow(gradients *s)
     return RLXVK_OK;
 }
 
-/* Whether a gradient of the node is of use: a copy of one stands for it. */
+/* Whether anybody needs a gradient of the node. For a copy, its original decides. */
 static bool is_wanted(const gradients *s, uint32_t id)
 {
     return s->entries.items[recompute_original(&s->again, id)].wanted;
 }
 
-/* Whether the node hands on what flows to its result. Integers do where they stand for real
- * numbers: what quantization makes, and what is made of that alone. */
+/* Whether the node passes gradients from its result on. Integers do so if they stand for real
+ * numbers: the results of quantization, and results computed only from those. */
 static bool passes_through(const gradients *s, const node *n)
 {
     const op_family *family = node_row(n)->family;
@@ -70,7 +71,8 @@ static bool passes_through(const gradients *s, const node *n)
     return passes;
 }
 
-/* Nodes that came since the last call: each depends on a wrt where an operand of it does. */
+/* Marks the nodes since the last call. A node is wanted if it passes gradients on and an operand is
+ * wanted. */
 static rlxvk_status mark_wanted(gradients *s)
 {
     const rlxvk_graph *g = s->graph;
@@ -85,8 +87,8 @@ static rlxvk_status mark_wanted(gradients *s)
     return status;
 }
 
-/* In the dtype of what it is a gradient of: a real operand beside a complex one gets the real part
- * alone. */
+/* Converts a gradient to the dtype of its node. A real operand of a complex op gets only the real
+ * part. */
 static rlxvk_tensor fit_dtype(gradients *s, uint32_t id, rlxvk_tensor t)
 {
     bool is_complex = graph_node(s->graph, id)->dtype == RLXVK_C64;
@@ -122,7 +124,7 @@ static void add_gradient(gradients *s, uint32_t id, rlxvk_tensor t)
 
 /* ---- Parts ---- */
 
-/* The node's part that begins first from `start` on, along `axis`; NULL: none. */
+/* The first part of the node along `axis` that begins at `start` or later; NULL: there is none. */
 static part *next_part(gradients *s, uint32_t owner, int32_t axis, int64_t start)
 {
     part *found = NULL;
@@ -135,7 +137,7 @@ static part *next_part(gradients *s, uint32_t owner, int32_t axis, int64_t start
     return found;
 }
 
-/* Those along an axis that do not overlap, with zeros between them, are one gradient. */
+/* Joins parts along an axis that do not overlap, with zeros between them, into one gradient. */
 static void join_parts(gradients *s, uint32_t owner, int32_t axis)
 {
     rlxvk_graph *g = s->graph;
@@ -165,7 +167,7 @@ static void join_parts(gradients *s, uint32_t owner, int32_t axis)
     VECTOR_FREE(&pieces);
 }
 
-/* All parts that have come for a node, which has no readers before it. */
+/* Joins all parts that a node received. No earlier node reads it, so there will be no others. */
 static void settle_parts(gradients *s, uint32_t id)
 {
     for (size_t i = 0; i < s->parts.count && s->graph->status == RLXVK_OK; i++)
@@ -176,9 +178,9 @@ static void settle_parts(gradients *s, uint32_t id)
         s->parts.count--;
 }
 
-/* ---- What rules call ---- */
+/* ---- Functions for rules ---- */
 
-/* What holds the value of node `id`, for what is made of the gradient `dy`. */
+/* The node that holds the value of node `id` for a computation on the gradient `dy`. */
 static rlxvk_tensor value_of(gradients *s, uint32_t id, rlxvk_tensor dy)
 {
     return tensor_of(s->graph, recompute_value(&s->again, id, dy.id - 1));
@@ -251,7 +253,7 @@ rlxvk_status gradient_identity(gradient_call *c)
 
 static rlxvk_status go_back(gradients *s, uint32_t first);
 
-/* Of the ops from `start` on, whose result stands for the node. */
+/* Differentiates the ops from `start` on, whose result replaces the node. */
 static rlxvk_status differentiate_expansion(gradients *s, uint32_t id, uint32_t start,
                                             rlxvk_tensor result)
 {
@@ -269,7 +271,7 @@ static rlxvk_status refuse_operand(const gradients *s, uint32_t id, uint32_t i)
                        op_node_label(s->graph, id, label), i);
 }
 
-/* Each operand that is wanted has been given something, but those without elements. */
+/* Checks that each wanted operand has received a gradient. Operands without elements need none. */
 static rlxvk_status check_given(const gradient_call *c)
 {
     for (uint32_t i = 0; i < MIN(c->n.input_count, 64u); i++)
@@ -279,13 +281,14 @@ static rlxvk_status check_given(const gradient_call *c)
     return RLXVK_OK;
 }
 
-/* Each operand that is wanted is read by the expansion, the nodes from `start` on. Loops expand to
- * what their nodes read. */
+/* Checks that the expansion, which is the nodes from `start` on, reads each wanted operand. Loops
+ * and gradient nodes are exceptions. */
 static rlxvk_status check_read(const gradients *s, uint32_t id, const node *n, uint32_t start,
                                const uint32_t *values, rlxvk_tensor simpler)
 {
     const rlxvk_graph *g = s->graph;
-    bool inside = n->op == OP_loop_result || n->op == OP_gradient; /* they read what made these */
+    bool inside = n->op == OP_loop_result || n->op == OP_gradient; /* they read the operands'
+                                                                    * operands */
     for (uint32_t i = 0; i < n->input_count && !inside; i++) {
         bool read = !gradient_flows((op_kind)n->op, i) || !is_wanted(s, n->inputs[i]) ||
                     values[i] == simpler.id - 1;
@@ -298,8 +301,8 @@ static rlxvk_status check_read(const gradients *s, uint32_t id, const node *n, u
     return RLXVK_OK;
 }
 
-/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none, or has
- * failed. */
+/* The node's expansion, which reads the values of its operands. RLXVK_NONE if there is none, or if
+ * it failed. */
 static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint32_t *out_start)
 {
     rlxvk_graph *g = s->graph;
@@ -347,8 +350,8 @@ error:
     return status;
 }
 
-/* What is appended on the way says for whose gradient it is: that of the node that was built, not
- * of one that it expands to. */
+/* Nodes that a rule appends carry the node that the user built, for errors. It is not a node from
+ * that one's expansion. */
 static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
 {
     uint32_t before = s->graph->gradient_of;
@@ -361,7 +364,7 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
 
 /* ---- The order of steps ---- */
 
-/* No node 0 writes: it has no operands. */
+/* 0 can mean that there is none, because node 0 has no operands and so writes nothing. */
 static rlxvk_status find_writers(gradients *s)
 {
     const rlxvk_graph *g = s->graph;
@@ -381,8 +384,8 @@ static rlxvk_status find_writers(gradients *s)
     return RLXVK_OK;
 }
 
-/* Nodes from `start` on are of the gradient of node `id`, and are to read what that has read:
- * E_ORDER where a leaf was written in between, as by an optimizer's step. */
+/* Nodes from `start` on belong to the gradient of node `id` and must read the same values as that
+ * node did. E_ORDER if a leaf was written in between, for example by an optimizer step. */
 static rlxvk_status check_order(const gradients *s, uint32_t id, uint32_t start)
 {
     const rlxvk_graph *g = s->graph;
@@ -417,8 +420,8 @@ static rlxvk_status differentiate(gradients *s, uint32_t id)
     return graph_fail(s->graph, status);
 }
 
-/* From the last node that there is down to `first`. Rules append nodes: those are gradients, which
- * none has arrived for. */
+/* Walks from the last node down to `first`. Rules append nodes behind; the walk does not visit
+ * those, because nobody gave them a gradient. */
 static rlxvk_status go_back(gradients *s, uint32_t first)
 {
     rlxvk_status status = mark_wanted(s);
@@ -454,7 +457,7 @@ static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
     return g->status == RLXVK_OK;
 }
 
-/* What the walk begins with. */
+/* The gradient of the loss: the seed, or 1 if there is none. */
 static rlxvk_tensor begin(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, loss), given = shape;

@@ -1,4 +1,4 @@
-/* What rules of gradients are written with beside the builder calls. */
+/* Helpers for gradient rules, in addition to the builder calls. */
 #include "op/gradient.h"
 
 void gradient_leave_out(rlxvk_graph *g, const node *n, uint32_t i)

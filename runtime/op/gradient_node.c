@@ -1,8 +1,8 @@
 /*
- * gradient: one of the gradients of rlxvk_grad in a graph with symbols, whose rules ask for sizes.
- * Operands: the loss, its seed where there is one, and all tensors that gradients are taken of; the
- * attributes say which of these the node is for. It becomes the ops of its gradients once there are
- * numbers (rewrite/gradients.c), or when a gradient of it is taken.
+ * gradient: one of the gradients of rlxvk_grad in a graph with symbols. It is a node, because the
+ * rules need sizes. Operands: the loss, its seed if there is one, and all tensors of `wrt`. The
+ * attributes say which of these the gradient is for. The node is replaced by the ops of its
+ * gradient once there are numbers (rewrite/gradients.c), or when somebody takes a gradient of it.
  */
 #include "op/gradient_node.h"
 #include "graph/symbol.h"
@@ -21,7 +21,7 @@ rlxvk_tensor gradient_node_tensors(const node *n, const rlxvk_tensor *operands, 
     return operands[0];
 }
 
-/* What rlxvk_grad would say at the sizes that the graph is built with. */
+/* Calls rlxvk_grad on a copy of the graph at its first example, to find its errors. */
 static rlxvk_status try_examples(const rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
                                  const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *tensors)
 {

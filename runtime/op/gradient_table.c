@@ -1,4 +1,4 @@
-/* Which operands gradients flow into: gradient.def. */
+/* The operands into which gradients flow, from gradient.def. */
 #include "op/gradient.h"
 
 static const uint32_t without[OP_COUNT] = {

@@ -42,7 +42,8 @@ error:
     return status;
 }
 
-/* Leaves that are as they were need no check: theirs would miss the library's own names. */
+/* A leaf without symbols is not checked again, because the check would refuse the names of the
+ * library's own inputs. */
 rlxvk_status instance_append(rlxvk_graph *to, const rlxvk_graph *source, uint32_t id,
                              const rlxvk_binding *sizes, size_t count, bool light)
 {

@@ -1,7 +1,7 @@
 /*
- * The leaves of a graph: inputs and params, which have a name each unique in its name space, and
- * constants, which carry their bytes. A name and data are fields of the node and no attributes, so
- * the builders fill a node themselves.
+ * The leaves of a graph. Inputs and params have a name, which is unique among inputs or among
+ * params. Constants carry their bytes. Name and data are fields of the node, not attributes, so the
+ * builders here fill in a node themselves.
  */
 #include "op/families.h"
 
@@ -12,14 +12,14 @@
 #define LONGEST_NAME   255
 #define RESERVED_NAMES "rlxvk."
 
-/* Keeps a value that is no dtype from becoming one when it is cut to 8 bits. */
+/* Keeps an invalid dtype invalid when it is cut to 8 bits. */
 static uint8_t leaf_dtype(rlxvk_dtype dtype)
 {
     return (uint8_t)((unsigned)dtype < RLXVK_DTYPE_COUNT ? dtype : RLXVK_DTYPE_COUNT);
 }
 
-/* Checked like any node, but without operands or attributes; the arena then copies name and data.
- */
+/* A leaf is checked like any node, but it has no operands and attributes. Then the graph's arena
+ * copies its name and data. */
 static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
 {
     if (!graph_ready(g, node_row(n)->name))
@@ -72,12 +72,13 @@ rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape
     node n = {.op = OP_constant,
               .dtype = leaf_dtype(dtype),
               .shape = shape,
-              .data = bytes || size ? bytes : "", /* data tells a constant from other leaves */
+              .data = bytes || size ? bytes : "", /* non-NULL data makes the leaf a constant */
               .data_size = size};
     return leaf_append(g, &n);
 }
 
-/* Continuation bytes after this first byte; -1 for a byte that starts no sequence of UTF-8. */
+/* The number of continuation bytes after this first byte; -1 if it cannot start a UTF-8 sequence.
+ */
 static int utf8_continuations(unsigned char first)
 {
     if (first < 0x80)
@@ -107,7 +108,7 @@ static bool is_utf8(const char *name)
     return true;
 }
 
-/* A param declared again as something else is a conflict of the two declarations. */
+/* If a param is declared again with another shape or dtype, the two declarations conflict. */
 static rlxvk_status fail_taken(const node *n, const node *other, uint32_t id)
 {
     char here[SHAPE_TEXT], there[SHAPE_TEXT];
@@ -146,7 +147,7 @@ static rlxvk_status check_data(const node *n)
     uint64_t numel, needed;
     char buffer[SHAPE_TEXT];
     if (!shape_numel_checked(&n->shape, &numel))
-        return RLXVK_OK; /* op_check says so */
+        return RLXVK_OK; /* op_check reports it */
     needed = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     if (n->data_size != needed)
         return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given; %s of shape %s takes %llu",
@@ -155,7 +156,7 @@ static rlxvk_status check_data(const node *n)
     return status_require_items(n->data, n->data_size, "constant", "bytes");
 }
 
-/* The shape is the caller's own and may be anything: looked at before any product of its dims. */
+/* The caller's shape may be anything, so it is checked before any product of its dims. */
 static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;

@@ -1,17 +1,17 @@
 /*
- * What families use to emit dispatches: slot views of nodes, temporaries, folded grids.
+ * Helpers with which families emit dispatches: the slots of nodes, temporaries, folded grids.
  *
- * A binding has to start at an aligned address, and a view starts wherever it does: so operands are
- * bound from the last aligned address on, and the elements in between go into the arguments as
- * `offset`. The bytes bound are also the bytes hazards are judged by, so a range is never wider
- * than alignment makes it.
+ * A binding must start at an aligned address, but a view may start anywhere. So an operand is bound
+ * from the last aligned address before it, and its arguments have the number of elements in between
+ * as `offset`. Hazards are found from the bound bytes, so a range is only as wide as alignment
+ * makes it.
  */
 #include "op/op.h"
 #include "op/value.h"
 
 #include <string.h>
 
-/* Aims the binding at `bytes` bytes from `byte` of the slot: it starts at the last aligned address
+/* Binds `bytes` bytes of the slot from `byte` on. The binding starts at the last aligned address
  * before them. */
 static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
 {
@@ -39,7 +39,8 @@ void lower_ends(const lowering *l, uint32_t node_id, uint32_t out[2])
         out[i] = ends[0] ? ends[i] : columns;
 }
 
-/* From a node's first element to behind its last. Nothing that lies at strides is empty. */
+/* The number of elements from a node's first element to its last one. No node at strides is empty.
+ */
 static uint64_t span_of(const lowering *l, uint32_t id)
 {
     const rlxvk_shape *shape = &graph_node(l->graph, id)->shape;
@@ -52,7 +53,7 @@ static uint64_t span_of(const lowering *l, uint32_t id)
     return (uint64_t)last + 1;
 }
 
-/* Views, parts of a concat and roots alike: the value map has said where each lies. */
+/* The same for views, parts of a concat and roots, because the value map has the place of each. */
 static operand view_of(const lowering *l, uint32_t id, unsigned access)
 {
     const value *v = &l->values->items[id];
@@ -83,13 +84,13 @@ operand lower_update(const lowering *l, uint32_t node_id)
     return view_of(l, node_id, ACCESS_READ | ACCESS_WRITE);
 }
 
-/* A part of a slot, or one at strides, has its elements elsewhere than the result. */
+/* Only then are the elements at the same places as those of the result. */
 static bool is_whole(const value *v)
 {
     return v->offset == 0 && !v->in_concat && !v->strided;
 }
 
-/* Of an operand that the node writes in place itself the lowering may make two bindings. */
+/* If the node writes an operand in place itself, the lowering may bind it twice. */
 static uint8_t overlap_of(const lowering *l, const node *n, uint32_t index)
 {
     const op_family *family = node_row(n)->family;
@@ -109,8 +110,8 @@ operand lower_input(const lowering *l, uint32_t id, uint32_t index)
     return o;
 }
 
-/* At least one word, as no binding may be empty. Its id goes on from the nodes', which the plan
- * treats alike. */
+/* It has at least one word, because no binding may be empty. Its id is behind those of the nodes,
+ * and the plan treats it as one of them. */
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
 {
     if (!VECTOR_PUSH(&l->temporaries, (temporary){MAX(bytes, 4), NULL}))
@@ -122,8 +123,8 @@ rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
     return RLXVK_OK;
 }
 
-/* Layers of a model ask for the same tables over and over; one copy of each is uploaded.
- * Index of the constant with these bytes; the count of temporaries when there is none. */
+/* Index of the constant with these bytes, or the number of temporaries if there is none. Layers of
+ * a model need the same tables many times, but only one copy is uploaded. */
 static size_t find_constant(const lowering *l, const void *bytes, uint64_t size)
 {
     size_t i = 0;
@@ -153,8 +154,8 @@ rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, opera
     return RLXVK_OK;
 }
 
-/* x is filled before y and y before z, so less than one row of groups is surplus, or less than one
- * plane where z is needed. */
+/* Fills x before y and y before z. So the surplus is less than one row of workgroups, or less than
+ * one plane if z is needed. */
 void lower_fold(const device_profile *profile, uint64_t count, uint32_t groups[3])
 {
     const uint32_t *limit = profile->max_group_count;
@@ -186,8 +187,8 @@ void lower_set_constants(dispatch *d, const constant_value *values, size_t count
     }
 }
 
-/* What is left out would be 0, whatever the kernel's default. Such mistakes of a lowering are no
- * E_UNSUPPORTED, which conformance passes over. */
+/* A missing constant would be 0, not the kernel's default. This is not E_UNSUPPORTED, because a
+ * conformance run skips cases with that status, and this is a bug of the lowering. */
 static rlxvk_status check_constants(const kernel_info *kernel, const dispatch *d)
 {
     for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++) {
@@ -226,7 +227,7 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
     d->prepares = l->prepares;
     d->turn = (uint8_t)l->turn;
     d->argument_bytes = (uint32_t)size;
-    /* Rows are string constants of their tables: the pointer tells which choice it was. */
+    /* Row names are unique strings of their tables, so the pointer identifies the choice. */
     if (d->variant && d->variant == l->choice.row)
         d->source = l->choice.source;
     else if (variant_is_named(&l->variants, d->variant))

@@ -1,5 +1,5 @@
-/* The nodes of a graph as the public calls tell of them (rlxvk_inspect.h). A shape that is asked
- * for here is not told (symbol_tell): what only looks at a graph decides nothing of it. */
+/* Public calls that inspect nodes (rlxvk_inspect.h). A shape that is read here does not count as
+ * told (symbol_tell), because inspecting a graph must not change it. */
 #include "graph/symbol.h"
 #include "op/random/random.h"
 

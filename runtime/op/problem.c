@@ -1,6 +1,6 @@
 /*
- * The list of a graph's problems. A node that reads a bad one is not looked at: so every problem
- * has a cause of its own, and nothing is inferred from what is broken.
+ * The list of a graph's problems. A node with a bad operand is not checked. So every problem has
+ * its own cause, and nothing is inferred from a broken node.
  */
 #include "op/problem.h"
 
@@ -23,7 +23,7 @@ rlxvk_status problem_note(problem_list *list, const rlxvk_graph *g, uint32_t id,
     return RLXVK_OK;
 }
 
-/* Operands that are no nodes before this one are what its own check says. */
+/* The node's own check reports operands that are not nodes before it. */
 bool problem_may_check(problem_list *list, const rlxvk_graph *g, uint32_t id)
 {
     if (!list->bad || list->bad[id])

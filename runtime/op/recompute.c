@@ -25,9 +25,9 @@ void rlxvk_checkpoint(rlxvk_graph *g, rlxvk_tensor t)
         graph_fail(g, status_fail_memory("checkpoints"));
 }
 
-/* ---- What is kept ---- */
+/* ---- Kept nodes ---- */
 
-/* Nothing that a copy would do twice: leaves, and nodes that write. */
+/* Keeps nodes that must not be computed twice: leaves, and nodes that write. */
 static void sort_node(recompute *r, uint32_t id)
 {
     const rlxvk_graph *g = r->graph;
@@ -38,10 +38,10 @@ static void sort_node(recompute *r, uint32_t id)
         all_kept = all_kept && r->kept[n->inputs[i]];
     }
     for (uint32_t i = 0; i < n->input_count && node_writes(n) >> i; i++)
-        r->kept[n->inputs[i]] |= node_writes(n) >> i & 1; /* a loop's */
+        r->kept[n->inputs[i]] |= node_writes(n) >> i & 1; /* carries of a loop */
     r->fixed[id] = fixed;
     r->kept[id] |= fixed || n->input_count == 0 || node_writes(n) ||
-                   (all_kept && view_is(g, n, NULL)); /* costs nothing */
+                   (all_kept && view_is(g, n, NULL)); /* views cost nothing */
 }
 
 rlxvk_status recompute_create(rlxvk_graph *g, recompute *out)
@@ -91,13 +91,13 @@ static bool note_copy(recompute *r, uint32_t id, uint32_t copy)
     return true;
 }
 
-/* What a copy reads in place of node `id`; NODE_NONE: not made yet. */
+/* The node that a copy reads instead of node `id`; NODE_NONE: it is not made yet. */
 static uint32_t stand_in(const recompute *r, uint32_t id)
 {
     return id < r->count && !r->fixed[id] ? r->copies[id] : id;
 }
 
-/* All that the node reads has its stand-in. */
+/* Call it once every operand of the node has its stand-in. */
 static uint32_t copy_node(recompute *r, uint32_t id)
 {
     rlxvk_graph *g = r->graph;
@@ -117,14 +117,15 @@ static uint32_t copy_node(recompute *r, uint32_t id)
     return made;
 }
 
-/* A view of a kept node, so that what is computed from it waits for the gradient. */
+/* A view of a kept node that waits for `gate`, so that everything computed from it waits, too. */
 static uint32_t wait_for(recompute *r, uint32_t id, uint32_t gate)
 {
     rlxvk_tensor t = rlxvk_after(r->graph, tensor_of(r->graph, id), tensor_of(r->graph, gate));
     return t.id ? t.id - 1 : NODE_NONE;
 }
 
-/* Makes the stand-in of the last pending node, or has those made first that it reads. */
+/* Makes the stand-in of the last pending node. If an operand has none yet, that becomes pending
+ * instead. */
 static bool go_on(recompute *r, uint32_t gate)
 {
     uint32_t id = r->pending.items[r->pending.count - 1];

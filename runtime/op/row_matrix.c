@@ -9,7 +9,7 @@ bool row_matrix_is_product(const node *n, const rlxvk_shape *b)
            b->rank == 2;
 }
 
-/* The axis along which a norm or softmax computes; NULL: it is none. */
+/* The axis along which a norm or softmax computes; NULL for other ops. */
 static int32_t *axis_of(const node *n, void *attributes)
 {
     if (n->op == OP_layer_norm || n->op == OP_rms_norm)
@@ -24,7 +24,7 @@ bool row_matrix_is_rowwise(const node *n)
     const int32_t *axis = axis_of(n, (void *)n->attributes);
     if (axis)
         return *axis == (int32_t)n->shape.rank - 1;
-    /* A region knows the shapes of its operands. */
+    /* Regions depend on the shapes of their operands. */
     return node_row(n)->family->elementwise && n->op != OP_elementwise_region;
 }
 

@@ -10,7 +10,7 @@ running_product running_product_of(double first)
     return p;
 }
 
-/* A 0 is exact, and stays so; infinities and NaN say themselves what comes of them. */
+/* A product with 0 is exact. Infinities and NaN need no bound, because the value shows them. */
 void running_product_take(running_product *p, double factor)
 {
     double size = fabs(factor);

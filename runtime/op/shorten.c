@@ -1,4 +1,4 @@
-/* What the rules of several families have in common; see shorten.h. */
+/* Helpers that rules of several families share; see shorten.h. */
 #include "op/shorten.h"
 #include "op/array/keep_first.h"
 #include "op/gradient.h"

@@ -1,20 +1,24 @@
 /*
- * Which tensors need no memory of their own. Where one lies depends on where its operand does, and
- * whether its readers take it so on that: all are laid out in place first, and as long as a reader
- * refuses one, those that are refused are copied, and what lies in them is tried anew.
+ * Finds tensors that need no memory of their own. A tensor's place depends on its operand's place,
+ * and a reader may refuse the resulting strides. So at first all candidates are placed in their
+ * operand. As long as a reader refuses one, the refused ones become copies, and views of them are
+ * tried again.
  *
- * A product all of whose readers show columns, which together are all, is made in parts: strides
- * cost nothing there, but some devices read rows that lie apart far more slowly.
+ * If all readers of a product select columns, and together they select every column once, the
+ * product is written in parts. Strided views would be possible, too, but some devices read rows
+ * with gaps far more slowly.
  *
- * Memory that is written in place, carried by a loop or waited for is left alone: a read that moves
- * to where the reader stands could see what it must not.
+ * Memory that is written in place, carried by a loop or waited for gets no such views. A read
+ * through a view happens later, when the reader runs, and it could see the wrong content.
  */
 #include "op/strided.h"
 #include "op/view.h"
 
 #include <string.h>
 
-/* Rounds in which what lies in a refused one is spared; long chains would take as many. */
+/* In so many rounds, a refused view whose operand was refused, too, is not copied yet, because it
+ * may fit the new copy. Later rounds copy all, because a long chain would need as many rounds as it
+ * has views. */
 #define MOST_ROUNDS 8
 #define MOST_PARTS  3 /* of columns */
 
@@ -22,13 +26,13 @@ typedef struct search {
     const rlxvk_graph *g;
     const bool *on_host;
     strided_views *v;
-    uint32_t *roots;   /* of views as op/view.h has them */
-    uint32_t *uses;    /* by operands and outputs */
-    uint32_t *refused; /* by whom, in this round */
+    uint32_t *roots;   /* by op/view.h */
+    uint32_t *uses;    /* number of uses as operands and outputs */
+    uint32_t *refused; /* the reader that refused the node in this round */
     bool *restless;    /* roots whose content changes, or that are waited for */
-    bool *waits;       /* whoever reads it must not come earlier */
-    bool *copied;      /* refused in a round before */
-    bool *renewed;     /* lies in what was refused in this one */
+    bool *waits;       /* its readers must not run earlier */
+    bool *copied;      /* refused in an earlier round */
+    bool *renewed;     /* refused in this round, or a view of such a node */
 } search;
 
 strided strided_dense(const rlxvk_shape *s)
@@ -38,7 +42,8 @@ strided strided_dense(const rlxvk_shape *s)
     return at;
 }
 
-/* Each run of axes that are walked as one is cut anew, from the last on. Axes of 1 are in any. */
+/* Splits each run of axes that has one common stride, from the last run on. Axes of size 1 fit any
+ * run. */
 bool strided_reshape(const rlxvk_shape *from, const rlxvk_shape *to, strided *at)
 {
     strided had = *at;
@@ -60,7 +65,7 @@ bool strided_reshape(const rlxvk_shape *from, const rlxvk_shape *to, strided *at
     return true;
 }
 
-/* ---- What is asked of nodes ---- */
+/* ---- Properties of nodes ---- */
 
 static bool is_hosted(const search *s, uint32_t id)
 {
@@ -79,13 +84,14 @@ static bool lies(const search *s, uint32_t id)
     return s->v->in[id] != NODE_NONE;
 }
 
-/* Whether it would be a copy, if it did not lie in another's memory. */
+/* Whether it has its own memory according to op/view.h. If so, it is a copy unless it lies in
+ * another node's memory here. */
 static bool owns(const search *s, uint32_t id)
 {
     return s->roots[id] == id;
 }
 
-/* Operands whose content the node changes, or that it waits for. */
+/* Operands whose content the node changes, or for which it waits. */
 static uint32_t restless_operands(const node *n)
 {
     const op_family *family = node_row(n)->family;
@@ -109,7 +115,7 @@ static void survey(search *s)
         s->uses[s->g->outputs.items[i]]++;
 }
 
-/* Whether a node, which has operands, only says where elements of operand 0 are. */
+/* Whether a node, which must have operands, only selects or reorders elements of operand 0. */
 static bool can_look(const search *s, uint32_t id)
 {
     const node *n = graph_node(s->g, id);
@@ -120,9 +126,9 @@ static bool can_look(const search *s, uint32_t id)
            shape_numel(&n->shape) > 0;
 }
 
-/* ---- What is made in parts ---- */
+/* ---- Products in parts ---- */
 
-/* Whether the node is no more than columns of operand 0, and which is the first. */
+/* Whether the node only selects columns of operand 0. *first is the first column. */
 static bool shows_columns(const search *s, uint32_t id, uint64_t *first)
 {
     const node *n = graph_node(s->g, id);
@@ -141,7 +147,7 @@ typedef struct column_part {
     uint64_t first, end;
 } column_part;
 
-/* In the order of their columns. */
+/* Keeps the parts ordered by their columns. */
 static void insert_part(column_part *parts, uint32_t count, column_part added)
 {
     for (; count > 0 && parts[count - 1].first > added.first; count--)
@@ -149,7 +155,8 @@ static void insert_part(column_part *parts, uint32_t count, column_part added)
     parts[count] = added;
 }
 
-/* Where the parts of x end that its readers show, or why they show none. */
+/* Finds the ends of the parts of x that its readers select. Returns the reason if there are no such
+ * parts. */
 static const char *find_parts(const search *s, uint32_t x, column_ends *out)
 {
     const rlxvk_shape *shape = &graph_node(s->g, x)->shape;
@@ -181,7 +188,7 @@ static const char *find_parts(const search *s, uint32_t x, column_ends *out)
     return NULL;
 }
 
-/* Of one row the parts lie so anyway. */
+/* A matrix of one row needs no parts, because they are dense there anyway. */
 static bool can_divide(const search *s, uint32_t x)
 {
     const node *n = graph_node(s->g, x);
@@ -203,7 +210,7 @@ static bool is_divided(const search *s, uint32_t id)
     return s->v->ends[id].at[0] != 0;
 }
 
-/* Where the columns lie that a node shows of a divided x. */
+/* The place of a node that selects columns of an x in parts. */
 static strided place_part(const search *s, uint32_t id)
 {
     const node *n = graph_node(s->g, id);
@@ -214,9 +221,9 @@ static strided place_part(const search *s, uint32_t id)
     return at;
 }
 
-/* ---- What is read where it lies ---- */
+/* ---- Views at strides ---- */
 
-/* A run of dense memory needs no strides. */
+/* A view by op/view.h of a dense operand needs no strides. */
 static void lay_out(search *s)
 {
     for (uint32_t id = 0; id < s->g->nodes.count; id++) {
@@ -251,19 +258,21 @@ static bool lies_dense(const search *s, uint32_t id)
     return alike;
 }
 
-/* Whether it takes operand i where that lies, which all do but the host where it is dense. */
+/* Whether the node can read operand i at its place. If that is dense, every kernel can, but a host
+ * function cannot. */
 static bool accepts(const search *s, uint32_t id, uint32_t i)
 {
     uint32_t x = graph_node(s->g, id)->inputs[i];
     return (!is_hosted(s, id) && lies_dense(s, x)) || takes(s, id, i, s->v->at[x].strides);
 }
 
-/* From the end: a view that is refused, being no copy, refuses what it is a view of. */
+/* Goes from the last node to the first. If a view is refused and cannot become a copy, its operand
+ * is refused, too. */
 static void ask_readers(search *s)
 {
     for (size_t i = 0; i < s->g->outputs.count; i++) {
         uint32_t id = s->g->outputs.items[i];
-        if (lies(s, id) && !lies_dense(s, id)) /* outputs are copied out as one piece */
+        if (lies(s, id) && !lies_dense(s, id)) /* outputs are copied to the host as one piece */
             refuse(s, id, id);
     }
     for (uint32_t id = (uint32_t)s->g->nodes.count; id-- > 0;) {
@@ -277,7 +286,7 @@ static void ask_readers(search *s)
     }
 }
 
-/* What is divided is whole again where a part is refused. */
+/* If a reader refuses a part, the product is written as a whole again. */
 static bool join_refused(search *s)
 {
     bool any = false;
@@ -292,7 +301,7 @@ static bool join_refused(search *s)
     return any;
 }
 
-/* Whether any was refused. */
+/* Makes refused nodes copies. Returns whether there was any. */
 static bool copy_refused(search *s, bool spare)
 {
     bool any = false;
@@ -308,10 +317,10 @@ static bool copy_refused(search *s, bool spare)
     return any;
 }
 
-/* ---- What is made where it is wanted ---- */
+/* ---- Nodes written in their reader's order ---- */
 
-/* Strides at which operand 0 lies, if it is made as the node: the operand's axes in another order,
- * which looking at their numbers tells. */
+/* The strides of operand 0 if it is written in the order of the node. The node must only permute
+ * the operand's axes. The permutation is found by applying it to the numbers of the axes. */
 static bool turn_back(const search *s, uint32_t id, strided *out)
 {
     const node *n = graph_node(s->g, id);

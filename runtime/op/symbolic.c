@@ -1,7 +1,7 @@
 /*
- * Building with symbolic sizes. A node is inferred at each example; where one does not fit, other
- * sizes are tried for the graph so far: numbers that stand in it, multiples, powers of two, 1. What
- * is accepted so is checked again at every binding.
+ * Builds graphs with symbolic sizes. Each node is inferred at each example. If an example does not
+ * fit the node, other sizes are tried for the whole graph so far: numbers in the graph, multiples,
+ * powers of two, 1. Every binding checks again whatever is accepted here.
  */
 #include "op/symbolic.h"
 #include "op/instance.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define MOST_TRIALS   512u    /* for one node and example */
-#define MOST_APPENDED 200000u /* nodes, in those trials */
-#define MOST_NUMBERS  24      /* that stand in the graph, tried as sizes */
+#define MOST_APPENDED 200000u /* nodes, in these trials */
+#define MOST_NUMBERS  24      /* in the graph that are tried as sizes */
 
 typedef struct attempt {
     rlxvk_graph *g;
@@ -43,7 +43,7 @@ static const rlxvk_graph *example_of(const rlxvk_graph *g, uint32_t k)
     return g->symbols->examples[k] ? g->symbols->examples[k] : g;
 }
 
-/* The graph itself is the first example: its nodes take the shapes and attributes of another. */
+/* The graph itself is the first example. Its nodes take the shapes and attributes of `from`. */
 static rlxvk_status adopt_first(rlxvk_graph *g, const rlxvk_graph *from)
 {
     for (uint32_t id = 0; id < from->nodes.count; id++) {
@@ -62,13 +62,14 @@ static void recognize(rlxvk_graph *g, uint32_t id)
     symbol_node *s = &g->symbols->nodes.items[id];
     const node *n = graph_node(g, id);
     if (n->input_count == 0 && symbol_in_shape(&s->shape))
-        return; /* a leaf's shape is what it was given */
+        return; /* a leaf keeps the shape it was given */
     s->shape = n->shape;
     for (uint32_t axis = 0; axis < n->shape.rank; axis++)
         s->shape.dims[axis] = recognize_dim(g, id, axis);
 }
 
-/* What was recognized at other sizes may not hold at these; what nobody was told is put right. */
+/* Dims that were recognized as expressions at other sizes may not hold at these. They are
+ * recognized again, unless a caller was told them. */
 static void recognize_again(rlxvk_graph *g, uint32_t k)
 {
     const symbol_table *t = g->symbols;
@@ -83,7 +84,7 @@ static void recognize_again(rlxvk_graph *g, uint32_t k)
     }
 }
 
-/* Takes over a graph built at other sizes of the example. */
+/* Adopts a graph that was built at other sizes of the example. */
 static rlxvk_status adopt(rlxvk_graph *g, uint32_t k, rlxvk_graph *built)
 {
     rlxvk_status status = RLXVK_OK;
@@ -105,7 +106,7 @@ static rlxvk_status build_example(const rlxvk_graph *g, uint32_t k, rlxvk_graph 
     return instance_build(g, t->sizes[k].items, t->sizes[k].count, true, out);
 }
 
-/* ROWS follows BATCH and SEQ, which may have come after nodes that use it. */
+/* Sets ROWS to BATCH * SEQ. Those two may have appeared after nodes that use ROWS. */
 static rlxvk_status relate(rlxvk_graph *g)
 {
     symbol_table *t = g->symbols;
@@ -124,7 +125,7 @@ error:
     return status;
 }
 
-/* The table knows every node, and every example has it. */
+/* Afterwards the table has every node of the graph, and so has every example. */
 static rlxvk_status prepare(rlxvk_graph *g)
 {
     symbol_table *t;
@@ -145,7 +146,7 @@ error:
 
 /* ---- One node at one example ---- */
 
-/* As the next node of `to`, at these sizes. */
+/* Checks the node as the next one of `to`, at these sizes. */
 static rlxvk_status check_at(attempt *a, uint32_t k, const rlxvk_graph *to,
                              const rlxvk_binding *sizes)
 {
@@ -168,7 +169,7 @@ static rlxvk_status check_at(attempt *a, uint32_t k, const rlxvk_graph *to,
 typedef struct search {
     attempt *attempt;
     uint32_t example, trials;
-    rlxvk_binding *sizes; /* tried */
+    rlxvk_binding *sizes; /* being tried */
     size_t count;
     int64_t numbers[MOST_NUMBERS];
     uint32_t number_count;
@@ -179,7 +180,7 @@ static void reset_sizes(search *s)
     memcpy(s->sizes, s->attempt->g->symbols->sizes[s->example].items, s->count * sizeof *s->sizes);
 }
 
-/* Whether the graph so far, and the node, can have the sizes; then they are the example's. */
+/* Whether the graph so far and the node fit these sizes. If so, they become the example's sizes. */
 static bool try_sizes(search *s)
 {
     rlxvk_graph *g = s->attempt->g, *built = NULL;
@@ -219,7 +220,7 @@ static void add_numbers(search *s, const rlxvk_shape *shape)
         add_number(s, shape->dims[i]);
 }
 
-/* Numbers of the operands first, then of the leaves. */
+/* Numbers in the shapes of the operands first, then those of the leaves. */
 static void collect_numbers(search *s)
 {
     const symbol_table *t = s->attempt->g->symbols;
@@ -236,7 +237,7 @@ static void collect_numbers(search *s)
             add_numbers(s, &t->nodes.items[id].shape);
 }
 
-/* Each symbol, alone, has this size. */
+/* Tries this size for each symbol, one at a time. */
 static bool try_each(search *s, int64_t size)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -248,7 +249,7 @@ static bool try_each(search *s, int64_t size)
     return false;
 }
 
-/* Each symbol, alone, then all of them, `factor` times what they are. */
+/* Tries `factor` times its size for each symbol, one at a time, and then for all together. */
 static bool try_multiples(search *s, int64_t factor)
 {
     for (size_t i = 0; i <= s->count; i++) {
@@ -261,7 +262,7 @@ static bool try_multiples(search *s, int64_t factor)
     return false;
 }
 
-/* The first example's sizes fit all nodes that there are. */
+/* Tries the sizes of the first example, which fit all nodes so far. */
 static bool try_first(search *s)
 {
     if (s->example == 0)
@@ -274,7 +275,7 @@ static bool find_sizes(search *s)
 {
     static const int64_t factors[] = {2, 4, 8, 16, 32, 64, 3, 5, 6, 7, 10, 12};
     collect_numbers(s);
-    for (uint32_t i = 0; i < s->number_count; i++) /* examples are to differ, where they can */
+    for (uint32_t i = 0; i < s->number_count; i++) /* examples should differ if they can */
         if (try_each(s, s->numbers[i] * (s->example + 1)))
             return true;
     for (uint32_t i = 0; i < s->number_count && s->example; i++)
@@ -298,7 +299,8 @@ static bool is_about_sizes(rlxvk_status status)
            status != RLXVK_E_NULL;
 }
 
-/* The error of the sizes that were there first, with what they were and what was tried. */
+/* Reports the error at the original sizes, together with these sizes and the sizes that were tried.
+ */
 static rlxvk_status fail_at(const attempt *a, uint32_t k, rlxvk_status status, const char *first)
 {
     const symbol_table *t = a->g->symbols;
@@ -339,7 +341,7 @@ static rlxvk_status fit_example(attempt *a, uint32_t k)
 
 /* ---- Appending ---- */
 
-/* Each code is one of this graph, and each symbol in use. */
+/* Checks that each symbolic dim belongs to this graph, and marks its symbols as used. */
 static rlxvk_status take_codes(const attempt *a)
 {
     instance_attributes room;
@@ -362,7 +364,7 @@ error:
     return status;
 }
 
-/* The attributes as given, but for what the library chose. */
+/* The attributes as given, except for choices that the library made. */
 static rlxvk_status keep_attributes(attempt *a, const void **out)
 {
     const node *given = a->given;
@@ -381,7 +383,7 @@ error:
     return status;
 }
 
-/* Constants keep their bytes in the graph itself alone. */
+/* Only the graph itself keeps the bytes of constants; the examples do not. */
 static rlxvk_status append_all(attempt *a)
 {
     symbol_table *t = a->g->symbols;

@@ -1,4 +1,4 @@
-/* The op table: one row per line of op.def, each pointing at its family's struct. */
+/* The op table: one row for each line of op.def, with a pointer to its family's struct. */
 #include "op/op.h"
 #include "op/families.h"
 #include "args/elementwise.h"
@@ -17,7 +17,8 @@ const op_row op_table[OP_COUNT] = {
 #undef OP
 };
 
-/* By comparing with each: callers ask once an option or case, not once a node. */
+/* A linear search suffices, because callers ask once for each option or test case, not for each
+ * node. */
 op_kind op_find(const char *name)
 {
     for (uint32_t i = 0; i < OP_COUNT; i++)

@@ -1,15 +1,15 @@
-/* Roots, views, packed halves and concat-in-place: where every node's data live, before any
- * lowering. Pure. */
+/* Finds the place of every node's data before lowering: roots, views, packed halves, and parts that
+ * are written into their concat. Pure. */
 #include "op/value.h"
 #include "op/view.h"
 
-typedef struct placement { /* a non-root: whose slot it lies in, and where */
+typedef struct placement { /* the place of a node that is not a root */
     uint32_t parent;
     uint64_t offset;
-    bool produced; /* there, although it is no view */
+    bool produced; /* written there, although it is not a view */
 } placement;
 
-/* Uses by operands and outputs. */
+/* Counts uses as operands and outputs. */
 static void count_uses(const rlxvk_graph *g, uint32_t *uses)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++)
@@ -27,7 +27,7 @@ static void place_views(const rlxvk_graph *g, placement *places)
     }
 }
 
-/* Those that lie at strides, and what is produced as the node that turns it. */
+/* Places views at strides, and nodes that are written in the order of a permuting reader. */
 static rlxvk_status place_strided(const rlxvk_graph *g, const value_options *options,
                                   placement *places, value_map *map)
 {
@@ -52,8 +52,8 @@ error:
     return status;
 }
 
-/* Whether part `p` of concat `c` may be produced straight into c's slot: nothing else reads it, and
- * it owns its memory. A param is set there. */
+/* Whether part `p` of concat `c` may be written directly into c's slot. It must own its memory, and
+ * c must be its only reader. A param is set there. */
 static bool can_join(const rlxvk_graph *g, uint32_t c, uint32_t p, const uint32_t *uses,
                      const placement *places)
 {
@@ -63,7 +63,7 @@ static bool can_join(const rlxvk_graph *g, uint32_t c, uint32_t p, const uint32_
            !node_writes(n) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
-/* No two concats want one part, nor one concat twice: its uses[] would be 2. */
+/* Two concats cannot both take one part, nor one concat twice, because its uses[] would be 2. */
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
 {
     for (uint32_t c = 0; c < g->nodes.count; c++) {
@@ -81,16 +81,16 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
     }
 }
 
-/* ---- What a loop hands to its next step ---- */
+/* ---- Values that a loop carries to its next step ---- */
 
 typedef struct carrying {
     uint32_t *roots;     /* of views */
-    uint32_t *last_read; /* of a root, so far */
+    uint32_t *last_read; /* the last reader of a root, so far */
     uint32_t *loop;      /* of a carry: the node that opens its loop */
-    bool *paired;        /* read by who may be lowered together with it, before its turn */
+    bool *paired;        /* a reader may become its pair, which runs before the reader's turn */
 } carrying;
 
-/* Whether `v` reads what the carry holds only where it writes. */
+/* Whether `v` reads an element of the carry only before it overwrites the same element. */
 static bool overwrites(const rlxvk_graph *g, const carrying *c, uint32_t v, uint32_t carry)
 {
     const node *n = graph_node(g, v);
@@ -102,8 +102,8 @@ static bool overwrites(const rlxvk_graph *g, const carrying *c, uint32_t v, uint
     return true;
 }
 
-/* Whether value `v` may be produced in the carry's slot: in the loop, by who owns its memory, with
- * nobody behind it reading what the carry held. */
+/* Whether value `v` may be written into the carry's slot. It must be in the loop and own its
+ * memory, and no node behind it may read the carry's old value. */
 static bool can_replace(const rlxvk_graph *g, const carrying *c, const placement *places,
                         uint32_t carry, uint32_t v)
 {
@@ -129,7 +129,7 @@ static void note_reads(const rlxvk_graph *g, uint32_t id, const placement *place
     }
 }
 
-/* In order, so that the last reader so far is the last of the loop. */
+/* Goes through the nodes in order, so that the last reader so far is the last one in the loop. */
 static void place_carried(const rlxvk_graph *g, placement *places, carrying *c)
 {
     view_roots(g, c->roots);
@@ -137,7 +137,7 @@ static void place_carried(const rlxvk_graph *g, placement *places, carrying *c)
         const node *n = graph_node(g, id);
         for (uint32_t i = 0; i < n->input_count; i++)
             c->paired[n->inputs[i]] |= node_row(n)->family->lower_pair != NULL;
-        if (node_row(n)->family->replaces) /* what another carry gets */
+        if (node_row(n)->family->replaces) /* another carry reads it */
             c->last_read[c->roots[n->inputs[1]]] = id;
     }
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -150,8 +150,8 @@ static void place_carried(const rlxvk_graph *g, placement *places, carrying *c)
     }
 }
 
-/* A view that leaves the bits as they are, packed or not: no cast, and no node that writes what it
- * is a view of. A part placed in its concat is no view at all. */
+/* A view that does not change the bits, packed or not. Casts are not plain, nor are nodes that
+ * write their operand. A part placed in its concat is not a view. */
 static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_t id)
 {
     const node *n = graph_node(g, id);
@@ -159,7 +159,8 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
            !node_row(n)->family->reinterprets && !node_writes(n);
 }
 
-/* Whether all its operands are params that lie in its memory: packed or not, as they are. */
+/* Whether all its operands are params that lie in its memory. They can stay packed or not, as they
+ * are. */
 static bool is_joined(const rlxvk_graph *g, const placement *places, uint32_t id)
 {
     const node *n = graph_node(g, id);
@@ -169,10 +170,9 @@ static bool is_joined(const rlxvk_graph *g, const placement *places, uint32_t id
     return joined;
 }
 
-/* A leaf is packed in one way for all: a single reader that cannot take it, or its being an output,
- * has it widened.
- * Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
- * own readers. */
+/* Clears half[] of leaves that a reader cannot read packed, or that are outputs. A leaf has one
+ * storage for all readers, so one such reader widens it. For a view, the readers of the view
+ * decide. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                         bool *half)
 {
@@ -213,7 +213,7 @@ static void choose_half(const rlxvk_graph *g, const value_options *options, cons
     refuse_half(g, places, leaf, half);
 }
 
-/* Puts a value where its parent's is. */
+/* Puts a value into its parent's place. */
 static void place_in_root(const placement *places, uint32_t id, value_map *map)
 {
     const value *parent = &map->items[places[id].parent];
@@ -221,8 +221,9 @@ static void place_in_root(const placement *places, uint32_t id, value_map *map)
     map->items[id].offset = parent->offset + places[id].offset;
 }
 
-/* A concat stands after its parts and a view after its operand, and only a part that is no view is
- * placed in a concat: so parts first, from the end, and then views. */
+/* Parts first, from the end, because a concat comes after its parts. Then views, from the start,
+ * because a view comes after its operand. The order is sound, because a part in a concat is never a
+ * view. */
 static void resolve(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                     const bool *half, value_map *map)
 {

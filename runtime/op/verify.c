@@ -1,7 +1,7 @@
 /*
- * Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as
- * rewritten: passes append nodes they take to be right, and a mistake in one shows here, before
- * anything is lowered, as a node whose declared shape is not what its operands give.
+ * Checks a finished graph again, and prints nodes. Every compilation verifies the graph as built
+ * and as rewritten. If a pass makes a wrong node, it shows here, before lowering, because the
+ * declared shape of a node differs from the shape inferred from its operands.
  */
 #include "op/problem.h"
 
@@ -20,12 +20,12 @@ static rlxvk_status verify_inputs(const rlxvk_graph *g, const node *n, uint32_t 
     return RLXVK_OK;
 }
 
-/* Infers the node once more from its operands. Attributes were normalized the first time, which a
- * second time must leave alone. */
+/* Infers the node again from its operands. Attributes were normalized the first time, so infer must
+ * not change them now. */
 static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
 {
     node copy = *graph_node(g, id);
-    uint64_t attributes[64]; /* infer may normalize: give it a copy */
+    uint64_t attributes[64]; /* a copy, because infer may normalize */
     char declared[SHAPE_TEXT], inferred[SHAPE_TEXT];
     rlxvk_status status;
     if (copy.op >= OP_COUNT || copy.dtype >= RLXVK_DTYPE_COUNT)
@@ -39,7 +39,7 @@ static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
     if (copy.attributes)
         memcpy(attributes, copy.attributes, copy.attribute_size);
     if (copy.input_count == 0 && node_row(&copy)->most_inputs == 0)
-        return RLXVK_OK; /* leaves were checked when built and have nothing to infer from */
+        return RLXVK_OK; /* leaves were checked when built; nothing to infer from */
     if (copy.attributes)
         copy.attributes = attributes;
     status = op_check(g, &copy, attributes);
@@ -74,7 +74,7 @@ error:
 rlxvk_status op_verify_each(const rlxvk_graph *g, problem_list *list)
 {
     rlxvk_status status = RLXVK_OK;
-    if (g->status != RLXVK_OK) /* outputs named after it were not taken */
+    if (g->status != RLXVK_OK) /* outputs that were set after the error were not recorded */
         TRY(problem_note(list, g, NODE_NONE, status_fail(g->status, "%s", g->error)));
     else
         TRY(verify_outputs(g, list));

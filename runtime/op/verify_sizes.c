@@ -2,7 +2,7 @@
 #include "op/bind.h"
 #include "op/problem.h"
 
-/* Keeps the numbers of the nodes after a bad one. */
+/* Appended instead of a bad node, so that later nodes keep their numbers. */
 static rlxvk_status append_stand_in(rlxvk_graph *to)
 {
     return graph_append(to, &(node){.op = OP_input}) == NODE_NONE ? to->status : RLXVK_OK;

@@ -1,4 +1,4 @@
-/* See view.h; and how a node is held, which a view has from its root. */
+/* Views (see view.h), and the storage of nodes; a view has that of its root. */
 #include "op/view.h"
 
 bool view_is(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
@@ -21,7 +21,7 @@ uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
     return id;
 }
 
-/* In one pass: a view comes after what it shows, whose root is known by then. */
+/* One pass suffices, because a view comes after its operand, whose root is known by then. */
 void view_roots(const rlxvk_graph *g, uint32_t *roots)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -35,7 +35,7 @@ static bool has_bytes(const node *n)
     return n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
 }
 
-/* Bytes stay bytes on the way from a leaf through views and copies; any other op makes words. */
+/* Raw bytes of a leaf stay bytes through views and copies. All other ops make words. */
 storage op_node_storage(const rlxvk_graph *g, uint32_t id)
 {
     const node *n = graph_node(g, id);
@@ -48,7 +48,7 @@ storage op_node_storage(const rlxvk_graph *g, uint32_t id)
     return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }
 
-/* A view that writes has its operand's new content as its result: not counted twice. */
+/* The result of a view that writes is its operand's new content, so it is counted only once. */
 uint64_t op_host_length(const rlxvk_graph *g, const node *n)
 {
     uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
