@@ -1,4 +1,4 @@
-/* The walk over a family's rows, and the table of families. */
+/* The search in a family's table, and the table of kernel families. */
 #include "op/choice/choice.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ const choice_family choice_families[CHOICE_COUNT] = {
 #include "op/choice/choice.def"
 };
 
-/* A software device is portable, too, hence asked first. */
+/* Software is asked first, because a software device is portable, too. */
 enum choice_setting choice_setting_of(const device_profile *profile)
 {
     if (profile_is_software(profile))
@@ -16,7 +16,7 @@ enum choice_setting choice_setting_of(const device_profile *profile)
     return profile->portable ? ON_TRANSLATED : ON_NATIVE;
 }
 
-/* Whole subgroups, with what is needed of them. */
+/* Whether the device has the subgroup operations that the row needs, and whole subgroups. */
 static bool has_subgroups(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     if (!(r->conditions & (NEEDS_SHUFFLES | NEEDS_BALLOTS)))
@@ -26,7 +26,8 @@ static bool has_subgroups(const choice_row *r, const choice_fit *f, const device
            f->threads % p->subgroup_size == 0 && f->threads <= p->max_shuffle_invocations;
 }
 
-/* What would be wrong, or would not run at all: no preference goes over it. */
+/* Without these the result would be wrong, or the kernel would not run. So a preferred row needs
+ * them, too. */
 static bool can(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     return f->can && f->threads <= p->max_workgroup_invocations &&
@@ -34,7 +35,8 @@ static bool can(const choice_row *r, const choice_fit *f, const device_profile *
            (!(r->conditions & NEEDS_BYTE_PRODUCTS) || p->byte_products);
 }
 
-/* What would only be slow: a row named by the caller, or measured to be fast, need not suit. */
+/* Without these the kernel would only be slow. A row that the caller named or that was measured to
+ * be fast does not need them. */
 static bool suits(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     return f->suits && (!(r->conditions & IF_QUICK_BYTES) || p->quick_byte_products) &&
@@ -46,8 +48,8 @@ const void *choice_row_at(const choice_table *table, size_t index)
     return (const char *)table->rows + index * table->row_bytes;
 }
 
-/* A row without a cost ends the walk where it suits: the order of rows has decided. Rows with one
- * are compared up to there. */
+/* The first suitable row without a cost ends the search, because the order of rows decides. Rows
+ * with a cost are compared until then. */
 static const void *walk(const choice_table *t, const void *problem, const device_profile *p)
 {
     const choice_row *best = NULL,
@@ -90,7 +92,7 @@ const char *choice_row_name(const choice_family *family, size_t index)
     return index < t->count ? ((const choice_row *)choice_row_at(t, index))->name : NULL;
 }
 
-/* Names come as parts of longer texts ("family=row,..."), without a 0 behind them. */
+/* Compares with a part of a longer text ("family=row,..."), which has no 0 after the word. */
 static bool is_word(const char *name, const char *word, size_t length)
 {
     return strlen(name) == length && strncmp(name, word, length) == 0;
@@ -112,7 +114,8 @@ size_t choice_find_row(const choice_family *family, const char *name, size_t len
     return VARIANT_NONE;
 }
 
-/* `ops` is a list with commas: item by item, so that "fft" is not found in "rfft_block". */
+/* `ops` is a list with commas. Items are compared as a whole, so that "fft" is not found in
+ * "rfft_block". */
 bool choice_reaches(const choice_family *family, const char *op)
 {
     const char *item = family->ops;

@@ -1,4 +1,4 @@
-/* Reading points, and the nearest one. Distances are of base-2 logarithms. */
+/* Reads points and finds the nearest one. Distances are between base-2 logarithms. */
 #include "op/choice/tuning.h"
 #include "op/choice/tuning_data.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of an unknown family or row, nothing is kept. */
+/* A point with an unknown family or row is ignored. */
 static rlxvk_status add_point(tuning *t, const tuning_entry *e)
 {
     const choice_family *family = choice_find_family(e->family, strlen(e->family));
@@ -21,8 +21,8 @@ static rlxvk_status add_point(tuning *t, const tuning_entry *e)
     return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : status_fail_memory("tuning points");
 }
 
-/* The widths keep every word within its array and every number within 32 bits; `rest` finds what is
- * left over behind the microseconds, which makes a line no point. */
+/* The widths keep every word in its array and every number in 32 bits. `rest` is text after the
+ * microseconds; a line that has it is not a point. */
 static rlxvk_status read_line(tuning *t, const char *line, size_t length)
 {
     char copy[160], family[32], tag[32], row[48], rest[2];
@@ -35,7 +35,7 @@ static rlxvk_status read_line(tuning *t, const char *line, size_t length)
                &e.dims[1], &e.dims[2], &e.dims[3], row, rest) != 7)
         return RLXVK_OK;
     for (int i = 0; i < VARIANT_DIMS; i++)
-        if (e.dims[i] > 999999999) /* nine characters with a sign, which %u takes */
+        if (e.dims[i] > 999999999) /* nine characters with a minus sign, which %u accepts */
             return RLXVK_OK;
     return add_point(t, &e);
 }
@@ -77,7 +77,8 @@ void tuning_destroy(tuning *t)
     *t = (tuning){0};
 }
 
-/* Square of the distance; infinite where a dimension is more than a factor of two away. */
+/* The square of the distance. It is infinite if a dimension differs by more than a factor of two.
+ */
 static double distance(const tuning_point *p, const uint64_t *dims)
 {
     double sum = 0;
@@ -85,14 +86,14 @@ static double distance(const tuning_point *p, const uint64_t *dims)
         double apart = log2((double)dims[i]) - log2((double)p->dims[i]);
         if (dims[i] == p->dims[i])
             continue;
-        if (!(fabs(apart) <= 1)) /* also where one is 0 */
+        if (!(fabs(apart) <= 1)) /* also if one is 0 */
             return INFINITY;
         sum += apart * apart;
     }
     return sum;
 }
 
-/* Of equally near ones the first. */
+/* If several points are equally near, the first one. */
 static const tuning_point *nearest(const tuning_point *points, size_t count, const variant_query *q)
 {
     const tuning_point *best = NULL;
@@ -110,7 +111,8 @@ static const tuning_point *nearest(const tuning_point *points, size_t count, con
     return best;
 }
 
-/* The profile file goes first, even by a point farther away: it was measured on this device. */
+/* The profile file wins, even if its point is farther away, because it was measured on this device.
+ */
 size_t tuning_find(const tuning *t, const variant_query *q)
 {
     const tuning_point *p = nearest(t->points.items, t->from_file, q);

@@ -1,4 +1,5 @@
-/* Rows that a caller names: the reading of "family=row,family=row", and what goes before what. */
+/* Variants that a caller names: reads "family=row,family=row", and ranks named before measured
+ * rows. */
 #include "op/choice/tuning.h"
 #include "op/op.h"
 
@@ -76,8 +77,8 @@ bool variant_is_named(const variant_set *set, const char *row)
     return false;
 }
 
-/* Noted whether or not anything was measured: `rlxvk bench --tune` learns here what a graph asks.
- */
+/* Notes the query even if nothing was measured, because `rlxvk bench --tune` learns here which
+ * queries a graph makes. */
 static size_t find_measured(lowering *l, choice_kind family, const char *tag, const uint64_t *dims)
 {
     variant_query q = {.family = &choice_families[family]};
@@ -85,12 +86,12 @@ static size_t find_measured(lowering *l, choice_kind family, const char *tag, co
         return VARIANT_NONE;
     strncat(q.tag, tag, sizeof q.tag - 1);
     memcpy(q.dims, dims, sizeof q.dims);
-    (void)VECTOR_PUSH(&l->queries, q); /* only to be looked at */
+    (void)VECTOR_PUSH(&l->queries, q); /* without memory it is only not listed */
     return l->tuning ? tuning_find(l->tuning, &q) : VARIANT_NONE;
 }
 
-/* l->choice is set in any case: what an earlier dispatch of the node asked for must not name this.
- */
+/* Always sets l->choice, because the choice of an earlier dispatch of the node must not be noted
+ * for this one. */
 size_t variant_choose(lowering *l, choice_kind family, const char *tag,
                       const uint64_t dims[VARIANT_DIMS])
 {
