@@ -1,7 +1,6 @@
 /*
- * Ops built of other ops, at graph level: lora_matmul, fused_attention_block and
- * fused_transformer_layer. Each is the chain its contract states and nothing else; the ordinary
- * passes see its parts.
+ * Ops that consist of other ops: lora_matmul, fused_attention_block and fused_transformer_layer.
+ * Each builds only the chain of ops in its contract, and the ordinary passes optimize those.
  */
 #include "graph/symbol.h"
 #include "args/elementwise.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What composites share ---- */
+/* ---- Shared helpers ---- */
 
 bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
 {
@@ -36,8 +35,8 @@ bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operan
     return g->status == RLXVK_OK;
 }
 
-/* The place of a part, "(node 57 of node 55 and 'w'): ...", for those who know only nodes before
- * `start`: "(of an inner step and 'w')". Returns what follows it. */
+/* Rewrites the place of a part, "(node 57 of node 55 and 'w'): ...", for a caller who knows only
+ * nodes before `start`: "(of an inner step and 'w')". Returns the text after it. */
 static const char *describe_place(const char *at, size_t start, text *out)
 {
     const char *end = strstr(at, "): ");
@@ -108,7 +107,7 @@ static bool check_matrix(rlxvk_graph *g, const char *row, const char *what, rlxv
     return false;
 }
 
-/* x w + bias, through an activation; no bias is RLXVK_NONE. */
+/* x w + bias, then an activation. The bias may be RLXVK_NONE. */
 static rlxvk_tensor dense(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                           rlxvk_activation activation)
 {
@@ -187,7 +186,7 @@ static bool check_block(rlxvk_graph *g, const char *row, const rlxvk_attention_b
            check_matrix(g, row, "out_w", block->out_w, inner, out.rank == 2 ? out.dims[1] : 0);
 }
 
-/* Part `index` of the rows [q, k, v], rotated where there are tables. */
+/* Part `index` of the columns [q, k, v], rotated if there are rope tables. */
 static rlxvk_tensor part(rlxvk_graph *g, const rlxvk_attention_block *block, rlxvk_tensor packed,
                          int64_t index)
 {

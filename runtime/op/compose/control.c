@@ -1,7 +1,7 @@
 /*
- * Control flow: both branches of an if, the rounds of a short while, the steps of a short scan
- * become ordinary nodes of the graph (core definitions: Where selects, so a discarded branch's NaN
- * never leaks); long loops have their body in the graph once (replay.h).
+ * Control flow. Both branches of an if, the rounds of a short while and the steps of a short scan
+ * become ordinary nodes of the graph. The op `where` selects the result of an if, so NaN in the
+ * branch that is not taken never leaks. Long loops have their body in the graph once (replay.h).
  */
 #include "op/compose/composite.h"
 #include "op/compose/inlining.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* False when there is nowhere to put the results or nothing to do. */
+/* False if there is no memory for the results, or nothing to do. */
 static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t count,
                           const char *call, const char *argument)
 {
@@ -18,7 +18,8 @@ static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t co
            graph_fail(g, status_require_items(results, count, call, argument)) == RLXVK_OK;
 }
 
-/* After a failure there are no results. Not before: they may be written over the operands. */
+/* Clears the results after a failure. This comes last, because results may be stored over operands.
+ */
 static void settle_results(const rlxvk_graph *g, rlxvk_tensor *results, size_t count)
 {
     if (results && count && (!g || g->status != RLXVK_OK))
@@ -78,7 +79,7 @@ static bool while_fits(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk
            inlining_writes_nothing(g, body, "while: body");
 }
 
-/* values: the initial ones, which become the final ones. */
+/* `values` has the initial values and gets the final ones. */
 static void unroll_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
                          uint32_t rounds, rlxvk_tensor *values, size_t count)
 {
@@ -132,7 +133,7 @@ static rlxvk_tensor row_of(rlxvk_graph *g, rlxvk_tensor x, int64_t t)
     return rlxvk_reshape(g, rlxvk_narrow(g, x, 0, t, 1), row);
 }
 
-/* [rows, x's dims]; x has a rank below the largest. */
+/* The shape [rows, dims of x]. The rank of x is below the largest. */
 static rlxvk_shape rows_like(const rlxvk_graph *g, rlxvk_tensor x, int64_t rows)
 {
     rlxvk_shape s = rlxvk_tensor_shape(g, x), result = {.rank = s.rank + 1, .dims = {rows}};

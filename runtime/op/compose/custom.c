@@ -1,7 +1,7 @@
 /*
- * Ops a user brings: shape inference, a host function, and optionally a SPIR-V kernel with a
- * function for its arguments and group counts, and a function that appends its gradient. A boundary
- * to every rewrite: never folded, never fused. The attributes are opaque bytes.
+ * Ops that a user registers: shape inference and a host function. A SPIR-V kernel is optional, with
+ * a function for its arguments and group counts. So is a function that appends the gradient. No
+ * rewrite folds or fuses such an op. Its attributes are opaque bytes.
  */
 #include "op/compose/custom.h"
 #include "op/bucket.h"
@@ -54,7 +54,8 @@ error:
     return status;
 }
 
-/* Entries are found by name, and their kernels by number, until the process ends. */
+/* Keeps the entry until the process ends, because entries are found by name and kernels by number.
+ */
 static void keep(const custom_entry *entry)
 {
     memory_keep(entry);
@@ -99,7 +100,7 @@ rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op)
     if (room)
         table.entries[table.count++] = entry;
     pthread_mutex_unlock(&table.lock);
-    if (room || entry->kernel_id) /* a registered kernel must stay */
+    if (room || entry->kernel_id) /* kernels cannot be unregistered */
         keep(entry);
     if (room)
         return RLXVK_OK;
@@ -113,7 +114,7 @@ error:
     return status;
 }
 
-/* The latest entry of that name. */
+/* The latest entry with that name. */
 static const custom_entry *find_entry(const char *name)
 {
     const custom_entry *found = NULL;
@@ -257,7 +258,7 @@ static rlxvk_status custom_host(const host_call *c)
     rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
     char list[SHAPES_TEXT];
     uint64_t numel = shape_numel(&c->node->shape);
-    char *words = (char *)c->out; /* the op's f32 words first, widened where they lie */
+    char *words = (char *)c->out; /* the op's f32 words; they are widened in place */
     for (uint32_t i = 0; i < c->node->input_count; i++)
         views[i] =
             (rlxvk_custom_view){c->inputs[i].node->shape, (rlxvk_dtype)c->inputs[i].node->dtype,
@@ -266,7 +267,7 @@ static rlxvk_status custom_host(const host_call *c)
                      ? a->entry->op.host(views, c->node->input_count, a->bytes, a->size,
                                          &c->node->shape, (float *)(void *)words)
                      : 0;
-    for (uint64_t i = numel; i-- > 0;) { /* from the end: never over a word still to be read */
+    for (uint64_t i = numel; i-- > 0;) { /* from the end, so that no unread word is overwritten */
         float word;
         memcpy(&word, words + i * sizeof word, sizeof word);
         c->out[i] = word;
@@ -282,7 +283,7 @@ static uint64_t custom_bucket(bucket_call *c)
     return bucket_refuse(c, "it is an op of the caller, who does not say what becomes of rows");
 }
 
-/* The operands' gradients as the op's own function has them. */
+/* Calls the op's own gradient function. */
 static rlxvk_status custom_vjp(gradient_call *c)
 {
     const custom_attributes *a = c->n.attributes;
@@ -305,7 +306,7 @@ static rlxvk_status custom_vjp(gradient_call *c)
     if (!a->entry->op.vjp(&call) && c->graph->status == RLXVK_OK)
         return op_fail(&c->n, RLXVK_E_CUSTOM, "'%s' refused to be differentiated", a->entry->name);
     for (uint32_t i = 0; i < c->n.input_count && c->graph->status == RLXVK_OK; i++) {
-        gradient_give_zero(c, i); /* what the rule leaves out is its word */
+        gradient_give_zero(c, i); /* a gradient that the function leaves out is zero */
         if (!d_inputs[i].id)
             continue;
         TRY(graph_take(c->graph, d_inputs[i], op_call_label(c->graph, "custom", who),

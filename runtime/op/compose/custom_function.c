@@ -1,8 +1,8 @@
 /*
- * custom_function: a body inlined as by rlxvk_call, and behind it a node that is a view of its
- * result (operand 0) and also reads the inputs (operands 1 ..). What arrives at the node goes by a
- * second graph, (inputs, result, gradient) -> gradients of the inputs, which is inlined by then;
- * nothing goes into the body.
+ * custom_function: a body that is inlined as by rlxvk_call, and a node behind it. The node is a
+ * view of the body's result (operand 0) and also reads the inputs (operands 1 ..). Its gradient
+ * comes from a second graph, (inputs, result, gradient) -> gradients of the inputs, which is
+ * inlined when the gradient is taken. No gradient flows into the body.
  */
 #include "op/compose/inlining.h"
 #include "op/bucket.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct function_attributes {
-    const rlxvk_graph *vjp; /* kept by the graph */
+    const rlxvk_graph *vjp; /* the graph keeps it */
 } function_attributes;
 
 rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_graph *vjp,
@@ -84,7 +84,7 @@ static rlxvk_status custom_function_vjp(gradient_call *c)
         for (uint32_t i = 0; i < count; i++)
             gradient_give(c, i + 1, gradients[i]);
     memory_free(values);
-    return RLXVK_OK; /* else it sticks to the graph */
+    return RLXVK_OK; /* errors stick to the graph */
 }
 
 const op_family custom_function_family = {

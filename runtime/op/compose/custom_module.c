@@ -1,8 +1,11 @@
 /*
- * What a custom kernel must be, as far as its structure shows, before a driver gets it: drivers
- * trust their input. Checked word by word when the op is registered: the header; that instructions
- * tile the words; that no capability is optional; a compute entry point "main" with the size of its
- * workgroup; bindings of set 0. What lies inside functions is not looked at.
+ * Checks the structure of a custom kernel before a driver gets it, because drivers trust their
+ * input. It runs when the op is registered, word by word. It checks:
+ *   - the header, and that instructions fill the words exactly
+ *   - that no capability is optional
+ *   - that there is a compute entry point "main" with a workgroup size
+ *   - the bindings of set 0
+ * The bodies of functions are not checked.
  */
 #include "kernel/words.h"
 #include "op/compose/custom.h"
@@ -21,8 +24,8 @@ typedef struct module {
     const uint32_t *words;
     size_t count;
     uint32_t bindings;
-    size_t entry_at; /* word of the entry point; 0: not found yet, as of the next two */
-    size_t body_at;  /* of its function */
+    size_t entry_at; /* word of the entry point; 0: not found yet, as for the next two */
+    size_t body_at;  /* word of its function */
     bool has_size;   /* of the workgroup */
     uint64_t invocations;
 } module;
@@ -61,13 +64,13 @@ static rlxvk_status check_header(const module *m)
     return RLXVK_OK;
 }
 
-/* The operand `index` of the instruction at `at`, 0 where it is too short. */
+/* Operand `index` of the instruction at `at`; 0 if the instruction is too short. */
 static uint32_t operand_of(const module *m, size_t at, uint32_t index)
 {
     return index + 1 < length_of(m->words[at]) ? m->words[at + 1 + index] : 0;
 }
 
-/* Capabilities that need no feature and no property of the device. */
+/* Capabilities that need no feature or property of the device. */
 static rlxvk_status check_capability(module *m, size_t at)
 {
     static const uint32_t everywhere[] = {
@@ -90,7 +93,7 @@ static rlxvk_status check_entry_point(module *m, size_t at)
         memcpy(name, &m->words[at + 3], sizeof name);
     if (!named || memcmp(name, ENTRY_POINT, sizeof name) != 0 ||
         operand_of(m, at, 0) != SpvExecutionModelGLCompute)
-        return RLXVK_OK; /* another */
+        return RLXVK_OK; /* another entry point */
     if (m->entry_at)
         return refuse(m, at, "begins a second entry point '%s'", ENTRY_POINT);
     m->entry_at = at;
@@ -157,7 +160,7 @@ static rlxvk_status check_instruction(module *m, size_t at)
 
 /* ---- Push constants ---- */
 
-/* The next instruction from `at` on with this opcode whose operand `index` is `value`; the end:
+/* The next instruction, from `at` on, with this opcode and `value` as operand `index`. The end if
  * there is none. */
 static size_t find(const module *m, size_t at, SpvOp opcode, uint32_t index, uint32_t value)
 {
@@ -167,7 +170,7 @@ static size_t find(const module *m, size_t at, SpvOp opcode, uint32_t index, uin
     return at;
 }
 
-/* Of a decoration of type `id`, or of its member; 0: it has none. */
+/* The operand of a decoration of type `id`, or of one of its members; 0 if there is none. */
 static uint32_t decorated(const module *m, uint32_t id, SpvDecoration decoration)
 {
     size_t at = SPIRV_HEADER_WORDS;
@@ -190,12 +193,12 @@ static uint32_t offset_of(const module *m, uint32_t id, uint32_t member)
     return 0;
 }
 
-/* Where the instruction that defines a type or a constant is; the end: nowhere. */
+/* The instruction that defines a type or a constant; the end if there is none. */
 static size_t definition_of(const module *m, uint32_t id)
 {
     static const struct {
         SpvOp opcode;
-        uint32_t result; /* which operand it is */
+        uint32_t result; /* index of the operand with the result id */
     } kinds[] = {{SpvOpTypeInt, 0},   {SpvOpTypeFloat, 0},  {SpvOpTypeVector, 0},
                  {SpvOpTypeArray, 0}, {SpvOpTypeStruct, 0}, {SpvOpTypeMatrix, 0},
                  {SpvOpConstant, 1}};
@@ -207,8 +210,8 @@ static size_t definition_of(const module *m, uint32_t id)
     return m->count;
 }
 
-/* Bytes of a type, without padding behind it. `looks` is how many types are looked at yet: it ends
- * what is defined by itself. */
+/* Bytes of a type, without padding behind it. `looks` is how many more types may be visited. It
+ * stops at types that contain themselves. */
 static uint64_t size_of_type(const module *m, uint32_t id, uint32_t *looks)
 {
     uint64_t size = 0;
@@ -240,7 +243,7 @@ static uint64_t size_of_type(const module *m, uint32_t id, uint32_t *looks)
     }
 }
 
-/* Of the block of push constants; 0: there is none. */
+/* Bytes of the block of push constants; 0 if there is none. */
 static uint64_t push_constant_bytes(const module *m)
 {
     size_t at = SPIRV_HEADER_WORDS;

@@ -1,7 +1,8 @@
 /*
- * The bodies of control flow become nodes of the graph: see inlining.h. A body's params are those
- * of the graph by name; each inlining takes the next instance number, and the instances inside the
- * body follow it, so that random ops of a body draw anew each time, in the order of full unrolling.
+ * Copies the bodies of control flow into the graph; see inlining.h. A param of the body is the
+ * graph's param of the same name. Each inlining takes the next instance number, and instances
+ * inside the body follow it. So random ops of a body draw anew each time, in the order of a fully
+ * unrolled loop.
  */
 #include "op/bind.h"
 #include "op/compose/composite.h"
@@ -83,8 +84,9 @@ static uint32_t gated(const inlining *in, uint32_t value)
     return op_append(g, OP_branch_input, (uint32_t[]){value, in->gate.id - 1}, 2, &a, NULL);
 }
 
-/* What the copy of a node that is due reads for operand `id` of the body. Inputs have their gate
- * when they are bound; params, and what was inlined before the loop, get one for each reader. */
+/* The operand that a copied node reads instead of node `id` of the body. Inputs get their gate when
+ * they are bound. Params, and nodes that were inlined before the loop, get a gate for each reader.
+ */
 static uint32_t operand_of(const inlining *in, uint32_t id)
 {
     const node *n = graph_node(in->body, id);
@@ -194,8 +196,8 @@ bool inlining_create(inlining *in, rlxvk_graph *g, const rlxvk_graph *body, cons
     return in->map;
 }
 
-/* Whether node `id` of the body is inlined in this part: all are, or those that differ from step to
- * step, or those that do not. */
+/* Whether node `id` of the body is inlined in this part: all nodes, only those that differ from
+ * step to step, or only the others. */
 static bool is_due(const inlining *in, uint32_t id)
 {
     return in->part == INLINING_ALL || in->varies[id] == (in->part == INLINING_VARYING);

@@ -1,14 +1,15 @@
 /*
- * The nodes that make a loop of those between them: see loop.h. They move words and count steps;
- * how often the steps are done is the schedule's and the executable's affair (plan/schedule.h).
+ * The nodes that make a loop of the nodes between them; see loop.h. They move words and count
+ * steps. The schedule and the executable decide how often the steps run (plan/schedule.h).
  *
- * The clock is a few words of bits in device memory, held as f32 like all else. It is the step
- * alone that differs from one replay of the recorded body to the next: rows of sequences are read
- * and rows of the trajectory written where it says.
+ * The clock is a few words of bits in device memory, held as f32 like all other values. The
+ * recorded body is replayed, and only the step in the clock differs from one replay to the next. It
+ * selects the rows of sequences to read and the row of the trajectory to write.
  *
- * Random ops of a step have key + s * 2^32, where s grows by `stride` a step. A key is multiplied
- * by the golden ratio and added to the seed mod 2^64, so that the steps differ in the upper word
- * alone, by t * stride * (golden ratio mod 2^32): loop_random adds that to a word of their state.
+ * Random ops of a step have key + s * 2^32, where s grows by `stride` with each step. A key is
+ * multiplied by the golden ratio and added to the seed mod 2^64. So the steps differ only in the
+ * upper word, by t * stride * (golden ratio mod 2^32). loop_random adds that to a word of their
+ * state.
  */
 #include "args/compose.h"
 #include "constants/compose.h"
@@ -71,13 +72,13 @@ static rlxvk_shape without_rows(const rlxvk_shape *s)
     return row;
 }
 
-/* Words of a view. */
+/* The number of words of a node's result. */
 static uint32_t word_count(const lowering *l, const operand *o, uint32_t id)
 {
     return (uint32_t)shape_numel(&graph_node(l->graph, id)->shape) * element_words(o);
 }
 
-/* A row of `source` to a row of `target`. */
+/* Copies a row of `source` to a row of `target`. */
 static rlxvk_status emit_row(lowering *l, uint32_t mode, uint32_t words, operand clock,
                              operand source, operand target, const loop_attributes *a)
 {
@@ -121,7 +122,7 @@ static rlxvk_status loop_carry_infer(const rlxvk_graph *g, node *n, void *attrib
     return RLXVK_OK;
 }
 
-/* The rows of a trajectory are all written, by the steps. */
+/* A trajectory has no initial value, because the steps write all its rows. */
 static rlxvk_status loop_carry_lower(lowering *l, uint32_t id)
 {
     const loop_attributes *a = loop_of(graph_node(l->graph, id));
@@ -139,7 +140,7 @@ static rlxvk_status loop_carry_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* Of all families here. */
+/* For all families in this file. */
 static uint64_t loop_bucket(bucket_call *c)
 {
     return bucket_refuse(c, "it is part of a loop that is replayed");
@@ -171,7 +172,7 @@ static rlxvk_status loop_begin_lower(lowering *l, uint32_t id)
 
 static rlxvk_status loop_begin_host(const host_call *call)
 {
-    (void)call; /* zeros */
+    (void)call; /* the result is zeroed already */
     return RLXVK_OK;
 }
 
@@ -258,7 +259,7 @@ error:
     return status;
 }
 
-/* Of a step, to the upper word of the mixed seeds. */
+/* Added to the upper word of the mixed seeds with each step. */
 static uint32_t random_stride(const node *n)
 {
     return (uint32_t)loop_of(n)->stride * (uint32_t)GOLDEN_RATIO;
@@ -279,7 +280,7 @@ static rlxvk_status loop_random_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){clock, source, target}, 3);
 }
 
-/* Words that are signaling NaNs do not survive as numbers; kernels move bits. */
+/* Moves words as bits, as kernels do, because a signaling NaN does not survive as a number. */
 static rlxvk_status loop_random_host(const host_call *call)
 {
     uint32_t shift = clock_word(&call->inputs[0], RNG_STATE_SHIFT);
@@ -325,7 +326,7 @@ static rlxvk_status loop_update_lower(lowering *l, uint32_t id)
     operand target = lower_update(l, n->inputs[0]), value = lower_input(l, id, 1);
     bool stores = n->input_count == 3;
     if (!stores && value.value == target.value && value.first == target.first)
-        return RLXVK_OK; /* produced there, or handed on as it is */
+        return RLXVK_OK; /* the value was written there, or is the unchanged carry */
     return emit_row(l, stores ? LOOP_ROW_STORE : LOOP_ROW_COPY, word_count(l, &value, n->inputs[1]),
                     stores ? lower_input(l, id, 2) : value, value, target, loop_of(n));
 }

@@ -1,8 +1,8 @@
 /*
- * A loop unrolled at the end of the list, for what needs a node of every step: gradients. The nodes
- * between loop_begin and loop_end are copied once a step; slices become rows, carries the values of
- * the step before, and what random ops read is the state itself, under shifted keys. Loops inside
- * are copied as loops.
+ * Unrolls a loop at the end of the list of nodes. Gradients need this, because they need a node for
+ * every step. The nodes between loop_begin and loop_end are copied once for each step. Slices
+ * become rows, and carries become the values of the step before. Random ops read the state itself,
+ * with shifted keys. Loops inside the body are copied as loops.
  */
 #include "op/compose/inlining.h"
 #include "op/compose/loop.h"
@@ -15,7 +15,7 @@ typedef struct unrolling {
     uint32_t begin, end;
     loop_attributes loop;
     uint64_t stride;
-    uint32_t *map, *next; /* per node up to `end`; of carries: the next step's value */
+    uint32_t *map, *next; /* per node up to `end`; for carries `next` is the next step's value */
     VECTOR(rlxvk_tensor) rows;
 } unrolling;
 
@@ -69,7 +69,7 @@ static uint32_t copy_node(const unrolling *u, const node *n, int64_t t)
     return made;
 }
 
-/* Whether operand `i` is this loop's clock, not one of a loop inside. */
+/* Whether operand `i` is the clock of this loop, not of an inner one. */
 static bool is_ours(const unrolling *u, const node *n, uint32_t i)
 {
     return i < n->input_count && n->inputs[i] == u->begin;
@@ -77,7 +77,7 @@ static bool is_ours(const unrolling *u, const node *n, uint32_t i)
 
 static void unroll_node(unrolling *u, uint32_t id, int64_t t)
 {
-    const node n = *graph_node(u->g, id); /* the list grows */
+    const node n = *graph_node(u->g, id); /* a copy, because the list grows */
     if (n.input_count == 0)
         return;
     if (n.op == OP_loop_slice && is_ours(u, &n, 1))
@@ -90,7 +90,7 @@ static void unroll_node(unrolling *u, uint32_t id, int64_t t)
         u->map[id] = copy_node(u, &n, t);
 }
 
-/* The carries begin as what they are made of. */
+/* Sets the carries to their initial values. */
 static void begin_carries(unrolling *u)
 {
     const node *begin = graph_node(u->g, u->begin);

@@ -1,10 +1,10 @@
 /*
- * Long loops. What a body computes from params, constants and broadcast values alone is inlined
- * before the loop begins; the rest stands between loop_begin and loop_end. Carries change behind
- * all of the body, so that every node of it sees the step's own.
+ * Long loops. Nodes of a body that depend only on params, constants and broadcast values are
+ * inlined before the loop begins. The others stand between loop_begin and loop_end. Carries change
+ * after the whole body, so that every node of it reads the values of its own step.
  *
- * A while carries `active` besides, which freezes the values once the condition has failed, as
- * unrolling does: the steps that are still done change nothing.
+ * A while also carries `active`. Once the condition has failed, it keeps the values as they are, as
+ * unrolling does. So the remaining steps change nothing.
  */
 #include "op/compose/replay.h"
 #include "graph/symbol.h"
@@ -33,14 +33,15 @@ rlxvk_tensor replay_truth(rlxvk_graph *g, rlxvk_tensor t)
     rlxvk_tensor p = rlxvk_cast(g, rlxvk_ne(g, t, scalar_constant(g, 0)), RLXVK_F32);
     if (dim_elements(g, &s) == 1)
         return rlxvk_reshape(g, p, RLXVK_SCALAR);
-    /* min with 1: nothing to reduce is true */
+    /* min with 1, because an empty reduction counts as true */
     return rlxvk_min(g, rlxvk_reduce_min(g, p, axes, s.rank, false), scalar_constant(g, 1));
 }
 
-/* ---- What can be replayed ---- */
+/* ---- Conditions ---- */
 
-/* What in a body writes a leaf, which a view from before the loop would see change, or must be
- * looked at after every step; NULL: nothing. */
+/* The first op that keeps a body from being replayed; NULL if there is none. It writes a leaf,
+ * which a view from before the loop would see, or it has flags, which must be checked after every
+ * step. */
 static const char *find_unsuited(const rlxvk_graph *body)
 {
     const char *row = NULL;
@@ -77,10 +78,11 @@ bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t no
 typedef struct replay {
     inlining in;
     bool *varies; /* per node of the body */
-    bool random;  /* it has random ops */
+    bool random;  /* whether it has random ops */
 } replay;
 
-/* What follows from inputs that vary: of input i, as `varying` says. Inner loops begin anew. */
+/* Marks the nodes that differ from step to step, given which inputs do. An inner loop starts again
+ * in each step. */
 static void mark_varying(const rlxvk_graph *body, const bool *varying, replay *r)
 {
     for (uint32_t id = 0; id < body->nodes.count; id++) {
@@ -94,7 +96,7 @@ static void mark_varying(const rlxvk_graph *body, const bool *varying, replay *r
     }
 }
 
-/* Inlines what is the same in every step. `inputs` outlives it. */
+/* Inlines the nodes that are the same in every step. `inputs` must outlive `r`. */
 static bool replay_create(replay *r, rlxvk_graph *g, const rlxvk_graph *body, const char *what,
                           const rlxvk_tensor *inputs, const bool *varying, uint64_t instance)
 {
@@ -111,7 +113,7 @@ static bool replay_create(replay *r, rlxvk_graph *g, const rlxvk_graph *body, co
     return inlining_nodes(&r->in);
 }
 
-/* Inlines the rest, where the list stands now. */
+/* Inlines the other nodes at the end of the list. */
 static bool replay_body(replay *r, rlxvk_tensor state, rlxvk_tensor *outputs)
 {
     r->in.part = INLINING_VARYING;
@@ -132,14 +134,14 @@ static rlxvk_tensor carry(rlxvk_graph *g, rlxvk_tensor initial, int64_t rows)
     return op_build(g, OP_loop_carry, &initial, 1, &(loop_attributes){.rows = rows});
 }
 
-/* The state of random ops, `stride` instances on with every step. */
+/* The state of random ops. Each step advances it by `stride` instances. */
 static rlxvk_tensor step_state(rlxvk_graph *g, rlxvk_tensor clock, uint64_t stride)
 {
     return op_build(g, OP_loop_random, (rlxvk_tensor[]){random_state(g), clock}, 2,
                     &(loop_attributes){.stride = stride});
 }
 
-/* Carries are words: bytes that a body hands on as they are get widened. */
+/* Carries are words. If a body returns raw bytes unchanged, they are widened. */
 static rlxvk_tensor as_words(rlxvk_graph *g, rlxvk_tensor t)
 {
     bool raw = g->status == RLXVK_OK && op_node_storage(g, t.id - 1) == STORAGE_RAW;
@@ -156,7 +158,8 @@ static rlxvk_tensor result_of(rlxvk_graph *g, rlxvk_tensor target, rlxvk_tensor 
     return op_build(g, OP_loop_result, (rlxvk_tensor[]){target, end}, 2, &(loop_attributes){0});
 }
 
-/* Counts what the steps after the first would have drawn. random: ops before the first. */
+/* Counts the instances and random ops that the steps after the first would have used. `random` is
+ * the number of random ops before the first step. */
 static void count_steps(rlxvk_graph *g, uint64_t steps, uint64_t stride, uint64_t random)
 {
     g->instances += (steps - 1) * stride;
@@ -174,7 +177,7 @@ static void take_step(rlxvk_graph *g, rlxvk_tensor clock, size_t fixed, size_t c
                           &(loop_attributes){.steps = steps});
 }
 
-/* now: the values, of which the steps are made. */
+/* `now` has the values, and then those of one step. */
 static rlxvk_tensor build_scan(rlxvk_graph *g, replay *r, const rlxvk_scan_options *o,
                                rlxvk_tensor *now, size_t count)
 {
@@ -231,8 +234,8 @@ rlxvk_tensor replay_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_te
 typedef struct while_loop {
     rlxvk_graph *g;
     size_t count;
-    rlxvk_tensor *now, *next, *updates; /* count, count, count + 2 */
-    bool *carried;                      /* per value; the body gives the others back as they are */
+    rlxvk_tensor *now, *next, *updates; /* of sizes count, count, count + 2 */
+    bool *carried;                      /* per value; the body returns the others unchanged */
     replay test, work;
 } while_loop;
 

@@ -6,10 +6,10 @@
 
 #define REPLAY_UNROLL_NODES 4096u /* default; more nodes in all rounds together replay */
 
-/* Whether the rounds of these bodies replay. They do if they have many nodes and every node can be
- * shared by all rounds. `nodes` is for one round. `values` are carried or sliced, except the
- * `fixed` ones behind the first. Counts the nodes that will be inlined. False, with the graph
- * failed, if they are too many. */
+/* Whether the rounds of these bodies replay. They do if they have many nodes, no value is raw
+ * bytes, and no node of a body needs a copy in every round. `nodes` is for one round. `values` are
+ * carried or sliced, except the `fixed` ones behind the first. Counts the nodes that will be
+ * inlined. False, with the graph failed, if they are too many. */
 bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes,
                   const rlxvk_graph *const bodies[2], const rlxvk_tensor *values, size_t count,
                   size_t fixed);
