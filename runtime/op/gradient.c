@@ -350,8 +350,8 @@ error:
     return status;
 }
 
-/* Nodes that a rule appends carry the node that the user built, for errors. It is not a node from
- * that one's expansion. */
+/* Nodes that a rule appends note, for errors, the node whose gradient they compute. This is the
+ * node that the user built, not one from its expansion. */
 static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
 {
     uint32_t before = s->graph->gradient_of;

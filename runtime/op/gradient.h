@@ -1,8 +1,8 @@
 /*
- * Gradients of nodes. A family may have `vjp`, `expand` or both. vjp computes the gradients of the
- * operands from the gradient of the result (a vector-Jacobian product, written with builder calls).
- * expand builds the node from simpler ops, whose gradients are then used. gradient.c walks the
- * graph.
+ * Gradients of nodes. A family may have `vjp`, `expand` or both. With vjp it computes the gradients
+ * of the operands from the gradient of the result (a vector-Jacobian product, written with builder
+ * calls). With expand it builds the node from simpler ops, whose gradients are then used. The walk
+ * over the graph is in gradient.c.
  */
 #ifndef RLXVK_GRADIENT_H
 #define RLXVK_GRADIENT_H

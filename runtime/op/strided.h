@@ -16,9 +16,8 @@ typedef struct strided_views {
     uint32_t *in;       /* operand 0, or the reader in whose order it is written; NODE_NONE: no
                          * strides */
     uint32_t *need;     /* a node that could be a view, but is copied: the reader that needs it
-                         * dense, or the node itself if it is an output. A node that its operand
-                         * could be written as, if that had no other reader: the operand. Else
-                         * NODE_NONE */
+                         * dense, or an output that shows it. A node that its operand could be
+                         * written as, if that had no other reader: the operand. Else NODE_NONE */
     column_ends *ends;  /* of nodes written in parts */
     const char **whole; /* why a node that could be in parts is not; NULL for all others */
 } strided_views;

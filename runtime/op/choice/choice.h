@@ -41,7 +41,7 @@ typedef struct choice_row {
 /* A row for one problem on one device. */
 typedef struct choice_fit {
     bool can, suits;  /* by the family's conditions: whether it can run, whether it should */
-    uint32_t threads; /* of a workgroup, as is shared_bytes; 0: within every device's limits */
+    uint32_t threads; /* of a workgroup, as are shared_bytes; 0: within every device's limits */
     uint64_t shared_bytes;
     uint64_t groups; /* number of workgroups, for IF_FILLS */
     double cost;     /* estimate by which rows are compared; 0: none */

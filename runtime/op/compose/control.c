@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* False if there is no memory for the results, or nothing to do. */
+/* False if the graph is not ready, or if the results have no memory. */
 static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t count,
                           const char *call, const char *argument)
 {

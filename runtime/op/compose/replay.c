@@ -81,8 +81,8 @@ typedef struct replay {
     bool random;  /* whether it has random ops */
 } replay;
 
-/* Marks the nodes that differ from step to step, given which inputs do. An inner loop starts again
- * in each step. */
+/* Marks the nodes that differ from step to step, given which inputs do. The carries of an inner
+ * loop differ, too, because that loop starts again in each step. */
 static void mark_varying(const rlxvk_graph *body, const bool *varying, replay *r)
 {
     for (uint32_t id = 0; id < body->nodes.count; id++) {
