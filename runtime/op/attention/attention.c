@@ -1,12 +1,16 @@
 /*
- * Attention: y = softmax(cap(scale q k^T) + bias) v for every head, over the keys the mask allows.
+ * Attention: y = softmax(cap(scale q k^T) + bias) v for each head, over the keys that the mask
+ * allows.
  *
- * attention_options.c resolves layouts and head counts and checks shapes, attention_select.c
- * chooses the kernel, attention_lower.c feeds it and attention_host.c is the reference. With
- * with_lse the node is one tensor, y's elements followed by lse [B, H, Sq], and the builder returns
+ *   attention_options.c   resolves layouts and head counts, and checks shapes
+ *   attention_select.c    chooses the kernel
+ *   attention_lower.c     makes the dispatches
+ *   attention_host.c      is the reference
+ *
+ * With with_lse the node is one tensor: the elements of y, then lse [B, H, Sq]. The builder returns
  * views of both parts.
  *
- * Limits: width at most 512. A row without keys is 0, its lse -Inf.
+ * Limits: the width is at most 512. If a row has no keys, it is 0 and its lse is -Inf.
  */
 #include "graph/symbol.h"
 #include "op/attention/attention.h"
@@ -17,7 +21,7 @@
 
 #include <math.h>
 
-/* [B, H, Sq], as symbolic as q is. */
+/* The shape of lse, [B, H, Sq]. A dim that is a symbol in q stays one. */
 static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, const rlxvk_shape *q)
 {
     bool rows_first = o->layout == RLXVK_LAYOUT_BSHD;
@@ -30,7 +34,8 @@ static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, c
     return lse;
 }
 
-/* A mask of rank 2 is [B, Sk]. One that is [Sq, Sk] as well is refused: no size may decide. */
+/* A mask of rank 2 is [B, Sk]. One that could also be [Sq, Sk] is refused, because sizes must not
+ * decide what a mask means. */
 static rlxvk_tensor clear_mask(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor q, rlxvk_tensor mask)
 {
     rlxvk_shape m = {0};
@@ -56,7 +61,7 @@ static rlxvk_tensor build(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_
                           rlxvk_tensor mask, attention_attributes *a)
 {
     rlxvk_tensor operands[] = {q, k, v, mask};
-    /* Without one of the three the mask must not slip into its place. */
+    /* If q, k or v is missing, op_build must not take the mask in its place. */
     size_t count = q.id && k.id && v.id ? 4 : 2;
     return clear_mask(g, op_build(g, OP_attention, operands, count, a), q, mask);
 }
@@ -130,8 +135,9 @@ static int32_t sequence_axis(const attention_attributes *a, const rlxvk_shape *q
     return a->options.layout == RLXVK_LAYOUT_BSHD ? 1 : (int32_t)q->rank - 2;
 }
 
-/* Whether the mask is fixed, or has a row for each of q's: behind its heads where q's rows are
- * queries, else by its batch. */
+/* Is the mask the same for all rows, or does it have one row for each row of the bucket? If
+ * `queries`, the rows of the bucket are queries, so they must lie along the mask's query axis.
+ * Otherwise they must lie along its batch axis. */
 static bool mask_follows(const bucket_call *c, bool queries)
 {
     const rlxvk_shape *mask = c->node->input_count > 3 ? input_shape(c->graph, c->node, 3) : NULL;
@@ -141,7 +147,7 @@ static bool mask_follows(const bucket_call *c, bool queries)
                    : mask->rank > 1 && bucket_axis(c, 3) == 0;
 }
 
-/* On matrix units a NaN in a row that a mask drops would still come through. */
+/* On matrix units a NaN in a row that the mask drops would still reach the result. */
 static bool may_leak(const bucket_call *c)
 {
     const attention_attributes *a = c->node->attributes;
@@ -151,7 +157,8 @@ static bool may_leak(const bucket_call *c)
            attention_matrix_takes_width((uint64_t)s.width);
 }
 
-/* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. */
+/* A causal mask hides later keys from a query. So active queries do not see the keys of inactive
+ * rows, because those come later. */
 static uint64_t attention_bucket(bucket_call *c)
 {
     const attention_attributes *a = c->node->attributes;
@@ -179,7 +186,8 @@ static uint64_t attention_bucket(bucket_call *c)
     return bucket_along(c, rows);
 }
 
-/* The mask with the keys behind the end dropped; operands has room for it. */
+/* A mask that also drops the keys after the end. If the node had no mask, its options change to a
+ * custom one. s->operands must have room for the mask. */
 static rlxvk_tensor mask_to_the_end(shorten_call *s, attention_attributes *a, int64_t keys)
 {
     bool biased = a->options.mask == RLXVK_MASK_BIAS, given = s->bucket->node->input_count > 3;
@@ -198,8 +206,9 @@ static rlxvk_tensor mask_to_the_end(shorten_call *s, attention_attributes *a, in
     return all;
 }
 
-/* Whether the keys of the node may end: rows lie along the sequence, and what goes by places counts
- * them from the same end. */
+/* Can the node's keys end at the extent? The rows of the bucket must lie along the sequence. If the
+ * mask depends on positions, q must end there too and be as long as k, because both count positions
+ * from the same end. */
 static bool may_shorten(shorten_call *s, const attention_attributes *a, bool by_place)
 {
     const node *n = s->bucket->node;
@@ -216,7 +225,8 @@ static bool may_shorten(shorten_call *s, const attention_attributes *a, bool by_
     return may;
 }
 
-/* Keys and values end, and, but under a mask that goes by places, the mask drops those behind. */
+/* Keys and values end at the extent. The mask drops the keys after it, unless it is causal or
+ * sliding: such a mask drops them anyway. */
 static rlxvk_tensor attention_shorten(shorten_call *s)
 {
     const node *n = s->bucket->node;

@@ -1,12 +1,15 @@
 /*
- * attention_backward: the gradients of an attention, packed: dq, dk, dv and, where asked for,
- * dbias, each as its tensor is. y and the log-sum-exp of every row come from an attention of the
- * same operands, which is the forward pass's own where that is f32 (rewrite/share_attention.c);
- * from them delta = dy . y, and from these and the operands each pass finds the weights it needs,
- * tile by tile (attention_backward.comp). Where too few workgroups share the work, several walk
- * over parts of the rows, and their results are added in order.
+ * attention_backward: the gradients dq, dk and dv of an attention, packed, then dbias if it is
+ * wanted. Each has the layout of its tensor.
  *
- * The gradient may come for y and its log-sum-exp packed: that of the latter is taken off delta.
+ * y and the log-sum-exp of each row come from an attention of the same operands. If the forward
+ * pass was in f32, this is its own attention (rewrite/share_attention.c). Each row also needs
+ * delta = dy . y. Each pass then computes the weights that it needs again, tile by tile
+ * (attention_backward.comp). If a pass has too few workgroups, several share the rows of one, and
+ * their results are added in order.
+ *
+ * dy may also hold the gradient of the log-sum-exp, packed after that of y. It is subtracted from
+ * delta.
  */
 #include "graph/symbol.h"
 #include "args/attention.h"
@@ -29,8 +32,8 @@ static rlxvk_tensor part_of(rlxvk_graph *g, rlxvk_tensor packed, int64_t *start,
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, at, count), shape);
 }
 
-/* Whether the node could be built: what is wrong is then said of it, and not of the attention that
- * it needs. */
+/* Would op_check accept the node? It is checked before its attention is built, so that an error
+ * names this node and not the attention. */
 static bool takes(rlxvk_graph *g, const rlxvk_tensor inputs[5], attention_backward_attributes a)
 {
     uint32_t ids[5], count = 0;
@@ -50,7 +53,7 @@ static bool takes(rlxvk_graph *g, const rlxvk_tensor inputs[5], attention_backwa
     return op_check(g, &n, &a) == RLXVK_OK;
 }
 
-/* y and the log-sum-exps, packed; RLXVK_NONE where there are none. */
+/* y and the log-sum-exps, packed. RLXVK_NONE if there are no scores. */
 static rlxvk_tensor forward_of(rlxvk_graph *g, const rlxvk_tensor inputs[5],
                                const rlxvk_attention_options *o)
 {
@@ -66,7 +69,7 @@ attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor 
                                              const attention_backward_attributes *a)
 {
     attention_backward_attributes copy = *a;
-    /* Without one of the four the mask must not slip into its place. */
+    /* If one of the first four is missing, op_build must not take the mask in its place. */
     bool given = inputs[0].id && inputs[1].id && inputs[2].id && inputs[3].id;
     rlxvk_tensor all[] = {inputs[0], inputs[1], inputs[2], inputs[3], RLXVK_NONE, inputs[4]};
     if (graph_ready(g, "attention_backward") && takes(g, inputs, copy))
@@ -210,8 +213,8 @@ static bool has_bias(const job *j)
     return j->attributes->options.mask == RLXVK_MASK_BIAS;
 }
 
-/* The log-sum-exp of every row, behind all of them the deltas, and with a bias room for the rests
- * of the first. */
+/* Computes the log-sum-exps of all rows, then the deltas of all rows. With a bias it also reserves
+ * room for the rests of the log-sum-exps. */
 static rlxvk_status emit_rows(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
@@ -247,7 +250,7 @@ error:
     return status;
 }
 
-/* What the log-sum-exps lose where they are large. */
+/* Computes the rests: the rounding errors of log-sum-exps that are large. */
 static rlxvk_status emit_rests(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
@@ -265,7 +268,7 @@ static rlxvk_status emit_rests(lowering *l, job *j)
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* How many workgroups a pass has, and how many steps one of them at most. */
+/* The number of workgroups of a pass, and the most steps that one of them takes. */
 static void size_pass(const job *j, uint32_t pass, uint64_t *out_blocks, uint64_t *out_steps)
 {
     const attention_geometry *a = &j->a;
@@ -309,7 +312,7 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
         {ATTENTION_BACKWARD_TURNS, p->class->turns});
 }
 
-/* `dq`: written where the pass finds all, else any. */
+/* `dq` is written only if one pass finds all gradients. Otherwise any operand will do. */
 static rlxvk_status emit_dispatch(lowering *l, job *j, uint32_t pass, uint64_t groups, operand out,
                                   operand dq)
 {
@@ -329,7 +332,7 @@ static rlxvk_status emit_dispatch(lowering *l, job *j, uint32_t pass, uint64_t g
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* Words [first, first + words) of the result. */
+/* Writes words [first, first + words) of the result. */
 static rlxvk_status emit_pass(lowering *l, job *j, uint32_t pass, uint64_t first, uint64_t words)
 {
     uint64_t blocks, steps;
@@ -353,7 +356,7 @@ error:
     return status;
 }
 
-/* dq, dk and dv in one pass. */
+/* Computes dq, dk and dv in one pass. */
 static rlxvk_status emit_all(lowering *l, job *j)
 {
     uint64_t parts = j->plan.key_parts, blocks = (uint64_t)(j->a.batch * j->a.kv_heads);
@@ -395,7 +398,7 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     for (size_t i = 0; i < ARRAY_COUNT(order); i++)
         j.operands[i] = lower_input(l, id, order[i]);
     j.operands[4] = lower_input(l, id, mask ? at : 0);
-    j.operands[5] = j.operands[0]; /* read by none where there are no rows or no keys */
+    j.operands[5] = j.operands[0]; /* never read if there are no rows or no keys */
     if (a->with_forward)
         TRY(emit_rows(l, &j));
     set_arguments(&j);

@@ -1,14 +1,19 @@
 /*
- * The reference of attention_backward: each row of weights in double precision, its gradients
- * handed out key by key.
+ * The reference of attention_backward. It computes each row of weights in double precision, and
+ * adds its gradients key by key.
  *
- * A score with its bias is a number of f32: so large biases are followed, too.
+ * A score plus its bias is rounded to f32, because f32 kernels do so. This matters if biases are
+ * large.
  *
- * The bound follows f32 through the same steps (u = 2^-24; a sum of n products is off by u (8 + 4
- * sqrt n) of the sum of their sizes): a score by its product; the log-sum-exp by what attention
- * promises; so a weight by the sum of both, and by what exp2 may be; delta by the weights it is a
- * mean with; then dz by all of these. Where a row has a score, dp or delta that is not moderate,
- * anything may come of it.
+ * The bound follows f32 through the same steps. Here u = 2^-24, and the error of a sum of n
+ * products is u (8 + 4 sqrt n) times the sum of their sizes:
+ *   score         the error of its product
+ *   log-sum-exp   the bound that attention promises
+ *   weight        the sum of both, and the error of exp2
+ *   delta         the errors of the weights in its mean
+ *   dz            all of these
+ *
+ * If a score, dp or delta of a row is not moderate, any result is accepted.
  */
 #include "op/attention/attention.h"
 
@@ -22,7 +27,7 @@ typedef struct pair {
     double score, score_error, slope, slope_error;
     double size;        /* of the score without its bias */
     double dp, dp_size; /* dy . v, and the sum of |terms| */
-    double p, p_error;  /* relative */
+    double p, p_error;  /* p_error is relative */
 } pair;
 
 typedef struct reference {
@@ -31,7 +36,7 @@ typedef struct reference {
     const float *q, *k, *v, *dy, *mask, *dlse;
     pair *pairs; /* of one row */
     double *out, *bound;
-    int64_t dk, dv, dbias; /* where they begin; dbias -1: not asked for */
+    int64_t dk, dv, dbias; /* where they begin; dbias is -1 if it is not wanted */
 } reference;
 
 typedef struct row {
@@ -69,8 +74,8 @@ static bool is_allowed(const reference *r, const row *at, int64_t j)
 
 /* ---- One row ---- */
 
-/* The sum is rounded to f32; where either end of what the score may be gives the same, that is it.
- */
+/* The sum is rounded to f32. If both ends of the score's interval round to the same sum, it has no
+ * error. */
 static void add_bias(pair *x, double bias)
 {
     double low = (float)(x->score - x->score_error + bias);
@@ -94,7 +99,7 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
     x->score = scale * sum;
     x->size = isnan(x->score) ? INFINITY : fabs(scale) * size;
     x->score_error = sum_error((double)r->a.width) * fabs(scale) * size;
-    if (cap > 0) { /* its tanh is good to 1e-6 */
+    if (cap > 0) { /* f32's tanh is accurate to 1e-6 */
         double t = tanh(x->score / cap);
         x->slope = 1 - t * t;
         x->slope_error = 2 * fabs(t) * (x->score_error / cap + 1e-6) + 4 * UNIT;
@@ -106,7 +111,7 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
         add_bias(x, r->mask[mask_place(r, at, j)]);
 }
 
-/* The scores and their log-sum-exp; -INFINITY where no key is left. */
+/* The scores of a row and their log-sum-exp; -INFINITY if no key is left. */
 static void find_scores(reference *r, row *at)
 {
     double maximum = -INFINITY, total = 0;
@@ -131,7 +136,7 @@ static void find_weights(reference *r, row *at)
     double most = 0, mean_size = 0;
     for (int64_t j = 0; j < r->a.keys; j++)
         most = fmax(most, r->pairs[j].score_error);
-    double lse = at->maximum + at->log_total; /* with a bias in two parts where it is large */
+    double lse = at->maximum + at->log_total; /* with a bias, stored as two parts if it is large */
     bool apart = r->o->mask == RLXVK_MASK_BIAS && fabs(lse) >= 1024;
     double lse_size = apart ? fabs(at->log_total) : fabs(lse);
     double lse_error = 1e-6 + 4e-6 * lse_size + most;
@@ -144,7 +149,7 @@ static void find_weights(reference *r, row *at)
         double d = x->score - at->maximum - at->log_total;
         x->p = exp(d);
         double error = x->score_error + lse_error + 4 * UNIT * lse_size + (6 + 6 * fabs(d)) * UNIT;
-        x->p_error = d + error < -100 ? 0 : expm1(error); /* no weight to speak of */
+        x->p_error = d + error < -100 ? 0 : expm1(error); /* a negligible weight */
         at->moderate = at->moderate && x->p_error < MODERATE;
         at->delta += x->p * x->dp;
         at->delta_error += 2 * x->p_error * x->p * x->dp_size;
@@ -154,7 +159,7 @@ static void find_weights(reference *r, row *at)
     at->moderate = at->moderate && fabs(at->delta) < MODERATE;
 }
 
-/* What a row adds that is not moderate is left open, and so is the sum (host_leave_open). */
+/* If a row is not moderate, the elements that it adds to accept any value (host_leave_open). */
 static void add(const reference *r, const row *at, int64_t place, double value, double error)
 {
     if (r->bound && !at->moderate) {

@@ -1,11 +1,15 @@
 /*
- * The classes of attention_backward. Large tiles read less shared memory for each product and take
- * more registers, above all where they own keys, which have two sums; portable drivers run the
- * invocations of a group in turns and compile unrolled code slowly. One pass in place of two makes
- * five products of seven, and needs a dq for each part of the keys. The last row has no conditions
- * but the baseline's. On an H200, with the forward pass: 1x32x2048x128 causal takes 4.13 ms with
- * joined_64x128 (4.19 without turns, 5.1 with 64 other rows), 5.02 with tile_mixed; 8x12x1024x64
- * 1.70 with joined_64x64 (1.71 with turns, 1.84 by 128 invocations), 2.14 with tile_64x64.
+ * The classes of attention_backward. Large tiles read less shared memory for each product, but need
+ * more registers. Tiles that own keys need the most, because they have two sums. Portable drivers
+ * run the invocations of a workgroup one after the other, and compile unrolled code slowly. One
+ * pass instead of two makes five products instead of seven, but needs a dq for each part of the
+ * keys. The last row has only the baseline's conditions.
+ *
+ * Measured on an H200, with the forward pass:
+ *   1x32x2048x128 causal   4.13 ms with joined_64x128 (4.19 without turns, 5.1 with 64 other rows);
+ *                          5.02 with tile_mixed
+ *   8x12x1024x64           1.70 ms with joined_64x64 (1.71 with turns, 1.84 with 128 invocations);
+ *                          2.14 with tile_64x64
  */
 #include "op/attention/attention_backward_select.h"
 #include "op/attention/attention.h"
@@ -13,9 +17,9 @@
 #define DEPTH       16 /* columns of a slice */
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
-#define LOW_ROWS    32 /* of tiles that may be filled in part */
-#define LEAST_STEPS 4  /* of a part: below, adding parts costs more than it gives */
-/* Loops of an invocation end silently after 65,535 rounds on a software driver. */
+#define LOW_ROWS    32 /* tiles this low may be partly filled */
+#define LEAST_STEPS 4  /* of a part; with fewer, adding parts costs more than it saves */
+/* On a software driver, loops of an invocation end silently after 65,535 rounds. */
 #define PORTABLE_STEPS 16384
 
 /* clang-format off */
@@ -36,12 +40,13 @@ uint64_t attention_backward_shared_bytes(const attention_backward_plan *p)
     uint64_t own_quads = MAX(p->own[0], p->own[1]) / 4, others = p->others;
     uint64_t weights = others * (own_quads + 1), slice = DEPTH * (own_quads + others / 4);
     uint64_t values = (uint64_t)p->value_rows * p->class->column_threads * p->column_quads;
-    if (p->class->most_parts) /* ... and own rows' */
+    if (p->class->most_parts) /* weights are also stored by own rows */
         weights = MAX(weights, 4 * own_quads * (others / 4 + 1));
     return QUAD_BYTES * (MAX(weights, slice * (p->class->turns + 1u)) + values) + FLAG_BYTES;
 }
 
-/* So many that they keep all units as busy as can be; the fewest such. */
+/* The fewest parts that keep the device about as busy as possible: more parts must fill it 2 %
+ * better. */
 static uint32_t choose_key_parts(const attention_backward_plan *p, const attention_shape *s,
                                  const device_profile *profile)
 {
@@ -50,7 +55,7 @@ static uint32_t choose_key_parts(const attention_backward_plan *p, const attenti
     uint64_t words = s->batch * s->heads * s->queries * s->width;
     uint64_t fit = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
     uint64_t tiles = divide_up(s->keys, p->own[1]), best = 1;
-    uint64_t most = MIN(p->class->most_parts, MAX(tiles / 2, 1)); /* forth and back: alike */
+    uint64_t most = MIN(p->class->most_parts, MAX(tiles / 2, 1)); /* zigzag needs two tiles each */
     double best_share = 0;
     for (uint64_t parts = 1; parts <= MIN(most, fit / MAX(words, 1)); parts++) {
         uint64_t groups = blocks * parts, rounds = divide_up(groups, places);
@@ -77,7 +82,7 @@ static bool make_plan(const attention_backward_class *c, const attention_shape *
     while (out->value_rows > 4 &&
            attention_backward_shared_bytes(out) > profile->shared_memory_bytes)
         out->value_rows /= 2;
-    /* A slice of values is unrolled where it is read. */
+    /* The loop over a slice of values is unrolled, so the slice must be at least as long. */
     out->unroll = MIN(out->value_rows, c->unroll);
     if (profile->portable)
         out->unroll = out->column_quads > 2 ? 2 : 4;
@@ -85,7 +90,8 @@ static bool make_plan(const attention_backward_class *c, const attention_shape *
     return s->width >= c->least_width && s->width <= c->most_width;
 }
 
-/* Low tiles always; large ones where they are mostly filled and busy nearly every compute unit. */
+/* Low tiles always suit. Large ones suit if they are mostly filled and keep nearly every compute
+ * unit busy. */
 static bool suits(const attention_backward_plan *p, const attention_shape *s,
                   const device_profile *profile)
 {

@@ -1,10 +1,10 @@
 /*
- * attention_backward of ops that have gradients themselves, so that attention may be differentiated
- * more than once. Unlike its kernels this holds the scores of all queries by all keys, several
- * times: it is for small problems.
+ * attention_backward as a graph of ops that have gradients themselves, so that attention can be
+ * differentiated more than once. Unlike the kernels, this stores the scores of all queries and keys
+ * several times. So it is meant for small problems.
  *
- * Heads are [batch, key heads, query heads of each times queries, width]; the scores are seen as
- * [batch, key heads, query heads of each, queries, keys] where the mask is laid over them.
+ * Heads are [batch, kv heads, query heads of each * queries, width]. To apply a mask, the scores
+ * are viewed as [batch, kv heads, query heads of each, queries, keys].
  */
 #include "op/attention/attention.h"
 #include "op/gradient.h"
@@ -15,12 +15,12 @@ typedef struct expansion {
     rlxvk_graph *g;
     const rlxvk_attention_options *o;
     attention_geometry a;
-    rlxvk_shape scores, wide; /* of four axes, and of five */
-    rlxvk_shape mask;         /* the mask's among `wide` */
+    rlxvk_shape scores, wide; /* with four axes, and with five */
+    rlxvk_shape mask;         /* the mask's shape, in the axes of `wide` */
     rlxvk_tensor p, capped;   /* weights; tanh of the capped scores */
 } expansion;
 
-/* A tensor of the layout as [batch, heads, sequence, width], and back. */
+/* Converts a tensor from the options' layout to [batch, heads, sequence, width], and back. */
 static rlxvk_tensor swap_heads(const expansion *e, rlxvk_tensor t, rlxvk_shape shape)
 {
     static const int32_t perm[] = {0, 2, 1, 3};
@@ -40,7 +40,7 @@ static rlxvk_tensor take_heads(const expansion *e, rlxvk_tensor t, int64_t heads
     return rlxvk_reshape(e->g, t, RLXVK_SHAPE(a->batch, a->kv_heads, group * sequence, a->width));
 }
 
-/* As elements of the layout, one after the other. */
+/* The elements in the options' layout, as one axis. */
 static rlxvk_tensor give_heads(const expansion *e, rlxvk_tensor t, int64_t heads, int64_t sequence)
 {
     t = swap_heads(e, t, RLXVK_SHAPE(e->a.batch, heads, sequence, e->a.width));
@@ -60,7 +60,8 @@ static rlxvk_tensor row_sum(const expansion *e, rlxvk_tensor t)
     return rlxvk_reduce_sum(e->g, t, &last, 1, true);
 }
 
-/* Axes of a mask among the scores' five, by its rank (spec of rlxvk_attention_options). */
+/* The shape of a mask in the five axes of `wide`. It depends on the mask's rank (see
+ * rlxvk_attention_options). */
 static rlxvk_shape mask_shape(const attention_geometry *a, const rlxvk_shape *m)
 {
     rlxvk_shape s = RLXVK_SHAPE(1, 1, 1, 1, m->dims[m->rank - 1]);
@@ -75,7 +76,7 @@ static rlxvk_shape mask_shape(const attention_geometry *a, const rlxvk_shape *m)
     return s;
 }
 
-/* 0, 1, .. along axis `axis` of five. */
+/* 0, 1, 2, ... along one of five axes. */
 static rlxvk_tensor positions(rlxvk_graph *g, int32_t axis, int64_t count)
 {
     rlxvk_shape shape = RLXVK_SHAPE(1, 1, 1, 1, 1);
@@ -83,7 +84,7 @@ static rlxvk_tensor positions(rlxvk_graph *g, int32_t axis, int64_t count)
     return rlxvk_cumsum(g, gradient_filled(g, 1, RLXVK_F32, shape), axis, true);
 }
 
-/* s where the band lets a query see a key, else -Inf. */
+/* The scores, but -Inf for keys that the band hides from a query. */
 static rlxvk_tensor keep_band(const expansion *e, rlxvk_tensor s)
 {
     rlxvk_graph *g = e->g;
@@ -99,7 +100,7 @@ static rlxvk_tensor keep_band(const expansion *e, rlxvk_tensor s)
     return rlxvk_where(g, rlxvk_ge(g, key, begin), s, none);
 }
 
-/* What the mask makes of the scores. */
+/* Applies the mask to the scores. */
 static rlxvk_tensor lay_mask(const expansion *e, rlxvk_tensor s, rlxvk_tensor mask)
 {
     rlxvk_graph *g = e->g;
@@ -116,7 +117,7 @@ static rlxvk_tensor lay_mask(const expansion *e, rlxvk_tensor s, rlxvk_tensor ma
     return rlxvk_reshape(g, s, e->scores);
 }
 
-/* Softmax, but 0 in rows that see no key. */
+/* Softmax, but 0 for rows that see no key. */
 static rlxvk_tensor weights(const expansion *e, rlxvk_tensor s)
 {
     rlxvk_graph *g = e->g;
@@ -142,7 +143,7 @@ static void find_weights(expansion *e, rlxvk_tensor q, rlxvk_tensor k, rlxvk_ten
     e->p = weights(e, e->o->mask == RLXVK_MASK_NONE ? s : lay_mask(e, s, mask));
 }
 
-/* The gradient of the masked scores: p (dp - sum p dp), and what the log-sum-exp brings. */
+/* The gradient of the masked scores: p (dp - sum p dp), plus the log-sum-exp's share p dlse. */
 static rlxvk_tensor score_gradient(const expansion *e, rlxvk_tensor dy, rlxvk_tensor dlse,
                                    rlxvk_tensor v)
 {
@@ -154,7 +155,7 @@ static rlxvk_tensor score_gradient(const expansion *e, rlxvk_tensor dy, rlxvk_te
     return rlxvk_mul(g, e->p, rlxvk_sub(g, dp, delta));
 }
 
-/* Through the cap and the scale. */
+/* Takes the gradient back through the cap and the scale. */
 static rlxvk_tensor product_gradient(const expansion *e, rlxvk_tensor ds)
 {
     rlxvk_graph *g = e->g;
@@ -181,7 +182,7 @@ static expansion expansion_of(rlxvk_graph *g, const node *n)
     return e;
 }
 
-/* dy, and behind it the log-sum-exp's, from where they are packed. */
+/* Splits the packed gradient: dy, then that of the log-sum-exp. */
 static rlxvk_tensor take_gradients(const expansion *e, const node *n, rlxvk_tensor *out_dlse)
 {
     const attention_geometry *a = &e->a;
@@ -208,7 +209,7 @@ rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n)
         gradient_leave_out(g, n, i);
     if (none)
         return gradient_filled(g, 0, RLXVK_F32, n->shape);
-    if (attributes->with_forward) /* it is found anew */
+    if (attributes->with_forward) /* it is computed again here */
         gradient_leave_out(g, n, 4);
     rlxvk_tensor dy = take_heads(&e, take_gradients(&e, n, &dlse), heads, e.a.queries);
     rlxvk_tensor q = take_heads(&e, tensor_of(g, n->inputs[0]), heads, e.a.queries);

@@ -1,12 +1,12 @@
-/* Where batches, heads and positions lie in the tensors of an attention, whichever layout they
- * have. Infer has accepted shapes and options before. */
+/* Strides of batches, heads and positions in the tensors of an attention, for every layout. Infer
+ * has already accepted the shapes and options. */
 #include "op/attention/attention_step.h"
 
 static attention_strides strides_of(rlxvk_attention_layout layout, int64_t heads, int64_t sequence,
                                     int64_t width)
 {
     bool rows = layout == RLXVK_LAYOUT_BSHD || layout == RLXVK_LAYOUT_PACKED;
-    /* They wrap only in empty tensors. */
+    /* These products overflow only for empty tensors. */
     uint32_t h = (uint32_t)heads, s = (uint32_t)sequence, w = (uint32_t)width;
     return (
         attention_strides){.batch = h * s * w, .head = rows ? w : s * w, .seq = rows ? h * w : w};
@@ -38,7 +38,7 @@ bool attention_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int6
 
 static void set_mask_strides(attention_geometry *a, const rlxvk_shape *mask)
 {
-    /* Of axes b, h, i and j: where each stands in a mask of rank 1 .. 4; -1: nowhere. */
+    /* The index of axes b, h, i and j in a mask of rank 1 to 4; -1 if the mask lacks the axis. */
     static const int8_t axis_of[4][4] = {{-1, -1, -1, 0},
                                          {0, -1, -1, 1},
                                          {0, -1, 1, 2},

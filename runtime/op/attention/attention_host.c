@@ -1,7 +1,7 @@
 /*
- * The attention reference: every score of a row in double precision, one maximum, one sum.
- * Tolerance: 1e-6 + 5e-5 times the largest |v| among the attended keys; of lse, what the scores'
- * own rounding allows.
+ * The attention reference. It computes all scores of a row in double precision, then one maximum
+ * and one sum. Tolerance: 1e-6 + 5e-5 times the largest |v| of the keys that the row sees. The
+ * tolerance of lse follows from the rounding of the scores.
  */
 #include "op/attention/attention.h"
 
@@ -10,10 +10,10 @@
 
 typedef struct row {
     int64_t b, h, i;
-    double score_bound; /* on the error of any score */
+    double score_bound; /* of the error of any score */
     double magnitude;   /* the largest sum of |scale q k| */
-    double key_bound;   /* on what errors of keys make of any score */
-    bool overflows;     /* a score of numbers passes the range of f32 */
+    double key_bound;   /* of any score's error because of errors in keys */
+    bool overflows;     /* a score of finite operands overflows f32 */
 } row;
 
 static bool in_band(const attention_reference *r, const row *at, int64_t j)
@@ -78,11 +78,12 @@ static double score(const attention_reference *r, row *at, int64_t j)
                                                     fabs(scale) * magnitude);
     if (cap > 0)
         z = cap * tanh(z / cap);
-    /* f32 has the sum, which may be far from all that its score says. */
+    /* Kernels compute the sum in f32. If the bias is large, its rounding is much larger than the
+     * error of the score. */
     return r->o->mask == RLXVK_MASK_BIAS ? (float)(z + mask_value(r, at, j)) : z;
 }
 
-/* Fills the scores; returns their maximum, which NaNs do not take part in. */
+/* Fills the scores. Returns the largest; NaN is ignored. */
 static double fill_scores(attention_reference *r, row *at)
 {
     double maximum = -INFINITY;
@@ -93,7 +94,7 @@ static double fill_scores(attention_reference *r, row *at)
     return maximum;
 }
 
-/* y = sum p v / sum p into y[width]; returns the sum of p. */
+/* Computes y = sum p v / sum p into y[width]. Returns the sum of p. */
 static double weigh_values(const attention_reference *r, const row *at, double maximum, double *y,
                            double *out_largest)
 {
@@ -116,7 +117,7 @@ static double weigh_values(const attention_reference *r, const row *at, double m
     return total;
 }
 
-/* Whether f16 holds every element. */
+/* Does every element fit f16? */
 static bool is_moderate(const float *words, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
@@ -125,14 +126,14 @@ static bool is_moderate(const float *words, int64_t count)
     return true;
 }
 
-/* What scores that are off move the result by. */
+/* The error of the result if scores have this error. */
 static double moved_by(double score, double largest)
 {
     return 2 * expm1(2 * score) * largest;
 }
 
-/* What precision f16 adds: scores are off by up to 2^-10 of their magnitude, and weights and values
- * are rounded. Where f16 does not hold the operands, anything may come. */
+/* Adds the error of precision f16: scores have errors up to 2^-10 of their magnitude, and weights
+ * and values are rounded. If an operand does not fit f16, any result is accepted. */
 static void add_precision(const attention_reference *r, const host_call *call, const row *at,
                           double largest, int64_t place, int64_t lse)
 {
@@ -161,7 +162,7 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
     if (call->bound && call->precision == RLXVK_PRECISION_F16)
         add_precision(r, call, at, largest, place, lse);
     for (int64_t d = 0; d < a->width && at->overflows; d++)
-        host_leave_open(call, (uint64_t)(place + d)); /* an infinity less another */
+        host_leave_open(call, (uint64_t)(place + d)); /* infinity minus infinity */
     if (at->overflows && r->with_lse)
         host_leave_open(call, (uint64_t)lse);
 }

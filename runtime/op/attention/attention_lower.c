@@ -1,7 +1,6 @@
 /*
- * From an attention node to its dispatches: arguments and operands for the kernel that
- * attention_select.c chose, and a second dispatch where keys are split and the first does not join
- * the chunks itself.
+ * Lowers an attention node: arguments and operands for the kernel that attention_select.c chose. If
+ * keys are split and the first dispatch does not join the chunks itself, a second one does.
  */
 #include "op/attention/attention_lower.h"
 #include "constants/attention.h"
@@ -31,7 +30,7 @@ static attention_shape shape_of(const attention_job *j)
                              .new_rows = j->mask == ATTENTION_POSITION ? (uint64_t)a->queries : 0};
 }
 
-/* The mask has no stride by axes of 1. */
+/* The axes that the mask has, as flags. An axis of 1 has stride 0, so it is not one of them. */
 static uint32_t axes_of(const attention_job *j)
 {
     const attention_geometry *a = &j->a;
@@ -86,7 +85,7 @@ bool attention_has_whole_quads(const struct attention_args *a)
 
 /* ---- Rows ---- */
 
-/* Software drivers compile slowly: one kernel for many shapes. */
+/* Software drivers compile slowly, so they get one kernel for many shapes. */
 void attention_set_rows(const lowering *l, const attention_job *j, dispatch *d)
 {
     const attention_plan *p = &j->plan;
@@ -142,8 +141,8 @@ static rlxvk_status emit_rows(lowering *l, uint32_t id, const attention_job *j,
 
 /* ---- Tiles ---- */
 
-/* Queries come one after the other, `each` workgroups to the next of them; of all batches together,
- * or, in cycles, of one after the other. */
+/* Every `each` workgroups make the next rows of queries. All batches advance together. With cycles,
+ * one batch comes after the other. */
 static group_order order_of(const attention_job *j, uint64_t each, uint64_t cycle, uint64_t cycles)
 {
     const attention_geometry *a = &j->a;
@@ -157,7 +156,7 @@ static group_order order_of(const attention_job *j, uint64_t each, uint64_t cycl
                          .rows_run = (uint32_t)each};
 }
 
-/* All chunks, into y or what is given in its place. */
+/* Emits all chunks. They write to `out`: y, or partial results. */
 static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j, operand out)
 {
     const attention_plan *p = &j->plan;
@@ -181,7 +180,7 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* ---- A merge of chunks ---- */
+/* ---- Joining chunks ---- */
 
 static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j, operand partial)
 {
@@ -238,7 +237,7 @@ void attention_job_plan(lowering *l, attention_job *j)
     j->plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
 }
 
-/* On tiles or rows, keys in chunks where the plan splits them. */
+/* Emits tiles or rows. If the plan splits the keys, chunks are joined. */
 static rlxvk_status emit_f32(lowering *l, uint32_t id, const attention_job *j)
 {
     operand memory[2];

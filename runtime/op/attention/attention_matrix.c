@@ -1,5 +1,5 @@
-/* The largest workgroup whose blocks keep (nearly) every compute unit busy, and fits; else the
- * smallest that fits. */
+/* Chooses the largest workgroup that fits, if its blocks keep (nearly) every compute unit busy.
+ * Otherwise the smallest that fits. */
 #include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
 
@@ -25,14 +25,15 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s,
            attention_matrix_shared_bytes(p, s->width) <= profile->shared_memory_bytes;
 }
 
-/* Units have as many columns as fits() asks for, or a multiple. */
+/* A necessary condition on the width. All matrix units that fits() accepts have this number of
+ * columns or a multiple. */
 bool attention_matrix_takes_width(uint64_t width)
 {
     return width > 0 && width <= MOST_WIDTH && width % (2 * MATRIX_LANES) == 0;
 }
 
-/* The longest tiles that fit; short ones on software drivers, where what is unrolled twice as far
- * compiles twice as long. */
+/* Chooses the longest tiles that fit. Software drivers get short ones, because their compile time
+ * grows with the unrolled code. */
 static bool choose_tile(attention_matrix_plan *p, const attention_shape *s,
                         const device_profile *profile)
 {

@@ -1,4 +1,5 @@
-/* Attention on matrix units: whether a shape can, and how its workgroups are cut. Pure. */
+/* Attention on matrix units: whether a shape can use them, and how its workgroups are divided.
+ * Pure. */
 #ifndef RLXVK_ATTENTION_MATRIX_H
 #define RLXVK_ATTENTION_MATRIX_H
 
@@ -6,16 +7,17 @@
 
 typedef struct attention_matrix_plan {
     matrix_shape unit;
-    uint32_t parts, rows, tile_keys; /* subgroups of a workgroup, rows of a lane, keys a step */
+    uint32_t parts, rows, tile_keys; /* subgroups of a workgroup, rows of a lane, keys of a step */
     uint32_t threads;
     bool direct;     /* elements need not go through memory */
     uint64_t blocks; /* workgroups */
 } attention_matrix_plan;
 
-/* False: no device has attention on matrix units for heads of this width. */
+/* Returns false if no device has attention on matrix units for heads of this width. */
 bool attention_matrix_takes_width(uint64_t width);
-/* in_lanes: f16 matrices lie as in glsl/matmul/matrix_layout.glsl. parts is 0 where it cannot: no
- * units, a width that is not whole units or above 128, too few queries to fill one unit. */
+/* in_lanes: f16 matrices lie as in glsl/matmul/matrix_layout.glsl. The plan has 0 parts if it is
+ * impossible: the device has no units, the width is not whole units or is above 128, or the queries
+ * do not fill one unit. */
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *shape,
                                                  const device_profile *profile, bool in_lanes);
 uint64_t attention_matrix_shared_bytes(const attention_matrix_plan *p, uint64_t width);

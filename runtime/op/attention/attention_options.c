@@ -1,6 +1,6 @@
 /*
- * What attention's options mean for given shapes: layouts and head counts resolved, shapes checked,
- * and how dumps tell them. Its gradient has the same options.
+ * Options of attention for given shapes: resolves layouts and head counts, checks shapes, and
+ * prints options in dumps. attention_backward has the same options.
  */
 #include "op/attention/attention.h"
 
@@ -40,7 +40,7 @@ static rlxvk_status check_options(const node *n, const rlxvk_attention_options *
     return RLXVK_OK;
 }
 
-/* Where AUTO leads, by the shape of q; RLXVK_LAYOUT_AUTO when nothing fits. */
+/* The layout that AUTO means for the shape of q; RLXVK_LAYOUT_AUTO if none fits. */
 static rlxvk_attention_layout auto_layout(const rlxvk_attention_options *o, const rlxvk_shape *q)
 {
     int64_t heads = o->num_heads, width = o->head_dim;
@@ -80,13 +80,13 @@ static rlxvk_status resolve_layout(const node *n, rlxvk_attention_options *o, co
     return RLXVK_OK;
 }
 
-/* Takes a count from the shape where the options leave it open; they must agree otherwise. */
+/* Takes a count from the shape if the option is 0. Otherwise both must agree. */
 static rlxvk_status resolve_count(const node *n, const char *what, int64_t *option, int64_t shown)
 {
     if (*option != 0 && *option != shown)
         return op_fail(n, RLXVK_E_SHAPE, "%s is %lld, the shapes say %lld; give that, or 0", what,
                        (long long)*option, (long long)shown);
-    if (shown > INT32_MAX) /* of an empty tensor; the options end there too */
+    if (shown > INT32_MAX) /* of an empty tensor; options have the same limit */
         return op_fail(n, RLXVK_E_TOO_LARGE, "%s is %lld by the shapes; at most 2^31 - 1", what,
                        (long long)shown);
     *option = shown;
@@ -98,8 +98,8 @@ static int64_t quotient(int64_t a, int64_t b)
     return b ? a / b : 0;
 }
 
-/* How many heads `s` shows, `heads` where it cannot show any, given the batch and width that q
- * shows. */
+/* The number of heads that shape `s` implies, given the batch and width of q. If it implies none,
+ * `heads`. */
 static int64_t shown_heads(rlxvk_attention_layout layout, const rlxvk_shape *s, int64_t batch,
                            int64_t width, int64_t heads)
 {
@@ -142,7 +142,8 @@ error:
     return status;
 }
 
-/* The shape that k and v must have, from q and the resolved counts; the sequence is k's own. */
+/* The shape that k and v must have. It follows from q and the resolved counts; only the sequence
+ * length is k's own. */
 static rlxvk_shape key_shape(const rlxvk_attention_options *o, const rlxvk_shape *q,
                              const rlxvk_shape *k)
 {

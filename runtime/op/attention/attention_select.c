@@ -1,9 +1,9 @@
 /*
- * The classes of attention kernels. Portable drivers run the invocations of a group in turns and
- * compile unrolled code slowly. The last row has no conditions but the baseline's. On an H200
- * 1x32x2048x128 causal takes 0.95 ms with tile_128x128, 1.30 with tile_32x64.
+ * The classes of attention kernels. Portable drivers run the invocations of a workgroup one after
+ * the other, and compile unrolled code slowly. The last row has only the baseline's conditions. On
+ * an H200, 1x32x2048x128 causal takes 0.95 ms with tile_128x128 and 1.30 with tile_32x64.
  *
- * Keys are split where the workgroups would not fill the device, and where partial results fit.
+ * Keys are split if the workgroups would not fill the device and the partial results fit.
  */
 #include "op/attention/attention_select.h"
 #include "args/attention.h"
@@ -15,11 +15,11 @@
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
 #define LEAST_CHUNK 32
-#define LOW_ROWS    32  /* of tiles that may be filled in part */
+#define LOW_ROWS    32  /* tiles this low may be partly filled */
 #define MOST_LOADS  8   /* quads of v that an invocation carries */
-#define LEAST_TILES 4   /* of a chunk: below, a merge costs more than it gives */
-#define MOST_JOINED 512 /* partial results: of more one workgroup would be the last for long */
-/* Loops of an invocation end silently after 65,535 rounds on a software driver. */
+#define LEAST_TILES 4   /* of a chunk; with fewer, a merge costs more than it saves */
+#define MOST_JOINED 512 /* partial results; with more, the last workgroup would join too long */
+/* On a software driver, loops of an invocation end silently after 65,535 rounds. */
 #define PORTABLE_CHUNK 16384
 
 /* clang-format off */
@@ -58,7 +58,8 @@ static uint64_t tile_shared_bytes(const attention_plan *p)
            sizeof(float) * statistics + FLAG_BYTES;
 }
 
-/* Twice as many workgroups as compute units, of 4 tiles or more each. */
+/* Splits keys so that there are twice as many workgroups as compute units. Each takes at least 4
+ * tiles. */
 static void split_tiles(attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     uint64_t splits = divide_up(2 * (uint64_t)profile->compute_units, MAX(p->blocks, 1));
@@ -70,7 +71,7 @@ static void split_tiles(attention_plan *p, const attention_shape *s, const devic
     p->chunk = p->chunks > 1 ? (uint32_t)chunk : 0;
 }
 
-/* Whether so many keys of v at a time fit memory and registers. */
+/* Do value_keys keys of v at a time fit in shared memory and registers? */
 static bool values_fit(const attention_plan *p, const device_profile *profile)
 {
     uint64_t quads = (uint64_t)p->value_keys * p->class->column_threads * p->column_quads;
@@ -86,7 +87,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->rows = 4 * row_threads * c->row_quads;
     p->tile_keys = 4u * c->column_threads * c->key_quads;
     p->column_quads = MAX(1, (uint32_t)divide_up(s->width, 4u * c->column_threads));
-    /* A slice of v is unrolled where it is read: long ones compile slowly on software drivers. */
+    /* The loop over a slice of v is unrolled, and long ones compile slowly on software drivers. */
     p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
     while (p->value_keys > 4 && !values_fit(p, profile))
         p->value_keys /= 2;
@@ -99,7 +100,8 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
 
 /* ---- Rows ---- */
 
-/* Software drivers run invocations in turns: small groups, and no smaller chunks to fill them. */
+/* Software drivers run invocations one after the other. So they get small workgroups, and chunks
+ * are not made smaller to fill the device. */
 static void split_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     uint64_t wanted = profile->portable ? 1 : 3 * (uint64_t)profile->compute_units;
@@ -120,7 +122,7 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
     p->lanes = quads <= 8 ? 8 : quads <= (p->class->most_keys ? 16 : 32) ? 16 : 32;
     p->lane_quads = (uint32_t)divide_up(quads, p->lanes);
     p->threads = p->class->threads ? p->class->threads : 4 * p->lanes;
-    /* Each row costs registers, and what is unrolled far compiles slowly on software drivers. */
+    /* Each row costs registers, and long unrolled code compiles slowly on software drivers. */
     uint32_t most_rows = profile->portable ? 4 : 8;
     p->rows = 1;
     while (p->rows < most_rows && p->rows < kv_rows)
@@ -155,7 +157,8 @@ uint64_t attention_partial_words(const attention_plan *p, const attention_shape 
     return s->batch * s->heads * s->queries * p->chunks * (round_up(s->width, 4) + 2);
 }
 
-/* Too many partial results to address or to bind: tiles of queries take all keys then. */
+/* Returns true if the partial results can be addressed and bound. Otherwise keys are not split:
+ * tiles of queries then take all keys, and other forms do not fit. */
 static bool fit_partials(attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     uint64_t most = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
@@ -179,9 +182,9 @@ static bool make_plan(const attention_class *c, const attention_shape *s,
     return fit_partials(out, s, profile);
 }
 
-/* Low tiles always; large ones where they are mostly filled and busy nearly every compute unit;
- * split keys where tiles would leave half of the device idle, or a software driver would have too
- * many rounds. */
+/* Low tiles always suit. Large ones suit if they are mostly filled and keep nearly every compute
+ * unit busy. Split keys suit if tiles would leave the device partly idle, or if a software driver
+ * would need too many rounds. */
 static bool suits(const attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     bool portable = choice_setting_of(profile) & ON_PORTABLE;

@@ -1,13 +1,14 @@
 /*
- * A step of attention over caches: new rows of q and k are rotated, those of k and v written into
- * the caches in place, from each sequence's position on, and
+ * One step of attention over a KV cache. It rotates the new rows of q and k, and writes those of k
+ * and v into the caches in place, from each sequence's position p on. Then
  *
  *   y_i = softmax(cap(scale q_i K^T)) V   over cache rows j, p + i - window < j <= p + i
  *
- * What a sequence's rows are to see, and which of the caches' entries is its own, is read from
- * memory, so that one recorded run serves every position. attention_step_lower.c has the
- * dispatches, attention_step_host.c the oracle. The caches must be leaves, so that what is written
- * outlives the run. Limits as attention's.
+ * Positions are read from memory on the device, and so are the indices of the cache entries that
+ * sequences use. Because of this, one recording serves every position. The caches must be leaves,
+ * because the written rows must outlive the run. The limits are those of attention.
+ *
+ * The dispatches are in attention_step_lower.c, the reference in attention_step_host.c.
  */
 #include "op/attention/attention_step.h"
 #include "args/attention.h"
@@ -34,7 +35,7 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
     if (!v.id)
         v = k;
     rlxvk_tensor operands[] = {q, k, v, key_cache, value_cache, position, cos, sin};
-    /* Without one of the first six a table must not slip into its place. */
+    /* If one of the first six is missing, op_build must not take a table in its place. */
     size_t count = 6;
     for (size_t i = 0; i < 6; i++)
         if (!operands[i].id)
@@ -88,7 +89,8 @@ static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
     if ((a->k_follows || a->v_follows) && o->head_dim % 2)
         return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be even where k or v is RLXVK_NONE",
                        (long long)o->head_dim);
-    /* The last whose columns an operand holds says how wide it is. */
+    /* An operand may hold columns of several tensors. The last of them tells how wide the operand
+     * must be. */
     for (int i = STEP_Q; i <= STEP_V; i++) {
         const rlxvk_shape *s = input_shape(g, n, (uint32_t)i);
         int last = i == STEP_Q && a->k_follows ? STEP_K : i;
@@ -196,7 +198,8 @@ static uint32_t attention_step_writes(const node *n)
 
 /* ---- Rows of a bucket ---- */
 
-/* Whether nothing else sees what rows that do not matter leave in a cache. */
+/* Is this the only use of the cache? Then nothing else sees the rows that inactive rows leave in
+ * it. */
 static bool is_private(const bucket_call *c, uint32_t leaf)
 {
     const rlxvk_graph *g = c->graph;
@@ -209,7 +212,8 @@ static bool is_private(const bucket_call *c, uint32_t leaf)
     return uses == 1;
 }
 
-/* Rows of one sequence or of each: none sees keys of later ones, new or in the caches. */
+/* Rows are those of one sequence, or of each. A row never sees keys of later rows, neither new ones
+ * nor those in the caches. */
 static uint64_t attention_step_bucket(bucket_call *c)
 {
     const uint32_t rows = 1u << STEP_Q | 1u << STEP_K | 1u << STEP_V;
@@ -234,9 +238,9 @@ static uint64_t attention_step_bucket(bucket_call *c)
 
 /* ---- The family ---- */
 
-/* New rows behind the cache's end would be lost; below 0, and NaN, is idle. */
-/* Rows behind the end of the cache are dropped, which is in order: prompts are padded. But the
- * first new row of a sequence is no padding. */
+/* Limits of positions. The first new row of a sequence must lie inside the cache. Later rows may
+ * lie after its end and are dropped, because prompts are padded. A position below 0 or NaN means an
+ * idle sequence. */
 static index_limits attention_step_indices(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *keys = input_shape(g, n, STEP_KEYS);

@@ -1,4 +1,4 @@
-/* attention_step's operands and geometry, private to its files. */
+/* Operands and geometry of attention_step, private to its files. */
 #ifndef RLXVK_ATTENTION_STEP_H
 #define RLXVK_ATTENTION_STEP_H
 
@@ -17,18 +17,19 @@ enum attention_step_operand {
     STEP_SIN
 };
 
-/* The options resolved: kv_heads and score_scale not 0. Operands k and v are q and k once more
- * where their columns follow those. */
+/* Options are resolved: kv_heads and score_scale are not 0. If k's or v's columns follow in the
+ * operand before it, that tensor is also operand k or v. */
 typedef struct attention_step_attributes {
     rlxvk_attention_step_options options;
     bool k_follows, v_follows;
 } attention_step_attributes;
 
-/* q and the result by whole rows, the caches by heads; the position stands in the mask's place. */
+/* The geometry: q and the result lie by whole rows, the caches by heads. The position takes the
+ * place of the mask. */
 attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache,
                                            const rlxvk_shape *position);
 
-/* Where the columns of q, k or v begin in the rows of their operand. */
+/* The first column of q, k or v in the rows of its operand. */
 int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i);
 
 bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);

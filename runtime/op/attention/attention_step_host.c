@@ -1,7 +1,7 @@
 /*
- * The oracle of attention_step: rows rotated, then written, then an attention over what the caches
- * hold after that. Tolerance of the rotated rows: that of rope. In caches of F16 they are rounded,
- * the other way where that tolerance allows it.
+ * The reference of attention_step: it rotates rows, writes them, then computes attention over the
+ * new contents of the caches. Rotated rows have rope's tolerance. In F16 caches they are rounded.
+ * If the tolerance allows both neighbours, either is accepted.
  */
 #include "op/attention/attention_step.h"
 
@@ -12,7 +12,7 @@ typedef struct step_reference {
     const rlxvk_attention_step_options *o;
     attention_geometry a;
     const host_tensor *in;
-    float *q, *keys, *values; /* rotated; the caches' new contents */
+    float *q, *keys, *values; /* q is rotated; the caches have their new contents */
     float *key_errors;
     int64_t *first, *entry;
 } step_reference;
@@ -25,8 +25,8 @@ static const float *new_head(const step_reference *r, enum attention_step_operan
            attention_step_column(r->attributes, i) + h * r->a.width;
 }
 
-/* Column d of a head, turned by row `token` of the tables; what its terms add up to without signs
- * in *out_terms, 0 where it is not turned. */
+/* Column d of a head, rotated by row `token` of the tables. *out_terms is the sum of |terms|, or 0
+ * if the column is not rotated. */
 static double rotated(const step_reference *r, const float *head, int64_t token, int64_t d,
                       double *out_terms)
 {
@@ -56,7 +56,7 @@ static void rotate_queries(step_reference *r)
                                h / r->a.heads, d, &terms);
 }
 
-/* As a cache of the dtype holds it. */
+/* The value as a cache of this dtype stores it. */
 static double held(rlxvk_dtype dtype, double x)
 {
     float word = (float)x;
@@ -64,7 +64,7 @@ static double held(rlxvk_dtype dtype, double x)
     return dtype == RLXVK_F16 ? word : x;
 }
 
-/* New row `token` into the caches, its results in the call's words from `out` on. */
+/* Writes new row `token` into the caches. The call's results begin at word `out`. */
 static void write_row(step_reference *r, const host_call *call, int64_t out, int64_t token,
                       int64_t row)
 {

@@ -1,6 +1,7 @@
 /*
- * attention_step in one dispatch where the kernel for few rows takes it, and the device as many
- * bindings. Else in order: new rows into the caches, queries rotated, an attention over the caches.
+ * Lowers attention_step. It is one dispatch if the kernel for few rows takes it and the device has
+ * enough bindings. Otherwise three steps follow each other: append new rows to the caches, rotate
+ * queries, and compute attention over the caches.
  */
 #include "op/attention/attention_step.h"
 #include "constants/attention.h"
@@ -13,7 +14,8 @@ typedef struct step_job {
     uint32_t new_k_row, new_v_row; /* elements from one new row to the next */
 } step_job;
 
-/* q at any strides but of columns; rows of k and v that are equally far apart. */
+/* q may have any strides if columns are contiguous. Rows of k and v must also be equally far
+ * apart. */
 bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
 {
     if (i > STEP_V)
@@ -23,7 +25,7 @@ bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const
     return strides[2] == 1 && (i == STEP_Q || even);
 }
 
-/* Of rows [B, n, ..]. */
+/* The distance of rows in [B, n, ..], in elements. */
 static uint32_t row_pitch(const lowering *l, uint32_t id, enum attention_step_operand i)
 {
     const node *n = graph_node(l->graph, id);
@@ -32,7 +34,7 @@ static uint32_t row_pitch(const lowering *l, uint32_t id, enum attention_step_op
     return (uint32_t)strides[input_shape(l->graph, n, (uint32_t)i)->dims[1] == 1 ? 0 : 1];
 }
 
-/* Its offset is that of the columns. */
+/* The operand, with its offset at the tensor's first column. */
 static operand new_rows(const lowering *l, uint32_t id, enum attention_step_operand i)
 {
     operand rows = lower_input(l, id, (uint32_t)i);
@@ -40,7 +42,8 @@ static operand new_rows(const lowering *l, uint32_t id, enum attention_step_oper
     return rows;
 }
 
-/* A cache of F16 is no packed param where others read it, too, that take words only. */
+/* How is the cache held? An F16 cache is not packed if it has other readers that take only
+ * words. */
 static uint32_t held_as(const lowering *l, uint32_t id, enum attention_step_operand i)
 {
     if (lower_input(l, id, (uint32_t)i).storage == STORAGE_HALF)
@@ -50,7 +53,7 @@ static uint32_t held_as(const lowering *l, uint32_t id, enum attention_step_oper
                : ATTENTION_WORDS;
 }
 
-/* Without a rotation no table is read; something has to be bound. */
+/* Without rotation no table is read, but the bindings need some operand. */
 static step_job make_job(const lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -98,8 +101,8 @@ _Static_assert((int)ATTENTION_STEP_MASK == (int)ATTENTION_DECODE_MASK &&
                    (int)ATTENTION_STEP_HALF_SUBNORMALS == (int)ATTENTION_DECODE_HALF_SUBNORMALS,
                "attention_decode.glsl has the constants of both");
 
-/* Whether what is read by quads starts at a multiple of 4 elements: new rows, tables and the halves
- * that a rotation turns, too. */
+/* Does everything that is read by quads start at a multiple of 4 elements? This includes new rows,
+ * tables and the halves that a rotation exchanges. */
 static bool has_whole_quads(const struct attention_step_args *a, const step_job *j)
 {
     const struct rotation_table *table = &a->table;
@@ -136,7 +139,7 @@ error:
     return status;
 }
 
-/* ---- In order ---- */
+/* ---- Step by step ---- */
 
 static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
 {
@@ -172,7 +175,7 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* q, the attention's operand, becomes what it is after its rotation. */
+/* Rotates q. The result replaces q as the attention's operand. */
 static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
 {
     const attention_geometry *a = &j->attention.a;

@@ -1,8 +1,8 @@
 /*
- * axial_rope2d: rotary embedding by the place (tx, ty) of a token on a grid. Neighbouring pairs of
- * the first half of each head turn by tx f_c, those of the second half by ty f_c, with f_c =
- * theta^(-4c/D). Angles are found in the kernel. Error of a pair (p, q): 1e-6 + (4e-6 + 4 u w)
- * hypot(p, q), w the largest angle.
+ * axial_rope2d: rotary embedding by the position (tx, ty) of a token on a grid. In the first half
+ * of each head, neighbouring pairs turn by tx f_c; in the second half, by ty f_c. Here f_c =
+ * theta^(-4c/D). The kernel computes the angles. Error of a pair (p, q): 1e-6 + (4e-6 + 4 u w)
+ * hypot(p, q), if w is the largest angle.
  */
 #include "args/attention.h"
 #include "constants/attention.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 
 typedef struct axial_rope2d_attributes {
-    rlxvk_axial_rope2d_options options; /* defaults resolved */
+    rlxvk_axial_rope2d_options options; /* defaults are resolved */
 } axial_rope2d_attributes;
 
 rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
@@ -143,13 +143,13 @@ static rlxvk_status axial_rope2d_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* A token depends on no other token; its index says where it is. */
+/* Tokens do not depend on each other, but a token's index gives its position. */
 static uint64_t axial_rope2d_bucket(bucket_call *c)
 {
     return bucket_rows(c, 1u << 2, 0);
 }
 
-/* The transpose of a turn is the turn back. */
+/* The transpose of a rotation is the rotation back. */
 static rlxvk_status axial_rope2d_vjp(gradient_call *c)
 {
     rlxvk_axial_rope2d_options o = ((const axial_rope2d_attributes *)c->n.attributes)->options;

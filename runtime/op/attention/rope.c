@@ -1,8 +1,9 @@
 /*
- * Rotary embedding: pairs (a, b) of each head turn to (a c - b s, b c + a s), with c and s from
- * tables of one row per position, or per token. The sequence is the last axis but one; the last
- * holds whole heads. Columns from n_rot on are copied. A table is never wrapped around: too few
- * rows are an error. rope_backward turns back: -s in place of s.
+ * Rotary embedding: each pair (a, b) of a head becomes (a c - b s, b c + a s). c and s come from
+ * tables that have one row for each position, or for each token. The sequence is the last axis but
+ * one, and the last axis holds whole heads. Columns from n_rot on are copied. If a table has too
+ * few rows, this is an error, because tables do not wrap around. rope_backward rotates back: it
+ * uses -s instead of s.
  */
 #include "args/attention.h"
 #include "constants/attention.h"
@@ -17,12 +18,12 @@
 #include <math.h>
 
 typedef struct rope_attributes {
-    rlxvk_rope_options options; /* table resolved: never AUTO */
+    rlxvk_rope_options options; /* table is resolved: never AUTO */
 } rope_attributes;
 
 typedef struct rope_geometry {
     int64_t sequence, row_length; /* S; elements of a row */
-    int64_t batch, batch_rows; /* extent of axis 0 (1 at rank 2); rows of x under one index of it */
+    int64_t batch, batch_rows;    /* size of axis 0 (1 at rank 2); rows of x for one index of it */
     int64_t table_rows, columns;
 } rope_geometry;
 
@@ -162,7 +163,7 @@ rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
     return lower_emit(l, &d, arguments, sizeof *arguments, operands, 4);
 }
 
-/* Rows of x with up to three axes, and of tables with one. */
+/* Takes rows of x with up to three axes, and rows of tables with one, if columns are contiguous. */
 static bool rope_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
 {
     if (i == n->input_count)
@@ -171,7 +172,8 @@ static bool rope_takes(const rlxvk_graph *g, const node *n, uint32_t i, const in
     return (i == 0 ? rank <= 4 : rank == 2) && strides[rank - 1] == 1;
 }
 
-/* Elements from one row of a table to the next; tables of another rank are dense. */
+/* Elements from one row of a table to the next. Only tables of rank 2 may have strides; others are
+ * dense. */
 static uint32_t table_pitch(const lowering *l, uint32_t table, int64_t columns)
 {
     int64_t strides[RLXVK_MAX_RANK];
@@ -207,8 +209,8 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* Turns the pairs of one head; unit roundoff times (8 + 4 sqrt 2) times the sum of both |terms| is
- * the tolerance. */
+/* Rotates the pairs of one head. The tolerance is 2^-24 (8 + 4 sqrt 2) times the sum of both
+ * |terms|. */
 static void rotate_head(const rlxvk_rope_options *o, bool back, const float *x, const float *c,
                         const float *s, double *y, double *bound)
 {
@@ -251,7 +253,8 @@ static rlxvk_status rope_host(const host_call *call)
 
 /* ---- Gradients ---- */
 
-/* t as [batch, rows, sequence, heads, pairs, 2], or of NEOX [.., 2, pairs]; the turned columns. */
+/* The rotated columns of t as [batch, rows, sequence, heads, pairs, 2]. With style NEOX the last
+ * two axes are [2, pairs]. */
 static rlxvk_tensor as_pairs(rlxvk_graph *g, const rlxvk_rope_options *o, const rope_geometry *r,
                              rlxvk_tensor t)
 {
@@ -265,8 +268,8 @@ static rlxvk_tensor as_pairs(rlxvk_graph *g, const rlxvk_rope_options *o, const 
     return rlxvk_reshape(g, t, s);
 }
 
-/* t, `pairs` wide, summed over all that reads one row of a table, in the table's shape: columns and
- * rows that nothing reads get 0. */
+/* Sums t, which is `pairs` wide, over all elements that read the same row of a table. The result
+ * has the table's shape. Columns and rows that are never read get 0. */
 static rlxvk_tensor to_table(rlxvk_graph *g, const rlxvk_rope_options *o, const rope_geometry *r,
                              rlxvk_tensor t, int32_t pair_axis, rlxvk_shape table)
 {
@@ -285,7 +288,8 @@ static rlxvk_tensor to_table(rlxvk_graph *g, const rlxvk_rope_options *o, const 
     return rlxvk_reshape(g, t, table);
 }
 
-/* Of pairs (a, b): cos gets dy_a a + dy_b b, sin dy_b a - dy_a b, of a turn back the negative. */
+/* For a pair (a, b), cos gets dy_a a + dy_b b and sin gets dy_b a - dy_a b. A rotation back negates
+ * sin's. */
 static void give_tables(gradient_call *c, const rlxvk_rope_options *o)
 {
     rlxvk_graph *g = c->graph;
@@ -310,7 +314,7 @@ static void give_tables(gradient_call *c, const rlxvk_rope_options *o)
     }
 }
 
-/* The transpose of a turn is the turn back. */
+/* The transpose of a rotation is the rotation back. */
 static rlxvk_status rope_vjp(gradient_call *c)
 {
     const rlxvk_rope_options *o = &((const rope_attributes *)c->n.attributes)->options;
@@ -324,7 +328,7 @@ static rlxvk_status rope_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* Tables may be of the sequence's rows, too. */
+/* Tables may also have a row for each row of the bucket, if the bucket is the sequence. */
 static uint64_t rope_bucket(bucket_call *c)
 {
     const rlxvk_shape *x = input_shape(c->graph, c->node, 0);
