@@ -1,7 +1,8 @@
 /*
- * argmax, argmin: the index of the extreme element along one axis, as a float word (dtype I32). The
- * smallest index on ties, zeros of either sign equal; the first NaN wins over everything. Few long
- * rows are cut into chunks: each gives one candidate, a second dispatch chooses among them.
+ * argmax, argmin: the index of the largest or smallest element along one axis, as a float word
+ * (dtype I32). The first NaN wins. Otherwise the smallest index wins ties, and zeros of either sign
+ * are equal. Few long rows are cut into chunks. Each chunk gives one candidate, and a second
+ * dispatch chooses among them.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -63,7 +64,7 @@ static axis_view view_of(const rlxvk_shape *x, const node *n)
 
 static const uint32_t kernels[] = {KERNEL_ARGREDUCE, KERNEL_ARGREDUCE_SUBGROUP};
 
-/* The best of each row's candidates. */
+/* Chooses the best of each row's candidates. */
 static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32_t count, operand x,
                                  operand candidates, operand y)
 {

@@ -1,8 +1,8 @@
 /*
- * batch_norm_inference: y = (x - mean) / sqrt(var + eps) * gamma + beta with statistics that are
- * operands, one element of each per index of the channel axis. var + eps == 0 gives beta, below 0
- * NaN. The node's operands are x, mean, var, then gamma and beta where they are given. Error of an
- * element: 1e-6 + 2e-5 (|xhat gamma| + |beta|).
+ * batch_norm_inference: y = (x - mean) / sqrt(var + eps) * gamma + beta. The statistics are
+ * operands, with one element for each index of the channel axis. If var + eps is 0, y is beta; if
+ * it is below 0, NaN. The operands are x, mean, var, then gamma and beta if they are given. Error
+ * of an element: 1e-6 + 2e-5 (|xhat gamma| + |beta|).
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -19,7 +19,7 @@
 typedef struct batch_norm_attributes {
     int32_t channel_axis;
     float eps;
-    bool has_gamma, has_beta; /* which follow x, mean and variance, in this order */
+    bool has_gamma, has_beta; /* which of them follow x, mean and variance, in this order */
 } batch_norm_attributes;
 
 rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
@@ -34,7 +34,7 @@ rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
     return op_build(g, OP_batch_norm_inference, operands, ARRAY_COUNT(operands), &a);
 }
 
-/* The name of operand i, of those after x. */
+/* The name of operand i, which comes after x. */
 static const char *role_of(const batch_norm_attributes *a, uint32_t i)
 {
     static const char *const names[] = {"mean", "var", "gamma", "beta"};
@@ -83,7 +83,8 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
     const batch_norm_attributes *a = n->attributes;
     axis_view v = op_axis_view(&n->shape, a->channel_axis);
     operand x = lower_input(l, id, 0), mean = lower_input(l, id, 1);
-    /* mean stands in for a vector that is absent; the kernel then does not read it by that name. */
+    /* If a vector is absent, mean is bound in its place. The kernel does not read it as that
+     * vector. */
     operand gamma = a->has_gamma ? lower_input(l, id, 3) : mean;
     operand beta = a->has_beta ? lower_input(l, id, 3u + a->has_gamma) : mean;
     operand operands[] = {x, mean, lower_input(l, id, 2), gamma, beta, lower_write(l, id)};
@@ -125,7 +126,7 @@ static rlxvk_status batch_norm_host(const host_call *c)
                 bool passes =
                     isfinite(normal) && fmax(fabs(normal), fabs(normal * scale)) > FLT_MAX;
                 if (passes && fabs(c->out[at]) <= FLT_MAX)
-                    host_leave_open(c, at); /* f32 has it infinite on the way */
+                    host_leave_open(c, at); /* an intermediate of f32 kernels is infinite */
             }
         }
     return RLXVK_OK;
@@ -133,7 +134,7 @@ static rlxvk_status batch_norm_host(const host_call *c)
 
 /* ---- Gradients ---- */
 
-/* Operand i, a vector, along the channels of x. */
+/* Operand i, a vector, shaped so that it broadcasts along the channels of x. */
 static rlxvk_tensor along_channels(const gradient_call *c, uint32_t i)
 {
     const batch_norm_attributes *a = c->n.attributes;
@@ -143,8 +144,8 @@ static rlxvk_tensor along_channels(const gradient_call *c, uint32_t i)
     return rlxvk_reshape(c->graph, gradient_operand(c, i), shape);
 }
 
-/* 1 / sqrt(var + eps), 0 for a root of 0. The sum is 0 just where var is -eps: asked so, it is read
- * once. */
+/* 1 / sqrt(var + eps), or 0 if the root is 0. The sum is 0 exactly if var is -eps. The test
+ * compares var, so that the sum has only one reader. */
 static rlxvk_tensor scale_of(rlxvk_graph *g, const node *n, rlxvk_tensor variance)
 {
     const batch_norm_attributes *a = n->attributes;
@@ -153,7 +154,7 @@ static rlxvk_tensor scale_of(rlxvk_graph *g, const node *n, rlxvk_tensor varianc
     return rlxvk_where(g, rlxvk_eq(g, variance, less), gradient_scalar(g, 0), scale);
 }
 
-/* t summed over all but the channels, for operand i. */
+/* Gives operand i the sum of t over all axes but the channels. */
 static void give_vector(gradient_call *c, uint32_t i, rlxvk_tensor t)
 {
     const batch_norm_attributes *a = c->n.attributes;
@@ -167,9 +168,9 @@ static void give_vector(gradient_call *c, uint32_t i, rlxvk_tensor t)
     gradient_give(c, i, rlxvk_reshape(c->graph, t, gradient_shape(c, i)));
 }
 
-/* The statistics are given: nothing flows into them. */
-/* With A and B the channel's sums of dy and dy (x - mean): the mean gets -s gamma A, the variance
- * -s^3 gamma B / 2, gamma s B. */
+/* Gives the gradients of the statistics and of gamma. A and B are the sums of dy and of dy (x -
+ * mean) over a channel, and s is the scale. Then the mean gets -s gamma A, the variance -s^3 gamma
+ * B / 2, and gamma s B. */
 static void give_statistics(gradient_call *c, rlxvk_tensor scale, rlxvk_tensor gain)
 {
     const batch_norm_attributes *a = c->n.attributes;
@@ -211,7 +212,7 @@ bool batch_norm_is_of_channels(const node *n)
     return ((const batch_norm_attributes *)n->attributes)->channel_axis == 1;
 }
 
-/* Ones above zeros: which of the two rows an element is in. */
+/* A constant [2, channels]: ones in row 0, zeros in row 1. It selects the row's terms. */
 static rlxvk_tensor first_row(rlxvk_graph *g, int64_t channels)
 {
     size_t size = 2 * (size_t)channels * sizeof(float);
@@ -227,8 +228,9 @@ static rlxvk_tensor first_row(rlxvk_graph *g, int64_t channels)
     return rows;
 }
 
-/* As one expression, each value read once, so that it is one elementwise region: both rows are
- * factor * scale + addend, of factors 1 and bias - mean, and addends 0 and beta. */
+/* The scale and shift as one expression that reads each value once, so that it becomes one
+ * elementwise region. Both rows are factor * scale + addend. The factors are 1 and bias - mean; the
+ * addends are 0 and beta. */
 rlxvk_tensor batch_norm_terms(rlxvk_graph *g, const node *n, const rlxvk_tensor *operands,
                               rlxvk_tensor bias)
 {

@@ -1,8 +1,8 @@
-/* Results by channel of [outer, channels, inner]: which rows to take, and what becomes of a number
- * for each of them. */
+/* Reductions by channel of [outer, channels, inner]: which rows to reduce, and how to join their
+ * results. */
 #include "op/rows/rows.h"
 
-/* Rows shorter than this are taken side by side where there are more of them than they have
+/* Rows shorter than this are reduced side by side if there are more of them than they have
  * elements. */
 #define SHORT_ROW 64
 

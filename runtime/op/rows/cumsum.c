@@ -1,9 +1,11 @@
 /*
- * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis, and cumprod: their
- * product. Few long rows take two dispatches: sums of chunks, then running sums inside the chunks,
- * each of which sums up what came before it. A NaN or infinity affects only what follows it. Error
- * at j: 2^-23 (4 + sqrt j) sum |x[k]|, of a product 1.2e-7 (j + 1) |y[j]|, and what neighbours lose
- * whose product is below f32's normal numbers (running_product.h).
+ * cumsum: y[j] = sum of x[k] over k <= j (k < j if exclusive) along one axis. cumprod is the
+ * product. Few long rows take two dispatches: the first sums chunks. The second makes running sums
+ * within chunks, and each chunk starts with the sum of those before it. A NaN or infinity affects
+ * only elements after it.
+ *
+ * Error at j: 2^-23 (4 + sqrt j) sum |x[k]| for a sum, 1.2e-7 (j + 1) |y[j]| for a product. A
+ * product also loses precision if neighbours multiply to a denormal (running_product.h).
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -35,7 +37,7 @@ rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool ex
     return op_build(g, OP_cumprod, &x, 1, &a);
 }
 
-/* Sums from the other end. A scalar has one end only. */
+/* Sums from the other end. A scalar has only one end. */
 rlxvk_tensor rlxvk_cumsum_backward(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis, bool exclusive)
 {
     static const char row[] = "cumsum_backward";
@@ -61,12 +63,12 @@ static axis_view view_of(const node *n)
     return op_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
 }
 
-/* Pieces of a row whose sums each of them adds up. */
+/* The most chunks of a row, because each chunk adds the sums of those before it. */
 #define MOST_PIECES 1024
 
 static const uint32_t kernels[] = {KERNEL_CUMSUM, KERNEL_CUMSUM_SUBGROUP};
 
-/* `sums`: of the chunks; NULL where each row is one. */
+/* `sums` are those of the chunks; NULL if rows are not cut. */
 static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, row_chunks chunks,
                               const operand *sums)
 {
@@ -85,8 +87,8 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
 }
 
-/* Pieces of what the lanes hold in registers, so that a piece is loaded once; fewer, longer ones
- * where there would be so many that adding up their sums counts. */
+/* Chunks hold as much as the lanes hold in registers, so that a chunk is loaded only once. If that
+ * makes too many, chunks are fewer and longer, because adding their sums takes time. */
 static row_chunks choose_chunks(const device_profile *profile, axis_view v, const row_tile *tile)
 {
     uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
@@ -156,21 +158,21 @@ static rlxvk_status cumsum_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* A sum is of what is before it, so of active rows alone where it is of an active one. */
+/* An element depends only on elements before it. So an active one depends only on active rows. */
 static uint64_t cumsum_bucket(bucket_call *c)
 {
     const cumsum_attributes *a = c->node->attributes;
     return bucket_rows(c, a->exclusive ? 1u << a->axis : 0, 0);
 }
 
-/* What is behind the end is in no sum of an active element. */
+/* Elements after the end are in no sum of an active element. */
 static rlxvk_tensor cumsum_shorten(shorten_call *s)
 {
     s->span = bucket_span(s->bucket, 0);
     return shorten_with(s, 1, 0);
 }
 
-/* t from element `from` on, as if it were followed by zeros, of the same extent. */
+/* t from element `from` on, followed by zeros up to the same length. */
 static rlxvk_tensor moved(rlxvk_graph *g, rlxvk_tensor t, int32_t axis, int64_t from)
 {
     rlxvk_shape gap = rlxvk_tensor_shape(g, t);
@@ -181,8 +183,8 @@ static rlxvk_tensor moved(rlxvk_graph *g, rlxvk_tensor t, int32_t axis, int64_t 
     return rlxvk_concat(g, parts, 2, axis);
 }
 
-/* r[k] = b[k] + m[k] r[k + 1], 0 behind the end, by doubling: r is known over 1, 2, 4 .. elements,
- * and m is the product over as many. m is one shorter than b. */
+/* Solves r[k] = b[k] + m[k] r[k + 1], with 0 after the end, by doubling: r is known over 1, 2, 4,
+ * ... elements, and m is the product over as many. m has one element fewer than b. */
 static rlxvk_tensor recurrence(rlxvk_graph *g, rlxvk_tensor b, rlxvk_tensor m, int32_t axis)
 {
     int64_t n = rlxvk_tensor_shape(g, b).dims[axis];
@@ -199,8 +201,9 @@ static rlxvk_tensor recurrence(rlxvk_graph *g, rlxvk_tensor b, rlxvk_tensor m, i
     return b;
 }
 
-/* dx[k] is the product of what is before x[k] times the sum of dy[j] times the product of what is
- * between k and j. Nothing is divided, so factors of 0 are like others in every derivative. */
+/* dx[k] is the product of the elements before x[k], times a sum over j: dy[j] times the product of
+ * the elements between k and j. There is no division, so a factor of 0 is not special in any
+ * derivative. */
 static rlxvk_status product_vjp(gradient_call *c)
 {
     const cumsum_attributes *a = c->n.attributes;

@@ -1,6 +1,7 @@
 /*
- * log_sum_exp, l1_norm and l2_norm: composites of reductions. What could overflow is scaled by the
- * largest magnitude first; through that no gradient flows, since the result does not depend on it.
+ * log_sum_exp, l1_norm and l2_norm, composed of reductions. Elements that could overflow are first
+ * scaled by the largest magnitude. No gradient flows through the scale, because the result does not
+ * depend on it.
  */
 #include "op/compose/composite.h"
 #include "op/gradient.h"
@@ -20,8 +21,8 @@ static rlxvk_tensor sum(const reduction *r, rlxvk_tensor x)
     return rlxvk_reduce_sum(r->g, x, r->axes, r->count, r->keep_dim);
 }
 
-/* The largest of x, kept as 1, or `otherwise` where that is infinite, NaN or, with `not_zero`, 0.
- */
+/* The largest element of x, with axes kept as 1. It is `otherwise` if that is infinite or NaN, or,
+ * with `not_zero`, 0. */
 static rlxvk_tensor scale_of(const reduction *r, rlxvk_tensor x, double otherwise, bool not_zero)
 {
     rlxvk_graph *g = r->g;
@@ -33,7 +34,7 @@ static rlxvk_tensor scale_of(const reduction *r, rlxvk_tensor x, double otherwis
     return rlxvk_where(g, good, most, gradient_scalar(g, otherwise));
 }
 
-/* The scale in the shape of the result, which has no other elements. */
+/* The scale in the result's shape; both have equally many elements. */
 static rlxvk_tensor shaped(const reduction *r, rlxvk_tensor scale, rlxvk_tensor result)
 {
     return r->keep_dim ? scale : rlxvk_reshape(r->g, scale, rlxvk_tensor_shape(r->g, result));

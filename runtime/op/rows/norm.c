@@ -1,20 +1,23 @@
 /*
  * Norms over one axis of [outer, n, inner]:
- *   layer_norm  y = (x - mean) / sqrt(var + eps) * gamma + beta, var = mean (x - mean)^2
- *   rms_norm    y = x / sqrt(mean x^2 + eps) * gamma + beta
+ *   layer_norm        y = (x - mean) / sqrt(var + eps) * gamma + beta, var = mean (x - mean)^2
+ *   rms_norm          y = x / sqrt(mean x^2 + eps) * gamma + beta
  *   fused_residual_*  the same over the last axis of (x + residual) + bias
- *   layer_norm2d  layer_norm over axis 1 of [N, C, H, W]
- *   group_norm  layer_norm of the elements of C / groups channels, gamma and beta by channel: rows
- *     are [N * groups, C / groups * spatial], whole in memory
- * gamma, beta, bias: [n] ([C]); absent ones are 1, 0, 0. Where var + eps == 0 the row is beta. A
- * NaN or infinity spoils its row. A row whose squares do not fit f32 is taken again, times a power
- * of two (norm_factor.glsl).
+ *   layer_norm2d      layer_norm over axis 1 of [N, C, H, W]
+ *   group_norm        layer_norm over the elements of C / groups channels, with gamma and beta by
+ *                     channel. Rows are [N * groups, C / groups * spatial] and contiguous.
  *
- * Rows up to 32 elements a lane stay in registers (one dispatch), and so does a part of longer ones
- * where there are enough of them; few long ones are cut into chunks: statistics, then the values.
- * Rows whose elements lie apart are taken four at a time. A pair (add, norm of the sum) is one step
- * that stores the sum on the way. Error: 1e-6 + 2e-5 A, A = max over the row of |xhat gamma| +
- * |beta|; 5e-3 A where the mean is large against the deviation.
+ * gamma, beta and bias are [n] ([C]). If absent, they are 1, 0 and 0. If var + eps is 0, the row is
+ * beta. A NaN or infinity spoils its row. If squares of a row do not fit f32, the row is computed
+ * again, times a power of two (norm_factor.glsl).
+ *
+ * Rows of up to 32 elements a lane stay in registers (one dispatch). If there are enough longer
+ * rows, a part of each stays in registers. Few long rows are cut into chunks: first statistics,
+ * then the values. If elements of a row have a stride, four rows are computed at a time. A pair
+ * (add, norm of the sum) is one step that also stores the sum.
+ *
+ * Error: 1e-6 + 2e-5 A, where A is the largest |xhat gamma| + |beta| of the row. It is 5e-3 A if
+ * the mean is large compared with the deviation.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -86,7 +89,7 @@ rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
 
 /* ---- Infer ---- */
 
-/* A vector along the normalized axis: n elements, all but one dim 1. */
+/* Checks a vector along the normalized axis: n elements, and at most one dim that is not 1. */
 static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t index,
                                  const char *role, int64_t length)
 {
@@ -115,7 +118,7 @@ error:
     return status;
 }
 
-/* What the image norms ask of x and their groups. */
+/* Checks x and the groups of the image norms. */
 static rlxvk_status check_channels(const node *n, const norm_attributes *a, const rlxvk_shape *x)
 {
     char shape[SHAPE_TEXT];
@@ -160,8 +163,8 @@ error:
     return status;
 }
 
-/* x and the residual: each element is read before it is written, by the lane that writes it, or in
- * an earlier dispatch. */
+/* x and the residual may share memory with the result. Each element is read before it is written,
+ * by the same lane or in an earlier dispatch. */
 static uint32_t norm_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
@@ -171,14 +174,14 @@ static uint32_t norm_in_place(const rlxvk_graph *g, const node *n)
 
 /* ---- Lower ---- */
 
-/* Everything a lowering needs; absent operands stand for x, which the kernel then does not read by
- * that name. */
+/* Everything that a lowering needs. If an operand is absent, x is bound in its place, and the
+ * kernel does not read it as that operand. */
 typedef struct norm_work {
     axis_view view;
     row_tile tile;
     uint32_t form; /* of the chunks of long rows */
     uint32_t flags;
-    uint32_t groups, group_channels, spatial; /* group norm only, else 0 */
+    uint32_t groups, group_channels, spatial; /* only group norm, else 0 */
     float eps;
     operand x, residual, bias, gamma, beta, sum, y;
 } norm_work;
@@ -201,13 +204,13 @@ static row_tile choose_tile(lowering *l, const norm_work *w)
         traits |= row_traits(w->view, (operand[]){w->x, w->y}, 2) & ROW_PARTED;
     if (!(w->flags & (NORM_KEEPS_SUM | NORM_HAS_RESIDUAL)))
         traits |= ROW_COPIED;
-    if (!(w->flags & NORM_KEEPS_SUM) && traits & ROW_WHOLE) /* ragged ones run out of registers */
+    if (!(w->flags & NORM_KEEPS_SUM) && traits & ROW_WHOLE) /* ragged rows run out of registers */
         traits |= ROW_REREAD;
     return row_tile_choose(l, w->view, traits, 4, 4 * ROW_MOST_QUADS);
 }
 
-/* `x_of`: the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of a
- * pair. */
+/* `x_of` is the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of
+ * a pair. */
 static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has_residual)
 {
     const node *n = graph_node(l->graph, id);
@@ -235,7 +238,7 @@ static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has
     return w;
 }
 
-/* All three kernels take the same arguments; each reads what concerns it. */
+/* All three kernels take the same arguments; each reads only some. */
 static struct norm_args arguments(const norm_work *w, row_chunks chunks)
 {
     return (struct norm_args){.rows = row_arguments(w->view, &w->tile, chunks),
@@ -252,7 +255,8 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
                               .spatial = w->spatial};
 }
 
-/* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
+/* `quads` is how much of a row a lane holds. If 0, it holds as much as it can, and the rest is read
+ * again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
     uint32_t held = quads ? quads : w->tile.form->held;
@@ -269,7 +273,7 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
 {
     struct norm_args args = arguments(w, chunks);
     dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, &w->tile, &args.rows);
-    /* Without a sum to keep, what stands in its place must not look written. */
+    /* If no sum is kept, the operand in its place must not look written. */
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     const uint32_t of_results = NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
@@ -338,7 +342,8 @@ static rlxvk_status norm_lower(lowering *l, uint32_t id)
     return lower_work(l, &w);
 }
 
-/* `first` is an add of two tensors of the norm's shape; `id` a plain norm whose operand 0 it is. */
+/* `first` is an add of two tensors of the norm's shape. `id` is a plain norm whose operand 0 is
+ * that add. */
 static rlxvk_status norm_lower_pair(lowering *l, uint32_t first, uint32_t id)
 {
     norm_work w = describe_work(l, id, first, true);
@@ -348,7 +353,7 @@ static rlxvk_status norm_lower_pair(lowering *l, uint32_t first, uint32_t id)
     return lower_work(l, &w);
 }
 
-/* Group norm's rows are all of an image. */
+/* Group norm reduces over a whole group of an image, so only axis 0 can hold rows. */
 static uint64_t norm_bucket(bucket_call *c)
 {
     const norm_attributes *a = c->node->attributes;

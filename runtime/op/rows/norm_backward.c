@@ -1,11 +1,12 @@
 /*
- * Gradients of the norms (norm.c), statistics computed anew from x. With xhat and s =
- * 1 / sqrt(var + eps) as there, and w = dy gamma:
- *   input  dx = s (w - mean(w) - xhat mean(w xhat)), means over the row; rms: without mean(w)
- *   gamma  the sum of dy xhat over all that shares an element of gamma
- *   beta   the sum of dy, alike
+ * Gradients of the norms (norm.c). Statistics are computed again from x. xhat is that of norm.c,
+ * w = dy gamma, and s = 1 / sqrt(var + eps):
+ *   input       dx = s (w - mean(w) - xhat mean(w xhat)), means over the row; rms: without mean(w)
+ *   gamma       the sum of dy xhat over all elements that share an element of gamma
+ *   beta        the sum of dy over the same
  *   parameters  gamma and beta, one after the other
- * A root of 0 makes s and xhat 0. The bounds of their errors stand in rlxvk_train.h.
+ *
+ * If the root is 0, s and xhat are 0. rlxvk_train.h has the bounds of the errors.
  */
 #include "args/rows.h"
 #include "op/bucket.h"
@@ -136,7 +137,7 @@ static rlxvk_status check_gamma(const rlxvk_graph *g, const node *n, int64_t len
                    shape_text(s, shape), (long long)length);
 }
 
-/* What the norm asks of x. */
+/* Checks x as the norm does. */
 static rlxvk_status check_norm(const node *n, const norm_backward_attributes *a,
                                const rlxvk_shape *x)
 {
@@ -182,8 +183,8 @@ error:
     return status;
 }
 
-/* x and dy: each element is read before it is written, by the lane that writes it, or in an earlier
- * dispatch. */
+/* x and dy may share memory with the result. Each element is read before it is written, by the same
+ * lane or in an earlier dispatch. */
 static uint32_t norm_backward_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
@@ -206,7 +207,7 @@ static uint64_t norm_backward_bucket(bucket_call *c)
 
 typedef struct expansion {
     rlxvk_graph *g;
-    rlxvk_shape shape, rows; /* of x, and of x with an axis that is a row's */
+    rlxvk_shape shape, rows; /* of x, and of x with one axis for the elements of a row */
     int32_t axis;            /* that axis */
 } expansion;
 
@@ -215,28 +216,28 @@ static rlxvk_tensor row_mean(const expansion *e, rlxvk_tensor t)
     return rlxvk_reduce_mean(e->g, t, &e->axis, 1, true);
 }
 
-/* Twice, so that no rounding of a large mean is left. */
+/* The mean is subtracted twice, because a large mean is rounded. */
 static rlxvk_tensor deviation_of(const expansion *e, rlxvk_tensor x)
 {
     rlxvk_tensor near = rlxvk_sub(e->g, x, row_mean(e, x));
     return rlxvk_sub(e->g, near, row_mean(e, near));
 }
 
-/* mean square + eps of deviations. */
+/* The mean square of deviations, plus eps. */
 static rlxvk_tensor square_of(const expansion *e, rlxvk_tensor deviation, rlxvk_tensor eps)
 {
     rlxvk_tensor square = row_mean(e, rlxvk_mul(e->g, deviation, deviation));
     return rlxvk_add(e->g, square, eps);
 }
 
-/* A power of two for each row, with which its s^3, which a gradient of this has, fits f32: 1 of
- * ordinary ones. It comes of comparisons, so that nothing flows into it. */
+/* A power of two for each row. Gradients of this contain s^3, which must fit f32 after scaling. For
+ * ordinary rows it is 1. No gradient flows into it, because it is chosen by comparisons. */
 static rlxvk_tensor factor_of(const expansion *e, rlxvk_tensor x, rlxvk_tensor square)
 {
     rlxvk_graph *g = e->g;
     rlxvk_tensor one = gradient_scalar(g, 1);
     rlxvk_tensor near =
-        rlxvk_lt(g, rlxvk_abs(g, row_mean(e, x)), one); /* constant rows may not be */
+        rlxvk_lt(g, rlxvk_abs(g, row_mean(e, x)), one); /* a constant row may be far from 0 */
     rlxvk_tensor grown = rlxvk_where(g, near, gradient_scalar(g, 0x1p60), one);
     rlxvk_tensor small = rlxvk_lt(g, square, gradient_scalar(g, 0x1p-80));
     rlxvk_tensor fits = rlxvk_le(g, square, gradient_scalar(g, 0x1p80));
@@ -258,7 +259,7 @@ static rlxvk_tensor normalize(const expansion *e, rlxvk_tensor x, bool rms, doub
     rlxvk_tensor safe = rlxvk_where(g, none, gradient_scalar(g, 1), square);
     rlxvk_tensor scale = rlxvk_where(g, none, zero, rlxvk_rsqrt(g, safe));
     rlxvk_tensor least_safe = rlxvk_le(g, gradient_scalar(g, 0x1p-84), safe);
-    rlxvk_tensor nan = gradient_scalar(g, NAN); /* beyond what the factors are for */
+    rlxvk_tensor nan = gradient_scalar(g, NAN); /* outside the range of the factors */
     scale = rlxvk_where(g, rlxvk_le(g, safe, gradient_scalar(g, 0x1p84)), scale, nan);
     scale = rlxvk_where(g, least_safe, scale, nan);
     *out_scale = rlxvk_mul(g, scale, factor);

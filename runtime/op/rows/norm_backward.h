@@ -1,4 +1,4 @@
-/* What the lowering of the norms' gradients and their reference share. */
+/* Shared by the lowering of the norms' gradients and their reference. */
 #ifndef RLXVK_NORM_BACKWARD_H
 #define RLXVK_NORM_BACKWARD_H
 
@@ -7,15 +7,15 @@
 typedef struct norm_backward_attributes {
     int32_t axis;
     float eps;
-    bool has_gamma;     /* behind x and dy; of the input's gradient alone */
-    int64_t num_groups; /* group_norm only, else 0 */
+    bool has_gamma;     /* it follows x and dy; only for the input's gradient */
+    int64_t num_groups; /* only group_norm, else 0 */
 } norm_backward_attributes;
 
-/* NORM_LAYER, NORM_RMS, NORM_LAYER_2D or NORM_GROUP, and NORM_BACKWARD_INPUT, _GAMMA, _BETA or
- * _BOTH. */
+/* norm: NORM_LAYER, NORM_RMS, NORM_LAYER_2D or NORM_GROUP. part: NORM_BACKWARD_INPUT, _GAMMA, _BETA
+ * or _BOTH. */
 uint32_t norm_backward_norm(const node *n);
 uint32_t norm_backward_part(const node *n);
-/* Which operand is dy. */
+/* The index of operand dy. */
 uint32_t norm_backward_dy(const node *n);
 /* dy as [.., channels, ..], and the rows that were normalized. */
 axis_view norm_backward_channels(const node *n, const rlxvk_shape *dy);

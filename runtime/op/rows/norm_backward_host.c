@@ -1,5 +1,5 @@
-/* What the nodes of the norms' gradients are, and their reference: plain loops over the rows, in
- * double, and what rounding to f32 in sums of a tree and a few terms a lane may do to them. */
+/* The parts of the norms' gradient nodes, and their reference: plain loops over rows in double
+ * precision. Bounds follow f32 sums that are trees, with a few terms in each lane. */
 #include "op/rows/norm_backward.h"
 
 #include <math.h>
@@ -35,14 +35,14 @@ axis_view norm_backward_rows(const node *n, const rlxvk_shape *dy)
 }
 
 typedef struct row_reference {
-    const float *x, *gamma, *dy; /* gamma: NULL when absent */
+    const float *x, *gamma, *dy; /* gamma: NULL if absent */
     uint64_t n, stride, start;
-    uint64_t channel, span; /* the first element's, and elements that share one */
+    uint64_t channel, span; /* of the first element; elements that share a channel */
     double eps;
     bool rms;
     double mean, scale, range; /* range: of x, in deviations */
     double *out, *bound;
-    uint64_t beta; /* where beta's begin in out */
+    uint64_t beta; /* index in `out` of beta's gradient */
 } row_reference;
 
 static uint64_t channel_of(const row_reference *r, uint64_t i)
@@ -78,7 +78,7 @@ static double weighted(const row_reference *r, uint64_t i)
     return r->gamma ? dy * r->gamma[channel_of(r, i)] : dy;
 }
 
-/* 2^-23 times how many roundings a row's sum goes through. */
+/* 2^-23 times the roundings in a row's sum. */
 static double unit_of(uint64_t n)
 {
     return 0x1p-23 * (24 + log2((double)n));
@@ -108,7 +108,7 @@ static void input_row(const row_reference *r)
     }
 }
 
-/* `terms`: of a sum, in all. */
+/* `terms`: the terms of each sum over all rows. */
 static void gamma_row(const row_reference *r, double terms)
 {
     for (uint64_t i = 0; i < r->n; i++) {
@@ -120,7 +120,7 @@ static void gamma_row(const row_reference *r, double terms)
     }
 }
 
-/* `roundings`: that a sum goes through but for its tree. */
+/* `roundings`: those of a sum besides its tree. */
 static void beta_row(const row_reference *r, double terms, double roundings)
 {
     for (uint64_t i = 0; i < r->n; i++) {

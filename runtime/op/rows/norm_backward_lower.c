@@ -1,25 +1,31 @@
 /*
- * Dispatches of the norms' gradients. Input: rows that fit registers are read and written once; of
- * longer ones each chunk is read once for all its sums, which are joined, and then again for dx.
- * Gamma: of groups of long channels from sums like these; sets of rows that fit registers leave a
- * sum for each column; else statistics come first and products are summed by chunk, then added up
- * as any others.
+ * Dispatches of the norms' gradients.
+ *
+ * Input: a row that fits registers is read and written once. A longer row is cut into chunks: each
+ * is read once for all its sums. The sums are joined, and chunks are read again for dx.
+ *
+ * Gamma and beta:
+ *   groups with long channels     from sums of chunks as for the input
+ *   rows that fit registers       each set of rows leaves a sum for each column
+ *   all others                    statistics first; then products are summed by chunk, and the sums
+ *                                 are reduced
  */
 #include "args/rows.h"
 #include "constants/rows.h"
 #include "op/rows/norm_backward.h"
 
-/* Rows that a lane sums one after the other at most, and that a workgroup does at least. */
+/* The most rows that a lane sums one after another, and the fewest that a workgroup does. */
 #define MOST_ROWS   64
 #define FEWEST_ROWS 16
-/* Workgroups for each compute unit; of ROW_SUMMED, which hold more registers. */
+/* Workgroups for each compute unit; fewer for ROW_SUMMED, because these hold more registers. */
 #define GROUPS_WANTED 4
 #define GROUPS_SUMMED 2
-/* Elements of a chunk, of rows that could do without. */
+/* The fewest elements of a chunk, if rows need not be cut. */
 #define SHORTEST_CHUNK 1024
-/* Elements of a channel of one row that are worth NORM_CHUNK_SUMS words. */
+/* A channel of a row must have so many elements, or its NORM_CHUNK_SUMS words of sums cost too
+ * much. */
 #define SHORTEST_CHANNEL 8
-/* Elements of a row that a large workgroup holds, of x and of dy. */
+/* Elements of x and of dy of a row that a large workgroup holds. */
 #define LONGEST_HELD 16384
 
 static const uint32_t input_kernels[] = {KERNEL_NORM_BACKWARD, KERNEL_NORM_BACKWARD_SUBGROUP};
@@ -28,7 +34,7 @@ static const uint32_t gamma_kernels[] = {KERNEL_NORM_GAMMA, KERNEL_NORM_GAMMA_SU
 typedef struct norm_backward_work {
     axis_view rows, channels;
     row_tile tile; /* of the rows, in sets */
-    uint32_t form; /* of the chunks that their statistics are made of */
+    uint32_t form; /* of the chunks for statistics */
     uint32_t flags, groups, group_channels, spatial;
     float eps;
     operand x, gamma, dy, target;
@@ -57,7 +63,7 @@ static norm_backward_work describe_work(const lowering *l, uint32_t id)
     return w;
 }
 
-/* What the kernels of the input gradient are specialized to, with lanes as in `tile`. */
+/* The flags with which input kernels are specialized, for lanes as in `tile`. */
 static uint32_t flags_of(const norm_backward_work *w, const row_tile *tile)
 {
     bool quads = w->flags & NORM_BY_CHANNEL && w->spatial % 4 == 0;
@@ -72,7 +78,7 @@ static row_chunks chunks_of(const norm_backward_work *w, const row_tile *tile)
     return (row_chunks){(uint32_t)divide_up(w->rows.length, length), length};
 }
 
-/* Of chunks, as the norm itself takes them. */
+/* Emits statistics of chunks, as the norm does. */
 static rlxvk_status emit_partial(lowering *l, const norm_backward_work *w, const row_tile *tile,
                                  operand parts)
 {
@@ -112,7 +118,7 @@ error:
 
 /* ---- Rows in chunks ---- */
 
-/* Rows cut into chunks that fit the registers of their lanes, `quads` of them each. */
+/* Rows that are cut into chunks. A chunk fits the registers of its lanes, with `quads` in each. */
 typedef struct cut_rows {
     axis_view view;
     row_chunks chunks;
@@ -149,7 +155,7 @@ static struct norm_backward_args arguments(const norm_backward_work *w, const cu
                                        .spatial = w->spatial};
 }
 
-/* The gradient of rows that are not cut, or the sums of chunks. */
+/* Emits the gradient of whole rows, or, with `sums`, the sums of chunks. */
 static rlxvk_status emit_rows(lowering *l, const norm_backward_work *w, const cut_rows *c,
                               bool sums, operand target)
 {
@@ -162,7 +168,7 @@ static rlxvk_status emit_rows(lowering *l, const norm_backward_work *w, const cu
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* The sums of chunks, and what they say of the whole rows that they are pieces of. */
+/* Emits the sums of chunks, then joins them into values of the whole rows. */
 static rlxvk_status emit_known(lowering *l, const norm_backward_work *w, const cut_rows *c,
                                operand *sums, operand *known)
 {
@@ -213,7 +219,7 @@ static rlxvk_status lower_input_gradient(lowering *l, norm_backward_work *w)
     uint32_t whole = row_traits(w->rows, operands, given) & ROW_WHOLE;
     uint32_t traits = whole | (row_traits(w->rows, operands, 3) & ROW_ALIKE);
     if (whole && w->rows.length <= LONGEST_HELD)
-        traits |= ROW_REREAD; /* which is to ask for large workgroups: nothing is read twice */
+        traits |= ROW_REREAD; /* asks for large workgroups; nothing is read twice */
     w->flags |= w->groups ? NORM_BY_CHANNEL : 0;
     cut_rows c = {.view = w->rows,
                   .chunks = row_unbroken(w->rows),
@@ -224,7 +230,7 @@ static rlxvk_status lower_input_gradient(lowering *l, norm_backward_work *w)
 
 /* ---- Gamma and beta ---- */
 
-/* Sums [parts, channels] or [outer * channels, parts] over all but the channels. */
+/* Sums [parts, channels] or [outer * channels, parts] over all axes but the channels. */
 static rlxvk_status add_up(lowering *l, const norm_backward_work *w, uint64_t parts, operand sums)
 {
     axis_view v = w->channels;
@@ -273,13 +279,13 @@ error:
     return status;
 }
 
-/* Whether a channel has elements enough side by side that sums for them are few. */
+/* Does a channel have enough contiguous elements, so that sums by channel are few? */
 static bool has_long_channels(const norm_backward_work *w)
 {
     return w->groups && w->channels.inner >= SHORTEST_CHANNEL;
 }
 
-/* Of groups: chunks lie in one channel each, so that their sums do for both. */
+/* For groups. A chunk lies in only one channel, so its sums serve the rows and the channels. */
 static rlxvk_status lower_channels(lowering *l, const norm_backward_work *w)
 {
     axis_view channels = {w->channels.outer * w->channels.length, w->channels.inner, 1};
@@ -308,7 +314,7 @@ error:
     return status;
 }
 
-/* Rows in sets, a sum for those that a workgroup takes. */
+/* Sums rows in sets: one sum for the rows of a workgroup. */
 static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint32_t quads)
 {
     uint64_t slots = w->tile.size / w->tile.lanes;
@@ -341,7 +347,8 @@ error:
     return status;
 }
 
-/* Quads a lane with which rows fit registers; 0 where they do not, or lie otherwise. */
+/* The quads of a lane with which rows fit registers. 0 if they do not fit or channels are not the
+ * columns. */
 static uint32_t hold_columns(lowering *l, norm_backward_work *w)
 {
     operand operands[] = {w->x, w->dy, w->target};
@@ -389,7 +396,7 @@ rlxvk_status norm_backward_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     norm_backward_work w = describe_work(l, id);
     uint32_t part = norm_backward_part(n);
-    if (w.channels.outer * w.channels.inner == 0) /* sums of nothing */
+    if (w.channels.outer * w.channels.inner == 0) /* the sums are empty */
         return reduce_rows(l, (axis_view){shape_numel(&n->shape), 0, 1}, REDUCE_SUM, 0, w.dy,
                            w.target);
     if (part == NORM_BACKWARD_INPUT)

@@ -1,5 +1,5 @@
-/* Gradients of the norms, by the ops of norm_backward.c; the fused ones as what they are fused of.
- */
+/* Gradients of the norms, by the ops of norm_backward.c. Fused norms are differentiated as the ops
+ * that they fuse. */
 #include "args/rows.h"
 #include "op/gradient.h"
 #include "op/rows/norm.h"
@@ -64,7 +64,8 @@ static rlxvk_tensor both_gradients(const gradient_call *c, const norm_attributes
     }
 }
 
-/* gamma's and beta's, from one read of x and dy. False: this norm has no op for it. */
+/* Gives the gradients of gamma and beta from one read of x and dy. Returns false unless both are
+ * wanted and this norm has such an op. */
 static bool give_parameters(gradient_call *c, const norm_attributes *a, const norm_roles *r)
 {
     rlxvk_graph *g = c->graph;

@@ -1,4 +1,4 @@
-/* The operands of a norm, and its reference: plain loops over the rows, in double. */
+/* The operands of a norm, and its reference: plain loops over rows in double precision. */
 #include "op/rows/norm.h"
 
 #include <math.h>
@@ -27,14 +27,14 @@ axis_view norm_rows_of(const node *n, const norm_attributes *a)
 }
 
 typedef struct row_reference {
-    const float *x, *residual, *bias, *gamma, *beta; /* NULL when absent */
+    const float *x, *residual, *bias, *gamma, *beta; /* NULL if absent */
     uint64_t n, stride, start;
-    uint64_t span; /* neighbouring elements of the row that share one of gamma and beta */
+    uint64_t span; /* neighbours in the row that share an element of gamma and beta */
     double eps;
     bool rms;
 } row_reference;
 
-/* The sums are f32 by definition; everything after them is exact. */
+/* By definition x + residual + bias is computed in f32. All that follows is exact. */
 static double host_element(const row_reference *r, uint64_t i)
 {
     uint64_t at = r->start + i * r->stride;

@@ -1,18 +1,19 @@
 /*
- * Norms along the rows of a bucket, of those before the extent: by sums that end there. Squares are
- * not scaled as the kernels of norms do it, so a row beyond 1e19 is infinite.
+ * Norms along the rows of a bucket, over only the rows before the extent. They are composed of sums
+ * that end there. Squares are not scaled as in the norm kernels, so squares of elements
+ * beyond 1e19 become infinite.
  */
 #include "op/rows/norm.h"
 #include "op/shorten.h"
 
 typedef struct shortened_norm {
     shorten_call *s;
-    int32_t axes[RLXVK_MAX_RANK]; /* of the statistics, in the shape that they are taken in */
+    int32_t axes[RLXVK_MAX_RANK]; /* axes of the statistics, in statistics_shape */
     size_t axis_count;
-    int32_t rows; /* the axis that ends, likewise */
+    int32_t rows; /* the axis that ends at the extent, likewise */
 } shortened_norm;
 
-/* A vector along the axis, shaped so that it meets x there. */
+/* A vector along the axis, shaped so that it broadcasts against x. */
 static rlxvk_tensor along(shorten_call *s, uint32_t operand, int32_t axis)
 {
     const node *n = s->bucket->node;
@@ -28,7 +29,7 @@ static rlxvk_tensor mean(const shortened_norm *m, rlxvk_tensor x)
     return shorten_mean(m->s, rlxvk_reduce_mean(m->s->graph, ended, m->axes, m->axis_count, true));
 }
 
-/* x less its mean (of an RMS norm: x), by its deviation. */
+/* (x - mean) / deviation. For an RMS norm, x / deviation. */
 static rlxvk_tensor normalized(const shortened_norm *m, rlxvk_tensor x, bool rms, float eps)
 {
     rlxvk_graph *g = m->s->graph;
@@ -38,8 +39,8 @@ static rlxvk_tensor normalized(const shortened_norm *m, rlxvk_tensor x, bool rms
     return rlxvk_div(g, d, deviation);
 }
 
-/* Of a group norm: [N, groups, channels of a group, ..], all of which but the first two are one
- * row. */
+/* The shape in which statistics are computed. For a group norm it is [N, groups, channels of a
+ * group, ..], and all axes but the first two are one row. */
 static rlxvk_shape statistics_shape(shortened_norm *m, const norm_attributes *a,
                                     const rlxvk_shape *x)
 {

@@ -1,14 +1,17 @@
 /*
- * Reductions over any set of axes. Dims of 1 do not matter; neighbouring axes that are all reduced
- * or all kept merge into runs, and each reduced run is one [outer, run, inner] pass, the innermost
- * first, through temporaries. A pass over few long rows is cut into chunks and takes two
- * dispatches.
+ * Reductions over any set of axes. Axes of 1 do not matter. Neighbouring axes that are all reduced,
+ * or all kept, merge into runs. Each reduced run is one pass [outer, run, inner], the innermost run
+ * first, with temporaries between passes. If a pass has only few long rows, they are cut into
+ * chunks, and it takes two dispatches.
  *
- * sum, mean = sum / count (divided once, by the whole count; where the sum overflows, made of
- * elements times a power of two: reduce.glsl), max and min (NaN wins), prod. Over
- * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
- * 2^-23 (4 + log2 n) sum |x|. Sums and means of C64 are those of the parts, an innermost axis of
- * two.
+ *   sum         of nothing: 0. Error: 2^-23 (4 + log2 n) sum |x|
+ *   mean        sum / count, divided once, by the whole count; of nothing: NaN. If the sum
+ *               overflows, it is made of elements times a power of two (reduce.glsl)
+ *   max, min    NaN wins; of nothing: -Inf, +Inf
+ *   prod        of nothing: 1
+ *
+ * If all reduced axes are 1, the node is a view. Sums and means of C64 are those of the parts,
+ * which are an innermost axis of two.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -85,7 +88,7 @@ static bool is_sum(uint32_t code)
     return code == REDUCE_SUM || code == REDUCE_MEAN;
 }
 
-/* Words of an element. */
+/* The words of an element. */
 static uint64_t part_count(const node *n)
 {
     return n->dtype == RLXVK_C64 ? 2 : 1;
@@ -121,7 +124,7 @@ error:
     return status;
 }
 
-/* Bit a: axis a is reduced. */
+/* The reduced axes, as bits. */
 static uint32_t reduced_axes(const node *n)
 {
     const reduce_attributes *a = n->attributes;
@@ -150,20 +153,21 @@ static bool reduce_view(const rlxvk_graph *g, const node *n, uint64_t *out_offse
 
 static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
 
-/* Elements of a row that many lanes are to share although its neighbours are next to each of them.
- */
+/* Rows with a stride that are at least so long are shared by many lanes (ROW_FORM_COLUMNS),
+ * although neighbouring lanes could take neighbouring rows. */
 #define FEWEST_IN_COLUMN 128
 
-/* One reduced run, with everything inside it reduced already. Spare sums: reduce.glsl. */
+/* One reduced run; runs inside it are reduced already. reduce.glsl explains spare sums. */
 typedef struct pass {
     axis_view view;
     uint32_t code;
-    float divisor;             /* of the last pass of a mean */
-    float shrink;              /* of each pass of a mean */
-    uint32_t x_spare, y_spare; /* words to the spare sums, 0: there are none */
+    float divisor;             /* for the last pass of a mean */
+    float shrink;              /* for each pass of a mean */
+    uint32_t x_spare, y_spare; /* words to the spare sums; 0: there are none */
 } pass;
 
-/* The power of two by which a sum of so many is made no larger than half the largest of them. */
+/* A power of two for a sum of so many terms. With it, the sum is at most half of the largest
+ * term. */
 static float shrink_for(double count)
 {
     int exponent = 0;
@@ -176,13 +180,13 @@ static bool is_mean(uint32_t code)
     return code == REDUCE_MEAN || code == REDUCE_PART;
 }
 
-/* Room for `count` sums of a code, and for the spare ones of a mean. */
+/* Allocates `count` sums of a code, and spare sums for a mean. */
 static rlxvk_status make_sums(lowering *l, uint32_t code, uint64_t count, operand *out)
 {
     return lower_temporary(l, (is_mean(code) ? 8 : 4) * count, out);
 }
 
-/* Rows of which workgroups have quads side by side. */
+/* Reduces rows with a stride. A workgroup takes quads of neighbouring rows. */
 static rlxvk_status emit_columns(lowering *l, const pass *p, row_tile tile, operand x, operand y)
 {
     axis_view quads = {p->view.outer, p->view.length, p->view.inner / 4};
@@ -221,7 +225,7 @@ static row_tile choose_tile(lowering *l, axis_view v, const operand *x)
     return row_tile_choose(l, v, row_traits(v, x, 1) & ROW_WHOLE, 8, ROW_ANY_LENGTH);
 }
 
-/* Of rows that are not cut. */
+/* The tile for rows that are not cut. */
 static row_tile choose_whole(lowering *l, axis_view v, operand x, operand y)
 {
     uint32_t parted = v.length < FEWEST_IN_COLUMN ? 0 : ROW_PARTED;
@@ -268,8 +272,8 @@ rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divis
     return lower_pass(l, (pass){rows, code, divisor, shrink_for(divisor)}, x, y);
 }
 
-/* The innermost reduced run of more than one element: [*first, *last) of the axes. False when there
- * is none. */
+/* The innermost reduced run with more than one element: axes [*first, *last). False if there is
+ * none. */
 static bool innermost_run(const rlxvk_shape *s, uint32_t set, uint32_t *first, uint32_t *last)
 {
     uint32_t i = s->rank;
@@ -318,7 +322,7 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
     }
     for (; (passes > 1 || parts > 1) && begin < l->dispatches.count; begin++)
         l->dispatches.items[begin].order =
-            (group_order){0}; /* first passes, and parts, are no rows of the result */
+            (group_order){0}; /* these do not make rows of the result */
 error:
     return status;
 }
@@ -343,7 +347,7 @@ static void accumulate(uint32_t code, double v, double *value, double *magnitude
         *value = v;
 }
 
-/* The element of the result that element `at` of x goes into. */
+/* The element of the result to which element `at` of x belongs. */
 static uint64_t target_of(const rlxvk_shape *x, uint32_t set, uint64_t at)
 {
     uint64_t target = 0, stride = 1;
@@ -368,8 +372,7 @@ static double bound_of(uint32_t code, double count, double value, double magnitu
     return code == REDUCE_PROD ? 1.2e-7 * count * fabs(value) : -1;
 }
 
-/* What the factors of a product make alone that are above 1 in size, and those below, both as
- * log2. */
+/* log2 of two products: of all factors above 1 in size, and of all below 1. */
 typedef struct reach {
     double above, below;
 } reach;
@@ -383,8 +386,8 @@ static void extend(reach *r, double v)
         r->below += bits;
 }
 
-/* Where parts of a product, in some order, overflow or are no normal numbers, any finite one may
- * come out as any number. */
+/* In some order of the factors, a partial product may overflow or become denormal. Then any value
+ * is accepted instead of a finite one. */
 static void judge_product(const host_call *c, uint64_t o, reach r)
 {
     if (r.above < 128 && r.below > -126)
@@ -455,12 +458,12 @@ static rlxvk_tensor reduce_shorten(shorten_call *s)
 
 /* ---- The family ---- */
 
-/* Of what is before each element, or (from_end) behind it, by doubling. */
+/* The product of all elements before each element, or after it (from_end), by doubling. */
 static rlxvk_tensor running_product(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool from_end)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, x), ones = shape;
     int64_t n = shape.dims[axis];
-    for (int64_t step = 1; step < 2 * n; step *= 2) { /* of so many elements, then */
+    for (int64_t step = 1; step < 2 * n; step *= 2) { /* each element covers `step` elements */
         int64_t shift = step == 1 ? 1 : step / 2;
         rlxvk_tensor parts[2];
         ones.dims[axis] = shift;
@@ -472,7 +475,7 @@ static rlxvk_tensor running_product(rlxvk_graph *g, rlxvk_tensor x, int32_t axis
     return x;
 }
 
-/* The others' product, not y / x, which zeros spoil. */
+/* The product of the other elements. y / x would fail for zeros. */
 static void give_product(gradient_call *c, const reduce_attributes *a)
 {
     rlxvk_graph *g = c->graph;
@@ -498,7 +501,7 @@ static void give_product(gradient_call *c, const reduce_attributes *a)
     gradient_give(c, 0, rlxvk_gradient_product(g, dy, others));
 }
 
-/* Those equal to the largest share it alike. */
+/* All elements that equal the largest (or smallest) share the gradient equally. */
 static void give_extreme(gradient_call *c, const reduce_attributes *a)
 {
     rlxvk_graph *g = c->graph;

@@ -1,19 +1,19 @@
-/* Choosing lanes and chunks for the row kernels; only speed depends on the choice. */
+/* Chooses lanes and chunks for the row kernels. Only speed depends on the choice. */
 #include "op/rows/row_tile.h"
 
-/* Columns side by side in a workgroup that still make whole memory transactions, whatever the
- * subgroup. */
+/* With so many neighbouring columns a workgroup still makes whole memory transactions, whatever the
+ * subgroup size. */
 #define FEWEST_COLUMNS 16
-/* Workgroups wanted before rows are left whole, and elements of a workgroup before it is worth its
+/* With so many workgroups, rows are not cut. A workgroup with fewer elements is not worth its
  * launch. */
 #define FEWEST_GROUPS   256
 #define FEWEST_ELEMENTS 2048
-/* A processor pays for every barrier: with this many threads at work, a lane may as well take more
- * of its row. */
+/* On a CPU every barrier is expensive. If so many threads are busy, a lane rather takes more of its
+ * row. */
 #define CPU_THREADS 256
-/* Lanes for each compute unit that few rows are spread over. */
+/* If rows are few, each compute unit gets so many lanes. */
 #define LANES_WANTED 256
-/* Lanes that ragged rows need for the words before and after their quads. */
+/* Ragged rows need so many lanes, for the words before and after their quads. */
 #define RAGGED_LANES 8
 
 static uint32_t power_of_two_from(uint64_t value, uint32_t most)
@@ -48,7 +48,8 @@ row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, ui
     return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes, rows_plain};
 }
 
-/* Rows of neighbours: lanes side by side, more of them where there are few rows. */
+/* Lanes for contiguous rows. Lanes are neighbours. If there are few rows, each gets more of
+ * them. */
 static row_tile choose_lanes(const device_profile *profile, const row_class *c, axis_view view,
                              uint32_t per_lane)
 {
@@ -78,7 +79,7 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
 uint32_t row_quads(axis_view view, const row_tile *tile)
 {
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
-    if (tile->form->form == ROW_FORM_RAGGED) /* which has words of its row outside them */
+    if (tile->form->form == ROW_FORM_RAGGED) /* it has words outside its quads */
         quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
     if (quads > tile->form->held)
         return 0;
@@ -141,7 +142,7 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
     dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
-    /* Of [1, extent, inner] they go from column to column, not from row to row. */
+    /* In [1, extent, inner], workgroups go through columns, not through rows of the result. */
     d.order.run = rows->inner == 1 || rows->outputs > rows->chunks * rows->inner;
     if (rows->inner == 1) {
         d.order.parts = rows->outputs;

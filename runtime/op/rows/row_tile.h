@@ -1,9 +1,12 @@
 /*
- * How the row kernels (reduce, argreduce, softmax, cumsum, norm) share rows among threads. A tensor
- * is seen as [outer, length, inner]; a row is `length` elements that lie `inner` apart. A workgroup
- * of `size` threads takes size / lanes rows, `lanes` threads on each. Neighbouring threads take
- * neighbouring elements: of one row where inner == 1 (lane_stride 1), of neighbouring rows
- * otherwise (lane_stride = rows of the workgroup). lanes and size are powers of two.
+ * How the row kernels (reduce, argreduce, softmax, cumsum, norm) divide rows among threads. A
+ * tensor is viewed as [outer, length, inner], and a row is `length` elements with stride `inner`. A
+ * workgroup of `size` threads takes size / lanes rows, with `lanes` threads for each. Both are
+ * powers of two.
+ *
+ * Neighbouring threads take neighbouring elements. If inner is 1, these belong to one row
+ * (lane_stride 1). Otherwise they belong to neighbouring rows (lane_stride = rows of the
+ * workgroup).
  */
 #ifndef RLXVK_ROW_TILE_H
 #define RLXVK_ROW_TILE_H
@@ -12,7 +15,7 @@
 #include "op/op.h"
 #include "op/rows/rows_select.h"
 
-/* As many threads as the kernels' shared arrays hold. */
+/* The shared arrays of the kernels have room for so many threads. */
 #define ROW_TILE_LARGEST 256
 
 typedef struct row_tile {
@@ -20,36 +23,36 @@ typedef struct row_tile {
     const row_class *form;
 } row_tile;
 
-/* `most` of kernels that keep nothing of a row in registers. */
+/* `most` for kernels that keep nothing of a row in registers. */
 #define ROW_ANY_LENGTH UINT32_MAX
-/* The class of kernel, and enough lanes that each has about `per_lane` elements of the row, or as
- * many times that as the class says, within what keeps loads coalesced; fewer, up to `most`
- * elements a lane, where the device gains nothing from more. */
+/* Chooses the class of kernel and its lanes. A lane takes about `per_lane` elements of the row,
+ * times the factor of the class, if loads stay coalesced. If more lanes would not help the device,
+ * there are fewer, with up to `most` elements each. */
 row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t per_lane,
                          uint32_t most);
-/* For kernels that come in one class only, the last. */
+/* For kernels that exist only in the last class. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
-/* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that
- * takes more than its class holds. */
+/* Quads of registers in which a lane keeps its part of a row. Only few different values are used,
+ * because each needs a pipeline. 0 if the part exceeds what the class holds. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
-/* The same of ROW_FORM_COLUMNS, of which all fit. */
+/* The same for ROW_FORM_COLUMNS, in which every part fits. */
 uint32_t row_column_held(axis_view view, const row_tile *tile);
-/* Whether a workgroup is to take longer rows, too, of which lanes hold what they can at a time. */
+/* Does a workgroup also take longer rows? Its lanes then hold only a part of the row at a time. */
 static inline bool row_is_long(const row_tile *tile)
 {
     return tile->form->trait & (ROW_REREAD | ROW_FLOWS);
 }
-/* The form of kernels that know quads and words only. */
+/* The form for kernels that know only quads and words. */
 static inline uint32_t row_plain_form(const row_tile *tile)
 {
     return tile->form->form == ROW_FORM_QUADS ? ROW_FORM_QUADS : ROW_FORM_WORDS;
 }
-/* Which of ROW_WHOLE, ROW_ALIKE and ROW_PARTED hold in all these operands. */
+/* The traits among ROW_WHOLE, ROW_ALIKE and ROW_PARTED that all these operands have. */
 uint32_t row_traits(axis_view view, const operand *operands, uint32_t count);
 
-/* Rows cut into pieces so that few long rows still fill the device. Pieces are multiples of
- * `multiple` but the last. */
+/* Rows cut into chunks, so that few long rows still fill the device. All chunks but the last are
+ * multiples of `multiple`. */
 typedef struct row_chunks {
     uint32_t count;
     uint64_t length;
@@ -60,12 +63,12 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
 /* Rows that are not cut. */
 row_chunks row_unbroken(axis_view view);
 
-/* What every row kernel is told of its rows; `outputs`: a result for each chunk. */
+/* The arguments that every row kernel gets. `outputs` has one result for each chunk. */
 struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks chunks);
 /* A dispatch of `kernel` with one tile slot for each output. */
 dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
                       const struct row_args *rows);
-/* The same of a kernel that comes with and without subgroup operations. */
+/* The same for a kernel that exists with and without subgroup operations. */
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows);
 

@@ -1,16 +1,16 @@
 /*
  * The classes of row kernels. On software and translated drivers the threads of a workgroup run one
- * after the other. The last row has no conditions but the baseline's.
+ * after the other. The last row has only the baseline's conditions.
  */
 #include "args/rows.h"
 #include "op/rows/rows_select.h"
 
-#define LONGEST_HELD    8192 /* elements, by a workgroup of 256 */
-#define LONGEST_SPAN    31   /* elements: from there on rows have quads enough */
-#define SHORTEST_RAGGED 8    /* elements, that there be a quad */
+#define LONGEST_HELD    8192 /* elements that a workgroup of 256 holds */
+#define LONGEST_SPAN    31   /* elements; longer rows have enough quads */
+#define SHORTEST_RAGGED 8    /* elements; shorter rows may have no quad */
 
-/* What rows.glsl joins in shared memory (ROW_THREADS), and the smallest subgroups that are worth
- * shuffling. */
+/* Subgroups that rows.glsl can join in shared memory (ROW_THREADS), and the smallest subgroup size
+ * that is worth shuffles. */
 #define MOST_SUBGROUPS 256
 #define LEAST_SUBGROUP 4
 #define SCRATCH_BYTES  2048 /* of the kernels that copy */
@@ -50,7 +50,7 @@ static bool has_form(const row_class *c, const row_shape *s)
     }
 }
 
-/* Long rows, enough of them for workgroups that take one, or some, each. */
+/* Long rows. There must be enough of them for workgroups that take one or several each. */
 static bool suits_trait(const row_class *c, const row_shape *s, uint32_t compute_units)
 {
     switch (c->trait) {

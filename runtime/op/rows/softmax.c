@@ -1,9 +1,11 @@
 /*
- * softmax: y = exp(x - m) / sum exp(x - m), m the maximum, over one axis of [outer, n, inner], and
- * log_softmax: its logarithm, (x - m) - log sum exp(x - m). A
- * NaN or +Inf in the row, or a row of -Inf only, gives NaN throughout. Rows up to 32 elements a
- * lane stay in registers (one dispatch, x read once), and so does most of longer ones where there
- * are enough of them; few long ones are cut into chunks: statistics, then the values.
+ * softmax: y = exp(x - m) / sum exp(x - m) over one axis of [outer, n, inner], where m is the
+ * maximum. log_softmax is its logarithm, (x - m) - log sum exp(x - m). If a row has a NaN or +Inf,
+ * or only -Inf, it becomes NaN.
+ *
+ * Rows of up to 32 elements a lane stay in registers: one dispatch reads x once. If there are
+ * enough longer rows, most of each stays in registers. Few long rows are cut into chunks: first
+ * statistics, then the values.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -50,7 +52,8 @@ static struct softmax_args arguments(axis_view v, const row_tile *tile, row_chun
                                  .y_offset = y.offset};
 }
 
-/* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
+/* `quads` is how much of a row a lane holds. If 0, it holds as much as it can, and the rest is read
+ * again. */
 static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads,
                                 bool is_log, operand x, operand y)
 {

@@ -1,8 +1,8 @@
 /*
- * softmax_backward: dx = y (dy - sum dy y), the sum along one axis of [outer, n, inner], y the
- * result of a softmax. As in softmax.c rows stay in registers, or most of longer ones, and few long
- * ones are cut into chunks: sums, then the values. With a chain of k additions in a lane the error
- * is at most |y| (2^-23 (k + 16) sum |dy y| + 2^-22 |dy - sum dy y|).
+ * softmax_backward: dx = y (dy - sum dy y). y is the result of a softmax, and the sum is along one
+ * axis of [outer, n, inner]. As in softmax.c, rows or most of longer rows stay in registers. Few
+ * long rows are cut into chunks: first sums, then the values. If a lane adds k terms in a chain,
+ * the error is at most |y| (2^-23 (k + 16) sum |dy y| + 2^-22 |dy - sum dy y|).
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -17,8 +17,8 @@
 
 static const uint32_t kernels[] = {KERNEL_SOFTMAX_BACKWARD, KERNEL_SOFTMAX_BACKWARD_SUBGROUP};
 
-/* Quads of each operand that lanes hold in workgroups larger than ROW_TILE_LARGEST, which leave
- * fewer registers a lane. */
+/* Quads of each operand that a lane holds if the workgroup is larger than ROW_TILE_LARGEST, because
+ * then each lane has fewer registers. */
 #define LONG_QUADS 4
 
 rlxvk_tensor rlxvk_softmax_backward(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor dy, int32_t axis)
@@ -67,7 +67,8 @@ static struct softmax_backward_args arguments(const backward_work *w, const row_
                                           .dx_offset = w->dx.offset};
 }
 
-/* `quads`: what a lane holds; where that is less than its part of a row, the rest is read again. */
+/* `quads` is how much of a row a lane holds. With `rest`, its part is longer, and the rest is read
+ * again. */
 static rlxvk_status lower_whole(lowering *l, const backward_work *w, row_tile tile, uint32_t quads,
                                 bool rest)
 {
@@ -114,7 +115,7 @@ static rlxvk_status softmax_backward_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* Additions in a lane: rows of neighbours have lanes enough, others perhaps one. */
+/* Additions in a lane. Contiguous rows have enough lanes; others may have only one. */
 static double chain_of(axis_view v)
 {
     return (double)v.length / (v.inner == 1 ? 256 : 4) + 16;
@@ -137,13 +138,13 @@ static void host_row(const host_call *c, uint64_t start, axis_view v)
         if (c->bound && isfinite(c->out[at]))
             c->bound[at] = scale * (0x1p-23 * chain_of(v) * magnitude + 0x1p-22 * fabs(factor));
         if (c->bound && isfinite(c->out[at]) && scale < FLT_MIN)
-            c->bound[at] += scale * fabs(factor); /* 0 where denormals count as 0 */
+            c->bound[at] += scale * fabs(factor); /* 0 if denormals count as 0 */
         if (finite + fabs((double)dy[i * v.inner]) > FLT_MAX && isfinite(dy[i * v.inner]))
-            host_leave_open(c, at); /* an order of the sum passes the range of f32 */
+            host_leave_open(c, at); /* some order of the sum overflows f32 */
         else if (finite > FLT_MAX && isinf(c->out[at]) && c->bound)
-            c->bound[at] = INFINITY; /* infinite, or NaN where the sum is infinite, too */
+            c->bound[at] = INFINITY; /* infinite, or NaN if the sum is infinite too */
         if (scale > 0 && scale < FLT_MIN && isinf(factor))
-            host_leave_open(c, at); /* infinite, or NaN where denormals count as 0 */
+            host_leave_open(c, at); /* infinite, or NaN if denormals count as 0 */
     }
 }
 

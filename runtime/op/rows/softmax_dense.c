@@ -1,9 +1,11 @@
 /*
- * softmax_cross_entropy_dense: of logits and targets [.., C], loss = sum_c t_c (lse - x_c), lse = m
- * + ln(sum exp(x - m)); and its gradients, packed: with T = sum t, (T softmax - t) d_loss, then
- * (lse - x) d_loss. Rows are held as in softmax_backward.c, logits and targets in registers; few
- * long ones are cut into chunks: statistics (m, sum exp, sum t (m - x), T), the rows they make, the
- * values.
+ * softmax_cross_entropy_dense, for logits x and targets t [.., C]: loss = sum_c t_c (lse - x_c),
+ * with lse = m + ln(sum exp(x - m)). Its backward op gives both gradients, packed: (T softmax - t)
+ * d_loss, with T = sum t, then (lse - x) d_loss.
+ *
+ * Rows of logits and targets stay in registers as in softmax_backward.c. Few long rows are cut into
+ * chunks: first statistics (m, sum exp, sum t (m - x), T), then the values of rows, then the
+ * result.
  */
 #include "graph/symbol.h"
 #include "args/rows.h"
@@ -21,7 +23,7 @@ static const uint32_t forward_kernels[] = {KERNEL_SOFTMAX_DENSE, KERNEL_SOFTMAX_
 static const uint32_t backward_kernels[] = {KERNEL_SOFTMAX_DENSE_BACKWARD,
                                             KERNEL_SOFTMAX_DENSE_BACKWARD_SUBGROUP};
 
-/* Quads of each operand that lanes hold in workgroups larger than ROW_TILE_LARGEST. */
+/* Quads of each operand that a lane holds if the workgroup is larger than ROW_TILE_LARGEST. */
 #define LONG_QUADS 4
 
 /* ---- Building ---- */
@@ -94,7 +96,8 @@ static struct softmax_dense_args arguments(const dense_work *w, const row_tile *
                                        .second_offset = w->second.offset};
 }
 
-/* `quads`: what a lane holds; where that is less than its part of a row, the rest comes extra. */
+/* `quads` is how much of a row a lane holds. With `rest`, its part is longer, and the rest is read
+ * separately. */
 static rlxvk_status lower_whole(lowering *l, const dense_work *w, row_tile tile, uint32_t quads,
                                 bool rest)
 {
@@ -107,7 +110,7 @@ static rlxvk_status lower_whole(lowering *l, const dense_work *w, row_tile tile,
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
-/* Statistics of chunks -> losses, or what the gradients of a row have in common. */
+/* Joins statistics of chunks into losses, or into values that the gradients of a row share. */
 static rlxvk_status emit_join(lowering *l, const dense_work *w, uint64_t chunks, operand statistics,
                               operand out)
 {
@@ -201,7 +204,7 @@ static dense_row row_of(const host_call *c, uint64_t row, uint64_t count)
     return r;
 }
 
-/* ln(sum exp(x - m)) and how far x is from m, whose roundings count. */
+/* ln(sum exp(x - m)), plus the distance of x from m. The error grows with both. */
 static double reach_of(const dense_row *r, uint64_t i)
 {
     return r->lse - r->largest + fabs(r->x[i] - r->largest);
@@ -219,7 +222,7 @@ static void host_loss(const host_call *c, uint64_t row, uint64_t count)
     }
     if (c->bound && isfinite(c->out[row]))
         c->bound[row] = ULP * ((double)count / 128 + 96) * weight + 0x1p-126;
-    if (finite > FLT_MAX) /* then the order of the terms decides */
+    if (finite > FLT_MAX) /* the order of terms decides */
         host_leave_open(c, row);
 }
 

@@ -1,14 +1,16 @@
 /*
- * softmax_cross_entropy: of logits [.., C] with a label each row, loss = m + ln(sum exp(x - m)) -
- * x[label], m the row's maximum; and its gradient (softmax - [c == label]) d_loss. A label below
- * -1/2 marks a row that is left out (0); one that is no class gives NaN, and so does a row of which
- * softmax is NaN. Nothing of the size of the logits is stored in between: the loss reads them once,
- * the gradient reads and writes them once (rows longer than registers hold are read twice; few of
- * these are cut into chunks: statistics, the rows they make, the values). With ulp = 2^-23 and exp
- * within 3 + 2 |x| ulp, the error is at most
+ * softmax_cross_entropy, for logits [.., C] and one label for each row: loss = m + ln(sum exp(x -
+ * m)) - x[label], with m the row's maximum. Its gradient is (softmax - [c == label]) d_loss. If a
+ * label is below -1/2, its row is left out (0). If a label is not a class, or the softmax is NaN,
+ * the row is NaN.
  *
- *   loss      (96 + C / 128 + 2 |loss|) ulp: sum p |x - m| is at most ln C, and joining the parts
- *             of a row rescales at most C / 512 times a lane
+ * No temporary is as large as the logits. The loss reads them once. The gradient reads and writes
+ * them once. Only rows that do not fit registers are read twice. If there are only few of these,
+ * they are cut into chunks: first statistics, then the values of rows, then the result.
+ *
+ * With ulp = 2^-23 and an exp with error 3 + 2 |x| ulp, the error is at most:
+ *   loss      (96 + C / 128 + 2 |loss|) ulp, because sum p |x - m| is at most ln C, and joining the
+ *             parts of a row rescales at most C / 512 times a lane
  *   gradient  |d_loss| ((112 + C / 128 + 2 |x - m|) p + |p - [c == label]|) ulp
  */
 #include "args/rows.h"
@@ -81,7 +83,7 @@ error:
     return status;
 }
 
-/* The gradient may take the logits' place. */
+/* The gradient may overwrite the logits. */
 static uint32_t softmax_loss_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
@@ -96,7 +98,8 @@ typedef struct loss_work {
     operand logits, labels, d_loss, y;
 } loss_work;
 
-/* `quads`: what a lane holds; 0: as much as it can, and the rest comes extra. */
+/* `quads` is how much of a row a lane holds. If 0, it holds as much as it can, and the rest is read
+ * separately. */
 static rlxvk_status lower_whole(lowering *l, const loss_work *w, row_tile tile, uint32_t quads)
 {
     struct softmax_loss_args args = {.rows = row_arguments(w->view, &tile, row_unbroken(w->view)),
@@ -112,7 +115,7 @@ static rlxvk_status lower_whole(lowering *l, const loss_work *w, row_tile tile, 
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
-/* Statistics of chunks -> losses, or what the gradients of a row have in common. */
+/* Joins statistics of chunks into losses, or into values that the gradients of a row share. */
 static rlxvk_status emit_join(lowering *l, const loss_work *w, uint64_t chunks, operand statistics,
                               operand out)
 {
@@ -183,7 +186,7 @@ static rlxvk_status softmax_loss_lower(lowering *l, uint32_t id)
 #define ULP 0x1p-23
 
 typedef struct row_statistics {
-    double largest, sum; /* both NaN where softmax is */
+    double largest, sum; /* both are NaN if the softmax is */
 } row_statistics;
 
 static row_statistics statistics_of(const float *x, uint64_t n)
@@ -263,7 +266,7 @@ static rlxvk_status softmax_loss_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* 1 at the label's class. */
+/* 1 at the label's class, otherwise 0. */
 static rlxvk_tensor hits_of(rlxvk_graph *g, rlxvk_tensor label, int64_t classes)
 {
     rlxvk_tensor ones = gradient_filled(g, 1, RLXVK_F32, RLXVK_SHAPE(classes));
@@ -273,7 +276,7 @@ static rlxvk_tensor hits_of(rlxvk_graph *g, rlxvk_tensor label, int64_t classes)
     return rlxvk_where(g, hit, gradient_scalar(g, 1), gradient_scalar(g, 0));
 }
 
-/* Nothing of rows left out gets in, not even what is NaN there. */
+/* Rows that are left out contribute nothing, even if they contain NaN. */
 static rlxvk_tensor softmax_loss_expand(rlxvk_graph *g, const node *n)
 {
     if (node_code(n) != SOFTMAX_LOSS_BACKWARD)
@@ -293,7 +296,7 @@ static rlxvk_tensor softmax_loss_expand(rlxvk_graph *g, const node *n)
     return rlxvk_where(g, ignored, zero, all);
 }
 
-/* Labels below 0 leave their rows out. */
+/* If a label is below 0, its row is left out. */
 static index_limits softmax_loss_indices(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *logits = input_shape(g, n, 0);

@@ -1,14 +1,15 @@
-/* arange, triu and tril: composites. A triangle is x where one row of numbers compares with one
- * column of them, else 0. */
+/* arange, triu and tril, composed of other ops. A triangle compares a row of indices with a column
+ * of indices, and takes x or 0. */
 #include "graph/symbol.h"
 #include "op/compose/composite.h"
 #include "op/gradient.h"
 
 #include <rlxvk_ops_math.h>
 
-#define MOST_PLACES (1 << 24) /* f32 tells them apart */
+#define MOST_PLACES (1 << 24) /* f32 counts exactly up to here */
 
-/* Of numbers a constant, of a symbol the sums of ones: f32 has both exactly. */
+/* 0, 1, 2, ...: a constant, or, if the length is a symbol, running sums of ones. Both are exact in
+ * f32. */
 static rlxvk_tensor count_up(rlxvk_graph *g, int64_t length)
 {
     if (symbol_is_code(length))
@@ -50,7 +51,7 @@ rlxvk_tensor rlxvk_arange(rlxvk_graph *g, float start, float step, int64_t lengt
 static rlxvk_tensor keep(rlxvk_graph *g, rlxvk_tensor x, int64_t rows, int64_t columns, int64_t k,
                          bool upper)
 {
-    int64_t shift = MAX(MIN(k, MOST_PLACES), -MOST_PLACES); /* beyond, nothing changes */
+    int64_t shift = MAX(MIN(k, MOST_PLACES), -MOST_PLACES); /* larger shifts change nothing */
     rlxvk_tensor r = rlxvk_reshape(g, count_up(g, rows), RLXVK_SHAPE(rows, 1));
     rlxvk_tensor c = rlxvk_reshape(g, count_up(g, columns), RLXVK_SHAPE(1, columns));
     r = rlxvk_add(g, r, gradient_scalar(g, (double)shift));
