@@ -1,7 +1,8 @@
 /*
  * fft: X[k] = S sum over n of x[n] exp(-+2 pi i n k / N) along one axis. Complex tensors (C64) may
- * take any axis; a real tensor whose last axis is 2N long holds N real and then N imaginary parts.
- * Kernels: fft_lower.c; what it shares with the real lines: fft_view.c.
+ * use any axis. A real tensor whose last axis is 2N long holds N real parts, then N imaginary
+ * parts. fft_lower.c has the lowering. fft_view.c has what fft and the transforms of real lines
+ * share.
  */
 #include "op/bucket.h"
 #include "op/spectral/fft.h"
@@ -66,7 +67,7 @@ error:
 }
 
 typedef struct line {
-    uint64_t start, stride, imaginary; /* words */
+    uint64_t start, stride, imaginary; /* in words */
 } line;
 
 static line line_of(const fft_view *v, uint64_t outer, uint64_t inner)
@@ -110,13 +111,13 @@ static rlxvk_status fft_host(const host_call *c)
     return status;
 }
 
-/* The transform's adjoint: the other direction, with this one's factor. */
 static uint64_t fft_bucket(bucket_call *c)
 {
     const fft_attributes *a = c->node->attributes;
     return bucket_rows(c, 1u << a->axis, 0);
 }
 
+/* The adjoint of the transform is the other direction, with the factor of this one. */
 static rlxvk_status fft_vjp(gradient_call *c)
 {
     const fft_attributes *a = c->n.attributes;

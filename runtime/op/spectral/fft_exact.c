@@ -1,8 +1,8 @@
 /*
- * The discrete Fourier transform in double precision, for references and for tables. Decimation in
- * time by the smallest prime factor; a prime length is summed directly, or, above DIRECT_LIMIT,
- * turned into a convolution of a power-of-two length (Bluestein): with c[n] = exp(-pi i n^2 / N),
- * X[k] = c[k] sum over n of (x[n] c[n]) conj c[k - n].
+ * The discrete Fourier transform in double precision, for references and tables. It decimates in
+ * time by the smallest prime factor. A prime length is summed directly. Above DIRECT_LIMIT it
+ * becomes a convolution whose length is a power of two (Bluestein): X[k] = c[k] sum over n of (x[n]
+ * c[n]) conj c[k - n], with c[n] = exp(-pi i n^2 / N).
  */
 #include "op/spectral/fft.h"
 
@@ -15,7 +15,8 @@ complex_value fft_unit_root(uint64_t numerator, uint64_t denominator)
 {
     uint64_t eighths = 8 * (numerator % denominator);
     uint64_t octant = eighths / denominator, rest = eighths % denominator;
-    /* The angle within an octant, from the nearer axis, so that symmetric points agree. */
+    /* The angle within an octant is measured from the nearer axis, so that symmetric points are
+     * exactly symmetric. */
     uint64_t inside = octant & 1 ? denominator - rest : rest;
     double angle = acos(-1.0) / 4 * (double)inside / (double)denominator;
     double c = cos(angle), s = sin(angle);
@@ -32,7 +33,7 @@ bool fft_is_smooth(uint64_t n, uint64_t largest)
     return n == 1;
 }
 
-/* odd 2^e, the least that is >= n; UINT64_MAX where that does not fit. */
+/* The least `odd` * 2^e, e >= 0, that is >= n; UINT64_MAX if it does not fit. */
 static uint64_t doubled_to(uint64_t odd, uint64_t n)
 {
     while (odd < n)
@@ -41,7 +42,7 @@ static uint64_t doubled_to(uint64_t odd, uint64_t n)
     return odd;
 }
 
-/* Goes through the odd ones below n; the first that is n or more is worth a look, too. */
+/* Tries all odd smooth lengths below n, and the first of n or more. */
 uint64_t fft_next_smooth(uint64_t n)
 {
     uint64_t best = UINT64_MAX; /* 3 * 5 * 17 * ..., not smooth */
@@ -134,10 +135,10 @@ static rlxvk_status transform_prime(complex_value *x, uint64_t n)
 typedef struct recursion {
     const complex_value *roots; /* of the whole length */
     uint64_t length;
-    complex_value *column; /* as many as the largest prime factor */
+    complex_value *column; /* as long as the largest prime factor */
 } recursion;
 
-/* out[0 .. n) = transform of in[0], in[stride], ..; stride = length / n. */
+/* out[0 .. n) = transform of in[0], in[stride], ..., with stride = length / n. */
 static rlxvk_status recurse(const recursion *r, const complex_value *in, uint64_t n,
                             complex_value *out)
 {

@@ -1,13 +1,14 @@
 /*
  * Lowering of a transform by groups (glsl/spectral/fft.comp): one, two or three passes. A length N
- * = n0 L is n0-point transforms of the columns (points L apart), twiddles w_N^(k0 m), then L-point
- * transforms of the rows, whose result k goes to k0 + n0 k; L may split once more.
+ * = n0 L is computed in three steps. First come n0-point transforms of the columns, whose points
+ * are L apart. Then twiddles w_N^(k0 m) are multiplied. Then come L-point transforms of the rows,
+ * whose result k goes to k0 + n0 k. L may be split once more.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
 #include "op/spectral/fft.h"
 
-/* Point j of row (d1, d2) stands at j * step[0] + d1 * step[1] + d2 * step[2]. */
+/* Point j of row (d1, d2) is at j * step[0] + d1 * step[1] + d2 * step[2]. */
 typedef struct geometry {
     uint64_t n, d1, d2, in[3], out[3];
     uint64_t span; /* of the twiddles that follow; 0: none */

@@ -1,11 +1,16 @@
 /*
- * Lowering of transforms: by tiles (fft_register.c) where there is a plan of them, else by groups
- * (fft_group.c). A length with a prime above FFT_SMOOTH is a convolution by smooth transforms of
- * M >= 2N - 1 points (Bluestein): c[n] = exp(-pi i n^2 / N), X[k] = c[k] IFFT(FFT(x c) B)[k], B the
- * transform of conj c. Spectra of real lines are made from those of their pairs, in the last pass
- * where that is the only one, else in a pass of their own.
+ * Lowering of transforms: by tiles (fft_register.c) if there is a plan for them, otherwise by
+ * groups (fft_group.c).
  *
- * Scratch of lines in flight is at most fft_scratch_bytes; more lines are done in turn.
+ * If the length has a prime factor above FFT_SMOOTH, the transform is a convolution (Bluestein). It
+ * uses smooth transforms of M >= 2N - 1 points: X[k] = c[k] IFFT(FFT(x c) B)[k]. Here c[n] =
+ * exp(-pi i n^2 / N), and B is the transform of conj c.
+ *
+ * Spectra of real lines are made from those of their pairs. If the transform is a single pass by
+ * tiles, that pass does this too. Otherwise it is a pass of its own.
+ *
+ * Lines in flight have at most fft_scratch_bytes of scratch. If there are more lines, they are done
+ * in turn.
  */
 #include "args/spectral.h"
 #include "op/spectral/fft.h"
@@ -35,7 +40,7 @@ static uint32_t pass_count(const job *j)
     return j->plan.count ? j->plan.count : j->split.count;
 }
 
-/* Whether bins take a pass of their own, from the last scratch. */
+/* Are bins made by a pass of their own, from the last scratch? */
 static bool bins_apart(const job *j)
 {
     return j->request->to_bins && (j->plan.count != 1 || j->convolved);
@@ -49,7 +54,7 @@ static uint32_t scratch_count(const job *j)
     return between + bins_apart(j);
 }
 
-/* Bytes of a scratch for one line, or for all lines of an outer index of a plan. */
+/* Bytes of one scratch buffer for one line. With a plan, for all lines of an outer index. */
 static uint64_t scratch_bytes(const job *j)
 {
     uint64_t inner = j->view.inner;
@@ -60,7 +65,8 @@ static uint64_t scratch_bytes(const job *j)
 
 /* ---- Choices ---- */
 
-/* Tiles want pairs, or parts that lie point by point, and all of an outer index at a time. */
+/* Tiles need pairs, or parts whose points are contiguous. They also take all lines of an outer
+ * index at a time. */
 static bool choose_passes(job *j, uint64_t length)
 {
     const fft_port *in = &j->request->in, *out = &j->request->out;
@@ -90,8 +96,8 @@ static rlxvk_status choose_length(job *j)
                        (unsigned long long)length, FFT_MOST_PASSES);
 }
 
-/* How many lines at a time, and the scratch for them: of convolutions, whose scratch is read and
- * written more often, half as much, so that more of it stays in caches. */
+/* Chooses how many lines are done at a time, and allocates their scratch. A convolution gets half
+ * as much, because it reads and writes its scratch more often. So more of it stays in caches. */
 static rlxvk_status make_scratch(job *j)
 {
     uint32_t count = scratch_count(j);
@@ -115,7 +121,7 @@ static complex_value chirp(uint64_t n, uint64_t length)
     return fft_unit_root(n * n % (2 * length), 2 * length);
 }
 
-/* c, conj c, and the transform of conj c wrapped around M points, divided by M. */
+/* Pushes c, conj c, and the transform of conj c wrapped around M points, divided by M. */
 static rlxvk_status push_chirps(job *j, fft_table *t)
 {
     uint64_t n = j->view.length, m = j->length;
@@ -181,7 +187,7 @@ error:
 
 /* ---- Dispatches ---- */
 
-/* Exchanging the parts at both ends makes the inverse transform. */
+/* The inverse transform is the forward one with real and imaginary parts exchanged at both ends. */
 static fft_port exchanged(fft_port p, bool exchange)
 {
     if (exchange) {
@@ -220,8 +226,8 @@ static rlxvk_status emit_transform(const fft_transform *t)
     return t->plan.count ? fft_register_emit(t) : fft_group_emit(t);
 }
 
-/* The result of the second transform comes with its parts exchanged, where multiplying by conj c
- * is multiplying by c. */
+/* The second transform returns its parts exchanged. For them, multiplying by conj c is multiplying
+ * by c. */
 static rlxvk_status emit_convolution(const job *j, fft_transform t)
 {
     uint32_t length = (uint32_t)j->view.length, middle = pass_count(j) > 1;
@@ -237,7 +243,7 @@ static rlxvk_status emit_convolution(const job *j, fft_transform t)
                         .table = j->filter};
     t.scale = 1;
     TRY(emit_transform(&t));
-    if (!t.plan.count) /* whose first pass can be in place */
+    if (!t.plan.count) /* the first pass of groups can be in place */
         t.scratch[0] = t.store.port;
     t.load = (fft_end){.port = exchanged(t.store.port, true), .limit = UINT32_MAX};
     t.store = last;
@@ -251,7 +257,7 @@ error:
     return status;
 }
 
-/* Of lines whose transforms lie in the last scratch. */
+/* Emits the bins of lines whose transforms lie in the last scratch. */
 static rlxvk_status emit_bins(const job *j, const fft_port *out, uint64_t lines)
 {
     uint64_t h = j->view.length;

@@ -1,9 +1,10 @@
 /*
  * rfft_block: bins 0 .. h of the transform of real lines of n = 2h points, [.., 2 (h + 1)]: real
- * parts, then imaginary parts. irfft_block: the lines that have these bins; imaginary parts of bins
- * 0 and h do not count. Each is a transform of the h pairs that a line is
- * (glsl/spectral/fft_real.glsl). n is even; rfft_block cuts lines, or, where their length is even,
- * continues them with zeros.
+ * parts, then imaginary parts. irfft_block: the lines that have these bins. It ignores the
+ * imaginary parts of bins 0 and h.
+ *
+ * Both transform the h pairs of a line (glsl/spectral/fft_real.glsl), so n and the length of lines
+ * are even. rfft_block cuts lines that are longer than n, and pads shorter ones with zeros.
  */
 #include "op/bucket.h"
 #include "op/families.h"
@@ -119,7 +120,7 @@ static rlxvk_status host_forward(const host_call *c, uint64_t line, complex_valu
     return status;
 }
 
-/* The inverse is the conjugate of the forward transform of the conjugate, and here is real. */
+/* The inverse is the conjugate of the forward transform of the conjugate. Here it is real. */
 static rlxvk_status host_inverse(const host_call *c, uint64_t line, complex_value *row)
 {
     uint64_t n = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
@@ -153,7 +154,7 @@ static rlxvk_status fft_real_host(const host_call *c)
     return status;
 }
 
-/* Twice for the bins that stand for their mirror images, too, times a factor. */
+/* Weights of bins: `factor`, times `twice` for bins that also stand for their mirror image. */
 static rlxvk_tensor bin_weights(rlxvk_graph *g, int64_t length, double twice, double factor)
 {
     int64_t bins = length / 2 + 1;
@@ -170,7 +171,7 @@ static rlxvk_tensor bin_weights(rlxvk_graph *g, int64_t length, double twice, do
     return t;
 }
 
-/* x continued with zeros, or cut, on its last axis. */
+/* x, padded with zeros or cut on its last axis. */
 static rlxvk_tensor resized(rlxvk_graph *g, rlxvk_tensor x, int64_t length)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
@@ -182,7 +183,7 @@ static rlxvk_tensor resized(rlxvk_graph *g, rlxvk_tensor x, int64_t length)
     return rlxvk_concat(g, (rlxvk_tensor[]){x, gradient_filled(g, 0, RLXVK_F32, shape)}, 2, axis);
 }
 
-/* Each is the other's adjoint, but for the bins that one counts twice. */
+/* Each op is the other's adjoint, except for the bins that one of them counts twice. */
 static rlxvk_status fft_real_vjp(gradient_call *c)
 {
     const fft_real_attributes *a = c->n.attributes;

@@ -1,7 +1,7 @@
 /*
- * Lowering of a transform by tiles (glsl/spectral/fft_register.comp): one pass, or two by way of
- * scratch. Of n0 n1 points, result k0 of column n1 is multiplied by w_N^(k0 n1) = base[b, n1] *
- * step[r, n1], where k0 = b + r n0/R and R is the last radix of the first tile.
+ * Lowering of a transform by tiles (glsl/spectral/fft_register.comp): one, two or three passes
+ * through scratch. With n0 n1 points, result k0 of column n1 is multiplied by w_N^(k0 n1) = base[b,
+ * n1] * step[r, n1]. Here k0 = b + r n0/R, and R is the last radix of the first tile.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
@@ -16,7 +16,7 @@ static uint32_t last_radix(const fft_tile *t)
     return t->radices[t->stages - 1];
 }
 
-/* Points of a column's line that the passes after pass i transform. */
+/* The points of a column that are transformed by the passes after pass i. */
 static uint64_t points_after(const fft_plan *plan, uint32_t i)
 {
     uint64_t points = 1;
@@ -65,7 +65,8 @@ static uint32_t divisor_of(const fft_port *p)
     return p->pairs ? 2 : 1;
 }
 
-/* Exchanged parts lie the other way round: what comes first is the address. */
+/* The address of the part that lies first in memory. If parts are exchanged, this is not the port's
+ * offset. */
 static uint32_t start_of(const fft_port *p)
 {
     int64_t first = (int64_t)p->offset + MIN(p->imaginary, 0);
@@ -104,7 +105,8 @@ static void store_to(pass *s, const fft_end *e, float scale)
                 (scale != 1 ? FFT_SCALE : 0);
 }
 
-/* Lines side by side of pass i: the first of three leaves its results side by side. */
+/* Lines side by side in pass i. Of three passes, the first leaves its results side by side, so the
+ * others have more lines. */
 static uint64_t inner_of(const fft_transform *t, uint32_t i)
 {
     return t->inner * (t->plan.count == 3 && i > 0 ? t->plan.tiles[0].n : 1);

@@ -1,10 +1,11 @@
 /*
- * Which passes a transform takes, and how a workgroup makes one: the radices of its stages, how
- * many rows share it, how many threads it has and how much shared memory. Pure.
+ * Chooses the passes of a transform, and how a workgroup makes one: the radices of its stages, the
+ * rows that share it, its threads and its shared memory. Pure.
  *
- * Tiles keep a thread's butterflies in registers: one pass, or two through scratch. Groups work in
- * shared memory, where one buffer is enough if every stage is one butterfly a thread (`single`):
- * all is read before any of it is written. Otherwise there are two. Groups take what no tile takes.
+ * Tiles keep a thread's butterflies in registers: one pass, or two or three through scratch. Groups
+ * work in shared memory, and take what no tile takes. If every stage is one butterfly a thread
+ * (`single`), one buffer is enough, because all is read before any of it is written. Otherwise
+ * there are two.
  */
 #include "args/spectral.h"
 #include "op/spectral/fft.h"
@@ -22,17 +23,14 @@ static uint32_t largest_power(uint64_t limit)
 
 /* ---- Tiles ---- */
 
-#define SCRATCH_BLOCK                                                                              \
-    4 /* rows side by side: neighbouring threads then write 256 bytes in a row                     \
-       */
-#define PORTABLE_LEAST                                                                             \
-    2048 /* longest that software drivers are not made to compile a pipeline for */
+#define SCRATCH_BLOCK  4    /* rows side by side: threads then write 256 bytes in a row */
+#define PORTABLE_LEAST 2048 /* no tiles up to here on software drivers: they compile slowly */
 
-/* In order of preference. A thread holds about `held` points; a workgroup has about `threads`, but
- * at least `least_rows` rows across: neighbours in memory. Few points a thread let several threads
- * share a short row, whose accesses then are of whole sectors; and software drivers, which are
- * portable, compile them in less than a second. More stages of few points are as good: more
- * threads hide what they wait for. */
+/* In order of preference. A thread holds about `held` points. A workgroup has about `threads`
+ * threads, but, across, at least `least_rows` rows, which are neighbours in memory. If a thread has
+ * few points, several threads share a short row and access whole sectors. Software drivers, which
+ * are portable, compile few points in less than a second. More stages of few points are as good,
+ * because more threads hide latency. */
 /* clang-format off */
 static const fft_class classes[] = {
     /* {name, settings}, along, binary, length up to, least span, held, threads, least rows */
@@ -83,7 +81,7 @@ static bool choose_tile(const device_profile *p, uint64_t n, bool along, uint64_
     return fft_tile_choose(&fft_tile_choice, p, &problem, forced, out);
 }
 
-/* Whether threads that are neighbours touch whole sectors of memory. */
+/* Do neighbouring threads use whole sectors of memory? */
 static bool is_full(const fft_plan *plan)
 {
     bool full = true;
@@ -92,7 +90,7 @@ static bool is_full(const fft_plan *plan)
     return full;
 }
 
-/* The most equal pair of factors; with full rows of neighbours, if that can be. */
+/* Chooses the most equal pair of factors, with full rows of neighbours if possible. */
 static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft_plan *out)
 {
     fft_tile tiles[2];
@@ -111,8 +109,8 @@ static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft
     return out->count == 2;
 }
 
-/* The first pass's tables have an entry for a point of the others, and its points are rows that lie
- * side by side for them. */
+/* The first pass's tables have an entry for each point of the others. For the others, its points
+ * are rows that lie side by side. */
 static bool plan_three(const device_profile *p, uint64_t inner, size_t forced, fft_plan *out)
 {
     for (uint64_t n = (uint64_t)cbrt((double)out->length) + 1; n > 1; n--) {
@@ -128,14 +126,15 @@ static bool plan_three(const device_profile *p, uint64_t inner, size_t forced, f
     return false;
 }
 
-/* Unless a row that takes it is asked for. */
+/* Is the length too short for tiles? Not if a row that takes it is asked for. */
 static bool is_too_short(const device_profile *p, uint64_t length, size_t forced, const char *tile)
 {
     return p->portable && length <= PORTABLE_LEAST &&
            (!tile || tile != choice_row_name(&choice_families[CHOICE_fft_tile], forced));
 }
 
-/* Two passes whose rows are not full read and write parts of sectors: three are faster. */
+/* If rows of two passes are not full, they read and write parts of sectors. Then three passes are
+ * faster. */
 bool fft_plan_choose(const device_profile *p, const fft_problem *problem, size_t forced,
                      fft_plan *out)
 {
@@ -169,7 +168,7 @@ static void push_radix(fft_group *g, uint32_t radix)
     g->known |= FFT_RADIX_BIT(radix);
 }
 
-/* 2^bits as radices of at most 2^most, as equal as can be. */
+/* Splits 2^bits into radices of at most 2^most, as equal as possible. */
 static void push_powers(fft_group *g, uint32_t bits, uint32_t most)
 {
     uint32_t stages = (uint32_t)divide_up(bits, most);
@@ -177,7 +176,7 @@ static void push_powers(fft_group *g, uint32_t bits, uint32_t most)
         push_radix(g, 1u << (bits / stages + (i < bits % stages)));
 }
 
-/* Software drivers take long to compile the largest. */
+/* Software drivers do not get radix 16, because it takes long to compile. */
 static void choose_radices(const device_profile *p, uint64_t n, fft_group *g)
 {
     static const uint32_t odd[] = {13, 11, 7, 5, 3};
@@ -190,7 +189,7 @@ static void choose_radices(const device_profile *p, uint64_t n, fft_group *g)
             push_radix(g, odd[i]);
 }
 
-/* Butterflies of the stage that has most of them. */
+/* The butterflies of the stage that has the most. */
 static uint32_t butterflies(const fft_group *g)
 {
     uint32_t smallest = g->n;
@@ -199,7 +198,7 @@ static uint32_t butterflies(const fft_group *g)
     return g->n / smallest;
 }
 
-/* Tries `rows` rows; pitch and pad are set where they fit. */
+/* Tries `rows` rows. If they fit, pitch and pad are set. */
 static bool fits(const device_profile *p, fft_group *g, uint32_t rows, bool single, uint32_t most)
 {
     uint32_t threads = rows * butterflies(g), room = p->shared_memory_bytes / POINT_BYTES;
@@ -208,7 +207,7 @@ static bool fits(const device_profile *p, fft_group *g, uint32_t rows, bool sing
     g->single = single;
     g->rows = rows;
     g->threads = single ? MAX(largest_power(2 * (uint64_t)threads - 1), 64) : p->workgroup_size;
-    /* A gap every 8 points, and between rows, spreads strides over the banks. */
+    /* A gap after every 8 points, and between rows, spreads strides over the banks. */
     for (g->pad = p->portable ? 31 : 3;; g->pad = 31) {
         g->pitch = g->n + (g->n >> g->pad) + (g->pad < 31);
         uint32_t points = (single ? 1 : 2) * rows * g->pitch;
@@ -243,7 +242,7 @@ static bool holds(const device_profile *p, uint64_t n)
     return fft_group_choose(p, n, 1, false, &g);
 }
 
-/* The most equal pair of factors, the smaller first. */
+/* Chooses the most equal pair of factors, the smaller first. */
 static bool split_in_two(const device_profile *p, uint64_t length, uint64_t *out)
 {
     uint64_t least = length * POINT_BYTES / p->shared_memory_bytes;

@@ -1,6 +1,6 @@
 /*
- * Tables of roots of unity, w(a, n) = exp(-2 pi i a / n), computed in double and rounded once: the
- * twiddles of a pass's stages and those between passes.
+ * Tables of roots of unity, w(a, n) = exp(-2 pi i a / n). They hold the twiddles of stages and
+ * those between passes. They are computed in double precision and rounded once.
  */
 #include "op/spectral/fft.h"
 

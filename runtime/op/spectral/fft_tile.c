@@ -1,6 +1,6 @@
 /*
- * How a tile lies: the radices of its stages, the threads of a row, rows of a workgroup, and the
- * gaps between what stages exchange. Pure.
+ * The shape of a tile: the radices of its stages, the threads of a row, the rows of a workgroup,
+ * and the gaps between results that stages exchange. Pure.
  */
 #include "op/spectral/fft.h"
 
@@ -10,7 +10,8 @@
 
 /* ---- Stages ---- */
 
-/* The fewest radices, none above `most`, falling; among as few, the largest first. */
+/* Finds the fewest radices, none above `most`, in falling order. Of equally few, those with the
+ * largest first. */
 static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out, uint32_t *count)
 {
     bool found = n <= most;
@@ -33,7 +34,7 @@ static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out,
     return found;
 }
 
-/* A power of two as radices of at most 8, as few as can be and as equal. */
+/* Splits a power of two into radices of at most 8, as few and as equal as possible. */
 static bool find_equal_radices(uint32_t n, uint8_t *out, uint32_t *count)
 {
     uint32_t bits = 0;
@@ -45,7 +46,7 @@ static bool find_equal_radices(uint32_t n, uint8_t *out, uint32_t *count)
     return *count <= FFT_TILE_STAGES;
 }
 
-/* Large radices at both ends, where they face memory. */
+/* Large radices go to both ends, because these access memory. */
 static bool choose_radices(const fft_class *c, fft_tile *t)
 {
     uint32_t most = MIN(c->held, LARGEST_RADIX);
@@ -62,7 +63,7 @@ static bool choose_radices(const fft_class *c, fft_tile *t)
     return true;
 }
 
-/* Threads of a row, none of which holds more than `held` points, or one butterfly. */
+/* The threads of a row, if none holds more than `held` points, or one butterfly. */
 static uint32_t lanes_of(const fft_tile *t, uint32_t held)
 {
     uint32_t lanes = 1;
@@ -79,10 +80,11 @@ static uint32_t lanes_of(const fft_tile *t, uint32_t held)
 #define MOST_GAP 31
 
 typedef struct exchange {
-    uint32_t ns, radix, next; /* from the stage of radix, that had ns points done, to next */
+    uint32_t ns, radix, next; /* from a stage of `radix`, with ns points done before, to `next` */
 } exchange;
 
-/* Turns of the banks that threads take to write a result, or to read a point. */
+/* How often the most used bank is accessed if threads write one result each, or read one point
+ * each. */
 static uint32_t turns_of(const fft_tile *t, const exchange *e, uint32_t gap, uint32_t pitch,
                          bool get)
 {
@@ -100,7 +102,8 @@ static uint32_t turns_of(const fft_tile *t, const exchange *e, uint32_t gap, uin
     return most;
 }
 
-/* Gaps that make the fewest turns for rows of `pitch` places; of as few, the least. */
+/* Chooses the gaps with the fewest bank conflicts, for rows of `pitch` places. Of equally good
+ * gaps, the smallest. */
 static uint32_t choose_gaps(fft_tile *t, uint32_t pitch, uint32_t *places)
 {
     uint32_t sum = 0;
@@ -121,7 +124,7 @@ static uint32_t choose_gaps(fft_tile *t, uint32_t pitch, uint32_t *places)
     return sum;
 }
 
-/* Gaps, and how far apart rows are, which matters where a subgroup has several. */
+/* Chooses gaps and the distance of rows. The distance matters if a subgroup has several rows. */
 static void place_results(const fft_class *c, fft_tile *t)
 {
     uint32_t places, best = UINT32_MAX, pitch = t->n;
@@ -142,9 +145,9 @@ static void place_results(const fft_class *c, fft_tile *t)
 /* ---- Rows ---- */
 
 #define MOST_THREADS 256
-#define WIDTH        32 /* of subgroups, likely */
+#define WIDTH        32 /* of subgroups, probably */
 
-/* Few threads of the last subgroup idle, if that can be. */
+/* Adds rows until few threads of the last subgroup are idle, if possible. */
 static uint32_t fill_subgroups(uint32_t rows, uint32_t lanes)
 {
     for (uint32_t more = rows; more * lanes <= MOST_THREADS; more *= 2)

@@ -1,4 +1,4 @@
-/* What the transforms of complex and of real lines read from their attributes alike. */
+/* The attributes that the transforms of complex lines and of real lines read in the same way. */
 #include "op/spectral/fft.h"
 
 #include <math.h>

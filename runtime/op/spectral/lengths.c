@@ -1,4 +1,5 @@
-/* Lengths of transforms, without a graph: the next good one, factors, the order of bits. */
+/* Lengths of transforms, without a graph: the next good length, prime factors, the order of
+ * bits. */
 #include "op/spectral/fft.h"
 
 uint64_t rlxvk_signal_next_pow2(uint64_t n)
@@ -36,7 +37,7 @@ static uint64_t power_modulo(uint64_t base, uint64_t exponent, uint64_t n)
     return power;
 }
 
-/* Miller and Rabin's test; these bases decide every odd n below 2^64 (Sorenson, Webster 2015). */
+/* The Miller-Rabin test. These bases decide every odd n below 2^64 (Sorenson, Webster 2015). */
 static bool is_prime(uint64_t n)
 {
     static const uint8_t bases[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
@@ -57,8 +58,8 @@ static uint64_t square_plus(uint64_t x, uint64_t shift, uint64_t n)
     return (uint64_t)(((unsigned __int128)x * x + shift) % n);
 }
 
-/* The lesser factor of an n that has two: Pollard's rho, with one map after the other until one
- * does not close on both at once. */
+/* The smaller factor of an n that has two: Pollard's rho. If a map finds both factors at once, the
+ * next map is tried. */
 static uint64_t lesser_factor(uint64_t n)
 {
     for (uint64_t shift = 1;; shift++) {
@@ -73,7 +74,7 @@ static uint64_t lesser_factor(uint64_t n)
     }
 }
 
-/* Trial division ends where at most two prime factors can be left. */
+/* Trial division ends when at most two prime factors can be left. */
 size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
 {
     size_t count = 0;

@@ -1,7 +1,8 @@
 /*
- * log_mel: logarithms of mel bands of spectra, no lower than 8 below the largest of a frame or of
- * all frames; log_mel_slopes: their derivatives by the bands' sums. A filter's weights are read
- * from the first to the last that is not 0, which a dispatch of its own finds.
+ * log_mel: logarithms of the mel bands of spectra. A floor keeps values within 8 of the largest of
+ * a frame, or of all frames. log_mel_slopes: their derivatives by the sums of the bands. A filter's
+ * weights are read only from the first to the last that is not 0. A dispatch of its own finds
+ * these.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
@@ -18,7 +19,7 @@ enum { LOG_MEL_VALUES, LOG_MEL_SLOPES };
 
 #define SMALLEST   1e-10
 #define RANGE      8
-#define UNCERTAIN  1e-5 /* as near to the floor, it is either side's */
+#define UNCERTAIN  1e-5 /* so close to the floor, either side is accepted */
 #define LOG10_OF_E 0.43429448190325176
 
 typedef struct log_mel_attributes {
@@ -71,7 +72,7 @@ error:
     return status;
 }
 
-/* Sizes of a node; `together` frames share a floor. */
+/* Sizes of a node. `together` frames share a floor. */
 typedef struct mel_sizes {
     uint64_t frames, mels, bins, width, together;
 } mel_sizes;
@@ -167,7 +168,7 @@ static rlxvk_status log_mel_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* A band's sum, and by how much a kernel's may differ. */
+/* A band's sum, and the error that a kernel's sum may have. */
 typedef struct band_sum {
     double sum, error;
 } band_sum;
@@ -189,7 +190,7 @@ static band_sum sum_band(const float *x, uint64_t width, const float *weights, u
     if (fabs(s.sum) > FLT_MAX)
         s.sum *= INFINITY;
     s.error = 0x1p-24 * (double)(8 + end - first) * s.error + 0x1p-100;
-    if (isnan(s.error)) /* 1e-10 */
+    if (isnan(s.error)) /* the sum is NaN and counts as 1e-10 */
         s.error = 0;
     return s;
 }
@@ -247,7 +248,7 @@ static void host_slopes(const host_call *c, const band_sum *sums, uint64_t start
             continue;
         double bound = fabs(g) * (2e-6 + error / least) + (near ? fabs(dy[i]) : 0);
         bound += top ? doubt + (top && i != place ? fabs(lost) : 0) : 0;
-        /* another may be the largest */
+        /* Another band may be the largest in the kernel. */
         for (uint64_t k = 0; k < count && i == place && lost != 0; k++)
             if (k != i && sums[k].sum + sums[k].error >= sum - error && sums[k].sum < sum)
                 bound += fabs(lost);
@@ -277,7 +278,7 @@ static rlxvk_status log_mel_host(const host_call *c)
 
 /* ---- Rows of a bucket ---- */
 
-/* A frame has a floor of its own, or the frames of a clip share one. */
+/* Each frame has its own floor, or the frames of a clip share one. */
 static uint64_t log_mel_bucket(bucket_call *c)
 {
     const log_mel_attributes *a = c->node->attributes;
@@ -288,7 +289,7 @@ static uint64_t log_mel_bucket(bucket_call *c)
 
 /* ---- Gradients ---- */
 
-/* What a spectrum gets of slopes. */
+/* The gradient of a spectrum, from the slopes. */
 static rlxvk_tensor spread(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
                            rlxvk_tensor slopes)
 {

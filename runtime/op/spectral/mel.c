@@ -5,7 +5,7 @@
 
 #define MOST_WEIGHTS (1 << 24)
 
-/* M. Slaney's Auditory Toolbox (1998), and the HTK Book. */
+/* Sources: M. Slaney's Auditory Toolbox (1998), and the HTK Book. */
 static double mel_of(double hertz, rlxvk_mel_scale scale)
 {
     if (scale == RLXVK_MEL_HTK)
@@ -54,7 +54,7 @@ static void make_filter(const rlxvk_mel_options *o, double high, int64_t m, floa
         double rising = (f - corners[0]) / (corners[1] - corners[0]);
         double falling = (corners[2] - f) / (corners[2] - corners[1]);
         double weight = fmax(0, fmin(rising, falling)) * norm;
-        weights[k] = weight > 1e-12 ? (float)weight : 0; /* corners that rounding has moved */
+        weights[k] = weight > 1e-12 ? (float)weight : 0; /* rounding moves the corners */
     }
 }
 

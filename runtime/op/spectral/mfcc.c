@@ -5,7 +5,7 @@
 
 #define MOST_NUMBERS (1 << 24)
 
-/* [bands, count], each column the orthonormal DCT-II's, times its lifter. */
+/* [bands, count]. Each column is that of the orthonormal DCT-II, times its lifter. */
 static rlxvk_tensor make_table(rlxvk_graph *g, int64_t bands, int64_t count, double lifter)
 {
     const double pi = acos(-1);

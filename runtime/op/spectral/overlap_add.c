@@ -1,7 +1,7 @@
 /*
- * overlap_add: frames put back where they were taken from, hop apart, and added up, in the order of
- * frames; with a window, times it, and divided by what its squares add up to. And istft, which is
- * made of it.
+ * overlap_add: puts frames back to where they were taken from, hop apart, and adds them in the
+ * order of frames. With a window, frames are multiplied by it, and the result is divided by the sum
+ * of its squares. istft is composed of it.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
@@ -78,7 +78,7 @@ static rlxvk_status overlap_add_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, window, y}, 3);
 }
 
-/* Frame by frame. */
+/* Adds frame by frame. */
 static void host_row(const host_call *c, const rlxvk_shape *in, uint64_t row, double *squares)
 {
     uint64_t frames = (uint64_t)in->dims[in->rank - 2], length = (uint64_t)in->dims[in->rank - 1];
@@ -120,13 +120,13 @@ static rlxvk_status overlap_add_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* A signal depends on no other, but its frames overlap. */
+/* Signals do not depend on each other, but frames of a signal overlap. */
 static uint64_t overlap_add_bucket(bucket_call *c)
 {
     return bucket_rows(c, 3u << (input_shape(c->graph, c->node, 0)->rank - 2), 0);
 }
 
-/* Of the one without a window: what was taken from each place. */
+/* Without a window: each frame's gradient is read from where the frame was added. */
 static rlxvk_status overlap_add_vjp(gradient_call *c)
 {
     rlxvk_shape x = gradient_shape(c, 0);
@@ -186,7 +186,7 @@ static bool istft_fits(rlxvk_graph *g, const rlxvk_istft_options *o, int64_t n)
                           (long long)o->samples);
 }
 
-/* The samples that are asked for: from `start` on, so many, zeros behind the last. */
+/* Takes the samples that the options ask for, from `start` on. After the last one come zeros. */
 static rlxvk_tensor take_samples(rlxvk_graph *g, const rlxvk_istft_options *o, rlxvk_tensor y)
 {
     if (g->status != RLXVK_OK)

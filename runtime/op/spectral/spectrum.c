@@ -1,7 +1,7 @@
 /*
- * Builders around fft that are made of other ops: padding, real transforms, frames, power spectra,
- * frequencies, convolution. Real signals go through the block layout: real
- * parts, then imaginary parts, along the last axis.
+ * Builders around fft that are composed of other ops: padding, real transforms, frames, power
+ * spectra, frequencies, convolution. Real signals use the block layout: real parts, then imaginary
+ * parts, along the last axis.
  */
 #include "op/compose/composite.h"
 #include "op/spectral/fft.h"
@@ -10,7 +10,7 @@
 
 /* ---- Checks: an error sticks to the graph, and the builder returns RLXVK_NONE ---- */
 
-/* Whether operand `index` is a tensor with a last axis. */
+/* Is operand `index` a tensor with a last axis? */
 static bool has_last(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x)
 {
     char who[CALL_LABEL];
@@ -23,7 +23,7 @@ static bool has_last(rlxvk_graph *g, const char *name, size_t index, rlxvk_tenso
     return true;
 }
 
-/* ... and how long it is: a number. */
+/* ... and is its length a number? *out is that length. */
 static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
 {
     if (!has_last(g, name, index, x))
@@ -45,7 +45,7 @@ static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int
     return true;
 }
 
-/* ---- Pieces ---- */
+/* ---- Helpers ---- */
 
 static rlxvk_tensor scalar(rlxvk_graph *g, double value)
 {
@@ -53,11 +53,11 @@ static rlxvk_tensor scalar(rlxvk_graph *g, double value)
     return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &word, sizeof word);
 }
 
-/* A tensor of zeros like x, `n` long. */
+/* Zeros like x, with a last axis of n. */
 static rlxvk_tensor zeros(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
 {
     static const uint8_t nothing[8] = {0};
-    if (!has_last(g, "zeros", 0, x)) /* also where x is what a failed call returned */
+    if (!has_last(g, "zeros", 0, x)) /* also if x is what a failed call returned */
         return RLXVK_NONE;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
@@ -71,7 +71,7 @@ static rlxvk_tensor part(rlxvk_graph *g, rlxvk_tensor x, int64_t start, int64_t 
     return rlxvk_narrow(g, x, -1, start, length);
 }
 
-/* F32 constant [n] of values made in double. */
+/* An F32 constant [n] of values computed in double precision. */
 static rlxvk_tensor table(rlxvk_graph *g, int64_t n, double (*value)(int64_t k, int64_t n))
 {
     float *words = memory_zeroed((size_t)n, sizeof *words);
@@ -117,7 +117,7 @@ rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
     return rlxvk_concat(g, parts, 2, -1);
 }
 
-/* The halves of a block; the second only where it is asked for. */
+/* Splits a block into its halves. The second only if the caller asks for it. */
 static rlxvk_tensor split(rlxvk_graph *g, const char *name, rlxvk_tensor block,
                           rlxvk_tensor *out_im)
 {
@@ -155,7 +155,7 @@ rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im)
     return rlxvk_concat(g, parts, 2, -1);
 }
 
-/* The whole spectrum of real x as a block [.., 2n]. */
+/* The whole spectrum of real x, as a block [.., 2n]. */
 static rlxvk_tensor real_block(rlxvk_graph *g, const char *name, rlxvk_tensor x, int64_t n,
                                rlxvk_fft_norm norm)
 {
@@ -175,7 +175,7 @@ rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft
     return split(g, "fft_real", real_block(g, "fft_real", x, n, norm), out_im);
 }
 
-/* Even n is a transform of half the length. */
+/* If n is even, the transform has half the length. */
 rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm)
 {
     int64_t length;
@@ -198,7 +198,7 @@ rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_nor
     return split(g, "rfft", rlxvk_rfft_block(g, x, n, norm), out_im);
 }
 
-/* Bins 0 .. n / 2 of odd n -> all n: bin n - k is `sign` times bin k. */
+/* From bins 0 .. n / 2, with n odd, makes all n. Bin n - k is bin k, negated if `imaginary`. */
 static rlxvk_tensor mirror(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, bool imaginary)
 {
     rlxvk_tensor parts[3] = {imaginary ? zeros(g, bins, 1) : part(g, bins, 0, 1)};
@@ -211,7 +211,7 @@ static rlxvk_tensor mirror(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, bool im
     return rlxvk_concat(g, parts, 3, -1);
 }
 
-/* Whether a tensor's last axis has as many bins as n points have. */
+/* Does the last axis have as many bins as n points have? */
 static bool has_bins(rlxvk_graph *g, const char *name, int64_t length, int64_t n)
 {
     if (!at_least_one(g, name, "n", n))
@@ -336,7 +336,7 @@ rlxvk_tensor rlxvk_signal_fftfreq(rlxvk_graph *g, int64_t n)
     return at_least_one(g, "signal_fftfreq", "n", n) ? table(g, n, frequency) : RLXVK_NONE;
 }
 
-/* k / n of a table that has n / 2 + 1 entries. */
+/* k / n, for a table with n / 2 + 1 entries. */
 static double even_frequency(int64_t k, int64_t bins)
 {
     return (double)k / (double)(2 * (bins - 1));

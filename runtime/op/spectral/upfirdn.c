@@ -1,7 +1,7 @@
 /*
- * upfirdn: zeros put between samples, a filter, and every so many samples of that; without the
- * products with zeros. Its adjoint is itself with the taps turned around and both rates exchanged.
- * And resample, which is made of it.
+ * upfirdn: puts zeros between samples, filters, and keeps every down-th sample. Products with these
+ * zeros are skipped. Its adjoint is upfirdn itself with the taps reversed and both rates exchanged.
+ * resample is composed of it.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
@@ -18,8 +18,8 @@
 #define HALF_TAPS 10 /* of resample's sinc, in units of the larger rate */
 #define BETA      5.0
 
-/* y[n] = sum over k of taps[n down + shift - k up] x[k], `length` of them, or, below 0, all that
- * are not empty. */
+/* y[n] = sum over k of taps[n down + shift - k up] x[k]. The result has `length` elements. If
+ * `length` is below 0, it has all that are not empty sums. */
 typedef struct upfirdn_attributes {
     int64_t up, down, shift, length;
 } upfirdn_attributes;
@@ -88,7 +88,7 @@ static rlxvk_status upfirdn_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, taps, y}, 3);
 }
 
-/* What each sample adds to those it reaches. */
+/* Adds what each sample contributes to the results that it reaches. */
 static rlxvk_status upfirdn_host(const host_call *c)
 {
     const upfirdn_attributes *a = c->node->attributes;
@@ -119,8 +119,8 @@ static rlxvk_status upfirdn_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* The gradient of tap m: the sum over n of dy[n] times the sample that it met there, which is one
- * of x with the zeros in between. */
+/* The gradient of tap m: the sum over n of dy[n] times the sample that the tap met. That is a
+ * sample of x with the zeros in between. */
 static rlxvk_tensor differentiate_taps(gradient_call *c, const upfirdn_attributes *a)
 {
     rlxvk_graph *g = c->graph;
@@ -180,7 +180,7 @@ const op_family upfirdn_family = {.name = "upfirdn",
 
 /* ---- resample ---- */
 
-/* A low pass of gain `up` at the lower of both rates' half. */
+/* A low-pass filter with gain `up`. It cuts at half of the lower rate. */
 static rlxvk_tensor make_taps(rlxvk_graph *g, int64_t up, int64_t down)
 {
     int64_t larger = MAX(up, down), half = HALF_TAPS * larger, count = 2 * half + 1;

@@ -1,8 +1,8 @@
 /*
- * welch: Welch's average of signals, the mean over frames, which may overlap, of the power of their
- * spectra. Where a workgroup holds a transform, rows of one sum up frames as they are read
- * (glsl/spectral/welch.comp), and a reduction adds the rows of a signal; other lengths are made of
- * stft and welch_power, and so are gradients.
+ * welch: Welch's method, the mean power of the spectra of frames, which may overlap. If a workgroup
+ * holds a transform, its rows sum frames as they read them (glsl/spectral/welch.comp), and a
+ * reduction adds the rows of a signal. Other lengths are composed of stft and welch_power, and so
+ * are gradients.
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
@@ -26,8 +26,9 @@ typedef struct welch_attributes {
 
 /* ---- Tiles ---- */
 
-/* Large radices exchange least, and shared memory is what limits these rows: their points come from
- * caches, and there is little to wait for. The last fits the baseline, for as long as can be. */
+/* Large radices need the fewest exchanges. Shared memory limits these rows, because points come
+ * from caches and there is little latency to hide. The last class fits the baseline for the longest
+ * lengths. */
 /* clang-format off */
 static const fft_class classes[] = {
     /* {name, settings}, along, binary, length up to, span, held, threads, least rows, dense */
@@ -48,7 +49,7 @@ static bool choose_tile(const device_profile *p, int64_t n, size_t forced, fft_t
     return fft_tile_choose(&welch_choice, p, &problem, forced, out);
 }
 
-/* Whether every device has a tile. */
+/* Does every device have a tile for this length? */
 static bool has_tile(int64_t n)
 {
     static const device_profile baseline = {.max_workgroup_invocations = 128,
@@ -59,7 +60,7 @@ static bool has_tile(int64_t n)
 
 /* ---- Building ---- */
 
-/* stft's result has an axis more. */
+/* stft's result has one axis more, so a tensor of the largest rank merges its first two. */
 static rlxvk_tensor leave_axis(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
 {
     if (shape.rank < RLXVK_MAX_RANK)
@@ -155,12 +156,12 @@ static welch_sizes sizes_of(const welch_attributes *a, const rlxvk_shape *x)
 
 /* ---- Lower ---- */
 
-#define THREADS_A_UNIT 1024 /* that keep a compute unit busy */
+#define THREADS_A_UNIT 1024 /* threads that keep a compute unit busy */
 #define FEW_PAIRS      64
 #define MOST_PAIRS     16384
 
-/* Pairs of frames that a row sums up. Sums of the same number again and again are off by up to a
- * quarter of as many ulps, which is to be less than what sqrt(frames) allow. */
+/* The pairs of frames that a row sums. If the same number is added again and again, the error is up
+ * to a quarter of as many ulps. It must stay below the sqrt(frames) that the bound allows. */
 static uint64_t pairs_of_row(const device_profile *p, const fft_tile *t, const welch_sizes *s)
 {
     uint64_t threads = profile_is_software(p) ? t->rows * t->lanes : THREADS_A_UNIT;
@@ -225,7 +226,7 @@ error:
 
 /* ---- Host ---- */
 
-/* Of one signal: the sums over its frames of the power of each bin, and of the mean of all n. */
+/* For one signal: sums over its frames of the power of each bin, and of the mean power of all n. */
 static rlxvk_status sum_frames(const host_call *c, const welch_sizes *s, uint64_t signal,
                                complex_value *row, double *out_mean)
 {
@@ -249,8 +250,9 @@ static rlxvk_status sum_frames(const host_call *c, const welch_sizes *s, uint64_
     return status;
 }
 
-/* A spectrum is off by its root mean square times what a transform is allowed, and its power by
- * 2 |X| times that: over all frames at most the product of both roots (Cauchy and Schwarz). */
+/* The error of a spectrum is its root mean square times the error that a transform may have. The
+ * error of its power is 2 |X| times that. Over all frames it is at most the product of both roots
+ * (Cauchy-Schwarz). */
 static double error_of(const welch_attributes *a, uint64_t frames, double power, double mean)
 {
     const double u = 0x1p-24, each = fft_relative_bound((uint64_t)a->n_fft) + 2 * u;
@@ -266,7 +268,7 @@ static void finish(const host_call *c, const welch_sizes *s, uint64_t signal, do
         bool alone = k == 0 || 2 * k == (uint64_t)a->n_fft;
         double factor = a->unfolded || alone ? once : 2 * once;
         double bound = fabs(factor) * error_of(a, s->frames, out[k], mean);
-        if (c->bound) /* and squares that kernels may take for 0 */
+        if (c->bound) /* kernels may flush denormal squares to 0 */
             c->bound[signal * s->bins + k] = isfinite(bound) ? bound + 0x1p-123 : 0;
         out[k] *= factor;
     }

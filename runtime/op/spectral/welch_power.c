@@ -1,6 +1,7 @@
 /*
- * welch_power: the power of spectra of real signals, summed over runs of n_segments rows; and
- * welch_peaks, which is made of it. Many rows are summed in pieces, whose sums a reduction adds.
+ * welch_power: the power of spectra of real signals, averaged over runs of n_segments rows.
+ * welch_peaks is composed of it. If a run has many rows, they are summed in pieces, and a reduction
+ * adds the sums.
  */
 #include "args/spectral.h"
 #include "op/compose/composite.h"
@@ -60,7 +61,7 @@ error:
     return status;
 }
 
-/* The bin beside 0 that counts once: above all where there is none. */
+/* The bin besides 0 that counts once. If there is none, an index above all bins. */
 static uint64_t single_bin(const rlxvk_welch_options *a)
 {
     return a->n_fft % 2 ? UINT32_MAX : (uint64_t)a->n_fft / 2;
@@ -113,13 +114,13 @@ static rlxvk_status welch_power_host(const host_call *c)
         for (uint64_t s = 0; s < segments; s++, x += 2 * width)
             sum += (double)x[0] * x[0] + (double)x[width] * x[width];
         c->out[i] = fold * sum / (double)segments;
-        if (c->bound) /* and squares that kernels may take for 0 */
+        if (c->bound) /* kernels may flush denormal squares to 0 */
             c->bound[i] = 0x1p-24 * (6 + 2 * sqrt((double)segments)) * c->out[i] + 0x1p-123;
     }
     return RLXVK_OK;
 }
 
-/* 2 fold re / n_segments, and im. */
+/* The gradient of re is 2 fold re / n_segments times dy, and likewise for im. */
 static rlxvk_status welch_power_vjp(gradient_call *c)
 {
     const rlxvk_welch_options *a = c->n.attributes;

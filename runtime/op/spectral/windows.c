@@ -1,4 +1,4 @@
-/* Windows, as constants made in double; hann is in spectrum.c. */
+/* Windows, as constants computed in double precision. hann is in spectrum.c. */
 #include "op/spectral/windows.h"
 #include "op/compose/composite.h"
 
@@ -8,7 +8,7 @@
 #define TURN           6.283185307179586476925
 
 typedef struct window {
-    double terms[3]; /* of cosines: a0 - a1 cos + a2 cos of twice */
+    double terms[3]; /* of cosines: a0 - a1 cos(x) + a2 cos(2x) */
     bool kaiser;
     double beta;
 } window;

@@ -1,8 +1,9 @@
-/* What windows are made of. */
+/* A function that windows and resample's filter are made of. */
 #ifndef RLXVK_WINDOWS_H
 #define RLXVK_WINDOWS_H
 
-/* I0, by its series: all terms are positive (M. Abramowitz and I. Stegun, 9.6.12). |x| <= 700. */
+/* The Bessel function I0 by its series, in which all terms are positive (M. Abramowitz and I.
+ * Stegun, 9.6.12). |x| <= 700. */
 double windows_bessel(double x);
 
 #endif
