@@ -1,8 +1,10 @@
 /*
- * concat: rows of the parts side by side, CONCAT_PARTS parts a dispatch, in the widest unit that
- * divides all of them. With nothing but 1s before the axis each part is one run of bytes: one copy
- * each, whose write operand is narrowed to that run, so that the copies need no barrier between
- * them, and none for parts that the value map already placed where they belong.
+ * concat. If only axes of 1 come before the concatenated axis, each part is one contiguous run of
+ * the result. Then each part is one copy, and its write operand is narrowed to the run. So the
+ * copies need no barrier between them, and a part that already lies in its place needs no copy.
+ *
+ * Otherwise the rows of the parts lie side by side. A dispatch takes CONCAT_PARTS parts. It copies
+ * in the widest unit that divides all rows and offsets.
  */
 #include "args/movement.h"
 #include "constants/movement.h"
@@ -21,7 +23,7 @@ rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t coun
         graph_fail(g, status_require_items(parts, count, "concat", "parts")) != RLXVK_OK)
         return RLXVK_NONE;
     for (size_t i = 0; i < count; i++)
-        if (parts[i].id == 0) { /* op_build would leave it out, as it does optional operands */
+        if (parts[i].id == 0) { /* op_build would skip it like an absent optional operand */
             graph_fail(g,
                        status_fail(RLXVK_E_DANGLING,
                                    "concat: part %zu of %zu is RLXVK_NONE; pass fewer", i, count));
@@ -79,22 +81,22 @@ error:
     return status;
 }
 
-/* Nothing but 1s before the axis: the parts follow each other in memory. */
+/* If only axes of 1 come before the axis, the parts follow each other in memory. */
 static bool concat_joins(const node *n)
 {
     uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
     return shape_product(&n->shape, 0, axis) == 1;
 }
 
-/* A part may lie in the result's slot and yet elsewhere, when it is named twice or the result is
- * itself a part. */
+/* Does the part already lie in its place? A part may share the result's slot and still lie
+ * elsewhere: if it is given twice, or if the result is itself a part. */
 static bool in_place(const lowering *l, uint32_t id, uint32_t part, uint64_t start)
 {
     const value *whole = &l->values->items[id], *v = &l->values->items[part];
     return v->root == whole->root && v->offset == whole->offset + start;
 }
 
-/* Raw bytes counted in words. */
+/* Raw bytes are copied as words, so offsets are in words. */
 static operand in_words(operand o)
 {
     if (o.storage == STORAGE_RAW)
@@ -106,7 +108,7 @@ static uint64_t unit_bytes(const operand *o)
     return o->storage == STORAGE_RAW ? 4 : 1;
 }
 
-/* Each part is one run. */
+/* Copies each part as one run. */
 static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32_t axis)
 {
     const node *n = graph_node(l->graph, id);
@@ -121,7 +123,7 @@ static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32
                              .source = {1},
                              .target = {1}};
         lower_narrow(l, &target, start, run);
-        if (source.value == target.value) /* what lies in the result is another part of it */
+        if (source.value == target.value) /* it is another part that already lies in the result */
             source.overlap = OVERLAP_APART;
         if (run && !in_place(l, id, n->inputs[i], start))
             TRY(layout_emit_copy(l, &copy, source, in_words(target)));
@@ -131,7 +133,8 @@ error:
     return status;
 }
 
-/* Parts side by side: `count` of them, with so many columns of the result's rows. */
+/* `count` parts that are copied together, side by side. `columns` is their width in the result's
+ * rows. */
 typedef struct band {
     uint32_t count;
     uint64_t columns;

@@ -1,13 +1,14 @@
 /*
- * gather_backward and take_along_axis_backward: the adjoints of gather and take_along_axis, so that
- * indices are clamped as there. dx [outer, dim, inner] is 0, plus dy at what its index names:
+ * gather_backward and take_along_axis_backward: the adjoints of gather and take_along_axis. Indices
+ * are clamped as in these. dx [outer, dim, inner] starts as 0, and each element of dy is added at
+ * its index:
  *
- *   gather           dx[o, index(k), t] += dy[o, k, t]           scatter_add, for each o
- *   take_along_axis  dx[o, index(o, j, t), t] += dy[o, j, t]     every element of dx looks through
- *                    its line's indices; or, where these are many, one scatter_add of all words to
- *                    elements of dx, by keys that take_keys makes
+ *   gather           dx[o, index(k), t] += dy[o, k, t], as a scatter_add for each o
+ *   take_along_axis  dx[o, index(o, j, t), t] += dy[o, j, t]. If a line has few indices, each
+ *                    element of dx compares itself with all of them. Otherwise it is one
+ *                    scatter_add of all words, by keys that take_keys makes.
  *
- * Sums in ascending order of k, or j. Error of n terms: 2^-23 (n + 2) sum |dy|.
+ * Sums are in ascending order of k or j. Error of n terms: 2^-23 (n + 2) sum |dy|.
  */
 #include "args/movement.h"
 #include "constants/movement.h"
@@ -26,12 +27,13 @@ typedef struct take_backward_attributes {
     int64_t dim;
 } take_backward_attributes;
 
-/* Of a line, up to which elements look through them, and comparisons in all. */
+/* Limits for comparing with all indices: the indices of a line, then comparisons in all, on a GPU
+ * and on a CPU. */
 #define MOST_LOOKED_THROUGH 256
 #define MOST_COMPARISONS    (1u << 28)
 #define MOST_ON_CPU         (1u << 22)
 
-/* ---- What both have ---- */
+/* ---- Shared ---- */
 
 static rlxvk_status check_indices(const rlxvk_graph *g, const node *n, int64_t dim)
 {
@@ -78,7 +80,8 @@ static uint64_t host_row(float v, uint64_t rows)
     return position > (double)(rows - 1) ? rows - 1 : (uint64_t)position;
 }
 
-/* Element `from` of dy goes to element `to`; the bound first adds magnitudes up, then is scaled. */
+/* Adds element `from` of dy to element `to` of dx. The bound first sums magnitudes and is scaled
+ * later. */
 static void host_add(const host_call *c, double *counts, uint64_t from, uint64_t to)
 {
     uint32_t width = width_of(c->node);
@@ -184,7 +187,7 @@ static rlxvk_status gather_backward_host(const host_call *c)
     return host_sums(c, gather_walk);
 }
 
-/* An axis of dy stays if it is none of the indices' axes. */
+/* An axis of dy can hold the rows of the bucket only if it is not an axis of the indices. */
 static uint64_t gather_backward_bucket(bucket_call *c)
 {
     int32_t axis = ((const take_backward_attributes *)c->node->attributes)->axis;
@@ -333,7 +336,7 @@ static rlxvk_status take_along_axis_backward_host(const host_call *c)
     return host_sums(c, take_walk);
 }
 
-/* An element goes to the line of dx that it is in. */
+/* Each element is added within its own line of dx. */
 static uint64_t take_along_axis_backward_bucket(bucket_call *c)
 {
     return bucket_rows(c, 1u << ((const take_backward_attributes *)c->node->attributes)->axis,

@@ -1,11 +1,12 @@
 /*
- * gather and take_along_axis: reads at positions that a tensor holds as f32. An index is floor(v +
- * 1/2), clamped to the axis; NaN is 0; negative values do not wrap. Axes are at most 2^24 long,
- * what f32 counts exactly.
+ * gather and take_along_axis read at indices that a tensor holds as f32. An index is floor(v +
+ * 1/2), clamped to the axis. NaN is 0, and negative values do not wrap around. Axes have at most
+ * 2^24 elements, because f32 counts exactly only that far.
  *
- *   gather           [outer, extent, inner] by indices [t] -> [outer, t, inner], whole runs of
- * `inner` copied take_along_axis  an index for every element of the result, data and indices
- * broadcast off the axis
+ *   gather           [outer, extent, inner] by indices [t] -> [outer, t, inner]; copies whole runs
+ *                    of `inner` elements
+ *   take_along_axis  an index for each element of the result; data and indices are broadcast along
+ *                    the other axes
  */
 #include "args/movement.h"
 #include "constants/movement.h"
@@ -91,8 +92,8 @@ error:
     return status;
 }
 
-/* Whole units of `width` words: the runs and both offsets must divide. Packed halves come in ones
- * and fours. */
+/* The width of a copy, in words. It must divide the runs and both offsets. Packed halves are copied
+ * one by one or by four. */
 static uint32_t gather_width(const operand *data, const operand *target, uint64_t inner)
 {
     uint32_t words = element_words(target), factor = 4 / words;
@@ -153,7 +154,7 @@ static index_limits indexed_axis(const rlxvk_graph *g, const node *n)
         1, input_shape(g, n, 0)->dims[((const axis_attributes *)n->attributes)->axis]);
 }
 
-/* Rows of the indices, or of data along another axis than they choose from. */
+/* The rows are those of the indices, or those of data along an axis other than the gathered one. */
 static uint64_t gather_bucket(bucket_call *c)
 {
     row_place rows = bucket_place(c, 1);
@@ -161,7 +162,7 @@ static uint64_t gather_bucket(bucket_call *c)
     int32_t axis = ((const axis_attributes *)c->node->attributes)->axis;
     int32_t added = (int32_t)input_shape(c->graph, c->node, 1)->rank - 1;
     if (data == axis && c->indices[c->node->inputs[1]])
-        return BUCKET_FIXED; /* all of it is made of active rows */
+        return BUCKET_FIXED; /* every element is read from active rows */
     if (data >= 0 && data != axis && bucket_span(c, 1) == BUCKET_FIXED)
         return bucket_along(c, data < axis ? data : data + added);
     if (bucket_span(c, 0) != BUCKET_FIXED)
@@ -229,8 +230,8 @@ error:
     return status;
 }
 
-/* The three walks of a result: its dims, and how data (off the axis) and indices follow. Outermost
- * first. */
+/* How to loop over a result: its dims, and the strides of data (0 along the axis) and of the
+ * indices. Outermost axis first. */
 typedef struct take_walk {
     uint32_t rank;
     int64_t dims[RLXVK_MAX_RANK], data[RLXVK_MAX_RANK], index[RLXVK_MAX_RANK];
@@ -308,13 +309,13 @@ static rlxvk_status take_along_axis_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* Each element takes one of its own row. */
+/* Each element is read from its own row. */
 static uint64_t take_along_axis_bucket(bucket_call *c)
 {
     return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, 1u << 1);
 }
 
-/* Data that is repeated off the axis gets the sum over the repetitions. */
+/* If data is broadcast, its gradient is summed over the repetitions. */
 static rlxvk_status take_along_axis_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;

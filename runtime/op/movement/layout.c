@@ -1,10 +1,10 @@
 /*
- * Bit-exact strided copies. A copy is first coalesced: axes of 1 go, neighbours that both sides
- * walk as one are merged. Where what is left reads along one axis and writes along another it takes
- * the tiled kernel; else the plain one, in the widest unit (up to 4 words) that divides the inner
- * run, every stride and both offsets.
+ * Bit-exact strided copies. A copy is first coalesced: axes of 1 are dropped, and neighbouring axes
+ * are merged if both sides step through them as one. If the rest reads along one axis and writes
+ * along another, the tiled kernel takes it. Otherwise the plain kernel does, in the widest unit (up
+ * to 4 words) that divides the inner run, all strides and both offsets.
  *
- * Limits: up to 8 axes; element indices below 2^31, so that signed 32-bit strides reach everything.
+ * Limits: up to 8 axes. Element indices are below 2^31, because strides are signed 32-bit numbers.
  */
 #include "args/movement.h"
 #include "constants/movement.h"
@@ -14,10 +14,10 @@
 
 #include <string.h>
 
-/* Below this many rows or columns most of a tile would idle, and the caches make up for strided
+/* With fewer rows or columns, most of a tile would be idle, and caches make up for strided
  * reads. */
 #define TRANSPOSE_SMALLEST    16
-#define TRANSPOSE_INVOCATIONS 128 /* a tile; more leave each too few reads under way */
+#define TRANSPOSE_INVOCATIONS 128 /* of a tile; with more, each has too few loads in flight */
 
 strided_copy layout_dense_copy(const rlxvk_shape *shape)
 {
@@ -34,7 +34,7 @@ static bool mergeable(const strided_copy *c, uint32_t outer, uint32_t inner)
            c->target[outer] == c->target[inner] * c->dims[inner];
 }
 
-/* Drops axes of 1 and merges neighbours; at least one axis is left. */
+/* Drops axes of 1 and merges neighbours. At least one axis remains. */
 static strided_copy coalesce(const strided_copy *c)
 {
     strided_copy out = {.source_first = c->source_first, .target_first = c->target_first};
@@ -80,7 +80,7 @@ static bool divides(const strided_copy *c, int64_t factor)
     return true;
 }
 
-/* Counts everything in units of `factor` elements. */
+/* Rewrites the copy in units of `factor` elements. */
 static strided_copy rescale(const strided_copy *c, int64_t factor)
 {
     strided_copy out = *c;
@@ -116,7 +116,7 @@ static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-/* The axis with stride 1; rank when there is none. */
+/* The axis with stride 1; rank if there is none. */
 static uint32_t unit_axis(const strided_copy *c, const int64_t *strides)
 {
     uint32_t axis = 0;
@@ -138,8 +138,8 @@ static bool suits_tiles(const lowering *l, const strided_copy *c, uint32_t *row,
     return c->dims[*row] >= TRANSPOSE_SMALLEST && c->dims[*column] >= TRANSPOSE_SMALLEST;
 }
 
-/* Tiles of one matrix come together. The target is made in its order by those of the axes before
- * both axes of the matrices. */
+/* The order of tiles. Tiles of one matrix follow each other. The axes before both matrix axes
+ * divide the target into equal parts, which are made in order. */
 static group_order order_of_tiles(const strided_copy *c, uint32_t row, uint32_t column,
                                   uint64_t groups)
 {

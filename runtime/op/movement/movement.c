@@ -1,8 +1,8 @@
 /*
- * Layout ops that are one strided copy: transpose, narrow, expand, reverse. Each gives, for every
- * axis of its dense result, the stride with which the operand is read (permuted, unchanged, 0,
- * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
- * on memory the node is a view.
+ * Layout ops that are one strided copy: transpose, narrow, expand, reverse. For each axis of the
+ * dense result, the op gives the stride with which the operand is read: permuted, unchanged, 0 or
+ * negative. It also gives the first element; layout.c does the rest. If the copy would leave memory
+ * as it is, the node is a view.
  */
 #include "op/shorten.h"
 #include "op/gradient.h"
@@ -22,7 +22,7 @@ typedef struct reverse_attributes {
     int32_t axes[RLXVK_MAX_RANK];
 } reverse_attributes;
 
-/* A dense result at its coordinates, from where the operand's elements are shown to lie. */
+/* Copies the operand to a dense result. The family's `look` gives the strides. */
 static rlxvk_status emit_look(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -35,7 +35,7 @@ static rlxvk_status emit_look(lowering *l, uint32_t id)
     return layout_emit_node(l, id, &copy);
 }
 
-/* A copy takes its operand as it lies. */
+/* A copy takes its operand at any strides. */
 static bool takes_any(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
 {
     (void)g, (void)strides;
@@ -47,7 +47,7 @@ static void take_dtype(const rlxvk_graph *g, node *n)
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 }
 
-/* Copies a list of axes into attributes; E_ATTR when there are more than a rank can have. */
+/* Copies a list of axes into attributes. E_ATTR if there are more than the largest rank. */
 static bool take_axes(rlxvk_graph *g, const char *row, const char *argument, const int32_t *axes,
                       size_t count, int32_t *out)
 {
@@ -97,7 +97,7 @@ static rlxvk_status transpose_infer(const rlxvk_graph *g, node *n, void *attribu
     return RLXVK_OK;
 }
 
-/* Memory stays put when the axes longer than 1 keep their order. */
+/* Elements keep their places if the axes longer than 1 keep their order. */
 static bool transpose_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
     const transpose_attributes *a = n->attributes;
@@ -274,7 +274,8 @@ static rlxvk_status narrow_host(const host_call *call)
     return layout_host_gather(call, narrow_source);
 }
 
-/* Spans stay if whole ones are taken, as from tensors that lie one behind the other. */
+/* The span stays if whole spans are taken, for example one of several tensors that were
+ * concatenated. */
 static uint64_t narrow_bucket(bucket_call *c)
 {
     const narrow_attributes *a = c->node->attributes;
@@ -288,7 +289,7 @@ static uint64_t narrow_bucket(bucket_call *c)
     return bucket_rows(c, 1u << a->axis, 0);
 }
 
-/* Of rows that a shorter tensor must have, too. */
+/* The rows that are kept must also exist in a shorter tensor. */
 static rlxvk_tensor narrow_shorten(shorten_call *s)
 {
     return shorten_with(s, 1, 0);

@@ -1,4 +1,4 @@
-/* The attributes of data movement that others fill in or read, too. */
+/* Attributes of data movement that other families also fill in or read. */
 #ifndef RLXVK_MOVEMENT_H
 #define RLXVK_MOVEMENT_H
 
@@ -11,11 +11,11 @@ typedef struct shape_attributes { /* reshape, expand: the target */
 typedef struct narrow_attributes {
     int32_t axis;
     int64_t start, length;
-    bool clamp_tail; /* a range that ends behind the axis ends with it */
+    bool clamp_tail; /* a range that ends after the axis is cut at its end */
 } narrow_attributes;
 
 typedef struct branch_attributes {
-    bool otherwise; /* the branch is taken where the predicate is 0 */
+    bool otherwise; /* the branch is taken if the predicate is 0 */
 } branch_attributes;
 
 #endif

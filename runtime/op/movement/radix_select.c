@@ -1,6 +1,6 @@
 /*
- * Which way a radix sort takes. Larger blocks write longer runs, and have fewer counts to sum;
- * ballots rank eight bits at once, where the others split by four twice.
+ * Chooses a variant of the radix sort. Larger blocks write longer runs and have fewer counts to
+ * sum. Ballots rank eight bits at once; counters need two passes of four bits.
  */
 #include "op/movement/radix_select.h"
 #include "args/movement.h"

@@ -1,4 +1,4 @@
-/* How a pass of the radix sort puts a block in order: one table of ways. Pure. */
+/* How a pass of the radix sort puts a block in order: one table of variants. Pure. */
 #ifndef RLXVK_RADIX_SELECT_H
 #define RLXVK_RADIX_SELECT_H
 
@@ -9,13 +9,13 @@ typedef struct radix_shape {
 } radix_shape;
 
 enum radix_ranking {
-    RADIX_BY_COUNTERS, /* of each thread, four bits at a time */
-    RADIX_BY_BALLOTS   /* digits are compared by ballots of subgroups, which have counters */
+    RADIX_BY_COUNTERS, /* each thread has counters, for four bits at a time */
+    RADIX_BY_BALLOTS   /* a subgroup compares digits by ballots; subgroups have counters */
 };
 
 typedef struct radix_class {
     choice_row row;
-    uint16_t threads; /* of a block, RADIX_ITEMS elements each */
+    uint16_t threads; /* of a block; each has RADIX_ITEMS elements */
     uint8_t ranking;  /* enum radix_ranking */
 } radix_class;
 

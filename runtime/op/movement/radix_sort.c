@@ -1,5 +1,5 @@
-/* Emitting the passes of the radix sort. Words and what goes along with them go back and forth
- * between two buffers each; the pass that is last leaves them in the one that its number says. */
+/* Emits the passes of the radix sort. Words, and the items that move with them, alternate between
+ * two buffers each. The number of passes tells which buffer holds the result. */
 #include "op/movement/radix_sort.h"
 #include "constants/movement.h"
 #include "op/movement/radix_select.h"
@@ -7,7 +7,7 @@
 typedef struct radix_work {
     const radix_sort *sort;
     const radix_class *class;
-    uint32_t output, passes; /* RADIX_VALUES and what follows */
+    uint32_t output, passes; /* output: RADIX_VALUES, ... */
     uint64_t blocks;
     operand counts, totals, words[2], items[2];
 } radix_work;
@@ -109,7 +109,7 @@ static bool is_there(const operand *o)
     return o->size > 0;
 }
 
-/* What is not there yet of the buffers that the passes write. */
+/* Allocates the buffers that the passes write and that do not exist yet. */
 static rlxvk_status make_buffers(lowering *l, radix_work *w)
 {
     uint64_t bytes = 4 * w->sort->rows * w->sort->extent;
@@ -162,7 +162,7 @@ error:
     return status;
 }
 
-/* A search for each. */
+/* Emits one binary search for each key. */
 rlxvk_status radix_sort_find_starts(lowering *l, const radix_sort *sort, uint64_t keys,
                                     uint64_t row_keys, operand *out)
 {

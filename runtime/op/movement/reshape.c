@@ -1,6 +1,6 @@
 /*
- * Ops that only rename memory: reshape, stop_gradient, after and branch_input. All are always views
- * of operand 0, in every storage, so there is nothing to lower; the host form copies.
+ * Ops that only rename memory: reshape, stop_gradient, after and branch_input. They are always
+ * views of operand 0, in every storage, so nothing is lowered. The host function copies.
  */
 #include "op/bucket.h"
 #include "op/gradient.h"
@@ -80,9 +80,9 @@ const op_family after_family = {
 
 /* ---- branch_input ---- */
 
-/* What a branch reads from outside. The value is operand 0. Its gradient is 0 where the branch is
- * left out, whatever the branch's ops make of it. Compiling drops these nodes (rewrite/rewrite.c).
- */
+/* branch_input: a value that a branch reads from outside. The value is operand 0. If the branch is
+ * not taken, its gradient is 0, whatever the branch's ops compute. Compiling drops these nodes
+ * (rewrite/rewrite.c). */
 static rlxvk_status branch_input_vjp(gradient_call *c)
 {
     static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -92,7 +92,7 @@ static rlxvk_status branch_input_vjp(gradient_call *c)
     rlxvk_shape shape = gradient_shape(c, 1);
     rlxvk_tensor taken = a->otherwise ? rlxvk_eq(g, predicate, zero) : rlxvk_ne(g, predicate, zero);
     taken = rlxvk_cast(g, taken, RLXVK_F32);
-    if (shape_numel(&shape) == 1) /* else: whether it is taken anywhere; of nothing it is not */
+    if (shape_numel(&shape) == 1) /* else: is it taken anywhere? An empty one is not */
         taken = rlxvk_reshape(g, taken, RLXVK_SCALAR);
     else
         taken = rlxvk_max(g, rlxvk_reduce_max(g, taken, axes, shape.rank, false), zero);
@@ -126,7 +126,7 @@ rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
     return layout_build_shape(g, OP_reshape, x, shape);
 }
 
-/* The one dim given as -1, or rank when there is none. */
+/* The one dim that is -1; rank if there is none. */
 static rlxvk_status find_wildcard(const node *n, const rlxvk_shape *target, uint32_t *out)
 {
     *out = target->rank;

@@ -1,11 +1,12 @@
 /*
  * scatter_add: out [R, T] = 0, then out[index(u)] += updates[u] for u = 0, 1, ..., in f32 and in
- * that order; an index that is NaN or outside [0, R) drops its row. Nothing is added atomically:
+ * this order. If an index is NaN or outside [0, R), its update is dropped. No atomics are used:
  *
- *   few updates   each row looks through all indices (scatter_add_direct)
- *   many          the indices are sorted, stably, by R + 1 keys (the last: dropped), and each row
- *                 adds its run of the sorted order: O(U log R + U T + R T), an invocation an
- *                 element (scatter_add_sum), or a workgroup some columns (scatter_add_long)
+ *   few updates   each row compares itself with all indices (scatter_add_direct)
+ *   many          The indices are sorted, stably, by R + 1 keys, of which the last means dropped.
+ *                 Each row then adds its run of the sorted order: O(U log R + U T + R T). Either an
+ *                 invocation makes an element (scatter_add_sum), or a workgroup makes some columns
+ *                 (scatter_add_long).
  *
  * A complex update is two columns. Error of an element with n updates: 2^-23 (n + 2) sum |update|.
  */
@@ -66,7 +67,7 @@ static uint32_t scatter_add_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 
 /* ---- Lower ---- */
 
-/* Words of a row. */
+/* The words of a row. */
 static uint64_t row_words(const node *n)
 {
     return shape_product(&n->shape, 1, n->shape.rank) * (n->dtype == RLXVK_C64 ? 2 : 1);
@@ -154,7 +155,7 @@ error:
     return status;
 }
 
-/* One more key than rows: what is dropped sorts behind them. */
+/* There is one key more than rows, because dropped updates sort after all rows. */
 static rlxvk_status find_runs(lowering *l, operand words, uint32_t mode, uint64_t rows,
                               uint64_t updates, scatter_runs *out)
 {
@@ -193,7 +194,7 @@ error:
     return status;
 }
 
-/* Sums of parts of the updates, then of the parts. */
+/* Sums parts of the updates, then adds the sums of the parts. */
 static rlxvk_status lower_parts(lowering *l, const scatter_work *w)
 {
     uint64_t parts = divide_up(w->updates, SCATTER_PARTS_THREADS * SCATTER_PARTS_RUN);
@@ -297,7 +298,7 @@ static rlxvk_status scatter_add_host(const host_call *c)
 
 /* ---- The family ---- */
 
-/* A column of the result depends only on this column of the updates. */
+/* A column of the result depends only on the same column of the updates. */
 static uint64_t scatter_add_bucket(bucket_call *c)
 {
     if (bucket_axis(c, 0) <= 0 || bucket_others(c, 1))
@@ -305,7 +306,8 @@ static uint64_t scatter_add_bucket(bucket_call *c)
     return bucket_along(c, bucket_axis(c, 0));
 }
 
-/* What falls outside of the result gets nothing; gather reads a row for it, that of the nearest. */
+/* A dropped update gets gradient 0. A mask does this, because gather would clamp its index and read
+ * the nearest row. */
 static rlxvk_status scatter_add_vjp(gradient_call *c)
 {
     const scatter_add_attributes *a = c->n.attributes;

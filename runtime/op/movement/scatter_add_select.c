@@ -1,24 +1,26 @@
 /*
- * Which way a scatter_add takes. All add the updates of a row one by one in their order, but
- * "parts", which only who names it gets: its sums are grouped otherwise, the same in every run.
+ * Chooses a variant of scatter_add. All variants add the updates of a row one by one in order,
+ * except "parts". That one groups its sums differently, but in the same way in every run. It is
+ * used only if it is asked for.
  */
 #include "args/movement.h"
 #include "op/movement/scatter_add_select.h"
 
-/* Looking through all indices stays cheaper than sorting them up to so many comparisons, and while
- * its workgroups are few, or have columns for their threads. A processor pays dearly for each. */
+/* Limits of "direct". Comparing with all indices is cheaper than sorting them up to so many
+ * comparisons. There must also be few workgroups, or enough columns for their threads. On a CPU
+ * each workgroup is expensive. */
 #define MOST_COMPARISONS (1u << 24)
 #define MOST_GROUPS      (1u << 16)
 #define MOST_CPU_GROUPS  (1u << 10)
 #define FEWEST_COLUMNS   64
-/* Updates of an average row that make it a long one; up to so many columns, and further while an
- * invocation an element would leave the device idle. */
+/* A row is long if it has so many updates on average. Long rows take "runs" up to so many columns.
+ * They also do if one invocation for each element would leave the device idle. */
 #define LONG_ROW      64
 #define LONG_COLUMNS  64
 #define BUSY_ELEMENTS 1024 /* of a compute unit */
 
-/* A round adds so many updates of a run. Devices whose loops do not end early add more in one
- * dispatch, which is not to last for seconds. */
+/* One round of a loop adds so many updates of a run. If a device's loops do not end early, one
+ * dispatch adds more, but not so many that it takes seconds. */
 #define RUN_OF_ROUND   4
 #define LONGEST_ANYHOW (1u << 22)
 

@@ -1,4 +1,4 @@
-/* How scatter_add adds its updates: one table of ways, in order of preference. Pure. */
+/* How scatter_add adds its updates: one table of variants, in order of preference. Pure. */
 #ifndef RLXVK_SCATTER_ADD_SELECT_H
 #define RLXVK_SCATTER_ADD_SELECT_H
 
@@ -6,13 +6,13 @@
 
 typedef struct scatter_shape {
     uint64_t outer, rows, columns, updates;
-    bool clamped, keyed; /* what indices outside name; they are keys of a sort already */
+    bool clamped, keyed; /* clamped: as in scatter_work; keyed: indices are sort keys already */
 } scatter_shape;
 
 enum scatter_way {
-    SCATTER_DIRECT,   /* each row looks through all indices */
-    SCATTER_RUNS,     /* sorted, a workgroup for some columns of a row */
-    SCATTER_ELEMENTS, /* sorted, an invocation an element of the result */
+    SCATTER_DIRECT,   /* each row compares itself with all indices */
+    SCATTER_RUNS,     /* sorted; a workgroup makes some columns of a row */
+    SCATTER_ELEMENTS, /* sorted; an invocation makes an element of the result */
     SCATTER_PARTS     /* sums of parts of the updates, then of the parts */
 };
 
@@ -25,11 +25,11 @@ typedef struct scatter_class {
 const scatter_class *scatter_select(const scatter_shape *s, const device_profile *profile,
                                     size_t forced);
 
-/* Rounds that the loops of an invocation may take in all: an old software driver ends them silently
- * after 65,535, nested ones counted together. */
+/* The most rounds that the loops of an invocation may take. An old software driver ends loops
+ * silently after 65,535 rounds. For nested loops it counts all rounds together. */
 #define SCATTER_MOST_ROUNDS 60000u
 
-/* Sorted updates of a row that one dispatch adds; the next goes on. */
+/* The most sorted updates of a row that one dispatch adds. The next dispatch continues. */
 uint64_t scatter_longest_run(const device_profile *profile);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * slice: every step-th element of an axis from a start on, as numpy counts them. Strides say where
- * these lie: a view where they lie together, read in place where the reader takes strides, else one
- * strided copy.
+ * slice: every step-th element of an axis from a start on, as in numpy. Strides describe the
+ * elements. If they are contiguous, the node is a view. If the reader takes strides, it reads them
+ * in place. Otherwise they are copied by one strided copy.
  */
 #include "op/bucket.h"
 #include "op/families.h"
@@ -38,12 +38,12 @@ rlxvk_tensor rlxvk_slice(rlxvk_graph *g, rlxvk_tensor x, const int64_t *starts,
     return op_build(g, OP_slice, &x, 1, &a);
 }
 
-/* The elements of an axis that are taken: first, first + step, .., `length` of them. */
+/* The elements that are taken from an axis: first, first + step, ...; `length` of them. */
 typedef struct run {
     int64_t first, step, length;
 } run;
 
-/* An end inside [lowest, highest], below 0 from the end of the axis. */
+/* Clamps an end to [lowest, highest]. If it is below 0, it counts from the end of the axis. */
 static int64_t clip(int64_t end, int64_t extent, int64_t lowest, int64_t highest)
 {
     if (end < 0)
@@ -64,7 +64,7 @@ static run run_of(const node *n, const rlxvk_shape *from, uint32_t axis)
     r.first = clip(a->starts[axis], extent, lowest, highest);
     int64_t span = r.step < 0 ? r.first - stop : stop - r.first;
     r.length = span <= 0 ? 0 : (span - 1) / (r.step < 0 ? -r.step : r.step) + 1;
-    if (r.length <= 1) /* the next would be nowhere */
+    if (r.length <= 1) /* there is no second element to step to */
         r.step = 1;
     if (r.length == 0)
         r.first = 0;
@@ -93,7 +93,8 @@ static rlxvk_status slice_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-/* Taken whole but one axis, with nothing but 1s before it, and that in steps of 1. */
+/* A view is possible if all steps are 1, if axes inside the cut axis are taken whole, and if only
+ * one index is taken from axes outside it. */
 static bool slice_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
     const rlxvk_shape *from = input_shape(g, n, 0);
@@ -170,7 +171,8 @@ static uint64_t slice_bucket(bucket_call *c)
     return bucket_rows(c, used, 0);
 }
 
-/* Along one axis: the order of a step forwards, zeros between the elements, zeros around them. */
+/* The gradient along one axis: reverses it if the step is negative, then puts zeros between the
+ * elements and around them. */
 static rlxvk_tensor spread(rlxvk_graph *g, rlxvk_tensor d, int32_t axis, run r, int64_t extent)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, d);

@@ -1,11 +1,13 @@
 /*
- * topk: indices of the k largest elements of each row [.., n], the largest first, NaN before +Inf,
- * zeros of either sign equal, ties by the smaller index; f32 words, dtype I32. Exact.
+ * topk: indices of the k largest elements of each row [.., n], the largest first. NaN comes before
+ * +Inf, zeros of either sign are equal, and the smaller index wins ties. Exact; indices are f32
+ * words (dtype I32).
  *
- *   rows within a workgroup      every element counts those before it (topk_rank)
- *   k <= TOPK_MOST               radix selection, a workgroup a row; few long rows are cut into
- *                                chunks whose k largest meet in a second stage (topk_select)
- *   larger k                     a stable sort of whole rows, of which the first k are taken
+ *   rows within a workgroup   each element counts the elements before it (topk_rank)
+ *   k <= TOPK_MOST            radix selection, one workgroup for each row (topk_select). Few long
+ *                             rows are cut into chunks, and a second stage joins the k largest of
+ *                             each.
+ *   larger k                  a stable sort of whole rows; the first k are taken
  */
 #include "args/movement.h"
 #include "constants/movement.h"
@@ -22,8 +24,8 @@ typedef struct topk_attributes {
 } topk_attributes;
 
 #define LONGEST_AXIS   (1 << 24) /* indices are exact f32 integers */
-#define LARGEST_RANKED 256       /* threads topk_rank has shared words for */
-/* Elements of a chunk: at least so many, and so many for each that it keeps. */
+#define LARGEST_RANKED 256       /* topk_rank has shared words for so many threads */
+/* The fewest elements of a chunk: in all, and for each one that it keeps. */
 #define SHORTEST_CHUNK 4096
 #define CHUNK_FACTOR   8
 #define FEWEST_GROUPS  256 /* workgroups that fill a device */
@@ -78,7 +80,7 @@ static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
 }
 
-/* How many pieces rows are cut into; 1: they stay whole. */
+/* How many chunks rows are cut into; 1: none. */
 static uint64_t choose_chunks(const device_profile *profile, const topk_work *w)
 {
     uint64_t wanted = profile_is_software(profile) ? profile->compute_units : FEWEST_GROUPS;
@@ -162,7 +164,7 @@ typedef struct ranked {
     uint32_t index;
 } ranked;
 
-/* qsort's order: NaN, then the larger value, then the smaller index. */
+/* The order for qsort: NaN, then the larger value, then the smaller index. */
 static int compare_ranked(const void *left, const void *right)
 {
     const ranked *a = left, *b = right;

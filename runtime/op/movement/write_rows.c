@@ -1,7 +1,8 @@
 /*
- * Rows of a resident cache, written in place: cache [H, R, D], rows [H, n, D], position [1]; row r
- * goes to cache row floor(position + 0.5) + r, or nowhere outside [0, R). The node is a view of the
- * cache, which must be a leaf, so that the write outlives the run. Bit-exact.
+ * write_rows: writes rows of a resident cache in place. cache is [H, R, D], rows is [H, n, D] and
+ * position is [1]. Row r goes to cache row floor(position + 0.5) + r. If that is outside [0, R), it
+ * is dropped. The node is a view of the cache. The cache must be a leaf, because the write must
+ * outlive the run. Bit-exact.
  */
 #include "args/movement.h"
 #include "op/bucket.h"
@@ -118,7 +119,7 @@ static uint64_t write_rows_bucket(bucket_call *c)
     return bucket_refuse(c, "its cache would keep rows that are not active");
 }
 
-/* Rows behind the cache's end would be lost. */
+/* A position is valid only if all rows fit, because rows after the cache's end would be lost. */
 static index_limits write_rows_indices(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *rows = input_shape(g, n, 1);
