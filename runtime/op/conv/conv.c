@@ -1,8 +1,11 @@
 /*
- * Convolutions over one to three spatial axes and their transposes: the sums of conv.glsl, x [N,
- * groups * channels, spatial], y [N, groups * m, spatial]. w is [groups * m, channels, taps] for
- * conv and [groups * channels, m, taps] for its transpose, which is one dense convolution for each
- * phase of y (conv.glsl). fused_conv is conv with what often follows it, in one kernel.
+ * Convolutions over one to three spatial axes, and transposed convolutions. conv.glsl has the sums.
+ *   x   [N, groups * channels, spatial]
+ *   w   [groups * m, channels, taps] for conv; [groups * channels, m, taps] for conv_transpose
+ *   y   [N, groups * m, spatial]
+ *
+ * A transposed convolution is one dense convolution for each phase of y (see conv.glsl). fused_conv
+ * is conv with an epilogue in the same kernel: bias, residual and activation.
  */
 #include "op/activation.h"
 #include "op/bucket.h"
@@ -57,7 +60,7 @@ rlxvk_tensor rlxvk_fused_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rl
 
 /* ---- Infer ---- */
 
-/* conv: w [Cout, Cin/groups, ..]; transposed: w [Cin, Cout/groups, ..]. */
+/* w is [Cout, Cin/groups, ..] for conv, and [Cin, Cout/groups, ..] for conv_transpose. */
 static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rlxvk_shape *w,
                                    int64_t groups, int64_t *out_channels)
 {
@@ -119,7 +122,7 @@ static rlxvk_status forward_size(const node *n, const rlxvk_conv_options *o, uin
     return conv_window_count(n, o, axis, in, out);
 }
 
-/* [channels]; of fused_conv, [2, channels], too. */
+/* The bias is [channels]. In fused_conv it may also be [2, channels]: scales, then biases. */
 static rlxvk_status check_bias(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *bias = conv_bias_input(n) ? input_shape(g, n, conv_bias_input(n)) : NULL;
@@ -212,7 +215,7 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
 
 /* ---- Gradients ---- */
 
-/* Of nothing at all. */
+/* For a convolution without elements: the gradients of x and w are zeros. */
 static void give_zeros(gradient_call *c)
 {
     for (uint32_t i = 0; i < 2; i++)
@@ -229,7 +232,8 @@ static void give_forward(gradient_call *c, const rlxvk_conv_options *o)
         gradient_give(c, 1, rlxvk_conv_backward_weight(c->graph, x, c->dy, o));
 }
 
-/* conv with the same w leads back; what output_padding added may have room for further windows. */
+/* The gradient of a transposed convolution by x is conv of dy with the same w. If output_padding
+ * made y larger, more windows may fit into dy. Their results are cropped. */
 static void give_transposed(gradient_call *c, const rlxvk_conv_options *options)
 {
     rlxvk_conv_options o = *options;
@@ -257,7 +261,7 @@ static rlxvk_status conv_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* Row `row` of a bias with scales, along the channels of y. */
+/* Row `row` of a [2, channels] bias, shaped so that it broadcasts along the channels of y. */
 static rlxvk_tensor along_channels(rlxvk_graph *g, const node *n, rlxvk_tensor bias, int64_t row)
 {
     rlxvk_shape shape = {.rank = n->shape.rank};

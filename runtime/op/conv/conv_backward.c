@@ -1,9 +1,13 @@
 /*
- * The gradients of conv. conv_backward_input is a transposed convolution of dy by w that is told
- * the size of its result; conv_backward_weight is a convolution of x by dy, with images and
- * channels in each other's place and strides and dilations, too (conv.glsl): sums of all images and
- * windows, split among workgroups where the result is small. Each is linear in both operands, and
- * its gradients are conv and the other one.
+ * The gradients of conv, by its input and by its weights. The gradient by x, conv_backward_input,
+ * is a transposed convolution of dy by w. It is told the size of its result.
+ *
+ * The gradient by w, conv_backward_weight, is a convolution of x by dy. In it images and channels
+ * are swapped, and strides and dilations, too (conv.glsl). It sums over all images and windows. If
+ * its result is small, workgroups split these sums.
+ *
+ * Both ops are linear in both operands. So their own gradients are conv and the other op of the
+ * two.
  */
 #include "op/conv/conv_emit.h"
 #include "op/bucket.h"
@@ -49,7 +53,7 @@ rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
 
 /* ---- Infer ---- */
 
-/* dy has no more windows than `size` has room for. */
+/* E_SHAPE if dy has more windows than fit into an input of `size`. */
 static rlxvk_status check_windows(const node *n, const rlxvk_conv_options *o, const int64_t *size,
                                   const rlxvk_shape *dy)
 {
@@ -70,7 +74,8 @@ static rlxvk_status check_windows(const node *n, const rlxvk_conv_options *o, co
     return RLXVK_OK;
 }
 
-/* All channels of x, of so many in a group; dy's must be a multiple of the groups. */
+/* E_SHAPE if `groups` does not divide the channels of dy. `groups` is the channels of x divided by
+ * the channels in a group. */
 static rlxvk_status check_groups(const node *n, const rlxvk_shape *dy, int64_t groups)
 {
     char text[SHAPE_TEXT];
@@ -182,7 +187,8 @@ static uint64_t conv_backward_weight_bucket(bucket_call *c)
 
 /* ---- Gradients ---- */
 
-/* conv of what arrived for x by w, or of x by what arrived for w: what dy was the gradient of. */
+/* Both ops are gradients of conv, so the gradient of dy is conv again. Either x or w is the
+ * incoming gradient here; the other one is the operand. */
 static rlxvk_tensor forward(gradient_call *c, rlxvk_tensor x, rlxvk_tensor w)
 {
     const conv_attributes *a = c->n.attributes;

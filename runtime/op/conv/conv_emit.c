@@ -1,11 +1,11 @@
-/* The dispatches of a convolution: constants and arguments of the kernel that was chosen, and where
- * K is split, the sum of the parts. */
+/* Emits the dispatches of a convolution: constants and arguments of the chosen kernel. If K is
+ * split, another dispatch sums the parts. */
 #include "op/conv/conv_emit.h"
 #include "constants/conv.h"
 #include "op/activation.h"
 #include "op/movement/layout.h"
 
-#define MOST_UNROLLED 49 /* taps that get code of their own in conv_strips */
+#define MOST_UNROLLED 49 /* above this, conv_strips loops over taps */
 
 static uint32_t out_cells(const conv_problem *p)
 {
@@ -20,7 +20,7 @@ static void set_epilogue(dispatch *d, const conv_epilogue *e)
                   {EPILOGUE_ACTIVATION, activation_code(e->activation)});
 }
 
-/* What is bound; the stand-in where nothing is read. */
+/* The operand to bind. If the epilogue does not read it, any buffer will do: `stand_in`. */
 static operand bias_of(const conv_epilogue *e, operand stand_in)
 {
     return e->bits & CONV_EPILOGUE_BIAS ? e->bias : stand_in;
@@ -32,7 +32,7 @@ static operand residual_of(const conv_epilogue *e, operand stand_in)
 
 /* ---- conv_direct, conv_tiled ---- */
 
-/* What conv_tiled may access in quads. */
+/* The operands that conv_tiled may read or write as vec4s (bits of CONV_QUADS_...). */
 static uint32_t quad_bits(const conv_problem *p)
 {
     const struct conv_args *a = &p->args;
@@ -44,7 +44,7 @@ static uint32_t quad_bits(const conv_problem *p)
     return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
 }
 
-/* How conv_tiled finds x. */
+/* How conv_tiled addresses x (CONV_X_...). */
 static uint32_t source_of(const conv_problem *p)
 {
     const struct conv_args *args = &p->args;
@@ -65,7 +65,8 @@ static uint32_t source_of(const conv_problem *p)
     return kernels <= CONV_TAP_BITS ? CONV_X_BITS : CONV_X_CELLS;
 }
 
-/* Tiles of all channels of a group make the next positions, those of one image after the other. */
+/* One image comes after the other, and the tiles of all channels of a group make the next
+ * positions. So fewer active rows need fewer workgroups. */
 static group_order order_of_tiles(const lowering *l, const conv_problem *p)
 {
     const conv_class *c = p->class;
@@ -83,7 +84,9 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     dispatch d = {.kernel = tiled ? KERNEL_CONV_TILED : KERNEL_CONV_DIRECT,
                   .node = p->node,
                   .variant = c->row.name};
-    const conv_epilogue none = {0}, *e = p->splits == 1 ? &p->epilogue : &none; /* conv_sum's */
+    const conv_epilogue none = {0}, *e = p->splits == 1 ? &p->epilogue : &none; /* else conv_sum
+                                                                                   has the
+                                                                                   epilogue */
     const operand operands[] = {p->x, p->w, p->y, bias_of(e, p->x), residual_of(e, p->x)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
                   {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
@@ -122,7 +125,8 @@ static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* w [m, channels, taps] with a step's channels innermost: [m, channels / step, taps, step]. */
+/* Permutes w [m, channels, taps] so that the channels of a step are innermost: [m, channels / step,
+ * taps, step]. */
 static rlxvk_status emit_packing(lowering *l, conv_problem *p)
 {
     const struct conv_args *a = &p->args;

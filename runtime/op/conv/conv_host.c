@@ -1,5 +1,5 @@
-/* The convolutions on the host, in double: conv by gathering, its transpose by scattering x over y.
- * Both note the sum of the terms' magnitudes, on which the bound rests. */
+/* The reference of convolutions, in double. conv gathers from x; conv_transpose scatters x over y.
+ * Both also sum the magnitudes of the terms, because error bounds are relative to that sum. */
 #include "op/activation.h"
 #include "op/conv/conv.h"
 
@@ -11,9 +11,9 @@ double conv_bound(double terms, double magnitude)
     return 1e-7 + 0x1p-24 * (8 + 4 * sqrt(terms)) * magnitude;
 }
 
-/* Sizes with three spatial axes, missing ones in front. */
+/* Sizes with three spatial axes. If there are fewer, the first ones have size 1. */
 typedef struct geometry {
-    int64_t batch, groups, inputs, outputs; /* channels of a group */
+    int64_t batch, groups, inputs, outputs; /* inputs, outputs: channels of a group */
     int64_t in[CONV_AXES], out[CONV_AXES], kernel[CONV_AXES];
     int64_t stride[CONV_AXES], padding[CONV_AXES], dilation[CONV_AXES];
 } geometry;
@@ -23,7 +23,7 @@ static int64_t volume(const int64_t *sizes)
     return sizes[0] * sizes[1] * sizes[2];
 }
 
-/* Of what a window slides over and what it makes. */
+/* x is the shape that windows slide over; y has one cell for each window. */
 static geometry geometry_of(const host_call *c, const rlxvk_shape *x, const rlxvk_shape *y)
 {
     const rlxvk_conv_options *o = &((const conv_attributes *)c->node->attributes)->options;
@@ -52,7 +52,8 @@ static void split(int64_t index, const int64_t *sizes, int64_t *at)
     at[0] = index / sizes[2] / sizes[1];
 }
 
-/* Cell `small` stride - padding + tap dilation of the large side; -1 outside of it. */
+/* The cell on the large side under tap `tap` of window `small`: small * stride - padding + tap *
+ * dilation on each axis. -1 if it is outside. */
 static int64_t cell_under(const geometry *g, const int64_t *large, const int64_t *small,
                           const int64_t *tap)
 {
@@ -73,19 +74,20 @@ typedef struct sums {
 static void add(sums s, uint64_t at, double term)
 {
     s.value[at] += term;
-    if (isfinite(term)) /* others make the sum infinite or NaN, whatever its bound */
+    if (isfinite(term)) /* else the sum is infinite or NaN, whatever its bound */
         s.magnitude[at] += fabs(term);
 }
 
-/* Once numbers pass the range of f32, the order of the terms decides what comes of them. */
+/* If magnitudes exceed the range of f32, the order of the terms decides whether a sum overflows. So
+ * any result is allowed. */
 static void leave_overflow(const host_call *c, uint64_t i, double magnitude)
 {
     if (magnitude > FLT_MAX)
         host_leave_open(c, i);
 }
 
-/* One channel of x against one channel of y, of one image. The small side is conv's output: it
- * places the windows. */
+/* Adds one channel of x to one channel of y, for one image. The small side is the output of conv
+ * (the input of conv_transpose), because its cells place the windows. */
 static void plane(const geometry *g, bool transposed, const float *x, const float *w, sums y)
 {
     const int64_t *small_size = transposed ? g->in : g->out;
@@ -122,7 +124,7 @@ static void sum_planes(const geometry *g, bool transposed, const float *x_words,
 
 /* ---- Epilogues ---- */
 
-/* Ends element i, of a sum of so many terms. */
+/* Applies the epilogue to element i, a sum of `terms` terms, and sets its bound. */
 static void finish(const host_call *c, uint64_t i, uint64_t channel, double terms, sums y)
 {
     const conv_attributes *a = c->node->attributes;
@@ -131,7 +133,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     uint64_t channels = (uint64_t)c->node->shape.dims[1];
     double added = residual ? c->inputs[residual].words[i] : 0, bound;
     bool open = false;
-    double largest = y.magnitude[i]; /* on the way: a scale may bring it back into range */
+    double largest = y.magnitude[i]; /* of all steps: a scale may bring an overflow back */
     if (scaled) {
         y.value[i] *= c->inputs[bias].words[channel];
         if (isfinite(c->inputs[bias].words[channel]))
@@ -157,7 +159,7 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     leave_overflow(c, i, fmax(largest, y.magnitude[i]));
 }
 
-/* out = the sums of x by w, and what the epilogue makes of them. */
+/* Computes all sums of x by w, and their epilogue, into the result. */
 static rlxvk_status convolve(const host_call *c, const host_tensor *x, const host_tensor *w,
                              bool transposed)
 {
@@ -185,7 +187,7 @@ rlxvk_status conv_backward_input_host(const host_call *c)
     return convolve(c, &c->inputs[1], &c->inputs[0], true);
 }
 
-/* What one channel of x and one of dy, of one image, add to a channel's taps. */
+/* Adds the products of one channel of x and one channel of dy, for one image, to the taps of dw. */
 static void plane_of_weights(const geometry *g, const float *x, const float *dy, sums dw)
 {
     for (int64_t s = 0; s < volume(g->out); s++)

@@ -1,5 +1,5 @@
-/* The options of windows: defaults, limits, how many windows fit. Coordinates inside a padded axis,
- * and so every product of the kernels, stay below 2^31. */
+/* Options of windows: defaults, limits, and how many windows fit. Coordinates inside a padded axis
+ * stay below 2^31; so no index that the kernels compute from them overflows. */
 #include "op/conv/conv.h"
 
 rlxvk_status conv_check_ranks(const node *n, const char *x_name, const rlxvk_shape *x,

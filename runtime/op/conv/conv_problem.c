@@ -1,16 +1,16 @@
 /*
- * A convolution as matrix products: the sizes of conv.glsl, and the choice of its kernel. Where K =
- * channels * taps is long and y is small, workgroups sum parts of K into a temporary [splits, y],
- * which conv_sum adds up in order.
+ * A convolution as matrix products: the sizes that conv.glsl needs, and the choice of its kernel.
+ * If K = channels * taps is long and y is small, K is split. Then workgroups sum parts of K into a
+ * temporary [splits, y], and conv_sum adds the parts in order.
  *
- * A transposed one whose strides are 1 has but one phase: it is a convolution by w with its taps
- * the other way round and its channels in each other's place, which a copy puts w into where the
- * product is large enough to pay for it.
+ * A transposed convolution whose strides are all 1 has only one phase. It is a plain convolution by
+ * a w with reversed taps and swapped channels. If the product is large enough, a copy permutes w in
+ * this way first.
  */
 #include "op/conv/conv_emit.h"
 #include "op/movement/layout.h"
 
-/* What pays for turning w round. */
+/* A transposed convolution must be at least this large before permuting w pays. */
 #define LEAST_TURNED_POSITIONS 2048
 #define LEAST_TURNED_PRODUCT   1e7
 
@@ -30,7 +30,7 @@ static void fill_axes(struct conv_args *args, const rlxvk_shape *x, const rlxvk_
     }
 }
 
-/* Of one axis: cells of a phase, phases, and taps that a phase meets at most. */
+/* For one axis: the cells of a phase, the number of phases, and the most taps that a phase uses. */
 typedef struct phase_axis {
     uint64_t cells, count, taps;
 } phase_axis;
@@ -45,7 +45,8 @@ static phase_axis phases_of(const conv_problem *p, uint32_t i)
     return (phase_axis){divide_up(out, stride), MIN(stride, out), divide_up(args->kernel[i], step)};
 }
 
-/* `images` of positions: of y, or, swapped, channels of x in a group. */
+/* Positions are cells of `images` images: the images of y or, if swapped, the channels of x in a
+ * group. */
 static void fill_sizes(conv_problem *p, uint64_t images)
 {
     struct conv_args *args = &p->args;
@@ -77,7 +78,8 @@ static void fill_sizes(conv_problem *p, uint64_t images)
                                         .count = images * args->groups * args->m};
 }
 
-/* Sizes of the three axes, and what changes places where the problem is swapped. */
+/* Fills in the sizes of the three axes. If the problem is swapped, it swaps strides with dilations
+ * and windows with taps. Returns the number of images. */
 static uint64_t fill_problem(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y,
                              const rlxvk_conv_options *o)
 {
@@ -114,7 +116,7 @@ static bool turning_pays(const conv_problem *p, uint64_t images)
            (double)n * (double)taps * a->m * a->channels * a->groups >= LEAST_TURNED_PRODUCT;
 }
 
-/* w [groups, channels, m, taps] as [groups, m, channels, taps turned round]. */
+/* Permutes w [groups, channels, m, taps] to [groups, m, channels, reversed taps]. */
 static rlxvk_status turn(lowering *l, conv_problem *p)
 {
     struct conv_args *a = &p->args;

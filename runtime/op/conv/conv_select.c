@@ -1,38 +1,43 @@
 /*
- * The classes of convolution. Tiles are for hardware: on software and translated drivers barriers
- * and shared memory cost more than they save. There only what no invocation may sum alone takes
- * tiles, which can be split. Of the large tiles those are taken whose share of the busiest compute
- * unit is done first: rates are of an H200, relative to each other. The last row of each setting
- * has no conditions but the baseline's.
+ * The kernel variants of convolutions. Tiled variants are for hardware, because barriers and shared
+ * memory cost more than they save on software and translated drivers. Those drivers use tiles only
+ * if K is too long for one invocation, because only tiles can split it.
+ *
+ * Among the large tiles, the one whose busiest compute unit finishes first wins. Their rates were
+ * measured on an H200, relative to each other. The last variant for each kind of device has no
+ * conditions except that of the baseline.
  */
 #include "args/matmul.h"
 #include "op/conv/conv_select.h"
 
 enum {
-    IF_WHOLE = CHOICE_OWN,    /* only where its last tile of channels is more than half full */
-    IF_LONG = CHOICE_OWN << 1 /* only for more than half a tile of positions */
+    IF_WHOLE = CHOICE_OWN,    /* only if the last tile of channels is more than half full */
+    IF_LONG = CHOICE_OWN << 1 /* only if there is more than half a tile of positions */
 };
 
 #define ANY         UINT64_MAX
 #define SLICE_UNIT  32  /* a multiple of every step */
-#define LEAST_SLICE 256 /* K elements below which a split costs more than it gives */
-/* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
+#define LEAST_SLICE 256 /* shorter slices of K cost more than a split saves */
+/* Most elements of K that an invocation sums, because some software drivers stop its loops after
+ * 65,535 rounds. */
 #define LONGEST_SLICE 32768
-/* The same for a sum that has few neighbours, where others would be done long before it. */
+/* The same limit on hardware, for the gradient of w. It has few sums, so one long sum would run
+ * long after the others are done. */
 #define MOST_SERIAL   1024
 #define MOST_PARTIALS (UINT64_C(1) << 26)
-/* conv_strips: an invocation has a bit for each cell of a row that it reads, and code for each tap
- * along it. */
+/* Limits of conv_strips. An invocation has a bit for each cell of a row that it reads, and code for
+ * each tap along the row. */
 #define MOST_ACROSS 16
 #define MOST_STRIDE 4
 #define MOST_DOWN   1024
-/* conv_depthwise_weights: taps that an invocation sums, and what fills a compute unit with it. */
+/* conv_depthwise_weights: most taps that an invocation sums, and how many workgroups fill a compute
+ * unit. */
 #define MOST_TAPS   25
 #define TAPS_GROUPS 16
-/* What pays for a dispatch that puts w into another order. */
+/* A convolution must be at least this large before a dispatch that permutes w pays. */
 #define LEAST_PACKED_POSITIONS 2048
 #define LEAST_PACKED_PRODUCT   1e9
-#define USUAL_WEIGHTS          1024 /* quads of weights above which few workgroups are resident */
+#define USUAL_WEIGHTS          1024 /* quads; with more, few workgroups are resident */
 
 /* clang-format off */
 #define DIRECT CONV_FORM_DIRECT
@@ -94,7 +99,7 @@ static uint64_t shared_bytes(const conv_class *c, const conv_shape *s)
         return s->taps * c->threads * sizeof(float);
     if (c->form != CONV_FORM_TILED)
         return 0;
-    /* Two tiles with eight quads of padding each, what a step's rows mean, a flag. */
+    /* Two tiles with eight quads of padding each, five words for each row of a step, and a flag. */
     return ((c->tile_m + c->tile_n + 5u) * c->step + 64 + 1) * sizeof(float);
 }
 
@@ -116,7 +121,7 @@ static uint64_t splits_of(const conv_class *c, const conv_shape *s, const device
     return slice < s->k ? divide_up(s->k, slice) : 1;
 }
 
-/* Steps are whole, and a window has several cells. */
+/* Permuting w needs whole steps of channels. It has no effect if a window has only one cell. */
 static bool fits_packing(const conv_class *c, const conv_shape *s)
 {
     return s->channels > 0 && s->channels % c->step == 0 && s->k > s->channels;
@@ -142,7 +147,8 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
            (!(c->row.conditions & IF_LONG) || s->n * 2 > c->tile_n);
 }
 
-/* Multiply-adds, an element of K, of the compute unit that has most tiles, over the row's rate. */
+/* The time of the busiest compute unit, for each element of K: its multiply-adds divided by the
+ * variant's rate. */
 static double cost(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t units = MAX(profile->compute_units, 1u);

@@ -1,7 +1,10 @@
 /*
- * Patches of images as rows of a matrix, and back: x [N, C, H, W] <-> columns [N Ho Wo, C kh kw],
- * row (n, ho, wo), column (c, i, j), element x[n, c, ho s - p + i d, wo s - p + j d] or 0. col2im
- * adds up what im2col would have taken from each cell.
+ * im2col copies patches of images to rows of a matrix; col2im adds them back to an image.
+ *   x         [N, C, H, W]
+ *   columns   [N Ho Wo, C kh kw]; row (n, ho, wo), column (c, i, j)
+ *   element   x[n, c, ho s - p + i d, wo s - p + j d], or 0 if that is outside x
+ *
+ * col2im sums, for each cell, all elements that im2col would have copied from it.
  */
 #include "args/conv.h"
 #include "op/conv/conv.h"
@@ -14,8 +17,8 @@
 
 typedef struct im2col_attributes {
     rlxvk_conv_options options;
-    int64_t image_size[2];   /* col2im: given */
-    int64_t window_count[2]; /* windows along each axis */
+    int64_t image_size[2];   /* only for col2im, which is given it */
+    int64_t window_count[2]; /* along each axis */
 } im2col_attributes;
 
 /* ---- Building ---- */
@@ -55,7 +58,7 @@ error:
     return status;
 }
 
-/* a * b * c as a dim; E_TOO_LARGE when it does not fit. */
+/* *out = a * b * c. E_TOO_LARGE if the product does not fit 64 bits. */
 static rlxvk_status product(const node *n, int64_t a, int64_t b, int64_t c, int64_t *out)
 {
     if (__builtin_mul_overflow(a, b, out) || __builtin_mul_overflow(*out, c, out))
@@ -124,7 +127,7 @@ static uint32_t col2im_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 
 /* ---- Lower ---- */
 
-/* In the order that args/conv.h gives. */
+/* The divisors must be in the order that args/conv.h gives. */
 static void fill_divisors(struct im2col_args *args, const u32 outer[2], const u32 inner[2])
 {
     const u32 divisors[] = {outer[0], outer[1], args->channels, inner[0], inner[1]};
@@ -172,7 +175,8 @@ static rlxvk_status col2im_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* Calls `visit` for every element of the columns that lies on a cell of the image. */
+/* Calls `visit` for every element of the columns that comes from a cell of the image, not from
+ * padding. */
 static void for_each(const host_call *c, const rlxvk_shape *image,
                      void (*visit)(const host_call *c, uint64_t column, uint64_t cell))
 {
@@ -232,13 +236,13 @@ static rlxvk_status col2im_host(const host_call *c)
 
 /* ---- Rows of a bucket ---- */
 
-/* A row of the result belongs to one image, a column to one channel. */
+/* A row of the result belongs to one image, and a column to one channel. */
 static uint64_t im2col_bucket(bucket_call *c)
 {
     return bucket_rows(c, ~3u, 0);
 }
 
-/* Only if the bucket holds whole images, or whole channels. */
+/* Supported only if the bucket holds whole images or whole channels. */
 static uint64_t col2im_bucket(bucket_call *c)
 {
     return bucket_rows(c, 0, 0);

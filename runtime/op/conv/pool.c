@@ -1,10 +1,12 @@
 /*
- * pool_*: a reduction of every window of the spatial axes of x [N, C, 1 to 3 axes], out =
- * floor((in + 2 p - k) / s) + 1. Cells of the padding never take part; the mean divides by the
- * whole kernel, or by the cells inside x. 2 p <= k, so that a window of a non-empty x has a cell. A
- * window that is all of x is a row of the reduction kernels.
- * Error of sums and means of K cells: 1e-7 + u (8 + 4 sqrt K) sum |term|; of products by their
- * magnitude; max and min are exact.
+ * pool_* reduces every window of the spatial axes of x [N, C, 1 to 3 axes]. An axis has floor((in +
+ * 2 p - k) / s) + 1 windows. Cells of the padding never take part. The mean divides by the size of
+ * the whole kernel, or (exclude_pad) by the number of cells inside x. Because 2 p <= k is required,
+ * every window of a non-empty x has a cell. If one window covers all of x, the kernels of row
+ * reductions compute it.
+ *
+ * Error of a sum or mean of K cells: 1e-7 + u (8 + 4 sqrt K) sum |term|. The error of a product is
+ * relative to its magnitude. Max and min are exact.
  *
  * resize_nearest2x: y[n, c, i, j] = x[n, c, i / 2, j / 2].
  */
@@ -112,8 +114,8 @@ static void take_cell(uint32_t code, double v, window_sum *w)
         w->value = v;
 }
 
-/* The cells of the window at coordinates c of the result, axis by axis. A window may be far longer
- * than x: the padding is not walked. */
+/* Goes through the cells of the window at coordinates c of the result, axis by axis. It skips the
+ * padding, because a window may be far longer than x. */
 static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, uint64_t at,
                         window_sum *w)
 {
@@ -227,7 +229,7 @@ static rlxvk_status resize_nearest2x_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* Every pixel gets what its four copies got. */
+/* The gradient of a pixel is the sum of the gradients of its four copies. */
 static rlxvk_status resize_nearest2x_vjp(gradient_call *c)
 {
     rlxvk_pool_options o = {.kernel = {2, 2}, .stride = {2, 2}};

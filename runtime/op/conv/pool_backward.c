@@ -1,14 +1,17 @@
 /*
- * pool_max_backward, pool_min_backward: each window gives its dy to the first cell, in row-major
- * order, that holds its maximum (minimum). Small windows over one or two axes take a kernel that
- * holds all it needs in registers. Else one dispatch notes the cell that each window chooses;
- * another lets each cell look at the windows that cover it, so that nothing is added by atomics and
- * overlapping windows always add in the same order. Error of a cell that K windows of magnitudes S
- * choose: 0 for K <= 1, else 1e-7 + u (8 + 4 sqrt K) S; and the whole S where a window chooses
- * another cell when denormals count as 0.
+ * pool_max_backward, pool_min_backward: each window adds its dy to the first cell, in row-major
+ * order, that holds its maximum (minimum). If windows over one or two axes are small, one kernel
+ * keeps all it needs in registers. Otherwise one dispatch stores which cell each window chooses. In
+ * a second dispatch each cell goes through the windows that cover it. So no atomics are needed, and
+ * overlapping windows always add in the same order.
  *
- * pool_max_take, pool_min_take: the way back. Of values of x's shape each window takes that at the
- * cell it chooses in x; 0 where it chooses none.
+ * Error of a cell that K windows choose, with S the sum of their magnitudes:
+ *   K <= 1      0
+ *   otherwise   1e-7 + u (8 + 4 sqrt K) S
+ *   any K       also the magnitudes of windows that choose another cell if denormals count as 0
+ *
+ * pool_max_take, pool_min_take: the opposite direction. Each window takes the value, from a tensor
+ * shaped as x, at the cell that it chooses in x. If it does not choose a cell, the result is 0.
  */
 #include "op/conv/pool.h"
 #include "args/rows.h"
@@ -22,7 +25,7 @@
 
 #include <math.h>
 
-#define LONG_WINDOW 256 /* cells above which a workgroup goes through a window */
+#define LONG_WINDOW 256 /* cells; a workgroup shares longer windows */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tensor other,
                           const rlxvk_pool_options *options)
@@ -84,18 +87,18 @@ static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args,
 
 /* ---- In one go ---- */
 
-/* What pool_backward_block holds in registers. */
+/* Most cells and windows that pool_backward_block can keep in registers. */
 #define MOST_BLOCK_CELLS   64
 #define MOST_BLOCK_WINDOWS 24
 
-/* Windows along an axis that cover a block, a multiple of the stride. */
+/* How many windows along an axis cover a block, whose size is a multiple of the stride. */
 static uint64_t windows_over(const struct pool_args *w, uint32_t axis, uint32_t block)
 {
     u32 kernel = w->kernel[axis], stride = w->stride[axis], padding = w->padding[axis];
     return (uint64_t)(kernel - padding - 1) / stride + (padding + block - 1) / stride + 1;
 }
 
-/* Rows of a block; 0: the windows are not for it. */
+/* The rows of a block, or 0 if pool_backward_block does not suit these windows. */
 static uint32_t block_rows(const struct pool_args *w)
 {
     uint32_t rows = w->stride[1] <= 2 ? 2 * w->stride[1] : w->stride[1];
@@ -186,7 +189,7 @@ typedef struct choice {
     bool made, flushed; /* flushed: denormals count as 0 */
 } choice;
 
-/* The cells of the window at coordinates c, axis by axis, in their order. */
+/* Goes through the cells of the window at coordinates c, axis by axis, in row-major order. */
 static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, uint64_t at,
                         choice *best)
 {
@@ -210,7 +213,7 @@ static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, 
 }
 
 typedef struct arrival {
-    double magnitude, doubtful; /* doubtful: of windows that may choose another cell */
+    double magnitude, doubtful; /* doubtful: sum for windows that may choose another cell */
     uint64_t count;
 } arrival;
 
@@ -253,13 +256,14 @@ static rlxvk_status pool_backward_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* A plane depends on no other plane. */
+/* The planes of x are independent. */
 static uint64_t pool_backward_bucket(bucket_call *c)
 {
     return bucket_rows(c, ~3u, 1u << 1);
 }
 
-/* What each window takes of the gradient: x chooses, which is constant almost everywhere. */
+/* The gradient of dy takes, for each window, the incoming gradient at the chosen cell. x gets no
+ * gradient, because its choice is constant almost everywhere. */
 static rlxvk_status pool_backward_vjp(gradient_call *c)
 {
     const rlxvk_pool_options *o = &((const pool_attributes *)c->n.attributes)->options;
@@ -333,7 +337,8 @@ error:
     return status;
 }
 
-/* Exact, but where denormals that count as 0 make a window choose another cell. */
+/* The result is exact. But if a window chooses another cell when denormals count as 0, its element
+ * is not checked. */
 static rlxvk_status pool_take_host(const host_call *call)
 {
     const rlxvk_shape *x = &call->inputs[0].node->shape;

@@ -1,7 +1,9 @@
 /*
- * The gradients of pools: of maxima and minima pool_*_backward; sums and means spread dy over the
- * windows, by repeating it where they tile x and as the gradient of a depthwise convolution where
- * they do not; products are those of rows of gathered windows.
+ * The gradients of pools:
+ *   max, min    pool_*_backward
+ *   sum, mean   If the windows tile x, dy is repeated over them. Otherwise the gradient of a
+ *               depthwise convolution by ones spreads dy.
+ *   prod        The windows are gathered into rows. Then it is the gradient of products of rows.
  */
 #include "args/rows.h"
 #include "op/conv/conv.h"
@@ -11,7 +13,7 @@
 
 /* ---- Sums and means ---- */
 
-/* dy over the number of cells of x in each window: a division for each axis. */
+/* Divides dy by the number of cells of x in each window, one division for each axis. */
 static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, const rlxvk_shape *x,
                                 rlxvk_tensor dy)
 {
@@ -37,7 +39,7 @@ static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, c
     return dy;
 }
 
-/* Whether every cell is in one window and every window whole. */
+/* Whether every cell is in exactly one window and every window lies inside x. */
 static bool windows_tile(const rlxvk_pool_options *o, const rlxvk_shape *x, const rlxvk_shape *y)
 {
     for (uint32_t i = 0; i + 2 < x->rank; i++) {
@@ -49,7 +51,7 @@ static bool windows_tile(const rlxvk_pool_options *o, const rlxvk_shape *x, cons
     return true;
 }
 
-/* Every window's dy in all its cells, windows that tile x. */
+/* For windows that tile x: copies the dy of each window to all of its cells. */
 static rlxvk_tensor repeated(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
                              rlxvk_tensor dy)
 {
@@ -63,8 +65,8 @@ static rlxvk_tensor repeated(rlxvk_graph *g, const rlxvk_pool_options *o, const 
     return rlxvk_reshape(g, rlxvk_expand(g, rlxvk_reshape(g, dy, apart), wide), *x);
 }
 
-/* The sum over the windows that cover each cell: what a depthwise convolution by ones gives back.
- */
+/* Sums dy over the windows that cover each cell: the gradient by x of a depthwise convolution by
+ * ones. */
 static rlxvk_tensor spread(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
                            rlxvk_tensor dy)
 {
@@ -115,8 +117,8 @@ rlxvk_status pool_vjp(gradient_call *c)
 
 /* ---- Products ---- */
 
-/* Along spatial axis i, the cells of each window in its order: taps, as many as the fullest window
- * has. A cell behind the last, of ones, fills up the others. */
+/* Gathers the cells of each window along spatial axis i. Each window gets as many taps as the
+ * fullest window has. Shorter windows are filled up from an added last cell, which holds ones. */
 static rlxvk_tensor gather_taps(rlxvk_graph *g, const rlxvk_pool_options *o, rlxvk_tensor x,
                                 uint32_t i, int64_t windows)
 {

@@ -1,4 +1,4 @@
-/* The windows of pools: their options checked and completed, as arguments and as text. */
+/* The options of pools: checks, defaults, kernel arguments, and their text in dumps. */
 #include "op/conv/pool.h"
 
 static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint32_t axis,
