@@ -1,8 +1,9 @@
 /*
- * activation_backward: dx = f'(x) dy, of one activation each node; 0 where f'(x) or dy is 0,
- * whatever the other.
- * Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, with what activation.def allows f besides: exp 1.2e-7
- * |x|, tan 8e-6 |tan x|, relative to f'(x).
+ * activation_backward computes dx = f'(x) dy for one activation f. If f'(x) or dy is 0, the result
+ * is 0, even if the other one is infinite or NaN.
+ *
+ * The error is at most (2e-6 + 4e-6 |f'(x)|) |dy|. Some activations may be off by more, relative to
+ * f'(x), because activation.def allows f itself more: exp 1.2e-7 |x|, tan 8e-6 |tan x|.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -69,7 +70,7 @@ static rlxvk_status activation_backward_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
-/* How much more a slope may be off, relative to itself. */
+/* The additional relative error that a slope may have. */
 static double slope_more(uint32_t code, double x, double size)
 {
     switch (code) {
@@ -84,7 +85,7 @@ static double slope_more(uint32_t code, double x, double size)
         return 2.4e-7 * fabs(x);
     case UNARY_TAN:
         return 8e-6 * sqrt(size);
-    case UNARY_ERFINV: /* e^(y^2) of a y that is off by 2e-6 y */
+    case UNARY_ERFINV: /* e^(y^2), and y is off by 2e-6 y */
         return 4e-6 * (1 + log(fmax(size, 1)));
     default:
         return 0;
@@ -103,7 +104,7 @@ static rlxvk_status activation_backward_host(const host_call *call)
         call->out[i] = none ? 0 : slope * dy;
         double bound = (2e-6 + (4e-6 + more) * size) * fabs(dy);
         bool steep = size >= 0x1p127 || (fabs(x) < 0x1p-126 && size > 0x1p62);
-        if (call->bound && isfinite(bound)) /* a slope beyond f32, or of a flushed denormal */
+        if (call->bound && isfinite(bound)) /* steep: above f32, or x is a flushed denormal */
             call->bound[i] = steep ? INFINITY : bound;
     }
     return RLXVK_OK;
@@ -121,7 +122,8 @@ static rlxvk_tensor offset(rlxvk_graph *g, double addend, rlxvk_tensor t)
     return rlxvk_add(g, gradient_scalar(g, addend), t);
 }
 
-/* t where x > 0, else 0; read of 1 instead of x there, so that no NaN gets in. */
+/* factor * x^exponent if x > 0, else 0. If x <= 0, pow reads 1 instead of x, so that it does not
+ * give a NaN that would reach the gradient. */
 static rlxvk_tensor power_where_positive(rlxvk_graph *g, rlxvk_tensor x, double factor,
                                          double exponent)
 {
@@ -131,7 +133,7 @@ static rlxvk_tensor power_where_positive(rlxvk_graph *g, rlxvk_tensor x, double 
     return rlxvk_where(g, positive, scaled(g, factor, power), gradient_scalar(g, 0));
 }
 
-/* The tanh form of gelu: with t = tanh u, u = c (x + a x^3), half the derivative of
+/* f'' of the tanh form of gelu. With t = tanh u and u = c (x + a x^3), it is half the derivative of
  * (1 + t) + x (1 - t^2) u'. */
 static rlxvk_tensor gelu_approx_second(rlxvk_graph *g, rlxvk_tensor x)
 {
@@ -152,7 +154,8 @@ static rlxvk_tensor slope_of(rlxvk_graph *g, uint32_t code, rlxvk_tensor x)
     return rlxvk_activation_backward(g, x, one, activation_of(code));
 }
 
-/* With t = tanh(softplus(x)), u = 1 - t^2, s = 1 / (1 + e^-x): u s (2 + x (1 - s - 2 t s)). */
+/* f'' of mish. With t = tanh(softplus(x)), u = 1 - t^2 and s = 1 / (1 + e^-x), it is u s (2 + x (1
+ * - s - 2 t s)). */
 static rlxvk_tensor mish_second(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_tensor one = gradient_scalar(g, 1), s = rlxvk_sigmoid(g, x);
@@ -162,7 +165,7 @@ static rlxvk_tensor mish_second(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_mul(g, rlxvk_mul(g, u, s), offset(g, 2, rlxvk_mul(g, x, inner)));
 }
 
-/* f'' of simpler ops; RLXVK_NONE: 0 (almost) everywhere. */
+/* f'' of the other activations. RLXVK_NONE if it is 0 (almost) everywhere. */
 static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tensor x)
 {
     rlxvk_tensor square, s, t;
@@ -203,7 +206,7 @@ static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tenso
         return rlxvk_sinh(g, x);
     case UNARY_COSH:
         return rlxvk_cosh(g, x);
-    case UNARY_ERF: /* with s the slope: -2 x s */
+    case UNARY_ERF: /* -2 x s, with s the slope */
         return rlxvk_mul(g, scaled(g, -2, x), slope_of(g, code, x));
     case UNARY_ERFINV: /* 2 y s^2 */
         s = slope_of(g, code, x);
@@ -229,11 +232,11 @@ static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tenso
         return rlxvk_mul(g, scaled(g, -2, rlxvk_sign(g, x)), rlxvk_mul(g, s, rlxvk_sqrt(g, s)));
     case UNARY_MISH:
         return mish_second(g, x);
-    case UNARY_HARDSWISH: /* 1/3 between -3 and 3 */
+    case UNARY_HARDSWISH: /* 1/3 if -3 < x < 3 */
         s = rlxvk_lt(g, rlxvk_abs(g, x), gradient_scalar(g, 3));
         return scaled(g, 1.0 / 3, s);
     case UNARY_ELU:
-    case UNARY_SELU: /* s, and 0 above 0 */
+    case UNARY_SELU: /* s, but 0 if x > 0 */
         s = rlxvk_gt(g, x, gradient_scalar(g, 0));
         return rlxvk_where(g, s, gradient_scalar(g, 0), slope_of(g, code, x));
     case UNARY_ATAN: /* -2 x / (1 + x^2)^2 */

@@ -1,13 +1,14 @@
 /*
- * batch_elementwise_region: one program, over each of several tensors of one shape, and the results
- * one after the other: what a concat on axis 0 of regions of one input each would be, in as few
- * dispatches as the device has bindings for. The attributes are those of a region, for the whole
- * result; a slice of it, 1 / count of axis 0, is what the region of that shape makes of one input.
+ * batch_elementwise_region applies one region to each of several tensors of the same shape and
+ * joins the results along axis 0. It does the work of a concat of regions with one input each, in
+ * as few dispatches as the device has bindings for. The attributes are those of a region, with the
+ * shape of the whole result. A slice, 1 / count of axis 0, is the result of one input.
  *
- * Kernels (glsl/elementwise/region_batch.glsl) bind as many inputs as there are, up to 64 and to
- * what a stage of the device can bind; more inputs take another dispatch. Each is read one to one,
- * so results do not depend on how many share a dispatch.
- * Host: the region's, a slice at a time.
+ * The kernels (glsl/elementwise/region_batch.glsl) bind all inputs, at most 64 and at most as many
+ * as a stage of the device can bind. If there are more, they take another dispatch. Each input is
+ * read one to one, so the result does not depend on how many inputs share a dispatch.
+ *
+ * The reference computes one slice after the other as a region.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -26,7 +27,7 @@ rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *
 
 /* ---- Infer ---- */
 
-/* The region that makes slice `i` of batch n; `a` holds its attributes. */
+/* A node for the region that computes slice `i` of batch n. Its attributes are written to `a`. */
 static node slice_of(const node *n, uint32_t i, region_attributes *a)
 {
     node slice = *n;
@@ -77,8 +78,8 @@ static uint32_t reading_of(const region_attributes *a)
     return (a->modulus[0] ? REGION_REPEATS : 0) | (region_is_prologue(a, 0) ? REGION_HALVED : 0);
 }
 
-/* One dispatch: the slices that inputs [first, first + count) of node `id` make. `a` holds the
- * attributes of a slice. */
+/* Emits one dispatch, which computes the slices of inputs [first, first + count) of node `id`. `a`
+ * has the attributes of a slice. */
 static rlxvk_status emit(lowering *l, uint32_t id, const region_class *c,
                          const region_attributes *a, uint32_t first, uint32_t count)
 {
@@ -107,8 +108,8 @@ static rlxvk_status emit(lowering *l, uint32_t id, const region_class *c,
     return lower_emit(l, &d, &args, sizeof args, operands, 1 + count);
 }
 
-/* How many inputs a dispatch has, at most. Software drivers run the reads of all inputs for every
- * element and mask them: there, large slices gain from fewer. */
+/* Most inputs of a dispatch. On software drivers large slices use fewer, because these drivers run
+ * the reads of all inputs for every element and then mask them. */
 static uint32_t most_inputs(const device_profile *profile, uint64_t slice)
 {
     bool few = profile_is_software(profile) && slice > SOFTWARE_SLICE;

@@ -1,8 +1,10 @@
 /*
- * binary: add, sub, mul, div, max, min, pow, and product and quotient of gradients; compare: eq,
- * ne, lt, le, gt, ge. Both broadcast two operands and share the addressing of elementwise.c.
- * Complex operands: the four operations of arithmetic, eq and ne; a real operand beside a complex
- * one counts with imaginary part 0.
+ *   binary    add, sub, mul, div, max, min, pow; gradient_product and gradient_quotient
+ *   compare   eq, ne, lt, le, gt, ge
+ *
+ * Both families broadcast two operands and share the addressing of elementwise.c. Complex operands
+ * are allowed in add, sub, mul, div, eq and ne. If only one operand is complex, the other one has
+ * an imaginary part of 0.
  */
 #include "args/elementwise.h"
 #include "op/bucket.h"
@@ -117,7 +119,7 @@ static double (*const binary_functions[])(double, double) = {
     [BINARY_QUOTIENT] = host_gradient_quotient,
 };
 
-/* Relative 2e-6 + 2e-7 |b ln |a||. */
+/* The relative error is 2e-6 + 2e-7 |b ln |a||. */
 static double pow_bound(double a, double b, double value)
 {
     double size = fabs(b * log(fabs(a)));
@@ -150,7 +152,7 @@ static void host_complex(const host_call *call, uint64_t i, const uint64_t *at)
         out[1] = (size > 0 ? ai * br - ar * bi : ai) / size;
         scale = size > 0 ? product / size : 0;
     }
-    if (call->bound) /* parts may cancel: relative to the magnitudes that went in */
+    if (call->bound) /* relative to the operands, because parts may cancel */
         call->bound[2 * i] = call->bound[2 * i + 1] = 6e-7 * scale;
 }
 
@@ -177,14 +179,15 @@ static rlxvk_status binary_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* A complex factor counts with its conjugate: gradients point the way of steepest ascent. */
+/* The gradient by one complex factor is dy times the conjugate of the other. Conjugation makes
+ * gradients point in the direction of steepest ascent. */
 static rlxvk_tensor conjugate(const gradient_call *c, rlxvk_tensor t)
 {
     return rlxvk_tensor_dtype(c->graph, t) == RLXVK_C64 ? rlxvk_conjugate(c->graph, t) : t;
 }
 
-/* The larger's, or the smaller's; the first operand's where they are equal. A NaN counts as
- * neither: the second's. */
+/* The gradient of max and min goes to the chosen operand, and to the first one if both are equal.
+ * If one is NaN, every comparison is false, so the gradient goes to the second operand. */
 static void give_chosen(gradient_call *c, rlxvk_tensor first)
 {
     rlxvk_tensor zero = gradient_scalar(c->graph, 0);
@@ -192,7 +195,8 @@ static void give_chosen(gradient_call *c, rlxvk_tensor first)
     gradient_give_broadcast(c, 1, rlxvk_where(c->graph, first, zero, c->dy));
 }
 
-/* dy t and dy / t for an operand. Where dy is 0 real operands get 0, whatever t. */
+/* dy t and dy / t for the gradient of an operand. If dy is 0, the result is 0 for real operands,
+ * even if t is infinite or NaN. */
 static rlxvk_tensor product(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t)
 {
     bool pair = rlxvk_tensor_dtype(g, dy) == RLXVK_C64 || rlxvk_tensor_dtype(g, t) == RLXVK_C64;
@@ -205,8 +209,8 @@ static rlxvk_tensor quotient(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t)
     return pair ? rlxvk_div(g, dy, t) : rlxvk_gradient_quotient(g, dy, t);
 }
 
-/* d/da = b a^(b-1), 0 for b = 0; d/db = y ln a, and nothing where a <= 0, at which y is no function
- * of b. */
+/* d/da = b a^(b-1), which is 0 if b = 0. d/db = y ln a, but 0 if a <= 0, because y is not a smooth
+ * function of b there. */
 static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
 {
     rlxvk_graph *g = c->graph;
@@ -224,7 +228,8 @@ static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
     }
 }
 
-/* d/db = -y / b. It is found without dy, so that its own derivatives meet a dy of 0 as a factor. */
+/* d/db = -y / b. It is computed before dy is multiplied in, so that derivatives of this gradient
+ * have dy as a factor, which may be 0. */
 static void give_quotient(gradient_call *c, rlxvk_tensor b)
 {
     rlxvk_graph *g = c->graph;
@@ -235,7 +240,7 @@ static void give_quotient(gradient_call *c, rlxvk_tensor b)
     rlxvk_tensor slope = gradient_result(c);
     if (node_code(&c->n) == BINARY_DIV)
         slope = rlxvk_div(g, slope, b);
-    else /* which is 0 for 0 / 0 */
+    else /* gradient_quotient: 0 / 0 is 0 */
         slope = rlxvk_gradient_product(g, slope, rlxvk_div(g, gradient_scalar(g, 1), b));
     gradient_give_broadcast(c, 1, rlxvk_neg(g, product(g, c->dy, conjugate(c, slope))));
 }

@@ -1,10 +1,15 @@
 /*
- * cast: converts values to another dtype. Every real dtype is held as f32 words, so a cast that no
- * word can notice is a view: the same dtype, to F32 or F64 (labels of the word), and from Bool to
- * any real dtype. Others round (F16, BF16), truncate and saturate (integers), test (Bool), unpack
- * raw bytes, or add and drop an imaginary part.
+ * cast converts values to another dtype. All real dtypes are stored as f32 words. So a cast that
+ * never changes a word is a view: to the same dtype, to F32 or F64, or from Bool to any real dtype.
+ * Other casts change values:
+ *   F16, BF16   round
+ *   integers    truncate and saturate
+ *   Bool        tests for nonzero
+ *   raw bytes   are unpacked
+ *   C64         adds or drops an imaginary part
  *
- * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
+ * copy writes the same bits to memory of its own. It keeps the storage of the operand: raw bytes
+ * stay raw.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -48,7 +53,7 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     *out_offset = 0;
     if (n->dtype == from)
         return true;
-    bool byte = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8; /* a view must not pass for raw */
+    bool byte = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8; /* a view would pass for raw */
     bool same_word = n->dtype == RLXVK_F32 || n->dtype == RLXVK_F64 ||
                      (from == RLXVK_BOOL && n->dtype != RLXVK_C64 && !byte);
     return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
@@ -80,8 +85,8 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-/* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
- * `overflow` on. */
+/* Rounds to `digits` significant bits, but to no finer unit than `quantum`. Ties go to even. The
+ * result is infinite if it is at least `overflow`. */
 static double host_round(double v, int digits, double quantum, double overflow)
 {
     int exponent;
@@ -98,7 +103,7 @@ static double host_integer(double v, double lowest, double highest)
     return isnan(v) ? 0 : fmin(fmax(trunc(v), lowest), highest);
 }
 
-/* What the words of the integers hold: they saturate at the nearest f32 of their limits. */
+/* Words of integer dtypes saturate at the f32 nearest to the dtype's limits. */
 static const struct {
     double lowest, highest;
 } integer_limits[RLXVK_DTYPE_COUNT] = {
@@ -141,7 +146,7 @@ static rlxvk_status cast_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* To and from integers and BOOL: nothing. */
+/* No gradient flows through casts to and from integers and BOOL. */
 static rlxvk_status cast_vjp(gradient_call *c)
 {
     if (dtype_is_continuous((rlxvk_dtype)graph_node(c->graph, c->n.inputs[0])->dtype))
@@ -188,7 +193,8 @@ static rlxvk_status copy_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-/* Views of raw bytes start at multiples of 4, so every storage is copied by words. */
+/* All storages are copied as words. This is possible because views of raw bytes start at multiples
+ * of 4. */
 static struct copy_args copy_arguments(const operand *x, const operand *y, uint64_t numel)
 {
     if (x->storage == STORAGE_RAW)

@@ -1,8 +1,9 @@
 /*
  * complex_norm_sq, conjugate, complex_norm_sq_backward, and the activations neg, exp, log and sqrt
- * of C64 operands (their rows belong to unary.c). Errors of exp, log and sqrt are measured against
- * the magnitude of the result, as its parts may cancel. Operands that are not finite give what C99
- * Annex G says, and so does the host's libm; log 0 = (-Inf, 0) whatever the signs.
+ * of C64 operands (their op family is in unary.c). The errors of exp, log and sqrt are relative to
+ * the magnitude of the result, because one part may cancel. For operands that are not finite,
+ * results are those of C99 Annex G, as in the host's libm. Only log 0 differs: it is (-Inf, 0) for
+ * all signs of zero.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -89,14 +90,15 @@ static rlxvk_status complex_lower(lowering *l, uint32_t id)
     return complex_lower_as(l, id, node_code(graph_node(l->graph, id)));
 }
 
-/* Distance to the nearest f32: the bound of a result that is rounded once. */
+/* The distance to the nearest f32, which is the bound of a result that is rounded once. */
 static double rounding(double v)
 {
     double rounded = (float)v;
     return isfinite(rounded) ? fabs(rounded - v) : 0;
 }
 
-/* C lays a complex number out as two; CMPLX is not to be had everywhere. */
+/* A C complex number is laid out as two doubles. The macro CMPLX would do this, but not every
+ * compiler has it. */
 static double complex join(const double parts[2])
 {
     double complex z;
@@ -173,8 +175,8 @@ static rlxvk_status complex_host(const host_call *call)
     return complex_host_as(call, node_code(call->node));
 }
 
-/* The gradient of a complex tensor is that by its real part, and i times that by its imaginary
- * one: of |z|^2 2 z. */
+/* The gradient of a complex tensor is the gradient by its real part plus i times that by its
+ * imaginary part. For example, that of |z|^2 is 2 z. */
 static rlxvk_status complex_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;

@@ -1,11 +1,12 @@
 /*
- * Broadcast addressing. Each operand is read at coordinate . strides, stride 0 on the axes it
- * repeats. Axes of 1 are dropped and neighbours that every operand walks as one are merged; what is
- * left decides the form the kernel is specialized for: one axis (all operands dense or single
- * elements), two (rows, columns, suffixes), or a loop.
+ * Broadcast addressing. Each operand is read at the dot product of coordinates and strides; on axes
+ * that it repeats, its stride is 0. Axes of size 1 are dropped. Neighbouring axes are merged if one
+ * stride can walk both in every operand. The remaining axes decide for which form the kernel is
+ * specialized: one axis (all operands are dense or single elements), two axes (rows, columns,
+ * suffixes), or a loop.
  *
- * Arguments hold 6 axes. Where merging leaves more, operands are expanded into temporaries, one
- * after the other, until the rest merges; an expanded operand is dense and hinders no merge.
+ * The arguments hold 6 axes. If more remain, operands are expanded into temporaries, one after the
+ * other, until the axes merge. An expanded operand is dense and does not prevent a merge.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -20,7 +21,7 @@
 typedef struct addressing {
     uint32_t rank, count;
     int64_t dims[RLXVK_MAX_RANK];
-    int64_t strides[OPERANDS][RLXVK_MAX_RANK]; /* axes outermost first */
+    int64_t strides[OPERANDS][RLXVK_MAX_RANK]; /* outermost axis first */
 } addressing;
 
 rlxvk_status elementwise_infer_shape(const rlxvk_graph *g, node *n)
@@ -68,7 +69,7 @@ static void set_axis(addressing *to, uint32_t at, const addressing *from, uint32
         to->strides[o][at] = from->strides[o][axis];
 }
 
-/* At least one axis is left. */
+/* Drops axes of size 1 and merges neighbours. The result has at least one axis. */
 static addressing coalesce(const addressing *a)
 {
     addressing out = {.count = a->count};
@@ -99,7 +100,7 @@ static bool is_dense(const rlxvk_shape *shape, const int64_t *strides)
     return true;
 }
 
-/* Copies an operand, repeated to `shape`, into a temporary that takes its place. */
+/* Copies an operand, repeated to `shape`, into a temporary, and replaces the operand by it. */
 static rlxvk_status expand(lowering *l, const rlxvk_shape *shape, int64_t *strides, operand *o)
 {
     strided_copy copy = layout_dense_copy(shape);
@@ -117,7 +118,7 @@ error:
     return status;
 }
 
-/* Coalesced addressing that fits the arguments. */
+/* Computes merged strides that fit the arguments. Expands operands if they do not. */
 static rlxvk_status address(lowering *l, const node *n, operand *operands, addressing *out)
 {
     addressing a = {.rank = n->shape.rank, .count = n->input_count};

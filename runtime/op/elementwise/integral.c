@@ -1,7 +1,5 @@
-/*
- * Operations by whole numbers: mod and fmod, remainders of division that are exact for all f32, and
- * operations on the bits of integers. Operands broadcast as those of binary.
- */
+/* Operations on whole numbers. mod and fmod are remainders of division that are exact for all f32.
+ * The others work on the bits of integers. Operands broadcast as those of binary. */
 #include "args/elementwise.h"
 #include "graph/graph.h"
 #include "op/bucket.h"
@@ -30,7 +28,7 @@ BUILDER(shift_left)
 BUILDER(shift_right)
 #undef BUILDER
 
-/* All of -1's bits are ones. */
+/* x xor -1 inverts all bits, because all bits of -1 are ones. */
 rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x)
 {
     if (!composite_begin(g, "bitwise_not", &x, 1))
@@ -104,12 +102,12 @@ static rlxvk_status integral_host(const host_call *call)
         if (code <= INTEGRAL_FMOD)
             elementwise_host_flush(call, i, rest(flush_denormal(a), flush_denormal(b)));
         if (code == INTEGRAL_MOD && call->bound && fabs(fmod(a, b)) < 0x1p-126)
-            call->bound[i] = fmax(call->bound[i], fabs(call->out[i])); /* 0 for a denormal */
+            call->bound[i] = fmax(call->bound[i], fabs(call->out[i])); /* 0 if denormal */
     }
     return RLXVK_OK;
 }
 
-/* a - b q with q = (a - y) / b a whole number. */
+/* The result is a - b q, so the gradient by b is -q, with the whole number q = (a - y) / b. */
 static rlxvk_status remainder_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;

@@ -1,5 +1,5 @@
-/* Elementwise functions with parameters, and constants in one call: composites, which the regions
- * join again. */
+/* Elementwise functions with parameters, and constants in one call. They are composites; rewriting
+ * joins their ops into regions again. */
 #include "op/compose/composite.h"
 #include "op/gradient.h"
 

@@ -1,14 +1,16 @@
 /*
- * elementwise_region: a straight-line program of activations, casts, arithmetic, comparisons and
- * selections, evaluated once per element of the declared shape; the result is the last step. An
- * input is read one to one, as a single element, as a suffix that repeats (modulus), or, by the
- * prologue, as an image of half the height and width. Arithmetic is f32 and every step rounds, as
- * if each were an op of its own.
+ * elementwise_region runs a straight-line program of activations, casts, arithmetic, comparisons
+ * and selections once for each element of the declared shape. The result is that of the last step.
+ * Arithmetic is f32, and every step rounds as if it were an op of its own. An input is read in one
+ * of these ways:
+ *   one to one
+ *   single      one element for all
+ *   suffix      a suffix of the shape, which repeats every `modulus` elements
+ *   prologue    as an image of half the height and width
  *
  * The kernels (glsl/elementwise/region.glsl) take the program as specialization constants. They
- * differ in how many steps and inputs they have room for; inputs a region does not have are bound
- * to its first.
- * Host: region_host.c.
+ * differ in how many steps and inputs they have room for. If a region has fewer inputs, its first
+ * input is bound to the other bindings. The reference is in region_host.c.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
@@ -114,7 +116,7 @@ bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *mo
 {
     uint32_t axis = 0, rank = from->rank;
     uint64_t numel = shape_numel(from);
-    while (axis < rank && from->dims[axis] == 1) /* what it repeats along, and axes of 1 */
+    while (axis < rank && from->dims[axis] == 1) /* skip axes that repeat, and axes of size 1 */
         axis++;
     if (rank > to->rank && numel != 1)
         return false;
@@ -174,7 +176,7 @@ static rlxvk_status check_prologue(const node *n, const region_attributes *a)
     return RLXVK_OK;
 }
 
-/* What the row would label its result with. */
+/* The dtype that the op of this step would give its result. */
 static rlxvk_dtype step_dtype(const region_step *s, const rlxvk_dtype *dtypes)
 {
     if (s->kind == REGION_CAST)
@@ -245,7 +247,7 @@ static uint32_t inputs_read(const region_attributes *a)
     return mask;
 }
 
-/* Bit i: input i is one element; i + 16: it repeats. */
+/* Bit i: input i is one element. Bit i + 16: it repeats. */
 static uint32_t inputs_repeated(const region_attributes *a, uint32_t count)
 {
     uint32_t mask = 0;
@@ -256,7 +258,7 @@ static uint32_t inputs_repeated(const region_attributes *a, uint32_t count)
     return mask;
 }
 
-/* Bit i: it is there and read; i + 16: at half the resolution. */
+/* Bit i: some step reads input i. Bit i + 16: it has half the resolution. */
 static uint32_t inputs_present(const region_attributes *a, uint32_t count)
 {
     uint32_t read = inputs_read(a), mask = 0;
@@ -322,11 +324,11 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
 static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
-        gradient_leave_out(g, n, i); /* where no step reads it */
+        gradient_leave_out(g, n, i); /* if no step reads it */
     return tensor_of(g, region_emit_steps(g, n, n->inputs));
 }
 
-/* " steps: s0=mul(i0,i1) s1=relu(s0)" */
+/* For example " steps: s0=mul(i0,i1) s1=relu(s0)". */
 void region_describe(const node *n, text *out)
 {
     const region_attributes *a = n->attributes;

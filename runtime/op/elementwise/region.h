@@ -1,7 +1,5 @@
-/*
- * Elementwise regions: several elementwise ops as one node, a straight-line program evaluated once
- * per output element. Made by rewriting (rewrite/region.c) or by hand.
- */
+/* Elementwise regions: several elementwise ops as one node, a straight-line program that runs once
+ * for each output element. Rewriting makes them (rewrite/region.c), or a builder call. */
 #ifndef RLXVK_REGION_H
 #define RLXVK_REGION_H
 
@@ -11,10 +9,11 @@
 
 enum { REGION_NO_OPERAND = 0xff };
 
-/* Operands as the kernel names them: inputs from 0 on, steps from REGION_VALUES_OF_STEPS on. */
+/* Operands are numbered as in the kernel: inputs from 0 on, steps from REGION_VALUES_OF_STEPS
+ * on. */
 typedef struct region_step {
-    uint8_t kind, op;   /* REGION_..; the row's code, or the dtype of a cast */
-    uint8_t operand[3]; /* where: condition, x, y */
+    uint8_t kind, op;   /* REGION_..; the op's code, or the dtype of a cast */
+    uint8_t operand[3]; /* of where: condition, x, y */
 } region_step;
 
 typedef struct region_attributes {
@@ -25,22 +24,23 @@ typedef struct region_attributes {
     uint32_t prologue, prologue_input;
 } region_attributes;
 
-/* Operands a step of this kind has; 0 when there is no such kind. */
+/* How many operands a step of this kind has; 0 if there is no such kind. */
 uint32_t region_arity(uint32_t kind);
-/* Its ops are those below this; 0 likewise. */
+/* How many ops this kind has; 0 if there is no such kind. */
 uint32_t region_op_count(uint32_t kind);
-/* The row a step does the work of. */
+/* The op that the step computes. */
 op_kind region_step_row(const region_step *step);
-/* The step that does the work of node n, operands left open; false when there is none (fma makes
- * two). */
+/* Gives the step that computes node n, without its operands. Returns false if there is none. For
+ * example, fma has none, because it takes two steps. */
 bool region_step_of(const node *n, region_step *out);
 
-/* Appends the nodes that the steps of region n stand for, reading `inputs`; the id of the last,
- * which has its shape and name. NODE_NONE after a failure. */
+/* Appends nodes that compute the steps of region n from `inputs`. Returns the id of the last node,
+ * which has the shape and name of n, or NODE_NONE after a failure. */
 uint32_t region_emit_steps(rlxvk_graph *g, const node *n, const uint32_t *inputs);
 
-/* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
- * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
+/* How a tensor of shape `from` is read if it broadcasts (as in numpy) to shape `to`. *modulus is 0
+ * if it is read one to one; otherwise all of it repeats every *modulus elements. Returns false if
+ * neither is the case. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
 
 static inline bool region_is_prologue(const region_attributes *a, uint32_t input)
@@ -48,13 +48,13 @@ static inline bool region_is_prologue(const region_attributes *a, uint32_t input
     return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
 }
 
-/* Whether the input is read as one element. */
+/* Whether every element of the result reads the same element of the input. */
 static inline bool region_is_single(const region_attributes *a, uint32_t input)
 {
     return (a->scalar_mask >> input & 1) || a->modulus[input] == 1;
 }
 
-/* Members of the family that batches (batch_region.c) share. */
+/* Shared with the family of batches (batch_region.c). */
 rlxvk_tensor region_build(rlxvk_graph *g, op_kind row, const rlxvk_tensor *inputs, size_t count,
                           const rlxvk_region *region);
 rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes);
@@ -64,38 +64,40 @@ void region_describe(const node *n, text *out);
 
 /* ---- Kernels (region_select.c) ---- */
 
-/* What decides the kernel: steps, inputs, and the costliest op (REGION_LIGHT ..). */
+/* The properties of a region on which the kernel depends: steps, inputs, and the level of the
+ * costliest op (REGION_LIGHT ..). */
 typedef struct region_size {
     uint32_t level, steps, inputs;
-    bool batch; /* each input makes a slice of its own */
+    bool batch; /* each input makes its own slice */
 } region_size;
 
 typedef struct region_class {
     choice_row row;
-    uint32_t kernel, level, steps, inputs; /* at most */
-    bool portable; /* a software driver compiles it within a second or two, whatever the program */
-    bool batch;    /* of as many inputs as are bound, up to `inputs` */
+    uint32_t kernel, level, steps, inputs; /* most level, steps and inputs that it takes */
+    bool portable; /* software drivers compile any program for it within two seconds */
+    bool batch;    /* takes batches, with up to `inputs` inputs */
 } region_class;
 
-/* A step as the kernels take it. */
+/* A step as a specialization constant. */
 uint32_t region_step_constant(const region_step *step);
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
 region_size region_batch_size_of(const region_step *steps, uint32_t count);
-/* The row `forced` where it can do it, else the first that can; NULL when the device has too few
- * storage buffers for any. */
+/* The variant `forced` if it can run the region, else the first one that can. NULL if the device
+ * has too few storage buffers for all of them. */
 const region_class *region_select(region_size size, const device_profile *profile, size_t forced);
-/* Whether rewriting should make such a region: there is a kernel, and the device compiles it fast
- * enough. */
+/* Whether rewriting should make such a region: a kernel can run it, and the device compiles that
+ * kernel fast enough. */
 bool region_fits(region_size size, const device_profile *profile);
 
 /* ---- Lowering ---- */
 
-/* The constants from REGION_STEPS_STEP_0 on. */
+/* Sets the specialization constants of the steps, from REGION_STEPS_STEP_0 on. */
 void region_set_steps(const region_attributes *a, dispatch *d);
-/* Whether four elements in a row of the result, from a multiple of four on, lie in four aligned
- * words of an input that begins at `offset`, or are not read so. */
+/* Whether the input allows a kernel to compute four elements at a time, from a multiple of four on.
+ * It does if they lie in four aligned words of the input, which begins at `offset`. It also does if
+ * the input is a single element or the prologue's. */
 bool region_reads_wide(const region_attributes *a, uint32_t input, uint32_t offset);
-/* E_UNSUPPORTED: no row has room for so many inputs. */
+/* E_UNSUPPORTED, because no kernel has room for so many inputs on this device. */
 rlxvk_status region_fail_kernel(const lowering *l, const node *n, uint32_t inputs);
 
 #endif

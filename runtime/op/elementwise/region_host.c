@@ -1,7 +1,8 @@
 /*
- * Regions on the host: the steps' own families, a chunk of elements at a time. A kernel's value of
- * a step may be off by the step's own bound and by what errors of its operands make of it; the
- * latter is found by moving the operands to the ends of their intervals.
+ * The reference of regions. The host functions of the steps' own ops run on a chunk of elements at
+ * a time. A kernel's value of a step may be off by the bound of the step, plus the effect of errors
+ * in its operands. To find that effect, the step is run again with operands moved to the ends of
+ * their intervals.
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
@@ -12,7 +13,7 @@
 
 enum { CHUNK = 256, VALUES = REGION_VALUES_OF_STEPS + REGION_STEPS };
 
-/* What is computed of CHUNK elements: words, and how far a kernel's may be off. */
+/* All values of CHUNK elements: as f32, and how far those of a kernel may be off. */
 typedef struct machine {
     const host_call *call;
     const region_attributes *attributes;
@@ -37,8 +38,8 @@ static uint64_t source_index(const host_call *call, uint32_t input, uint64_t ele
     return a->modulus[input] ? element % a->modulus[input] : element;
 }
 
-/* The step by its own family, on these operands. Bounds that the family leaves to its row are
- * filled in. */
+/* Runs a step by the host function of its op. If that leaves the bound to the op's tolerance, the
+ * bound is filled in. */
 static rlxvk_status run_step(const machine *m, const region_step *s, const float *const operands[3],
                              double *out, double *bound)
 {
@@ -61,7 +62,7 @@ static rlxvk_status run_step(const machine *m, const region_step *s, const float
     return status;
 }
 
-/* How far two results lie apart; infinitely where one is no number. */
+/* The distance of two results. It is infinite if only one of them is NaN. */
 static double distance(double a, double b)
 {
     if (a == b || (isnan(a) && isnan(b)))
@@ -69,7 +70,8 @@ static double distance(double a, double b)
     return isnan(a) || isnan(b) ? INFINITY : fabs(a - b);
 }
 
-/* Operand k moved to an end of its interval. A condition that may be 0 is 0 at the lower one. */
+/* Moves operand k to one end of its interval. If it is a condition that may be 0, the lower end is
+ * 0. */
 static void move_operand(machine *m, const region_step *s, uint32_t k, bool up)
 {
     const float *values = m->values[s->operand[k]];
@@ -91,7 +93,7 @@ static bool may_tie(const machine *m, const region_step *s, uint32_t i)
            fabs((double)m->values[a][i] - (double)m->values[b][i]) <= room;
 }
 
-/* Adds to m->bound what the operands' errors make of the step. */
+/* Adds to m->bound the effect of errors in the operands. */
 static rlxvk_status spread_errors(machine *m, const region_step *s)
 {
     uint32_t arity = region_arity(s->kind);
@@ -111,8 +113,8 @@ error:
     return status;
 }
 
-/* The f32 that the step leaves, and how far a kernel's may be from it: not at all where no other
- * f32 is within the bound. */
+/* Stores the result of a step as f32, and how far a kernel's f32 may be off. If no other f32 is
+ * within the bound, that is 0. */
 static void keep_value(machine *m, uint32_t value)
 {
     for (uint32_t i = 0; i < m->count; i++) {

@@ -1,7 +1,8 @@
 /*
- * Which kernel runs a region: the first with room for its steps and inputs that knows its ops. What
- * a driver reads before it drops what the constants rule out grows with all three, tenfold from the
- * first row to the last.
+ * Chooses the kernel of a region: the first one that has room for its steps and inputs and contains
+ * its ops. Smaller kernels come first because they compile faster. A driver reads all code of a
+ * kernel before it removes the code that the constants exclude. That code grows with steps, inputs
+ * and ops, tenfold from the first row to the last.
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
@@ -54,7 +55,7 @@ static const uint8_t kind_levels[] = {[REGION_CAST] = REGION_COMMON,
                                       [REGION_ROOT] = REGION_COMMON,
                                       [REGION_ANGLE] = REGION_ALL};
 
-/* Kind and op as the kernels number them. */
+/* The numbers of kind and op in the kernels. */
 static uint32_t kernel_kind(const region_step *s, uint32_t *op)
 {
     *op = s->op;
@@ -98,7 +99,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
 {
     const region_class *c = row;
     const region_size *size = problem;
-    uint32_t bound = c->batch ? size->inputs : c->inputs; /* besides the result */
+    uint32_t bound = c->batch ? size->inputs : c->inputs; /* without the result */
     bool can = c->batch == size->batch && c->level >= size->level && c->steps >= size->steps &&
                c->inputs >= size->inputs && bound < profile->storage_buffers_per_stage;
     return (choice_fit){.can = can, .suits = true};

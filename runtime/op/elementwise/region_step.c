@@ -1,15 +1,15 @@
-/* The steps of regions and the rows of the op table whose work they do. */
+/* The steps of regions, and the ops of op/op.def that they compute. */
 #include "args/elementwise.h"
 #include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/elementwise/region.h"
 #include "op/movement/movement.h"
 
-/* Of activations, activation.c checks it. */
+/* activation.c checks the order of activations. */
 _Static_assert(OP_gradient_quotient - OP_add == BINARY_QUOTIENT && OP_ge - OP_eq == COMPARE_GE,
                "op.def has the rows of a kind in the order of their codes");
 
-/* Kinds of steps: operands, how many ops, and the row of the first. */
+/* For each kind of step: the number of operands, the number of ops, and the first op. */
 static const struct {
     uint32_t arity, ops;
     op_kind row;

@@ -1,5 +1,5 @@
-/* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
- * unless gate_first. */
+/* SwiGLU: x [.., 2N] -> [.., N]. Each row has two halves, and y = up * silu(gate). `up` is the
+ * first half unless gate_first is set. */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/activation.h"

@@ -1,7 +1,10 @@
 /*
- * fma: a * b + c, within 2 * 2^-23 (|a b| + |c|), a b being rounded to f32 first; where: condition
- * != 0 ? x : y, the chosen word bit for bit (NaN counts as true; the other operand has no
- * influence). Three operands broadcast together. where takes complex x and y.
+ *   fma     a * b + c. The error is at most 2 * 2^-23 (|a b| + |c|), because a b is rounded to
+ *           f32 first.
+ *   where   condition != 0 ? x : y. It copies the chosen word bit for bit, and the other operand
+ *           has no effect. A NaN counts as true. x and y may be complex.
+ *
+ * In both, the three operands broadcast together.
  */
 #include "op/bucket.h"
 #include "op/gradient.h"
@@ -117,7 +120,7 @@ static rlxvk_status where_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* What was not chosen has no influence, NaN or not. */
+/* An element that was not chosen gets no gradient, even if it is NaN. */
 static rlxvk_status where_vjp(gradient_call *c)
 {
     rlxvk_tensor condition = gradient_operand(c, 0), zero = gradient_scalar(c->graph, 0);

@@ -1,7 +1,5 @@
-/*
- * The activations (activation.def): y = f(x), same shape and dtype. Complex operands: neg, exp, log
- * and sqrt, done by complex.c.
- */
+/* The activations (activation.def): y = f(x), with the shape and dtype of x. complex.c computes
+ * neg, exp, log and sqrt of complex operands. */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/activation.h"
@@ -73,7 +71,7 @@ static rlxvk_status unary_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* Of analytic functions: dy times the conjugate of f'. */
+/* For analytic functions the gradient is dy times the conjugate of f'. */
 static rlxvk_tensor complex_gradient(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;
