@@ -1,5 +1,5 @@
-/* gather_nd: rows of x by indices of several numbers, one for each of its first axes; each is
- * clamped, NaN is 0, as gather has it. Bit-exact. */
+/* gather_nd gathers rows of x. An index consists of several numbers, one for each of the first axes
+ * of x. As in gather, each number is clamped to its axis, and NaN counts as 0. Bit-exact. */
 #include "args/movement.h"
 #include "constants/array.h"
 #include "op/array/scatter.h"
@@ -73,7 +73,8 @@ static rlxvk_status gather_nd_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* The rows of the indices stay, or an axis of x that no index counts. */
+/* If x is fixed, the rows of the indices stay apart. If the indices are fixed, an axis of x stays
+ * apart if no index number selects along it. */
 static uint64_t gather_nd_bucket(bucket_call *c)
 {
     const rlxvk_shape *index = input_shape(c->graph, c->node, 1);
@@ -87,7 +88,8 @@ static uint64_t gather_nd_bucket(bucket_call *c)
     return bucket_along(c, asks ? places : last + data - taken);
 }
 
-/* Sums of what was taken, by indices that name what they are clamped to. */
+/* The gradient of x is a scatter_nd that adds dy at the same indices. They are clamped first,
+ * because scatter_nd drops indices that are outside. */
 static rlxvk_status gather_nd_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;

@@ -1,8 +1,8 @@
 /*
- * histogram and bincount: how many elements fall into each bin. Counted in integers, with atomics,
- * which give the same in any order; exact up to 2^24 a bin, as far as f32 counts. An element whose
- * distance from `low` rounds to the next bin's may be counted there. bincount with weights is a
- * scatter_add, which adds in order.
+ * histogram and bincount count how many elements fall into each bin. They count integers with
+ * atomics; the result is the same in any order. Counts are exact up to 2^24, the limit of f32. If
+ * the distance of an element from `low` rounds to that of the next bin, it may be counted there.
+ * bincount with weights is a scatter_add, which adds in a fixed order.
  */
 #include "args/array.h"
 #include "constants/array.h"

@@ -1,19 +1,19 @@
-/*
- * The ways of histogram and bincount. Counters in shared memory go to the buffer once a workgroup:
- * few for each compute unit, that this costs little, but enough that none waits for the last.
- */
+/* The variants of histogram and bincount. Counters in shared memory are added to the buffer once
+ * for each workgroup. So each compute unit gets few workgroups, to make this cheap, but enough that
+ * none waits long for the last one. */
 #include "op/array/histogram_select.h"
 #include "args/array.h"
 
 #include "base/base.h"
 
-#define UNIT_GROUPS 16   /* workgroups of a compute unit; half of them where counters are many */
-#define LEAST_RUN   4096 /* elements of a workgroup */
-#define MOST_WORDS  8192 /* of shared memory */
+#define UNIT_GROUPS 16   /* workgroups of a compute unit; "packed" has half of that */
+#define LEAST_RUN   4096 /* elements of a workgroup, at least */
+#define MOST_WORDS  8192 /* of shared memory, at most */
 #define MOST_SETS   32
-#define MOST_HALF   65532 /* elements, that halves of words can count them and three more */
-/* Each range of bins looks at all elements, and there must be many for a bin. GPUs are quick to
- * count in halves, and in the buffer where one range does not hold all. */
+#define MOST_HALF   65532 /* elements of a workgroup: 16 bits can count them and three more */
+/* Limits of "packed". Each range of bins reads all elements, so there must be few ranges, and many
+ * elements for each bin. On GPUs it suits only if one range holds all bins, because counting in the
+ * buffer is fast there, too. */
 #define MOST_RANGES    4
 #define LEAST_ELEMENTS 64
 
@@ -30,7 +30,7 @@ static uint32_t words_of(const device_profile *profile)
     return MIN(profile->shared_memory_bytes / 4, MOST_WORDS);
 }
 
-/* What a workgroup has in shared memory. */
+/* Divides the bins into ranges, and chooses the counters in shared memory. */
 static void divide_bins(histogram_division *d, const histogram_way *way, uint64_t bins,
                         uint32_t words)
 {

@@ -1,4 +1,5 @@
-/* Where histogram and bincount count: one table of ways, in order of preference. Pure. */
+/* Chooses where histogram and bincount count, from one table of variants in order of preference. It
+ * is pure: it reads only the problem and the profile. */
 #ifndef RLXVK_HISTOGRAM_SELECT_H
 #define RLXVK_HISTOGRAM_SELECT_H
 
@@ -6,23 +7,23 @@
 
 typedef struct histogram_problem {
     uint64_t count, bins;
-    uint32_t width; /* elements of a unit: 4 where they lie so */
+    uint32_t width; /* elements of a unit: 4 if they can be read as vec4s, else 1 */
 } histogram_problem;
 
 typedef struct histogram_way {
     choice_row row;
-    uint8_t place; /* HISTOGRAM_SHARED and what follows */
+    uint8_t place; /* HISTOGRAM_SHARED and the next ones */
 } histogram_way;
 
-/* Chunks of `run` units by ranges of `range_bins` bins, a workgroup each. */
+/* Each chunk of `run` units has one workgroup for each range of `range_bins` bins. */
 typedef struct histogram_division {
-    uint32_t words, sets; /* of shared memory; copies of the counters there */
+    uint32_t words, sets; /* words of shared memory; copies of the counters in it */
     uint64_t ranges, range_bins, run, groups;
 } histogram_division;
 
 histogram_division histogram_divide(const histogram_way *way, const histogram_problem *p,
                                     const device_profile *profile);
-/* There always is one. */
+/* The first variant that suits. There always is one. */
 const histogram_way *histogram_find_way(const histogram_problem *p, const device_profile *profile,
                                         size_t forced);
 

@@ -1,7 +1,9 @@
 /*
- * keep_first: y [outer, length, inner] = x where the place on the axis is below a count that is
- * read in the run, else `fill`. Bit-exact. `each`: the count is of so many places each, as of rows
- * that a bucket has several times (rewrite/shorten.c).
+ * keep_first: y [outer, length, inner] = x if the position on the axis is below a count, else
+ * `fill`. The count is read in each run. Bit-exact.
+ *
+ * If `each` is above 1, the count is multiplied by it. This is for axes that have each row of a
+ * bucket several times (rewrite/shorten.c).
  */
 #include "op/array/keep_first.h"
 #include "args/array.h"
@@ -93,7 +95,8 @@ static rlxvk_status keep_first_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* What a count of active rows keeps along them is all that depends on them. */
+/* If x has its rows along the axis and the count is the number of active rows, inactive rows are
+ * replaced by `fill`. The result then does not depend on them, so it counts as fixed. */
 static uint64_t keep_first_bucket(bucket_call *c)
 {
     int32_t axis = ((const keep_first_attributes *)c->node->attributes)->axis;

@@ -1,4 +1,5 @@
-/* one_hot: a new axis on which the place that an index names is marked. Exact. */
+/* one_hot adds an axis on which the position given by an index has the value `on`, and all others
+ * have `off`. Exact. */
 #include "args/array.h"
 #include "args/movement.h"
 #include "constants/array.h"

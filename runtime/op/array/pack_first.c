@@ -1,10 +1,10 @@
 /*
- * pack_first and unpack_first: x [outer, length, inner] and a count n that is read in the run. Rows
- * are the `inner` elements of one place on the axis. Packing puts the first n rows of each outer
- * index one behind the other, from the first element of the result on. Unpacking puts them back.
- * The rest of both results is 0. Each is the adjoint of the other. Bit-exact.
+ * pack_first and unpack_first take x [outer, length, inner] and a count n that is read in each run.
+ * A row is the `inner` elements at one position on the axis. Packing puts the first n rows of each
+ * outer index one behind the other, from the first element of the result on. Unpacking puts them
+ * back. The rest of both results is 0. Each op is the adjoint of the other. Bit-exact.
  *
- * Products of packed rows take as long as products of so many rows (rewrite/pack_rows.c).
+ * A product of packed rows takes only as long as a product of that many rows (rewrite/pack_rows.c).
  */
 #include "args/array.h"
 #include "args/movement.h"
@@ -78,7 +78,7 @@ static rlxvk_status pack_first_host(const host_call *c)
 {
     axis_view v = view_of(c->node);
     double given = floor((double)c->inputs[1].words[0] + 0.5);
-    uint64_t rows = given > 0 ? (uint64_t)fmin(given, (double)v.length) : 0; /* NaN: none */
+    uint64_t rows = given > 0 ? (uint64_t)fmin(given, (double)v.length) : 0; /* 0 if NaN */
     uint64_t kept = rows * v.inner, span = v.length * v.inner;
     bool unpack = c->node->op == OP_unpack_first;
     for (uint64_t o = 0; o < v.outer; o++)
@@ -97,7 +97,8 @@ static rlxvk_status pack_first_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* Of active rows: those packed are the first of the whole result. */
+/* If the count is the number of active rows, the packed rows are the first ones of the whole
+ * result. */
 static uint64_t pack_first_bucket(bucket_call *c)
 {
     const rlxvk_shape *s = &c->node->shape;

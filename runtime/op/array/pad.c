@@ -1,11 +1,12 @@
 /*
- * pad, roll and tile: axes continued to both sides, or cut. All three say for each axis how long
- * the result is and at which element it begins; a rotation and a repetition are what an axis is
- * when it is continued by its other end.
+ * pad, roll and tile: axes are extended at both ends, or cut. For each axis, all three ops are
+ * described by the length of the result and the element at which it begins. roll and tile extend an
+ * axis by its other end.
  *
- * Neighbouring axes that stay are one, and one of them behind an axis that is continued by whole
- * elements makes these longer; of what is left a dispatch takes PAD_AXES, so that most are one
- * dispatch. In units of four words where all lengths divide.
+ * Neighbouring axes that do not change are merged. If the mode moves whole elements, an unchanged
+ * axis is also merged into the axis before it. A dispatch takes PAD_AXES of the remaining axes, so
+ * most ops are one dispatch. If all lengths are multiples of four or two words, so many words are
+ * moved at once.
  */
 #include "op/array/pad.h"
 #include "args/array.h"
@@ -23,13 +24,13 @@
 typedef struct pad_attributes {
     uint32_t mode, count;
     float value;
-    int64_t before[RLXVK_MAX_RANK]; /* roll: by axis of x, how far; tile: how often */
+    int64_t before[RLXVK_MAX_RANK]; /* roll: offset along an axis of x; tile: number of copies */
     int64_t after[RLXVK_MAX_RANK];  /* roll: which axis */
 } pad_attributes;
 
 /* ---- Building ---- */
 
-/* Copies a list; false where it is none, or longer than any rank. */
+/* Copies a list. Fails if it is missing, or longer than the largest rank. */
 static bool take_list(rlxvk_graph *g, const char *row, const char *argument, const int64_t *values,
                       size_t count, int64_t *out)
 {
@@ -163,7 +164,7 @@ error:
     return status;
 }
 
-/* Axis i of the result. */
+/* How axis i of the result is made. */
 static pad_axis axis_of(const node *n, const rlxvk_shape *from, uint32_t i)
 {
     const pad_attributes *a = n->attributes;
@@ -197,7 +198,7 @@ static bool pad_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 
 typedef struct pad_work {
     uint32_t mode, rank;
-    pad_axis axes[RLXVK_MAX_RANK + 1]; /* the last: the words of an element */
+    pad_axis axes[RLXVK_MAX_RANK + 1]; /* the last one: the words of an element */
     uint32_t fill[2];
 } pad_work;
 
@@ -206,7 +207,7 @@ static bool by_whole_elements(uint32_t mode)
     return mode == PAD_CONSTANT || mode == PAD_WRAP;
 }
 
-/* Fewer axes; at least one is left. */
+/* Drops and merges axes. At least one is left. */
 static void coalesce(pad_work *w)
 {
     uint32_t rank = 0;
@@ -234,7 +235,7 @@ static uint64_t size_of(const pad_work *w, uint32_t padded)
     return size;
 }
 
-/* In how many words at a time. */
+/* How many words are moved at once: 4, 2 or 1. */
 static uint32_t choose_width(const pad_work *w, const operand *operands, uint32_t words)
 {
     const pad_axis *inner = &w->axes[w->rank - 1];
@@ -265,7 +266,7 @@ static rlxvk_status emit(lowering *l, const pad_work *w, const operand *operands
         u32 period = w->mode == PAD_REFLECT ? 2 * (MAX(args.extents[i], 2) - 1) : args.extents[i];
         args.divide_period[i] = conv_divide_multiplier(MAX(period, 1));
     }
-    /* A processor gains nothing by it. */
+    /* Software drivers gain nothing from quads. */
     bool quads = width == 1 && args.target_offset % 4 == 0 && !profile_is_software(l->profile);
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {PAD_WIDTH, width},
                   {PAD_MODE, w->mode}, {PAD_QUADS, quads});
@@ -273,7 +274,7 @@ static rlxvk_status emit(lowering *l, const pad_work *w, const operand *operands
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-/* More axes than a dispatch takes: the outer ones of them by one of their own. */
+/* If there are more axes than a dispatch takes, another dispatch does the outer ones first. */
 static rlxvk_status emit_outer(lowering *l, pad_work *w, operand *source, uint32_t words)
 {
     const uint32_t outer = PAD_AXES - 1;
@@ -292,7 +293,7 @@ static rlxvk_status emit_outer(lowering *l, pad_work *w, operand *source, uint32
     }
     first.rank = PAD_AXES;
     first.axes[outer] = (pad_axis){rest, rest, 0};
-    if (elements) { /* else x is empty, too, and nothing reads it */
+    if (elements) { /* else x is empty, too, and is not read */
         TRY(lower_temporary(l, 4 * elements, &between));
         TRY(emit(l, &first, (operand[]){*source, between}, words));
         *source = between;
@@ -377,7 +378,7 @@ static uint64_t pad_bucket(bucket_call *c)
     return bucket_rows(c, used, 0);
 }
 
-/* Axis by axis, the last first. */
+/* Applies the adjoint of one axis after the other, the last one first. */
 static rlxvk_tensor adjoint(gradient_call *c, const rlxvk_shape *from)
 {
     const pad_attributes *a = c->n.attributes;

@@ -1,4 +1,4 @@
-/* One padded axis: which element each of the result is. */
+/* One padded axis: the source of each element of the result. */
 #include "args/array.h"
 #include "op/array/pad.h"
 
@@ -29,8 +29,8 @@ rlxvk_status pad_check_mode(const node *n, uint32_t mode, int64_t extent, int64_
     return RLXVK_OK;
 }
 
-/* Of the axis continued without an end; 0: nothing repeats. An axis that is too long to be mirrored
- * is as it was, in a tensor without elements. */
+/* The period of the endlessly continued axis; 0 if it does not repeat. An axis may be too long to
+ * be mirrored only if it does not change, in a tensor without elements. Its period is INT64_MAX. */
 static int64_t period_of(uint32_t mode, int64_t extent)
 {
     if (mode == PAD_WRAP)

@@ -1,7 +1,8 @@
 /*
- * pad_backward: the adjoint of padding along one axis by reflection, the nearest element or the
- * other end. Every element of dx looks for its images in dy, which lie at the same place of every
- * period, or at one end; nothing is added by atomics. Error of n images: 2^-23 (n + 2) sum |dy|.
+ * pad_backward is the adjoint of padding along one axis by reflection, by the nearest element, or
+ * by the other end. Every element of dx sums its images in dy, so no atomics are needed. Images lie
+ * at the same position of every period, or at one end. The error for n images is 2^-23 (n + 2) sum
+ * |dy|.
  */
 #include "args/array.h"
 #include "constants/array.h"
@@ -114,7 +115,7 @@ static uint64_t pad_backward_bucket(bucket_call *c)
     return bucket_rows(c, 1u << ((const pad_backward_attributes *)c->node->attributes)->axis, 0);
 }
 
-/* Linear: what it is the adjoint of. */
+/* The op is linear, so its gradient is the padding of which it is the adjoint. */
 static rlxvk_status pad_backward_vjp(gradient_call *c)
 {
     const pad_backward_attributes *a = c->n.attributes;

@@ -1,22 +1,25 @@
 /*
- * scatter and scatter_nd: y = x, then each update, in their order, goes to the element, or row,
- * that its index names, by a mode; an index with a number that is NaN or outside is dropped.
- * Nothing depends on timing:
+ * scatter and scatter_nd: y is x, and then each update is applied, in order, to the element or row
+ * that its index names. The mode says how. An index is dropped if one of its numbers is NaN or
+ * outside. No result depends on timing:
  *
- *   few updates a line        each element looks through those of its line (scatter_direct)
- *   assign, max, min          the winners are found by maxima of integers, of update numbers or of
- *                             ranks of values: of lines of the last axis, or of tiles of any, in
- *                             shared memory (scatter_lines, scatter_tiles), else in a buffer
- *                             (scatter_mark, scatter_finish)
- *   add, mul                  updates of a tile are dealt to subgroups by their element, which
- *                             apply them in order (scatter_owners); or lines, made those of the
- *                             last axis, are sorted by their element in a workgroup, and runs
- *                             summed in order (scatter_split); where lines are too long, or of
- *                             whole rows, all updates are sorted and each element goes through its
- *                             run (scatter_keys, radix_sort, scatter_walk)
+ *   few updates in a line   Each element reads all updates of its line (scatter_direct).
+ *   assign, max, min        The winning update of each element is the maximum of integers:
+ *                           update numbers, or ranks of values. Shared memory holds the winners
+ *                           of lines of the last axis or of tiles (scatter_lines,
+ *                           scatter_tiles). Otherwise a buffer does (scatter_mark,
+ *                           scatter_finish).
+ *   add, mul                There are three ways. The updates of a tile are dealt to subgroups
+ *                           by element, and applied in order (scatter_owners). Or a workgroup
+ *                           sorts the updates of a line of the last axis by element and sums
+ *                           each run in order (scatter_split). If lines are too long, or updates
+ *                           are whole rows, all updates are sorted, and each element goes
+ *                           through its run (scatter_keys, radix_sort, scatter_walk).
  *
- * Error of an element with n updates: add 2^-23 (n + 2) of the sum of the magnitudes, mul 2^-23
- * (n + 2) of the product's; the others are exact.
+ * Error of an element with n updates:
+ *   add      2^-23 (n + 2) times the sum of the magnitudes
+ *   mul      2^-23 (n + 2) times the magnitude of the product
+ *   others   exact
  */
 #include "op/array/scatter.h"
 #include "op/array/scatter_lower.h"
@@ -213,7 +216,7 @@ static rlxvk_status scatter_nd_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* The row that `components` numbers name; -1: none. */
+/* The row that an index of `components` numbers names, or -1 if it is dropped. */
 static int64_t host_row(const float *index, const rlxvk_shape *x, uint32_t first,
                         uint32_t components)
 {
@@ -227,7 +230,7 @@ static int64_t host_row(const float *index, const rlxvk_shape *x, uint32_t first
     return row;
 }
 
-/* What came of an element so far: how many updates, and the product of those that multiply. */
+/* The state of an element: how many updates it had, and the product of its factors. */
 typedef struct host_element {
     double count;
     running_product product;
@@ -308,7 +311,7 @@ const char *scatter_mode_name(uint32_t mode)
     return mode < ARRAY_COUNT(names) ? names[mode] : "?";
 }
 
-/* An update goes to the line of x that it is in. */
+/* An update goes to the line of x in which it lies. */
 static uint64_t scatter_bucket(bucket_call *c)
 {
     return bucket_rows(c, 1u << ((const scatter_attributes *)c->node->attributes)->axis, 3u << 1);
@@ -320,7 +323,7 @@ static index_limits scatter_indices(const rlxvk_graph *g, const node *n)
     return index_limits_of(1, input_shape(g, n, 0)->dims[axis]);
 }
 
-/* If the indices are fixed, an axis of x that they do not count stays. */
+/* If the indices are fixed, an axis of x stays apart if no index number selects along it. */
 static uint64_t scatter_nd_bucket(bucket_call *c)
 {
     const rlxvk_shape *index = input_shape(c->graph, c->node, 1);

@@ -1,19 +1,20 @@
 /*
- * Gradients of scatter and scatter_nd. With "taken" for what an update's element of y has:
+ * Gradients of scatter and scatter_nd. "taken" means gathered: an update takes the value at the
+ * element of y to which it goes.
  *
- *   assign     x gets dy where nothing was written, the last update of an element dy taken
- *   add        x gets dy, each update dy taken
- *   mul        each factor gets dy times the product of the others, also where factors are 0
- *   max, min   those that equal the result share dy evenly
+ *   assign     x gets dy at elements without updates; the last update of an element takes its dy
+ *   add        x gets dy; each update takes its dy
+ *   mul        each factor gets dy times the product of the other factors, even if some are 0
+ *   max, min   x and updates that equal the result share dy evenly
  *
- * Updates that are dropped get nothing.
+ * Dropped updates get no gradient.
  */
 #include "op/array/scatter.h"
 
 #include <rlxvk_ops_array.h>
 #include <rlxvk_train.h>
 
-#define MOST_NUMBERED (1 << 24) /* what f32 counts exactly */
+#define MOST_NUMBERED (1 << 24) /* f32 counts exactly up to here */
 
 typedef struct rule {
     gradient_call *c;
@@ -43,14 +44,14 @@ static rlxvk_tensor filled(const rule *r, double value, rlxvk_shape shape)
     return gradient_filled(r->g, value, RLXVK_F32, shape);
 }
 
-/* Of those of which one wins. */
+/* How many updates compete: those along the axis; in scatter_nd, all rows of updates. */
 static int64_t update_count(const rule *r)
 {
     rlxvk_shape index = rlxvk_tensor_shape(r->g, r->index);
     return r->nd ? (int64_t)shape_product(&index, 0, index.rank - 1) : index.dims[r->axis];
 }
 
-/* Of the updates' shape: how many there are along their axis up to each. */
+/* Numbers the updates along their axis, from 1 on. It has the shape of the updates. */
 static rlxvk_tensor numbered(const rule *r)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(r->g, r->updates);
@@ -64,7 +65,7 @@ static rlxvk_tensor numbered(const rule *r)
     return rlxvk_expand(r->g, rlxvk_reshape(r->g, t, rows), shape);
 }
 
-/* 1 for updates that go anywhere. */
+/* 1 for updates that are not dropped, else 0. */
 static rlxvk_tensor inside(const rule *r)
 {
     rlxvk_shape x = gradient_shape(r->c, 0), shape = rlxvk_tensor_shape(r->g, r->updates);
@@ -110,16 +111,17 @@ static void of_assign(const rule *r)
 
 /* ---- mul ---- */
 
-/* Updates in the order of the elements that they go to, those of one element side by side. */
+/* Updates sorted by the element to which they go, so that those of one element are adjacent. */
 typedef struct sorted {
-    rlxvk_tensor updates; /* along `axis` */
-    rlxvk_tensor keys;    /* where they go: of the updates' shape, or of ND [.., numbers] */
-    rlxvk_tensor back;    /* where each update went */
+    rlxvk_tensor updates; /* sorted along `axis` */
+    rlxvk_tensor keys;    /* target of each update, in the updates' shape; scatter_nd: [..,
+                             numbers] */
+    rlxvk_tensor back;    /* the sorted position of each update */
     int32_t axis;
-    bool rows; /* ND: updates are [.., row], the order is of whole rows */
+    bool rows; /* scatter_nd: whole rows [.., row] are sorted */
 } sorted;
 
-/* Indices as scatter rounds them. */
+/* Rounds indices as scatter does. */
 static rlxvk_tensor rounded(const rule *r)
 {
     rlxvk_tensor v = rlxvk_cast(r->g, r->index, RLXVK_F32), low = rlxvk_floor(r->g, v);
@@ -135,7 +137,8 @@ static sorted sort_elements(const rule *r)
                     rlxvk_argsort(r->g, order, r->axis, false), r->axis, false};
 }
 
-/* By the last number first: sorting is stable. */
+/* Sorts by the last index number first and by the first one last. This is right because sorting is
+ * stable. */
 static sorted sort_rows(const rule *r)
 {
     int64_t count = update_count(r);
@@ -155,7 +158,8 @@ static sorted sort_rows(const rule *r)
                     rlxvk_argsort(r->g, order, 0, false), 0, true};
 }
 
-/* Which updates from `step` on go where the one `step` before goes. */
+/* Whether each update from `step` on goes to the same element as the one `step` positions before
+ * it. */
 static rlxvk_tensor same_element(const rule *r, const sorted *s, int64_t step, int64_t count)
 {
     const int32_t last = 1;
@@ -166,8 +170,8 @@ static rlxvk_tensor same_element(const rule *r, const sorted *s, int64_t step, i
     return rlxvk_reduce_min(r->g, rlxvk_cast(r->g, same, RLXVK_F32), &last, 1, true);
 }
 
-/* Of each update, the product of those before it (or behind it) that go to its element: over 1, 2,
- * 4 .. of them, then without itself. */
+/* For each update, the product of the updates before it (or behind it) that go to the same element.
+ * It is computed over 1, 2, 4 .. updates, and then without the update itself. */
 static rlxvk_tensor beside(const rule *r, const sorted *s, bool behind)
 {
     rlxvk_graph *g = r->g;
@@ -193,8 +197,8 @@ static rlxvk_tensor beside(const rule *r, const sorted *s, bool behind)
     return rlxvk_concat(g, parts, 2, s->axis);
 }
 
-/* Each factor gets dy times the product of the others, which is made of products alone: it is right
- * for factors of 0, and so are its derivatives. */
+/* Each factor gets dy times the product of the others. This uses products only, without divisions,
+ * so the gradient and its own derivatives are right for factors of 0, too. */
 static void of_mul(const rule *r)
 {
     rlxvk_graph *g = r->g;

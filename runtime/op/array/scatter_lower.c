@@ -1,4 +1,4 @@
-/* Emitting each path of scatter and scatter_nd. */
+/* Emits the dispatches of each path of scatter and scatter_nd. */
 #include "op/array/scatter_lower.h"
 #include "args/movement.h"
 #include "constants/array.h"
@@ -27,7 +27,7 @@ static rlxvk_status emit_direct(lowering *l, const scatter_work *w, const scatte
                 (operand[]){w->x, w->index, w->source, w->y}, 4);
 }
 
-/* A workgroup a line. */
+/* Each line has one workgroup. */
 static rlxvk_status emit_lines(lowering *l, const scatter_work *w, const scatter_path *path)
 {
     dispatch d = {.kernel = KERNEL_SCATTER_LINES, .variant = path->row.name};
@@ -78,7 +78,7 @@ static operand reading(operand o)
     return o;
 }
 
-/* Rows of so many columns, counted in units of `width` words. */
+/* Counts the columns of rows, and all offsets, in units of `width` words. */
 static scatter_work in_units(const scatter_work *w, uint64_t columns, uint32_t width)
 {
     scatter_work units = *w;
@@ -89,7 +89,8 @@ static scatter_work in_units(const scatter_work *w, uint64_t columns, uint32_t w
     return units;
 }
 
-/* Winners in a buffer: of rows, where all columns of one have the same. */
+/* Stores the winners in a buffer. If all columns of a row have the same winner, it is stored once
+ * for each row. */
 static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter_path *path)
 {
     bool rows = w->nd && w->mode == SCATTER_ASSIGN;
@@ -123,7 +124,7 @@ error:
     return status;
 }
 
-/* All updates sorted by their row, or element. */
+/* Sorts all updates by their row or element. */
 static rlxvk_status emit_sorted(lowering *l, const scatter_work *w, const scatter_path *path)
 {
     uint64_t keys = w->nd ? w->args.updates : w->updates, rows = w->nd ? w->args.rows : w->numel;
@@ -156,7 +157,8 @@ error:
     return status;
 }
 
-/* Lines of `length` along the middle axis become those of the last; or (back) become the middle. */
+/* Permutes lines of `length` so that they lie along the last axis instead of the middle one; or
+ * back, if `back` is set. */
 static rlxvk_status turn(lowering *l, const scatter_work *w, uint64_t length, bool back,
                          operand source, operand target)
 {
@@ -171,7 +173,8 @@ static rlxvk_status turn(lowering *l, const scatter_work *w, uint64_t length, bo
 
 typedef rlxvk_status (*emit_function)(lowering *, const scatter_work *, const scatter_path *);
 
-/* Of lines of the last axis; another is made the last, and put back. */
+/* For paths that need lines along the last axis. Another axis is made the last one first, and
+ * permuted back afterwards. */
 static rlxvk_status emit_turned(lowering *l, const scatter_work *w, const scatter_path *path,
                                 emit_function emit_last)
 {
@@ -205,7 +208,7 @@ rlxvk_status scatter_lower_by(lowering *l, const scatter_work *w, const scatter_
 {
     static const struct {
         emit_function emit;
-        bool last; /* takes lines of the last axis alone */
+        bool last; /* needs lines along the last axis */
     } ways[] = {[SCATTER_BY_DIRECT] = {emit_direct}, [SCATTER_BY_LINES] = {emit_lines, true},
                 [SCATTER_BY_TILES] = {emit_tiles},   [SCATTER_BY_MARKS] = {emit_marks},
                 [SCATTER_BY_OWNERS] = {emit_tiles},  [SCATTER_BY_SPLIT] = {emit_split, true},

@@ -1,4 +1,4 @@
-/* The dispatches of scatter and scatter_nd, on behalf of both. */
+/* The dispatches of scatter and scatter_nd. */
 #ifndef RLXVK_SCATTER_LOWER_H
 #define RLXVK_SCATTER_LOWER_H
 
@@ -9,8 +9,8 @@
 typedef struct scatter_work {
     uint32_t mode;
     bool nd;
-    struct scatter_args args; /* but its count */
-    uint64_t numel, updates;  /* of y; of the updates */
+    struct scatter_args args; /* without its count */
+    uint64_t numel, updates;  /* elements of y; updates */
     operand x, index, source, y;
 } scatter_work;
 

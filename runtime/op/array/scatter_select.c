@@ -1,8 +1,9 @@
 /*
- * The paths of scatter and scatter_nd. What takes lines of the last axis alone turns others around,
- * which moves everything twice, and is quicker still than tiles that lie as the tensors do: these
- * read lines of another axis eight neighbours at a time, and once for each range of rows. Tiles are
- * for lines that a workgroup does not hold.
+ * The paths of scatter and scatter_nd. Some paths need lines along the last axis. For another axis
+ * they permute the tensors first and permute the result back, so everything is moved twice. This is
+ * still faster than tiles of the tensors as they lie. Such tiles read lines of another axis only
+ * eight neighbours at a time, and once for each range of rows. Tiles are for lines that are too
+ * long for one workgroup.
  */
 #include "op/array/scatter_select.h"
 #include "args/array.h"
@@ -12,9 +13,9 @@
 
 #define FEWEST_SLOTS   64
 #define LEAST_SUBGROUP 4
-#define MOST_ROUNDS    60000 /* of loops of an invocation, on a software driver */
-/* What a tile may read of indices, against what the line has of elements or updates; and updates of
- * lines that need not keep the device busy. */
+#define MOST_ROUNDS    60000 /* of an invocation's loops, on software drivers */
+/* Tiles suit if their ranges read at most MOST_REREADS times as many indices as the line has
+ * elements or updates. They must also keep the device busy, unless the line is short. */
 #define MOST_REREADS 8
 #define SHORT_LINE   4096
 
@@ -31,7 +32,8 @@ static const scatter_path paths[] = {
 };
 /* clang-format on */
 
-/* Owners are numbered by the invocations of a subgroup. */
+/* The owners are subgroups. In each subgroup, invocation i counts the updates for owner i. So there
+ * are at most as many owners as a subgroup has invocations. */
 static uint32_t threads_of(const scatter_path *c, const device_profile *p)
 {
     uint32_t most = MIN(p->max_workgroup_invocations, RADIX_THREADS);
@@ -68,7 +70,7 @@ static choice_fit fit_tiles(const scatter_path *c, const scatter_problem *s,
     scatter_division d = scatter_divide(c, s, p);
     bool owners = c->kind == SCATTER_BY_OWNERS;
     uint64_t batch = (uint64_t)d.threads * (owners ? c->items : SCATTER_TILE_ITEMS);
-    /* All updates may be one element's: owners apply them one by one. */
+    /* If all updates go to one element, owners apply them one by one. */
     uint64_t rounds = s->updates * d.columns / (owners ? 1 : MAX(batch, 1));
     bool busy = s->updates <= SHORT_LINE || profile_filled(p, d.groups);
     return (choice_fit){

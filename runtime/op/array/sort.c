@@ -1,12 +1,12 @@
 /*
- * sort and argsort: rows [.., n] in order, stable, NaN last; another axis is made the last and put
- * back. Exact.
+ * sort and argsort order rows [.., n]. They are stable, and NaN comes last. Another axis is made
+ * the last one first and permuted back afterwards. Exact.
  *
- *   rows within a workgroup   sorted in shared memory, as many rows at once as fit (sort_rows)
- *   longer ones               passes of 8 bits (op/movement/radix_sort.h)
+ *   rows that fit a workgroup   sorted in shared memory, as many at once as fit (sort_rows)
+ *   longer rows                 passes of 8 bits (op/movement/radix_sort.h)
  *
- * Keys are unsigned words that ascend as the result does; equal ones keep their order, and an
- * element is never compared with its index, so that nothing depends on timing.
+ * Keys are unsigned words that ascend as the result does. Equal keys keep their order, because
+ * every pass is stable. So nothing depends on timing.
  */
 #include "args/array.h"
 #include "constants/array.h"
@@ -139,7 +139,7 @@ typedef struct placed {
     uint64_t index;
 } placed;
 
-/* qsort's order: NaN last, then by value, then by index. */
+/* A comparison for qsort: NaN last, then by value, then by index. */
 static int compare_placed(const void *left, const void *right)
 {
     const placed *a = left, *b = right;
