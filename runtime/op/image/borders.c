@@ -1,5 +1,5 @@
-/* Convolutions with borders of their own, over any number of axes, and the norm of each channel:
- * made of other ops. */
+/* Convolutions with separate padding before and after each axis, convolutions of any number of
+ * spatial axes, and instance norm. All are composites of other ops. */
 #include "op/compose/composite.h"
 
 #define SPATIAL 3
@@ -12,7 +12,8 @@ static bool is_image(rlxvk_graph *g, const char *row, rlxvk_tensor x, rlxvk_shap
                           "x has rank %u; must be [N, C, 1 to 3 spatial axes]", out->rank);
 }
 
-/* What both sides have is conv's own padding; the rest is put there. */
+/* Pads x and convolves it. The padding that both sides have in common is left to conv; only the
+ * rest needs a pad op. */
 static rlxvk_tensor padded(rlxvk_graph *g, const char *row, const rlxvk_tensor operands[3],
                            const rlxvk_conv_options *options, const int64_t *before,
                            const int64_t *after)

@@ -1,9 +1,12 @@
 /*
- * grid_sample: y[n, c, p] = sum of the cells around point p of image n times their weights by where
- * the point lies among them. Its gradients: of the points, each looks through its channels; of x,
- * each cell adds up what was made of it, in the order of the points (grid_sample_lower.c). Error,
- * with u = 2^-24: of weights and sums 12 u sum |cell| + (taps + 4) u sum |term|; and what a
- * position off by u (4 |coordinate| + 4) size may change.
+ * grid_sample reads an image at the points of a grid. The result y[n, c, p] is the sum of the cells
+ * around point p of image n, weighted by the position of p among them. The gradient by a point goes
+ * through the channels at that point. The gradient by x adds, for each cell, the terms of all
+ * points that read it, in their order (grid_sample_lower.c).
+ *
+ * Error, with u = 2^-24: 12 u sum |cell| + (taps + 4) u sum |term| for weights and sums. In
+ * addition, a position may be off by u (4 |coordinate| + 4) size, and the result may change by the
+ * effect of that.
  */
 #include "op/image/grid_sample.h"
 #include "op/bucket.h"
@@ -64,7 +67,7 @@ static rlxvk_status check_options(const node *n, const rlxvk_grid_options *o)
     return RLXVK_OK;
 }
 
-/* Also bicubic, which is of two axes. */
+/* Checks x against the grid. It also checks that bicubic is used with two axes only. */
 static rlxvk_status check_image(const node *n, const char *name, const rlxvk_shape *x,
                                 const rlxvk_shape *grid)
 {
@@ -95,7 +98,7 @@ static rlxvk_status check_cells(const node *n, const int64_t *size, uint32_t axe
     return RLXVK_OK;
 }
 
-/* What is made at the points of a grid: [N, C] of an image, and the grid's axes. */
+/* The shape of a value at each point of a grid: [N, C] of an image, then the axes of the grid. */
 static rlxvk_shape shape_at(const rlxvk_shape *image, const rlxvk_shape *grid)
 {
     rlxvk_shape s = *image;
@@ -118,7 +121,8 @@ error:
     return status;
 }
 
-/* The points of a grid by the cells they read are below 2^31, so that they can be sorted. */
+/* E_TOO_LARGE if the points cannot be sorted: pairs of a point and a cell that it reads, and cells
+ * of all images, must be fewer than 2^31. */
 static rlxvk_status check_sortable(const node *n, const grid_attributes *a, const rlxvk_shape *grid)
 {
     char grid_text[SHAPE_TEXT], text[SHAPE_TEXT];
@@ -189,8 +193,8 @@ error:
 
 #define ACROSS_POINTS "it reads an image across the rows"
 
-/* Images and their points go together. If the image is fixed, points stay; if the points are,
- * channels do. */
+/* Images and their points have the same rows. If the image is fixed, the points may have rows; if
+ * the points are fixed, the channels may. */
 static uint64_t grid_sample_bucket(bucket_call *c)
 {
     int32_t image = bucket_axis(c, 0), point = bucket_axis(c, 1);
@@ -204,7 +208,8 @@ static uint64_t grid_sample_bucket(bucket_call *c)
     return bucket_rows(c, ~1u, 1u << 1);
 }
 
-/* Images and their points go together. If the points are fixed, channels stay. */
+/* Images and their points have the same rows. If the points are fixed, the channels may have
+ * rows. */
 static uint64_t grid_sample_backward_input_bucket(bucket_call *c)
 {
     return bucket_rows(c, bucket_span(c, 1) == BUCKET_FIXED ? ~3u : ~1u, 1u << 1);
@@ -232,7 +237,8 @@ static rlxvk_status grid_sample_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-/* Linear in dy, and of the grid what sampling what arrived would be. */
+/* The op is linear in dy, so that gradient is grid_sample. The gradient by the grid is that of
+ * sampling the incoming gradient. */
 static rlxvk_status grid_sample_backward_input_vjp(gradient_call *c)
 {
     const rlxvk_grid_options *o = &((const grid_attributes *)c->n.attributes)->options;
@@ -274,7 +280,8 @@ static void grid_sample_backward_input_describe(const node *n, text *out)
         text_append(out, "%s%lld", i ? "," : " input_size=", (long long)a->input_size[i]);
 }
 
-/* Images and their points go together. If the image is fixed, points stay, and dy along them. */
+/* Images and their points have the same rows. If the image is fixed, the points may have rows, and
+ * dy with them. */
 static uint64_t grid_sample_backward_grid_bucket(bucket_call *c)
 {
     int32_t point = bucket_axis(c, 1), cell = bucket_axis(c, 2);

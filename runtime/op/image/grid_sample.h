@@ -1,32 +1,32 @@
-/* What the files of grid_sample share. */
+/* Shared by the files of grid_sample. */
 #ifndef RLXVK_GRID_SAMPLE_H
 #define RLXVK_GRID_SAMPLE_H
 
 #include "args/image.h"
 #include "op/op.h"
 
-#define GRID_FARTHEST  4194304.0 /* cells that a position may be away from 0 */
-#define GRID_TAPS      4         /* along an axis, at most */
-#define GRID_MOST_AXES 3         /* of an image: as many coordinates has a point */
+#define GRID_FARTHEST  4194304.0 /* positions are clamped to this distance from cell 0 */
+#define GRID_TAPS      4         /* most cells along an axis that a point reads */
+#define GRID_MOST_AXES 3         /* most axes of an image, and coordinates of a point */
 
 typedef struct grid_attributes {
     rlxvk_grid_options options;
-    int64_t input_size[GRID_MOST_AXES]; /* of grid_sample_backward_input; then zeros */
+    int64_t input_size[GRID_MOST_AXES]; /* grid_sample_backward_input; else zeros */
 } grid_attributes;
 
-/* Cells that a point reads, at most, along an axis. */
+/* The most cells along one axis that a point reads. */
 static inline uint32_t grid_sample_taps(rlxvk_grid_mode mode)
 {
     return mode == RLXVK_GRID_NEAREST ? 1 : mode == RLXVK_GRID_BILINEAR ? 2 : GRID_TAPS;
 }
 
-/* Spatial axes of x [N, C, ..], which is known to have 2 or 3. */
+/* Spatial axes of x [N, C, ..]. There must be 2 or 3. */
 static inline uint32_t grid_sample_axes(const rlxvk_shape *x)
 {
     return x->rank - 2;
 }
 
-/* Cells that a point reads, at most. */
+/* The most cells that a point reads. */
 static inline uint32_t grid_sample_point_taps(rlxvk_grid_mode mode, uint32_t axes)
 {
     uint32_t along = grid_sample_taps(mode);

@@ -1,8 +1,8 @@
 /*
- * The reference of grid_sample and its gradients. Positions are rounded on the device, and what is
- * made of them has kinks and, of nearest and of slopes, steps: everything is computed at the four
- * or eight corners around each point, too, as far off as rounding may put it, and may differ by as
- * much as these do.
+ * The reference of grid_sample and its gradients. A device rounds positions. As functions of the
+ * position, results have kinks, and those of nearest and of slopes have steps. So everything is
+ * also computed at the four or eight corners around each point, which are as far away as rounding
+ * may move it. A device may differ from the reference as much as these corners do.
  */
 #include "op/image/grid_sample.h"
 
@@ -10,17 +10,17 @@
 #include <string.h>
 
 #define UNIT 0x1p-24
-/* A point's own position, and the corners around it. */
+/* A point's own position and the corners around it. */
 #define MOST_PLACES 9
 #define MOST        (GRID_TAPS * GRID_TAPS)
 
 typedef struct line {
     uint32_t count;
-    int64_t cells[GRID_TAPS]; /* -1: none */
+    int64_t cells[GRID_TAPS]; /* -1: outside x */
     double weights[GRID_TAPS], slopes[GRID_TAPS];
 } line;
 
-/* The cells a point reads. slopes: by each coordinate. */
+/* The cells that a point reads. `slopes` has the derivative of each weight by each coordinate. */
 typedef struct place {
     uint32_t count;
     uint64_t cells[MOST];
@@ -31,7 +31,7 @@ typedef struct geometry {
     const rlxvk_grid_options *options;
     const float *grid;
     uint32_t axes;
-    int places;                   /* looked at, of each point */
+    int places;                   /* computed for each point */
     int64_t size[GRID_MOST_AXES]; /* in the order of coordinates: columns, rows, planes */
     uint64_t images, channels, points, cells;
 } geometry;
@@ -56,7 +56,7 @@ static geometry geometry_of(const host_call *c, const rlxvk_shape *x)
 
 /* ---- One axis ---- */
 
-/* Goes back and forth between low and high; *sign: which way. */
+/* Reflects p at low and high until it lies between them. *sign is the derivative, 1 or -1. */
 static double reflect(double p, double low, double high, double *sign)
 {
     double span = high - low, turned;
@@ -145,7 +145,7 @@ static coordinate coordinate_of(const geometry *g, float c, int64_t size)
                         UNIT * (4 * fmin(fabs((double)c) * scale, GRID_FARTHEST) + 4 * cells)};
 }
 
-/* at: across, down and through. */
+/* Combines the axes. `at` has columns, rows and planes, in this order. */
 static void place_at(const geometry *g, const line at[GRID_MOST_AXES], place *out)
 {
     const line *across = &at[0], *down = &at[1], *deep = &at[2];
@@ -167,7 +167,7 @@ static void place_at(const geometry *g, const line at[GRID_MOST_AXES], place *ou
             }
 }
 
-/* The point's own place, then those of the corners, g->places in all. */
+/* Fills in g->places places: the one of the point itself, then those of the corners. */
 static void places_of(const geometry *g, uint64_t point, place out[MOST_PLACES])
 {
     line at[GRID_MOST_AXES] = {[2] = {.count = 1, .weights = {1}}};
@@ -198,8 +198,9 @@ static double sample(const place *p, const float *x, double *cells, double *term
     return sum;
 }
 
-/* Raises *most to what another value, that rounding may turn the first into, is away from it. False
- * if one of them is finite and the other is not, or not in the same way. */
+/* Compares a value with another one into which rounding may turn it, and raises *most to their
+ * distance. Returns false if only one of them is finite, or if they are different infinities or
+ * NaN. */
 static bool take_other(double value, double other, double *most)
 {
     if (isfinite(value) && isfinite(other))
@@ -243,7 +244,8 @@ rlxvk_status grid_sample_host(const host_call *c)
 
 /* ---- grid_sample_backward_input ---- */
 
-/* A cell may be read several times. */
+/* The weight of a cell. The point may read it several times, because padding can map several taps
+ * to one cell. */
 static double weight_of(const place *p, uint64_t cell)
 {
     double sum = 0;
@@ -252,7 +254,8 @@ static double weight_of(const place *p, uint64_t cell)
     return sum;
 }
 
-/* By how much the weights of the cells of place i may be off; 0 for cells that were met before. */
+/* How much the weights of the cells of place i may be off. It is 0 for cells that an earlier place
+ * or tap has. */
 static void doubts_of(const geometry *g, const place *places, int i, double out[MOST])
 {
     const place *p = &places[i];
@@ -272,7 +275,7 @@ typedef struct arrivals {
     double *terms, *magnitudes, *counts;
 } arrivals;
 
-/* A cell of weight 0, or one that may have it, gets 0 or NaN of what is not finite. */
+/* If dy is not finite and the weight of a cell is 0, or may be, the result may be 0 or NaN. */
 static void add_doubt(double *bound, double weight, double doubt, double dy)
 {
     if (isfinite(dy))
@@ -326,7 +329,7 @@ rlxvk_status grid_sample_backward_input_host(const host_call *c)
     for (uint64_t i = 0; i < numel && c->bound; i++)
         if (isinf(c->bound[i]))
             host_leave_open(c, i);
-        else if (isfinite(a.magnitudes[i]) && isfinite(a.terms[i])) /* else infinite, or NaN */
+        else if (isfinite(a.magnitudes[i]) && isfinite(a.terms[i])) /* else infinite or NaN */
             c->bound[i] +=
                 UNIT * (weights * a.magnitudes[i] + (a.counts[i] + 2) * a.terms[i]) + 0x1p-120;
     memory_free(sums);
@@ -347,7 +350,8 @@ static double slope_of(const place *p, uint32_t axis, const float *x, double *ce
     return sum;
 }
 
-/* Slopes of weights are at most 1.5 times the scale, and off by 16 units of it. */
+/* Derivatives of weights are at most 1.5 times the scale, and they are off by at most 16 units of
+ * the scale. */
 static void point_slopes(const host_call *c, const geometry *g, uint64_t p, uint32_t axis,
                          const place *places)
 {

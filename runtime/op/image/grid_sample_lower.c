@@ -1,9 +1,9 @@
 /*
- * Dispatches of grid_sample and its gradients. That of x goes from cells to points, so that nothing
- * is added atomically: the points are sorted, stably, by the first of the cells that they read
- * (grid_keys), which lists what each cell is read by (grid_lists), and each cell adds up its list
- * in all channels (grid_gather). Only points are sorted, not what they read, which is 4 to 16 times
- * as much.
+ * The dispatches of grid_sample and its gradients. The gradient of x goes from cells to points, so
+ * it needs no atomics. First the points are sorted, stably, by the first cell that they read
+ * (grid_keys). From this, lists are made of all reads of each cell (grid_lists). Then each cell
+ * adds up its list, in all channels (grid_gather). Only points are sorted, because there are 4 to
+ * 16 times as many reads.
  */
 #include "args/movement.h"
 #include "constants/image.h"
@@ -12,9 +12,9 @@
 #include "op/movement/radix_sort.h"
 
 #define MOST_BLOCK 8  /* channels that an invocation goes through */
-#define MOST_LOADS 16 /* of cells at once */
-/* Channels whose cells are loaded at once; each takes as much of a cache where points are anywhere.
- */
+#define MOST_LOADS 16 /* cells that are loaded at once */
+/* Channels whose cells are loaded at once. There are few because, if the points are scattered, each
+ * channel needs its own part of the cache. */
 #define SAMPLED_AT_ONCE 2
 #define SLOPES_AT_ONCE  4
 #define FEW_THREADS     (1u << 18)
@@ -32,7 +32,7 @@ static u32 flags_of(const node *n)
     return of_padding[o->padding] | (o->align_corners ? GRID_ALIGN : 0);
 }
 
-/* Of an image, in the order of coordinates. */
+/* The sizes of an image in the order of coordinates: columns, rows, planes. */
 static void fill_size(const rlxvk_shape *image, u32 size[GRID_MOST_AXES])
 {
     uint32_t axes = grid_sample_axes(image);
@@ -55,7 +55,8 @@ static uint32_t channels_at_once(const node *n, uint32_t axes, uint32_t channels
     return most;
 }
 
-/* What reads x at the points of a grid begins so: x, grid, then what is its own. */
+/* Begins the arguments and operands of kernels that read x at the points of a grid. The first
+ * operands are x and the grid. */
 static struct grid_args begin_points(lowering *l, uint32_t id, operand operands[2])
 {
     const node *n = graph_node(l->graph, id);
@@ -139,7 +140,8 @@ static uint64_t blocks_sorted(uint64_t rows, uint64_t extent, uint32_t bits)
     return rows * divide_up(extent, RADIX_THREADS * RADIX_ITEMS) * divide_up(bits, RADIX_BITS);
 }
 
-/* Images in rows of their own have shorter keys, but many small ones are sorted as one. */
+/* If each image has its own row of the sort, keys are shorter. But if there are many small images,
+ * they are sorted as one row. */
 static void choose_rows(list_work *w)
 {
     uint32_t alone = radix_sort_bits(w->cells - 1),
@@ -173,7 +175,8 @@ static list_work work_of(const lowering *l, uint32_t id)
     return w;
 }
 
-/* What each point reads first, sorted, and where the points of each first cell begin. */
+/* Sorts the points by the first cell that they read, and finds the first point of each such
+ * cell. */
 static rlxvk_status sort_points(lowering *l, list_work *w)
 {
     dispatch d = {.kernel = KERNEL_GRID_KEYS};

@@ -1,7 +1,6 @@
-/*
- * Pools that are made of other ops: of all of an image, of windows that divide an axis as evenly as
- * cells allow, of powers; the cells that maxima come from, and the way back there.
- */
+/* Pools that are composites of other ops: global pools, pools with windows that divide an axis as
+ * evenly as possible (adaptive pools), and pools of powers. Also pools that return the indices of
+ * maxima, and their inverse. */
 #include "op/compose/composite.h"
 
 #include <rlxvk_train.h>
@@ -12,7 +11,7 @@
 #define SPATIAL       3
 #define MOST_GATHERED (1 << 28)
 
-/* Whether x is an image, of sizes that are numbers if `numbers`. */
+/* Checks that x is an image. If `numbers`, its sizes must not have symbols. */
 static bool begin(rlxvk_graph *g, const char *row, rlxvk_tensor x, bool numbers, rlxvk_shape *out)
 {
     char text[SHAPE_TEXT];
@@ -42,15 +41,16 @@ static bool is_power(rlxvk_graph *g, const char *row, float p)
            composite_fail(g, row, RLXVK_E_ATTR, "p is %g; must be finite and above 0", (double)p);
 }
 
-/* A power of two: the largest magnitude of a plane whose powers are summed. Sums of 2^27 cells fit,
- * and what is small beside it still counts. */
+/* A power of two to which the largest magnitude of a plane is scaled before its powers are summed.
+ * A sum of 2^27 cells does not overflow then, and small cells still count. */
 static float largest_of_sums(float p)
 {
     return ldexpf(1, (int)fminf(100, 100 / p));
 }
 
-/* The largest magnitude of each plane, or 1 where that is 0, infinite or NaN: what scales x for its
- * powers. The result does not depend on it, and so no gradient flows through it. */
+/* The largest magnitude of each plane, or 1 if that is 0, infinite or NaN. x is divided by it
+ * before powers are computed. The result does not depend on the scale, so no gradient flows through
+ * it. */
 static rlxvk_tensor plane_scale(rlxvk_graph *g, rlxvk_tensor x)
 {
     static const int32_t axes[SPATIAL] = {2, 3, 4};
@@ -63,7 +63,7 @@ static rlxvk_tensor plane_scale(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_where(g, good, most, rlxvk_scalar(g, 1));
 }
 
-/* |x|^p, and the root of a sum of those. */
+/* power is |x|^p; root is its inverse, for a sum of powers. */
 static rlxvk_tensor power(rlxvk_graph *g, rlxvk_tensor x, float p)
 {
     if (p == 2)
@@ -79,14 +79,14 @@ static rlxvk_tensor root(rlxvk_graph *g, rlxvk_tensor sum, float p)
     return p == 1 ? sum : rlxvk_pow(g, sum, rlxvk_scalar(g, (float)(1.0 / p)));
 }
 
-/* (sum |x|^p)^(1/p) over windows, or over all of an image. */
+/* (sum |x|^p)^(1/p) over windows, or over whole images. */
 static rlxvk_tensor root_of_powers(rlxvk_graph *g, rlxvk_tensor x, float p,
                                    const rlxvk_pool_options *options, bool windows)
 {
     static const int32_t axes[SPATIAL] = {2, 3, 4};
     float most = largest_of_sums(p);
     rlxvk_tensor one = rlxvk_scalar(g, 1), scale = plane_scale(g, x), sum;
-    /* Tiny planes stay below 1: else gradients would underflow. */
+    /* Planes of tiny values stay below 1, because gradients would underflow otherwise. */
     rlxvk_tensor tiny = rlxvk_lt(g, scale, rlxvk_scalar(g, 0x1p-60f));
     rlxvk_tensor up = rlxvk_where(g, tiny, one, rlxvk_scalar(g, most));
     rlxvk_tensor down = rlxvk_where(g, tiny, one, rlxvk_scalar(g, 1 / most));
@@ -112,7 +112,7 @@ rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
     return composite_end(g, row, start, root_of_powers(g, x, p, options, true));
 }
 
-/* ---- All of an image ---- */
+/* ---- Global pools ---- */
 
 typedef rlxvk_tensor (*reduction)(rlxvk_graph *, rlxvk_tensor, const int32_t *, size_t, bool);
 
@@ -153,7 +153,7 @@ rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p)
     return composite_end(g, row, start, root_of_powers(g, x, p, NULL, false));
 }
 
-/* ---- As many windows as asked for ---- */
+/* ---- Adaptive pools ---- */
 
 static bool sizes_fit(rlxvk_graph *g, const char *row, const rlxvk_shape *x, const int64_t *size)
 {
@@ -186,7 +186,7 @@ rlxvk_tensor rlxvk_adaptive_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const int6
     return composite_end(g, row, start, rlxvk_resize(g, x, &o));
 }
 
-/* Window k of `count` over `cells`: [begin, end). */
+/* Window k of `count` windows over `cells` cells is [begin, end). */
 static int64_t window_begin(int64_t cells, int64_t count, int64_t k)
 {
     return k * cells / count;
@@ -197,7 +197,8 @@ static int64_t window_end(int64_t cells, int64_t count, int64_t k)
     return ((k + 1) * cells + count - 1) / count;
 }
 
-/* The maxima along an axis whose windows are not alike: shorter ones have their last cell twice. */
+/* Maxima along an axis whose windows have different lengths. Shorter windows have their last cell
+ * twice. */
 static rlxvk_tensor uneven_max(rlxvk_graph *g, const char *row, rlxvk_tensor x, int32_t axis,
                                int64_t cells, int64_t count)
 {
@@ -249,7 +250,7 @@ rlxvk_tensor rlxvk_adaptive_pool_max(rlxvk_graph *g, rlxvk_tensor x, const int64
     return composite_end(g, row, start, y.id == x.id ? rlxvk_copy(g, x) : y);
 }
 
-/* ---- Where maxima come from ---- */
+/* ---- Indices of maxima ---- */
 
 rlxvk_tensor rlxvk_pool_max_with_indices(rlxvk_graph *g, rlxvk_tensor x,
                                          const rlxvk_pool_options *options,

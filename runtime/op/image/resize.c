@@ -1,9 +1,11 @@
 /*
- * resize and resize_backward: along every spatial axis each cell of y is a weighted sum of few
- * neighbouring ones of x, and each of dx of neighbouring ones of dy. Both are one kernel, told by a
- * table which and by what weights (resize_table.c); neither adds to what others add to. Nearest
- * moves words by another. An invocation makes a block of cells, so that what they have in common is
- * read once. Error: 2^-24 (sum over the axes of taps + 2) sum |term|; nearest is exact.
+ * resize and resize_backward. Along each spatial axis a cell of y is a weighted sum of a few
+ * neighbouring cells of x, and a cell of dx one of neighbouring cells of dy. One kernel does both.
+ * A table tells it which cells and weights to use (resize_table.c). No atomics are needed, because
+ * each invocation only gathers. Nearest mode uses another kernel, which copies words. An invocation
+ * computes a block of cells, so that cells that they share are read once.
+ *
+ * Error: 2^-24 (sum over the axes of taps + 2) sum |term|. Nearest is exact.
  */
 #include "op/image/resize.h"
 #include "constants/image.h"
@@ -13,14 +15,15 @@
 #include "op/gradient.h"
 
 #define LONGEST_AXIS (1 << 24)
-#define BLOCK        4 /* cells along an axis that are made at a time, where it pays */
-/* Blocks of one row that fill a device several times over: then they take more rows. */
+#define BLOCK        4 /* cells along an axis in a block, if blocks pay */
+/* If y has more blocks of one row, they fill a device several times over, so blocks of several rows
+ * are tried. */
 #define MOST_SINGLE_ROWS (1u << 18)
-/* Taps of a block whose loops are unrolled. */
+/* Most taps of a block whose loops are unrolled. */
 #define MOST_ACROSS   8
 #define MOST_UNROLLED 64
-/* Four columns read their cells at once where these are so few more than those of one; else
- * neighbouring invocations would lie too far apart. */
+/* Four columns form a block only if they read few more cells than one column does. Otherwise
+ * neighbouring invocations would read cells too far apart. */
 #define MORE_CELLS 2
 
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options)
@@ -136,13 +139,13 @@ static uint32_t resize_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 
 /* ---- Lower ---- */
 
-/* Missing axes in front have one cell. */
+/* If there are fewer than three axes, the first ones have one cell. */
 static uint64_t cells_along(const rlxvk_shape *s, uint32_t axis)
 {
     return axis + s->rank >= 5 ? (uint64_t)s->dims[axis + s->rank - 3] : 1;
 }
 
-/* How y is cut into blocks, and the taps of a block, 0 where their loops are not unrolled. */
+/* How y is divided into blocks, and the taps of a block; 0 if their loops are not unrolled. */
 typedef struct resize_form {
     resize_axis axes[RESIZE_AXES];
     bool backward, moves;
@@ -162,7 +165,7 @@ static resize_form form_of(const node *n, const rlxvk_shape *x)
     return f;
 }
 
-/* What is moved has a cell of its own for each, in blocks too. */
+/* If words are copied, each cell of a block has its own source, so the table has no blocks. */
 static void set_block(resize_form *f, uint32_t axis, uint32_t *out)
 {
     *out = BLOCK;
@@ -170,7 +173,7 @@ static void set_block(resize_form *f, uint32_t axis, uint32_t *out)
         f->axes[axis].block = BLOCK;
 }
 
-/* Taps of a cell of an axis, and of a block. */
+/* Finds the number of taps of a cell and of a block along an axis. */
 static rlxvk_status measure(const resize_form *f, uint32_t axis, uint64_t *out, uint64_t *out_block)
 {
     resize_axis a = f->axes[axis];
@@ -182,7 +185,7 @@ error:
     return status;
 }
 
-/* Chooses the blocks of y's columns, then of its rows. */
+/* Chooses how many columns of y a block has, and then how many rows. */
 static rlxvk_status cut(resize_form *f, const rlxvk_shape *y)
 {
     uint64_t columns = cells_along(y, 2), rows = cells_along(y, 1);
@@ -197,7 +200,7 @@ static rlxvk_status cut(resize_form *f, const rlxvk_shape *y)
         across = across_block;
     }
     bool many = shape_numel(y) / columns * divide_up(columns, f->columns) > MOST_SINGLE_ROWS;
-    bool shared = down_block < BLOCK * down; /* cells of x, by rows of y */
+    bool shared = down_block < BLOCK * down; /* whether rows share cells of x */
     if (rows >= BLOCK && many && shared && across * down_block <= MOST_UNROLLED) {
         set_block(f, 1, &f->rows);
         down = down_block;

@@ -1,23 +1,23 @@
-/* The reference of resize and its adjoint: positions as real numbers, weights by their distance
- * from cells. */
+/* The reference of resize and its adjoint. Positions are real numbers, and weights follow from the
+ * distances of cells. */
 #include "op/image/resize.h"
 #include "op/movement/layout.h"
 
 #include <math.h>
 
-/* The cells that make one of the result along an axis, and their weights. */
+/* The cells along an axis from which one cell of the result is computed, and their weights. */
 typedef struct taps {
     uint32_t count;
     int64_t cells[RESIZE_TAPS];
     double weights[RESIZE_TAPS];
-    double alike; /* not 0: of count cells from the first on */
+    double alike; /* not 0: weight of `count` cells from the first one on */
 } taps;
 
 static double position_of(const resize_attributes *a, int64_t from, int64_t to, int64_t o)
 {
     double m = (double)from, n = (double)to, at = (double)o;
     if (a->options.coordinates == RLXVK_RESIZE_HALF_PIXEL)
-        return ((2 * at + 1) * m - n) / (2 * n); /* one rounding: the floor is right */
+        return ((2 * at + 1) * m - n) / (2 * n); /* one rounding, so the floor is right */
     if (a->options.coordinates == RLXVK_RESIZE_ASYMMETRIC)
         return at * m / n;
     return to > 1 ? at * (m - 1) / (n - 1) : 0;
@@ -69,19 +69,19 @@ static taps taps_of(const resize_attributes *a, int64_t from, int64_t to, int64_
     return t;
 }
 
-/* What the walk over cells of the resized image works on. */
+/* The state of a walk over the cells of the resized image. */
 typedef struct walk {
     const host_call *call;
     const resize_attributes *a;
-    const rlxvk_shape *small, *large; /* x's, and the resized one's */
-    double *magnitude, *counts;       /* of the adjoint: of each cell */
+    const rlxvk_shape *small, *large; /* shapes of x and of the resized image */
+    double *magnitude, *counts;       /* of each cell of the result */
     bool backward;
     int64_t c[RLXVK_MAX_RANK];
-    uint64_t at; /* of the resized image */
+    uint64_t at; /* index in the resized image */
     double magnitude_at, terms_at;
 } walk;
 
-/* Axis by axis: `cell` so far, the product of weights, and the taps met. */
+/* Goes through the taps axis by axis. `cell` and `weight` combine the axes so far. */
 static void visit(walk *w, uint32_t axis, uint64_t cell, double weight)
 {
     if (axis == w->small->rank) {
@@ -102,8 +102,8 @@ static void visit(walk *w, uint32_t axis, uint64_t cell, double weight)
     }
 }
 
-/* Each axis rounds weights, products and a sum of its taps; all of them together are no fewer than
- * these. Denormals may count as 0. */
+/* Each axis rounds its weights, its products and its sums. The bound counts at least as many
+ * roundings. Denormals may count as 0. */
 static void write_bounds(const walk *w, uint64_t numel)
 {
     double axes = w->small->rank - 2;
@@ -112,7 +112,7 @@ static void write_bounds(const walk *w, uint64_t numel)
             0x1p-24 * (w->counts[i] + 3 * axes) * w->magnitude[i] + 0x1p-125 * w->counts[i];
 }
 
-/* Bit for bit: the words as they are. */
+/* Copies the words bit for bit. */
 static void move_words(walk *w, uint64_t numel)
 {
     for (w->at = 0; w->at < numel; w->at++) {

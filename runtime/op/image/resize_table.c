@@ -1,17 +1,16 @@
-/*
- * Which cells make which, and by what weight: positions are fractions of integers below 2^50, so
- * the cell that one falls into is never in doubt. Weights are rounded to f32 at the end.
- */
+/* The table of cells and weights along each axis. Positions are fractions of integers below 2^50,
+ * so the cell in which a position lies is always exact. Weights are rounded to f32 only at the
+ * end. */
 #include "op/image/resize.h"
 
 #include <string.h>
 
-/* The cells first .. first + count - 1 of x that make one of the result. */
+/* The cells first .. first + count - 1 of x, from which one cell of the result is computed. */
 typedef struct band {
     uint64_t first;
     uint32_t count;
     double weights[RESIZE_TAPS];
-    double alike; /* not 0: the weight of all of them, of which there may be more */
+    double alike; /* not 0: the weight of all cells, of which there may be more than RESIZE_TAPS */
 } band;
 
 typedef struct fraction {
@@ -29,7 +28,7 @@ static fraction divided(int64_t over, int64_t under)
     return (fraction){whole, (double)rest / (double)under};
 }
 
-/* `halves`: of the position + 1/2. */
+/* The position in x of cell `o`, plus 1/2 if `plus_half`. */
 static fraction position(const resize_axis *a, uint64_t o, bool plus_half)
 {
     int64_t from = (int64_t)a->from, to = (int64_t)a->to, at = (int64_t)o;
@@ -51,7 +50,8 @@ static double far_weight(double t)
     return ((-0.75 * t + 3.75) * t - 6) * t + 3;
 }
 
-/* Taps of unclamped cells begin .. ; returns how many. */
+/* The weights of the taps of cell `o`. *begin is the first tap's cell, before clamping. Returns how
+ * many there are. */
 static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double w[RESIZE_TAPS])
 {
     bool nearest = a->mode == RLXVK_RESIZE_NEAREST;
@@ -68,7 +68,8 @@ static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double
     return 4;
 }
 
-/* Cells beyond a border are the border's; taps of weight 0 at either end are none. */
+/* Taps beyond a border are added to the cell at the border. Taps of weight 0 at either end are
+ * dropped. */
 static band band_of(const resize_axis *a, uint64_t o)
 {
     if (a->mode == RLXVK_RESIZE_AREA) {
@@ -93,7 +94,7 @@ static band band_of(const resize_axis *a, uint64_t o)
     return b;
 }
 
-/* Of each block of cells that are made, the columns of the table that it reads. */
+/* For each block of cells, the columns of the table that it reads. */
 typedef struct ranges {
     uint32_t *begin, *end;
     uint64_t rows, columns, width;
@@ -115,7 +116,8 @@ static void extend(ranges *r, uint64_t block, uint64_t column)
     r->width = MAX(r->width, (uint64_t)(r->end[block] - r->begin[block]));
 }
 
-/* begin[] becomes the first column of `width` that are all there. */
+/* Finds the widest range and makes all ranges this wide. begin[] is moved back if a range would end
+ * outside. */
 static rlxvk_status find_ranges(const resize_axis *a, bool backward, ranges *r)
 {
     *r = (ranges){.rows = backward ? a->from : a->to,
