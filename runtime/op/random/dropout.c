@@ -1,8 +1,8 @@
 /*
- * dropout: y = x / (1 - rate) where a word of Philox4x32-10 says keep, else 0. Element i has word
- * i mod 4 of block i div 4 of its seed and step, and that alone decides: any node with the same
- * seed and step drops the same elements, so that the gradient is the op itself. Operand 1 is the
- * step: one number, or the random state, which counts runs. Rate 0 is a view.
+ * dropout: y = x / (1 - rate) if a word of Philox4x32-10 says keep, else 0. Element i uses word i
+ * mod 4 of block i div 4 of its seed and step, and nothing else. So all nodes with the same seed
+ * and step drop the same elements, and the gradient of dropout is dropout. Operand 1 is the step:
+ * one number, or the random state, which counts runs. If the rate is 0, the node is a view.
  */
 #include "args/random.h"
 #include "constants/random.h"
@@ -15,13 +15,13 @@
 
 #include <math.h>
 
-#define DROPOUT_DOMAIN 0x44524F50u  /* apart from rng_uniform with this seed */
-#define LARGEST_STEP   4294967040.0 /* in f32, below 2^32 */
+#define DROPOUT_DOMAIN 0x44524F50u  /* so that rng_uniform with this seed differs */
+#define LARGEST_STEP   4294967040.0 /* an f32 below 2^32 */
 
 typedef struct dropout_attributes {
     uint64_t seed;
     float rate;
-    bool counted; /* the step is the random state's */
+    bool counted; /* the step is that of the random state */
 } dropout_attributes;
 
 rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_options *options,
@@ -57,7 +57,8 @@ static bool dropout_view(const rlxvk_graph *g, const node *n, uint64_t *out_offs
     return ((const dropout_attributes *)n->attributes)->rate == 0;
 }
 
-/* U >= rate in whole units of 2^-24, of which `rate` has no part that f64 would lose. */
+/* The 24 random bits keep an element if U >= rate. This is the rate in units of 2^-24, rounded up;
+ * f64 holds the product exactly. */
 static uint32_t threshold_of(const dropout_attributes *a)
 {
     return (uint32_t)ceil(ldexp(a->rate, 24));
@@ -91,7 +92,7 @@ static uint64_t host_step(const host_call *c)
     double v;
     if (a->counted)
         return random_source_of(&c->inputs[1]).step;
-    v = fmin(fmax(c->inputs[1].words[0], 0), LARGEST_STEP); /* a NaN is 0 */
+    v = fmin(fmax(c->inputs[1].words[0], 0), LARGEST_STEP); /* NaN counts as 0 */
     return (uint64_t)floor(v + 0.5);
 }
 

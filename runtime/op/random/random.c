@@ -1,10 +1,13 @@
 /*
- * Random numbers: rng_uniform and rng_normal. Philox4x32-10 with the op's key mixed into
- * the seed; element e of an op uses word e (uniform) or words 2e and 2e + 1 (normal) of its stream,
- * so that every invocation works alone. MINSTD, for parity with what other frameworks stored: word
- * e again, but its normal numbers come from the polar method, so that where one lies depends on
- * all before it: where they are many, a first dispatch counts. Seed, step and backend are run-time
- * state: operand 0 is the input RNG_STATE_NAME, which the builder adds once a graph.
+ * Random numbers: rng_uniform and rng_normal. Seed, step and backend may change from run to run.
+ * They are in operand 0, the input RNG_STATE_NAME, which the builder adds once to a graph.
+ *
+ * Philox4x32-10 mixes the op's key into the seed. Element e uses word e of the op's stream
+ * (uniform) or words 2e and 2e + 1 (normal), so invocations are independent.
+ *
+ * MINSTD is for parity with numbers that other frameworks stored. Uniform numbers use word e, too.
+ * Normal numbers use the polar method, which rejects some candidates. So the position of a number
+ * depends on all candidates before it. If there are many, a first dispatch counts them.
  */
 #include "args/random.h"
 #include "constants/random.h"
@@ -21,11 +24,11 @@ _Static_assert(RNG_BACKEND_PHILOX == (int)RLXVK_RNG_PHILOX &&
                "args/random.h numbers backends as rlxvk.h does");
 
 #define MINSTD_MODULUS 2147483647u
-#define POLAR_ALONE    64   /* candidates an invocation has where one workgroup does them all */
-#define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */
-#define POLAR_CHUNKS   4096 /* at most: every chunk adds up the counts of those before it */
+#define POLAR_ALONE    64   /* candidates of an invocation if one workgroup does all */
+#define POLAR_ROUNDS   8    /* candidates of an invocation in a chunk, at least */
+#define POLAR_CHUNKS   4096 /* at most, because each chunk adds the counts of those before it */
 #define MOST_PAIRS     4    /* of quads that an invocation makes */
-#define BUSY_GROUPS    8ull /* a compute unit's, before it makes more than one */
+#define BUSY_GROUPS    8ull /* of a compute unit, before invocations make more than one */
 
 /* ---- Building ---- */
 
@@ -56,7 +59,7 @@ rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, flo
     return build_rng(g, OP_rng_normal, shape, mean, scale, stream);
 }
 
-/* A template gives the shape and nothing else. */
+/* Only the shape of the template is used. */
 static rlxvk_tensor build_like(rlxvk_graph *g, op_kind op, rlxvk_tensor like, float base,
                                float other, const rlxvk_rng_stream *stream)
 {
@@ -109,7 +112,7 @@ static uint32_t float_bits(float v)
     return bits;
 }
 
-/* The engine seed of an op seed: its integer part, saturated. */
+/* The engine seed for an op seed: its integer part, saturated to 32 bits. */
 static uint32_t engine_word(float op_seed)
 {
     uint32_t word;
@@ -117,8 +120,9 @@ static uint32_t engine_word(float op_seed)
     return word;
 }
 
-/* Chunks of candidates for the expected number, 4 / pi a pair; the last does what is missing. One
- * chunk needs no counting: few numbers cost no other backend a dispatch. */
+/* Chooses chunks for the expected number of candidates, 4 / pi for each pair. The last chunk
+ * continues until all numbers are there. If there are few candidates, one chunk does all, without
+ * counting. So the other backends do not pay for a counting dispatch. */
 static void divide_candidates(struct rng_args *args, uint64_t numel, uint32_t threads)
 {
     uint64_t pairs = divide_up(numel, 2), candidates = pairs * 163 / 128;
@@ -142,7 +146,7 @@ error:
     return status;
 }
 
-/* Whether f32 does not hold how long the range is. */
+/* Whether the length of the range overflows f32. */
 static bool is_wide(const rng_attributes *a)
 {
     return !isfinite(a->other - a->base);
@@ -202,13 +206,14 @@ static uint32_t stream_word(const rng_source *s, uint64_t mixed, uint64_t w)
     return out[w % 4];
 }
 
-/* The 24 high bits as a fraction. */
+/* The upper 24 bits as a fraction. */
 static float unit(uint32_t word)
 {
     return ldexpf((float)(word >> 8), -24);
 }
 
-/* The roundings are part of what a number is; of a wide range they are bounded. */
+/* Rounds as the kernel does, because rounding is part of the definition of a number. For a wide
+ * range the result is not exact but has an error bound. */
 static double host_uniform(const rng_attributes *a, float u)
 {
     double low = a->base, high = a->other;
@@ -262,7 +267,7 @@ static float minstd_next(uint64_t *x)
     return fminf((float)((double)(*x - 1) / (MINSTD_MODULUS - 1)), 1 - 0x1p-24f);
 }
 
-/* Two numbers of the polar method. */
+/* The next two numbers of the polar method. */
 static void minstd_polar(uint64_t *x, double z[2])
 {
     double v1, v2, s;
@@ -275,7 +280,7 @@ static void minstd_polar(uint64_t *x, double z[2])
     z[1] = v2 * sqrt(-2 * log(s) / s);
 }
 
-/* In the order of the definition, one number after the other. */
+/* Computes one number after the other, in the order of the definition. */
 static void minstd_host(const host_call *c, const rng_source *s)
 {
     const rng_attributes *a = c->node->attributes;

@@ -1,4 +1,4 @@
-/* The state of random ops and the generator they all have: see random.h. */
+/* The state of random ops, and the generator that they share (see random.h). */
 #include "op/random/random.h"
 
 #include <string.h>

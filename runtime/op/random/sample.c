@@ -1,7 +1,8 @@
 /*
- * sample: one token a row by Gumbel-max among those that top_k and top_p leave, from Philox words
- * of the row and the token. Which draw is whose does not depend on the other tokens, so that any
- * order of reduction gives the same answer. Always Philox, whatever the run's backend.
+ * sample draws one token for each row, by the Gumbel-max method, from the tokens that top_k and
+ * top_p leave. The random number of a token is a Philox word that depends only on the row and the
+ * token. So any order of reduction gives the same result. It is always Philox, even if the run uses
+ * another backend.
  */
 #include "args/random.h"
 #include "constants/random.h"
@@ -59,7 +60,7 @@ static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes
 
 /* ---- Lower ---- */
 
-/* top_p 0 is the default, no limit; below 0 only the best token stays. */
+/* top_p = 0 is the default and means no limit. If top_p < 0, only the best token stays. */
 static uint64_t effective_top_k(const rlxvk_sample_options *o, uint64_t vocabulary)
 {
     if (o->top_p < 0)
@@ -71,8 +72,8 @@ static float effective_top_p(const rlxvk_sample_options *o)
     return o->top_p <= 0 ? 1 : o->top_p;
 }
 
-/* Rows are read some forty times, and a software driver ends loops at 65,535 rounds an invocation:
- * long rows take all the invocations there are. A power of two. */
+/* A power of two. Long rows use as many invocations as possible, because a row is read about forty
+ * times and software drivers end loops after 65,535 rounds of an invocation. */
 static uint32_t sample_threads(const device_profile *profile, uint64_t vocabulary)
 {
     uint32_t threads = 1, most = MIN(profile->max_workgroup_invocations, 1024);
@@ -83,10 +84,11 @@ static uint32_t sample_threads(const device_profile *profile, uint64_t vocabular
     return threads;
 }
 
-#define PART_TOKENS 4096 /* of a part, at least */
-#define MOST_ROWS   64   /* which keep a device busy themselves */
+#define PART_TOKENS 4096 /* tokens of a part, at least */
+#define MOST_ROWS   64   /* with more, the rows keep a device busy by themselves */
 
-/* Of a row, whose best tokens are found at once; 0: a workgroup goes over all of it. */
+/* The number of parts of a row whose best tokens are found in parallel; 0 if one workgroup reads
+ * the whole row. */
 static uint32_t sample_parts(uint64_t rows, uint64_t vocabulary)
 {
     return rows > MOST_ROWS || vocabulary < 2 * PART_TOKENS
@@ -159,8 +161,8 @@ static int by_rank(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* The row's tokens that can be chosen at all; returns how many. Their order goes by differences as
- * f32 has them. */
+/* Lists the tokens of the row that can be drawn, and returns how many there are. They are ordered
+ * by differences as f32 computes them. */
 static size_t list_tokens(const float *z, uint64_t vocabulary, float inverse, token *tokens)
 {
     size_t count = 0;
@@ -177,7 +179,8 @@ static size_t list_tokens(const float *z, uint64_t vocabulary, float inverse, to
     return count;
 }
 
-/* Keeps the shortest prefix with `top_p` of the mass; *unsure when a sum lies at the limit. */
+/* Keeps the shortest prefix that has at least `top_p` of the probability. If a sum is too near to
+ * the limit, *unsure is set. */
 static size_t keep_prefix(token *tokens, size_t count, double top_p, bool *unsure)
 {
     double total = 0, sum = 0;
@@ -202,7 +205,8 @@ static double gumbel_score(const rng_source *s, uint64_t mixed, uint64_t row, co
     return t->scaled - log(-log1p(-(double)v));
 }
 
-/* Index of the best score; *unsure when the runner-up is too near to tell in f32. */
+/* The index of the best score. If another score is too near to tell them apart in f32, *unsure is
+ * set. */
 static uint32_t best_token(token *tokens, size_t count, bool *unsure)
 {
     size_t best = 0;
@@ -257,7 +261,7 @@ static rlxvk_status sample_host(const host_call *c)
 
 /* ---- The family ---- */
 
-/* A random number depends on the row's and the token's index, not on other rows. */
+/* A random number depends on the index of the row and of the token, not on other rows. */
 static uint64_t sample_bucket(bucket_call *c)
 {
     if (bucket_span(c, 0) != BUCKET_FIXED)
