@@ -1,14 +1,17 @@
 /*
- * umap_knn and knn: the k nearest of each row, [rows, 2 k]: their indices as floats, then their
- * distances, the nearest first, ties by the smaller index.
+ * umap_knn and knn find the k nearest neighbours of each row. The result is [rows, 2 k]: their
+ * indices as floats, and then their distances. The nearest comes first; of equal distances, the
+ * smaller index does.
  *
- *   umap_knn  of distances [n, n], of which the diagonal and what is not below FLT_MAX are left out
- *   knn       of points [n, d], for every query [m, d], NaN last; rlxvk_knn returns views of both
+ *   umap_knn  takes distances [n, n]. It leaves out the diagonal and distances that are not
+ *     below FLT_MAX.
+ *   knn       takes queries [m, d] and points [n, d]. NaN comes last. rlxvk_knn returns views of
+ *             both halves.
  *
- * If k is small, candidates that come before the k-th so far wait in shared memory and are put in
- * order together; else all are sorted (knn_lower.c). Distances between points are sums of pairs of
- * floats, so that the order is that of exact ones; which points need one, products in f32 tell
- * (knn_lower.c).
+ * If k is small, candidates that are better than the k-th so far wait in shared memory and are
+ * merged together. Otherwise all are sorted (knn_lower.c). Distances between points are sums of
+ * pairs of floats, so the order is that of exact distances. If products in f32 show that a point
+ * cannot be among the nearest, this costly distance is not computed (knn_lower.c).
  */
 #include "op/compose/composite.h"
 #include "op/bucket.h"
@@ -27,7 +30,7 @@ typedef struct knn_attributes {
 
 #define MOST_POINTS (1 << 24) /* indices are exact f32 integers */
 
-/* ---- What both have ---- */
+/* ---- Shared ---- */
 
 static rlxvk_status check_count(const node *n, int64_t k, int64_t points, int64_t most)
 {
@@ -39,13 +42,13 @@ static rlxvk_status check_count(const node *n, int64_t k, int64_t points, int64_
     return RLXVK_OK;
 }
 
-/* What the order goes by, and the distance. */
+/* A point: the key that decides the order, and its distance. */
 typedef struct near_point {
     double key, distance, bound;
     size_t index;
 } near_point;
 
-/* qsort's order: the smaller key, NaN last, then the smaller index. */
+/* A comparison for qsort: the smaller key first, NaN last, then the smaller index. */
 static int compare_points(const void *left, const void *right)
 {
     const near_point *a = left, *b = right;
@@ -236,7 +239,7 @@ static near_point host_measure(const float *q, const float *p, size_t d, int32_t
     return (near_point){-cosine, distance, 0x1p-22, 0};
 }
 
-/* All points by their distance from query i. */
+/* Sorts all points by their distance from query i. */
 static void host_sort(const host_call *c, size_t i, bool flush, near_point *all, size_t count)
 {
     size_t d = (size_t)c->inputs[0].node->shape.dims[1];
@@ -263,21 +266,21 @@ static rlxvk_status knn_host(const host_call *c)
         if (c->bound)
             host_sort(c, i, true, flushed, n);
         for (size_t j = 0; j < k && c->bound; j++)
-            if (flushed[j].index != all[j].index) /* points that only denormals tell apart */
+            if (flushed[j].index != all[j].index) /* points that differ only by denormals */
                 host_leave_open(c, i * 2 * k + j);
     }
     memory_free(all);
     return RLXVK_OK;
 }
 
-/* max(|x|, 1e-12) over the last axis, kept as 1. */
+/* max(|x|, 1e-12) over the last axis, which is kept with size 1. */
 static rlxvk_tensor least_norm(rlxvk_graph *g, rlxvk_tensor x)
 {
     int32_t last = -1;
     return rlxvk_max(g, rlxvk_l2_norm(g, x, &last, 1, true), gradient_scalar(g, KNN_LEAST_NORM));
 }
 
-/* The gradients of each distance to its query and its point, both [m, k, d]. */
+/* The gradients of each distance by its query and by its point, both [m, k, d]. */
 typedef struct pair_gradients {
     rlxvk_tensor query, point;
 } pair_gradients;
@@ -306,8 +309,8 @@ static pair_gradients differentiate(rlxvk_graph *g, int32_t metric, rlxvk_tensor
     return r;
 }
 
-/* A query depends on no other query. If queries are taken in parts, the first rows of each part are
- * computed, not the first of all. */
+/* Queries are independent. But if they are computed in parts, the first rows of each part are
+ * computed, not the first rows of all. */
 static uint64_t knn_bucket(bucket_call *c)
 {
     if (!knn_is_whole((uint64_t)c->node->shape.dims[0]))

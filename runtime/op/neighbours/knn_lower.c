@@ -1,17 +1,19 @@
 /*
- * Dispatches of the k nearest. The result is the same by every way:
+ * The dispatches of knn and umap_knn. All variants give the same result:
  *
- *   exact     measures each pair in sums of pairs of floats; a workgroup holds a row's list
- *   filtered  a matrix product of some queries with all points, in f32, from whose rough distances
- *             each query keeps a few more than k candidates; these are measured exactly, and a row
- *             for which they may not be all it takes is measured whole
- *   sorted    measures all pairs of some queries, and sorts (knn_sorted.c): for k above KNN_MOST
+ *   exact     Measures each pair in sums of pairs of floats. A workgroup holds the list of a
+ *             row.
+ *   filtered  A matrix product in f32 gives rough distances of some queries from all points.
+ *     Each query keeps a few more than k candidates, which are then measured exactly. If these
+ *     may not contain all k nearest, the whole row is measured.
+ *   sorted    Measures all pairs of some queries and sorts them (knn_sorted.c). It is for k
+ *             above KNN_MOST.
  *
- * Products are made in chunks, in two buffers in turn: while candidates are taken from one, the
- * next product is made.
+ * Products are computed in chunks, into two buffers in turn. While candidates are taken from one
+ * buffer, the next product is computed into the other.
  *
- * An old software driver ends an invocation's loops silently after 65,535 rounds in all, nested
- * ones counted together. So a dispatch looks at no more points than take KNN_MOST_ROUNDS.
+ * An old software driver silently ends the loops of an invocation after 65,535 rounds in all, and
+ * nested rounds count together. So a dispatch handles only as many points as take KNN_MOST_ROUNDS.
  */
 #include "args/elementwise.h"
 #include "constants/neighbours.h"
@@ -21,19 +23,19 @@
 uint64_t knn_product_words = 1u << 25;
 bool knn_marks_unfiltered;
 
-#define FEWEST_PRODUCTS (1u << 24) /* of single numbers, from which on a filter pays */
-#define MOST_COLUMNS    (1u << 18) /* error_of_rough() of knn.comp holds */
+#define FEWEST_PRODUCTS (1u << 24) /* multiply-adds, from which on a filter pays */
+#define MOST_COLUMNS    (1u << 18) /* error_of_rough() of knn.comp is valid up to here */
 #define ROWS_OF_CHUNK   1024
-#define FEWEST_POINTS   64  /* of a chunk */
-#define POINTS_OF_TILE  128 /* of a product */
+#define FEWEST_POINTS   64  /* of a chunk, at least */
+#define POINTS_OF_TILE  128 /* of a tile of a product */
 #define FILTER_THREADS  128
-#define ROWS_OF_LISTS   (1u << 17) /* lists that are held at a time */
+#define ROWS_OF_LISTS   (1u << 17) /* rows that have lists at a time */
 
 /* ---- The choice ---- */
 
 typedef struct knn_shape {
     uint64_t rows, points, columns, k;
-    bool measured; /* distances are not given */
+    bool measured; /* distances are computed, not given */
 } knn_shape;
 
 enum knn_way { KNN_EXACT, KNN_FILTER, KNN_SORT };
@@ -67,9 +69,9 @@ const choice_table knn_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_a
 
 /* ---- Dispatches ---- */
 
-/* Points of which one dispatch measures those of a row, a workgroup's invocations one each at a
- * time. For each, loops go through the columns three times at most, and all candidates that wait
- * are merged when the buffer is full. */
+/* How many points of a row one dispatch measures. The invocations of a workgroup take one point
+ * each at a time. For each point, loops go through the columns at most three times. If the buffer
+ * is full, all waiting candidates are merged. */
 static uint64_t points_of_dispatch(const knn_work *w, uint64_t k, uint32_t threads)
 {
     uint64_t columns = divide_up(w->columns, knn_columns_of_round(w)), entries = k + KNN_BUFFER;
@@ -81,7 +83,7 @@ static uint64_t points_of_dispatch(const knn_work *w, uint64_t k, uint32_t threa
     return once < KNN_MOST_ROUNDS ? MAX((KNN_MOST_ROUNDS - once) / turn, 1) * threads : threads;
 }
 
-/* Points [first, end) of rows. */
+/* Measures points [first, end) for some rows. */
 static rlxvk_status emit_points(const knn_work *w, struct knn_args args, uint32_t threads,
                                 operand lists, operand y)
 {
@@ -93,7 +95,7 @@ static rlxvk_status emit_points(const knn_work *w, struct knn_args args, uint32_
     return lower_emit(w->l, &d, &args, sizeof args, (operand[]){w->queries, w->given, lists, y}, 4);
 }
 
-/* Rows [first, first + count) of the result, from their lists, or from all points. */
+/* Computes rows [first, first + count) of the result, from their lists or from all points. */
 static rlxvk_status emit_rows(const knn_work *w, uint64_t first, uint64_t count)
 {
     uint32_t threads = MIN(w->l->profile->workgroup_size, KNN_BUFFER / 2);
@@ -126,7 +128,8 @@ error:
     return status;
 }
 
-/* Of `rows` rows, what knn.comp is given and leaves to itself: lists and states. */
+/* Makes memory for `rows` rows: the lists that knn.comp reads, and the states that it keeps from
+ * one dispatch to the next. */
 static rlxvk_status make_lists(knn_work *w, uint64_t rows)
 {
     uint64_t k = (uint64_t)graph_node(w->l->graph, w->id)->shape.dims[1] / 2;
@@ -134,7 +137,7 @@ static rlxvk_status make_lists(knn_work *w, uint64_t rows)
     return lower_temporary(w->l, 4 * (w->list_words + rows * KNN_STATE_WORDS(k)), &w->lists);
 }
 
-/* As many rows at a time as have lists. */
+/* Computes as many rows at a time as have lists. */
 static rlxvk_status emit_exact(knn_work *w)
 {
     uint64_t held = MIN(ROWS_OF_LISTS, w->rows);
@@ -162,7 +165,7 @@ error:
     return status;
 }
 
-/* products = queries points^T, of these rows and points. */
+/* products = queries points^T, for these rows and points. */
 static rlxvk_status emit_products(knn_work *w, uint64_t row, uint64_t rows, uint64_t point,
                                   uint64_t points, operand products)
 {
@@ -176,13 +179,13 @@ static rlxvk_status emit_products(knn_work *w, uint64_t row, uint64_t rows, uint
     return matmul_emit(w->l, w->id, &request);
 }
 
-/* A bound takes more threads than a row keeps candidates. */
+/* The search for a bound needs more threads than a row keeps candidates. */
 static uint32_t filter_threads(const device_profile *profile)
 {
     return MAX(profile->workgroup_size, MIN(profile->max_workgroup_invocations, FILTER_THREADS));
 }
 
-/* `list_row`: where the first of these rows has its list. */
+/* Filters all points for some rows. Their lists begin at row `list_row` of the lists. */
 static rlxvk_status emit_chunk(knn_work *w, uint64_t row, uint64_t rows, uint64_t list_row)
 {
     rlxvk_status status = RLXVK_OK;
@@ -209,8 +212,8 @@ error:
     return status;
 }
 
-/* Points that a chunk of the filter may have. An invocation takes KNN_ITEMS at a time, after which
- * all that waits may be ranked. */
+/* How many points a chunk of the filter may have. An invocation takes KNN_ITEMS points at a time.
+ * After each of these rounds, all waiting candidates may have to be ranked. */
 static uint64_t points_of_filter(const knn_work *w)
 {
     uint64_t threads = filter_threads(w->l->profile), begin = divide_up(w->kept, threads);
@@ -219,8 +222,8 @@ static uint64_t points_of_filter(const knn_work *w)
     return MAX((KNN_MOST_ROUNDS - tighten - 3 * begin) / part, 1) * threads * KNN_ITEMS;
 }
 
-/* Rows that keep a device busy, each a workgroup of the filter, and as many points at a time as
- * their products may take. */
+/* Chooses the rows and points of a chunk. There are enough rows to keep a device busy, because each
+ * is a workgroup of the filter. There are as many points as the memory for products allows. */
 static void choose_chunks(knn_work *w)
 {
     uint64_t words = MIN(knn_product_words, w->l->profile->max_binding_bytes / 4);

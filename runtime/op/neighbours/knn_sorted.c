@@ -1,13 +1,14 @@
 /*
- * The k nearest of any k: the keys of all pairs of some rows and all points are stored and sorted,
- * stably, first by the rest, then by the key (knn_measure.glsl), so that ties go to the smaller
- * index. Rows go in chunks, whose temporaries are bounded; a chunk has one row at least.
+ * The k nearest neighbours for any k. The distances of some rows from all points are stored as a
+ * key and a rest (knn_measure.glsl). They are sorted by the rest and then by the key. Because
+ * sorting is stable, the smaller index comes first if distances are equal. Rows are handled in
+ * chunks to bound temporary memory; a chunk has at least one row.
  */
 #include "constants/neighbours.h"
 #include "op/movement/radix_sort.h"
 #include "op/neighbours/knn.h"
 
-#define MOST_ITEMS 8 /* points of an invocation that finds keys */
+#define MOST_ITEMS 8 /* points for which an invocation computes keys */
 
 uint64_t knn_sorted_words = 1u << 23;
 
@@ -17,7 +18,8 @@ typedef struct sorted_chunk {
     radix_sort by_rest, by_key;
 } sorted_chunk;
 
-/* Few enough points an invocation that its loops end by themselves. */
+/* How many points an invocation measures. There are so few that its loops stay below
+ * KNN_MOST_ROUNDS. */
 static uint64_t choose_items(const knn_work *w)
 {
     uint64_t columns = MAX(divide_up(w->columns, knn_columns_of_round(w)), 1);
@@ -56,7 +58,7 @@ static radix_sort sort_of(const knn_work *w, const sorted_chunk *c, operand word
         .rows = c->rows, .extent = w->points, .mode = RADIX_WORDS, .bits = 32, .words = words};
 }
 
-/* Keys as the sort by rests leaves their points. */
+/* Permutes the keys to the order of their points after the sort by rests. */
 static rlxvk_status emit_take(const knn_work *w, const sorted_chunk *c, operand *out)
 {
     struct knn_take_args args = {(u32)(c->rows * w->points), (u32)w->points};

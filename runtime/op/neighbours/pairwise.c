@@ -1,14 +1,13 @@
-/*
- * pairwise_distance: distances of every row of a matrix to every other, of one matrix product and
- * the rows' norms, of rows that are scaled so that no square is out of range. The diagonal is 0 by
- * place: cancellation would leave something there.
- */
+/* pairwise_distance: the distances between all rows of a matrix, from one matrix product and, for
+ * l2 and cosine, the norms of the rows. For l2, rows are scaled so that no square overflows or
+ * underflows. The diagonal of l2 and cosine is set to 0, because cancellation would leave small
+ * values there. The distance of metric dot is the negative product. */
 #include "op/compose/composite.h"
 #include "op/gradient.h"
 
-#define MOST_ROWS 46340 /* n n is below 2^31 */
+#define MOST_ROWS 46340 /* n^2 must be below 2^31 */
 
-/* Whether an element is off the diagonal: [n, n], 0 or 1. */
+/* A matrix [n, n] that is 0 on the diagonal and 1 elsewhere. */
 static rlxvk_tensor off_diagonal(rlxvk_graph *g, int64_t n)
 {
     float *words = memory_zeroed((size_t)n + 1, sizeof *words);
@@ -23,16 +22,17 @@ static rlxvk_tensor off_diagonal(rlxvk_graph *g, int64_t n)
     return rlxvk_ne(g, index, rlxvk_reshape(g, index, RLXVK_SHAPE(n, 1)));
 }
 
-/* Square roots; where there is nothing to take one of, 0, and no gradient. */
+/* Square roots. If a value is 0 or negative, the root is 0 and has no gradient. */
 static rlxvk_tensor safe_root(rlxvk_graph *g, rlxvk_tensor square)
 {
     rlxvk_tensor zero = gradient_scalar(g, 0);
-    rlxvk_tensor none = rlxvk_le(g, square, zero); /* NaN is none of these */
+    rlxvk_tensor none = rlxvk_le(g, square, zero); /* false for NaN */
     rlxvk_tensor root = rlxvk_sqrt(g, rlxvk_where(g, none, gradient_scalar(g, 1), square));
     return rlxvk_where(g, none, zero, root);
 }
 
-/* A power of two for each row, [n, 1], by which its squares neither over- nor underflow. */
+/* A power of two for each row, [n, 1]. If a row is scaled by it, its squares do not overflow or
+ * underflow. */
 static rlxvk_tensor row_scales(rlxvk_graph *g, rlxvk_tensor x)
 {
     int32_t last = -1;
@@ -52,7 +52,8 @@ static rlxvk_tensor sum_rows(rlxvk_graph *g, rlxvk_tensor x)
 
 static const int32_t turn[] = {1, 0};
 
-/* Of rows times powers of two s, which of each pair are brought to the smaller one, t. */
+/* l2 distances. Each row is multiplied by its power of two, s. For each pair, both rows are then
+ * brought to the smaller of their two scales, t. */
 static rlxvk_tensor l2_distances(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor off)
 {
     rlxvk_tensor s = row_scales(g, x), y = rlxvk_mul(g, x, s);
