@@ -1,8 +1,6 @@
-/*
- * accumulate: sum := keep sum + t, in place; keep is one number, read when the graph runs, and
- * where it is 0 the old sum has no say. The node is a view of the sum, a param or an input. One
- * rounding with keep 0 or 1.
- */
+/* accumulate: sum := keep sum + t, in place. `keep` is one number, read in each run. If it is 0,
+ * the old sum has no effect, even if it is NaN. The node is a view of the sum, which is a param or
+ * an input. If keep is 0 or 1, the result is rounded once. */
 #include "args/train.h"
 #include "constants/train.h"
 #include "op/bucket.h"
@@ -67,8 +65,8 @@ static rlxvk_status accumulate_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, o, ARRAY_COUNT(o));
 }
 
-/* What is not finite is so on the device, too, unless it is infinity times a number that may count
- * as 0. */
+/* If the result is not finite, it is not finite on a device, either. The exception is infinity
+ * times a number that may count as 0. */
 static double bound_of(double keep, double sum, double t)
 {
     double kept = keep == 0 ? 0 : keep * sum, least = fmin(fabs(keep), fabs(sum));

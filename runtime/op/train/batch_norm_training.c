@@ -1,11 +1,15 @@
 /*
- * Batch norm in training (Ioffe and Szegedy 2015), of x [N, C, ...] over all but C:
- *   statistics  [3, C]: mean, what its rounding leaves, s = 1 / sqrt(var + eps); running averages
- *   training    y = xhat gamma + beta, xhat = (x - mean) s
+ * Batch norm in training (Ioffe and Szegedy 2015) of x [N, C, ...], over all axes except C:
+ *
+ *   statistics  [3, C]: mean, the rest of the mean after rounding, and s = 1 / sqrt(var + eps).
+ *     It also updates the running averages.
+ *   training    y = xhat gamma + beta, with xhat = (x - mean) s
  *   parameters  [2, C]: the sums of dy xhat and of dy
  *   input       dx = s gamma (dy - mean(dy) - xhat mean(dy xhat))
- * The statistics are an operand of all others, so that x is read once for them. The gradient that
- * training gives x is the whole one, through the statistics: these get none from it.
+ *
+ * The statistics are an operand of all other ops, so they are computed from x only once. The
+ * gradient of training by x is complete: it includes the path through the statistics. So the
+ * statistics get no gradient from it.
  */
 #include "op/train/batch_norm_training.h"
 #include "op/bucket.h"
@@ -32,7 +36,7 @@ rlxvk_tensor rlxvk_batch_norm_statistics(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
     return op_build(g, OP_batch_norm_statistics, operands, ARRAY_COUNT(operands), &a);
 }
 
-/* What the statistics would refuse under their own name. */
+/* Checks the tensors here, because otherwise the errors would name batch_norm_statistics. */
 static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor tensors[3])
 {
     static const char *const roles[] = {"x", "running_mean", "running_variance"};
@@ -144,7 +148,7 @@ error:
     return status;
 }
 
-/* The operands that follow x. */
+/* Infers the shape, and checks the operands after x. */
 static rlxvk_status infer_elements(const rlxvk_graph *g, node *n,
                                    const batch_norm_training_attributes *a)
 {
@@ -190,7 +194,7 @@ static uint32_t batch_norm_training_writes(const node *n)
     return a->running ? 1 << 1 | 1 << 2 : 0;
 }
 
-/* x, and dy. */
+/* Bit i: the result may overwrite operand i. That is x, and in the gradient by x also dy. */
 static uint32_t batch_norm_training_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
@@ -208,7 +212,7 @@ static uint64_t batch_norm_training_bucket(bucket_call *c)
 
 /* ---- Gradients ---- */
 
-/* [1, C, 1, ..] of row i of a tensor of such rows. */
+/* Row i of a tensor of vectors, shaped [1, C, 1, ..]. */
 static rlxvk_tensor row_along(rlxvk_graph *g, rlxvk_tensor rows, int64_t i, rlxvk_shape x)
 {
     for (uint32_t k = 0; k < x.rank; k++)
@@ -223,7 +227,7 @@ static rlxvk_tensor deviation_of(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor st
     return rlxvk_sub(g, near, row_along(g, statistics, 1, shape));
 }
 
-/* [1, C] of t summed over all but the channels. */
+/* Sums t over all axes except the channels, to [1, C]. */
 static rlxvk_tensor sums_of(rlxvk_graph *g, rlxvk_tensor t)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, t);
@@ -240,8 +244,8 @@ static rlxvk_tensor count_of(rlxvk_graph *g, rlxvk_shape x)
     return gradient_scalar(g, (double)(v.outer * v.inner));
 }
 
-/* The backward rows as simple ops of their operands; the statistics and parameters among these have
- * gradients of their own. */
+/* The backward ops as simple ops of their operands. Their gradients follow from these, including
+ * those of statistics and parameters that are operands. */
 static rlxvk_tensor batch_norm_training_expand(rlxvk_graph *g, const node *n)
 {
     const batch_norm_training_attributes *a = n->attributes;
@@ -270,8 +274,8 @@ static rlxvk_tensor batch_norm_training_expand(rlxvk_graph *g, const node *n)
     return rlxvk_mul(g, rest, scale);
 }
 
-/* mean: 1 / n of each element; s: -s^3 (x - mean) / n. The rest of the mean is 0 but for rounding.
- */
+/* The derivative of the mean by each element is 1 / n, and that of s is -s^3 (x - mean) / n. The
+ * rest of the mean has none, because it is 0 except for rounding. */
 static void give_statistics(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;

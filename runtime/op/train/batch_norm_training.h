@@ -1,4 +1,4 @@
-/* What the lowering of batch norm in training and its reference share. */
+/* Shared by batch norm in training, its lowering and its reference. */
 #ifndef RLXVK_BATCH_NORM_TRAINING_H
 #define RLXVK_BATCH_NORM_TRAINING_H
 
@@ -6,9 +6,9 @@
 #include "op/op.h"
 
 typedef struct batch_norm_training_attributes {
-    float eps, momentum;      /* of the statistics */
-    bool running;             /* they keep averages */
-    bool has_gamma, has_beta; /* which are the last operands, in this order */
+    float eps, momentum;      /* only statistics */
+    bool running;             /* statistics: has running averages */
+    bool has_gamma, has_beta; /* if so, they are the last operands, in this order */
 } batch_norm_training_attributes;
 
 /* x as [outer, channels, inner]. */
@@ -16,7 +16,8 @@ static inline axis_view batch_norm_channels(const rlxvk_shape *x)
 {
     return op_axis_view(x, 1);
 }
-/* Operands after x: the statistics, or dy and what goes with it; where gamma would be. */
+/* Operands after x: the statistics; dy and its sums. batch_norm_gamma tells which operand gamma is,
+ * or would be. */
 #define BATCH_NORM_KNOWN 1
 #define BATCH_NORM_DY    2
 #define BATCH_NORM_SUMS  3

@@ -1,7 +1,8 @@
 /*
- * What batch norm in training has for operands, and its reference: statistics of each channel from
- * x, in double, not as the operand has them rounded (where a node found it that knows eps); then
- * its elements. What f32 may make of them: see rlxvk_train.h.
+ * The operands of batch norm in training, and its reference. It computes the statistics of each
+ * channel from x in double, and then the elements. If batch_norm_statistics made the statistics,
+ * its node has eps, so the rounded values of the operand are not used. For the error bounds, see
+ * rlxvk_train.h.
  */
 #include "op/train/batch_norm_training.h"
 
@@ -16,18 +17,18 @@ typedef struct channel {
     const float *x, *dy;
     axis_view view;
     uint64_t index;
-    double count, mean, variance, scale, spread, range; /* range: the spread in deviations */
-    double unit; /* 2^-23 times how many roundings a sum goes through */
+    double count, mean, variance, scale, spread, range; /* range: spread times scale */
+    double unit;                                        /* 2^-23 times the roundings of a sum */
 } channel;
 
-/* Where element i of the channel lies. */
+/* The index of element i of the channel. */
 static uint64_t element_at(const channel *k, uint64_t i)
 {
     const axis_view *v = &k->view;
     return (i / v->inner * v->length + k->index) * v->inner + i % v->inner;
 }
 
-/* The node that has the statistics, and eps with them. */
+/* The node that made the statistics. */
 static const node *statistics_of(const host_call *c)
 {
     return node_code(c->node) == BATCH_NORM_STATISTICS ? c->node : c->inputs[BATCH_NORM_KNOWN].node;
@@ -65,7 +66,7 @@ static channel measure(const host_call *c, axis_view v, uint64_t index)
     return k;
 }
 
-/* Infinities, and what is next to them, may be anything; NaN is NaN. */
+/* If a value or bound is infinite, any value is accepted. NaN must be NaN. */
 static void put(const host_call *c, uint64_t at, double value, double bound)
 {
     c->out[at] = value;
@@ -106,7 +107,7 @@ static void put_elements(const host_call *c, const channel *k)
     }
 }
 
-/* Of dy, and of dy xhat, with what their terms come to. */
+/* The sums of dy and of dy xhat, the sums of the magnitudes of their terms, and an error. */
 typedef struct sums {
     double dy, dy_size, product, product_size, product_error;
 } sums;

@@ -1,8 +1,7 @@
-/*
- * Dispatches of batch norm in training. Statistics: moments of chunks that fit registers, as of
- * long rows of a layer norm, joined by channel. Gradients of gamma and beta: sums by chunk, added
- * up as any others. All else is element by element.
- */
+/* The dispatches of batch norm in training. Statistics: chunks that fit registers get moments, as
+ * in a layer norm of long rows. Then the moments of each channel are joined. Gradients of gamma and
+ * beta: chunks are summed, and an ordinary reduction adds the sums. Everything else is
+ * elementwise. */
 #include "constants/rows.h"
 #include "constants/train.h"
 #include "op/rows/rows.h"
@@ -19,7 +18,8 @@ static row_chunks chunks_of(axis_view rows, const row_tile *tile)
 static const uint32_t moments_kernels[] = {KERNEL_NORM_PARTIAL, KERNEL_NORM_PARTIAL_SUBGROUP};
 static const uint32_t sums_kernels[] = {KERNEL_BATCH_NORM_SUMS, KERNEL_BATCH_NORM_SUMS_SUBGROUP};
 
-/* Traits of rows that stay whole quads when they are cut at multiples of four; their form. */
+/* Keeps only the trait that rows are whole quads. It still holds if they are divided at multiples
+ * of four. form_of gives the form for it. */
 static uint32_t traits_of(axis_view rows, const operand *operands, uint32_t count)
 {
     return row_traits(rows, operands, count) & ROW_WHOLE;
@@ -45,7 +45,7 @@ error:
     return status;
 }
 
-/* The moments stand in for averages that there are none of. */
+/* If there are no running averages, `moments` is bound in their place. */
 static rlxvk_status emit_join(lowering *l, uint32_t id, axis_view v, const channel_rows *taken,
                               row_chunks chunks, operand x, operand moments)
 {
@@ -103,7 +103,7 @@ static rlxvk_status lower_parameters(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, BATCH_NORM_DY),
                           lower_input(l, id, BATCH_NORM_KNOWN), y};
     rlxvk_status status;
-    if (v.outer * v.inner == 0) /* sums of nothing */
+    if (v.outer * v.inner == 0) /* empty sums are 0 */
         return channels_reduce(l, v, 2, REDUCE_SUM, operands[0], y);
     channel_rows rows = channels_rows(v);
     uint32_t traits = traits_of(rows.view, operands, 2);
@@ -131,7 +131,8 @@ error:
     return status;
 }
 
-/* The statistics stand in for a vector that is absent; the kernel does not read it then. */
+/* If gamma or beta is absent, the statistics are bound in its place; the kernel does not read them
+ * there. */
 static rlxvk_status lower_elements(lowering *l, uint32_t id, bool backward)
 {
     const node *n = graph_node(l->graph, id);

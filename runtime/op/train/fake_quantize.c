@@ -1,8 +1,8 @@
 /*
- * Fake quantization: y = clamp(round(x / s), -qmax, qmax) s, s the scale of the element's channel,
- * found in x, averaged, given or learned (Esser et al. 2020); and the gradients that pass for its
- * own. Operands: x, dy of the backward rows, then the scale or state, which PER_BATCH has not. A
- * state of EMA is written in place.
+ * Fake quantization: y = clamp(round(x / s), -qmax, qmax) s. s is the scale of the element's
+ * channel. It is computed from x, averaged, given, or learned (Esser et al. 2020). The gradients
+ * are estimates, because rounding has a derivative of 0. Operands: x; dy in backward ops; then the
+ * scale or the state, except in mode PER_BATCH. The state of mode EMA is written in place.
  */
 #include "op/train/fake_quantize.h"
 #include "op/bucket.h"
@@ -84,7 +84,8 @@ static rlxvk_status check_numbers(const node *n, fake_quantize_attributes *a)
     return RLXVK_OK;
 }
 
-/* One element a channel; a single one, but of an average, may stand for all. */
+/* The scale has one element for each channel. Except in mode EMA, it may be a single element for
+ * all channels. */
 static rlxvk_status check_scale(const rlxvk_graph *g, const node *n, fake_quantize_attributes *a)
 {
     uint32_t i = fake_quantize_scale(n), wide = 0;
@@ -142,8 +143,8 @@ static uint32_t fake_quantize_writes(const node *n)
     return node_code(n) == FAKE_QUANTIZE_FORWARD && a->mode == RLXVK_SCALE_EMA ? 2 : 0;
 }
 
-/* x and dy: whoever writes an element has read it, and an earlier dispatch all that finds a scale.
- */
+/* Bit i: the result may overwrite operand i, x or dy. An invocation reads an element before it
+ * writes it, and an earlier dispatch has computed the scale. */
 static uint32_t fake_quantize_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
@@ -154,7 +155,8 @@ static uint32_t fake_quantize_in_place(const rlxvk_graph *g, const node *n)
 
 /* ---- Rows of a bucket ---- */
 
-/* Element by element if the scales are fixed; rows stay if each has a scale of its own. */
+/* If the scales are fixed, the op is elementwise. If each row has a scale of its own, rows stay
+ * apart. */
 static uint64_t fake_quantize_bucket(bucket_call *c)
 {
     const fake_quantize_attributes *a = c->node->attributes;
@@ -183,7 +185,7 @@ static rlxvk_tensor scale_operand(const gradient_call *c)
     return i < c->n.input_count ? gradient_operand(c, i) : RLXVK_NONE;
 }
 
-/* A vector along the channels of x. */
+/* A vector of channels, shaped so that it broadcasts along x. */
 static rlxvk_tensor along_channels(const gradient_call *c, rlxvk_tensor t)
 {
     const fake_quantize_attributes *a = c->n.attributes;
@@ -193,7 +195,8 @@ static rlxvk_tensor along_channels(const gradient_call *c, rlxvk_tensor t)
     return rlxvk_reshape(c->graph, t, shape);
 }
 
-/* psi = (y - x where that is on the grid) / s, times what has arrived for the sums. */
+/* The gradient of the sums by dy is psi times the incoming gradient. If |x / s| <= qmax, psi = (y -
+ * x) / s, else psi = y / s. */
 static void give_sum(gradient_call *c, const rlxvk_fake_quantize_options *o)
 {
     rlxvk_graph *g = c->graph;
@@ -202,14 +205,12 @@ static void give_sum(gradient_call *c, const rlxvk_fake_quantize_options *o)
     rlxvk_tensor y = rlxvk_fake_quantize_lsq(g, x, scale, o);
     rlxvk_tensor inside = rlxvk_fake_quantize_lsq_backward_x(g, x, scale, x, o);
     rlxvk_tensor size = along_channels(c, rlxvk_max(g, scale, least));
-    rlxvk_tensor steps = rlxvk_stop_gradient(g, rlxvk_div(g, y, size)); /* whole: constant */
+    rlxvk_tensor steps = rlxvk_stop_gradient(g, rlxvk_div(g, y, size)); /* whole, so constant */
     rlxvk_tensor psi = rlxvk_sub(g, steps, rlxvk_div(g, inside, size));
     gradient_give(c, 1, rlxvk_gradient_product(g, along_channels(c, c->dy), psi));
 }
 
-/* Estimates: of x, and of a scale that is learned; of the backward rows' dy, in which they are
- * linear. */
-/* A sum over what shares an element of the scale, in the scale's shape. */
+/* Sums t over the elements that share a scale, in the shape of the scale. */
 static rlxvk_tensor channel_sums(gradient_call *c, rlxvk_tensor t)
 {
     const fake_quantize_attributes *a = c->n.attributes;
@@ -224,8 +225,9 @@ static rlxvk_tensor channel_sums(gradient_call *c, rlxvk_tensor t)
     return rlxvk_reshape(c->graph, t, gradient_shape(c, 2));
 }
 
-/* Of the sum of psi dy by x and s: with z = x / s, psi' = -1 where |z| <= qmax, else 0. So x gets
- * -d / s there, s the sum of x d / s^2, d the gradient that has arrived times dy. */
+/* The derivatives of the sum of psi dy by x and s. With z = x / s, psi' is -1 if |z| <= qmax, else
+ * 0. Let d be dy times the incoming gradient if |z| <= qmax, else 0. Then x gets -d / s, and s gets
+ * the sum of x d / s^2. */
 static void give_scale_slopes(gradient_call *c, const rlxvk_fake_quantize_options *o)
 {
     rlxvk_graph *g = c->graph;
@@ -243,6 +245,8 @@ static void give_scale_slopes(gradient_call *c, const rlxvk_fake_quantize_option
     }
 }
 
+/* Estimates for x, and for a learned scale. Backward ops are linear in dy, so dy gets the same
+ * estimate as x. */
 static rlxvk_status fake_quantize_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;

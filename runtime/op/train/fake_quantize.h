@@ -1,4 +1,4 @@
-/* What the lowering of fake quantization and its reference share. */
+/* Shared by fake quantization, its lowering and its reference. */
 #ifndef RLXVK_FAKE_QUANTIZE_H
 #define RLXVK_FAKE_QUANTIZE_H
 
@@ -7,7 +7,7 @@
 
 #include <rlxvk_train.h>
 
-/* The learned scales' rows have mode FIXED and estimator CLIPPED. */
+/* Ops with learned scales have mode FIXED and estimator CLIPPED. */
 typedef struct fake_quantize_attributes {
     uint32_t bits;
     bool per_axis;
@@ -17,13 +17,13 @@ typedef struct fake_quantize_attributes {
     float decay;
 } fake_quantize_attributes;
 
-/* Behind x, and behind dy where the row has one: the scale, or the state. */
+/* Operand number of the scale or the state. It comes after x, and after dy if the op has one. */
 uint32_t fake_quantize_scale(const node *n);
 /* x as [outer, channels, inner]. */
 axis_view fake_quantize_channels(const node *n, const rlxvk_shape *x);
-/* 2^(bits - 1) - 1. */
+/* qmax = 2^(bits - 1) - 1. */
 double fake_quantize_most(const node *n);
-/* That a scale is held to. */
+/* The lower bound of scales. */
 double fake_quantize_least(const node *n);
 
 rlxvk_status fake_quantize_lower(lowering *l, uint32_t id);

@@ -1,13 +1,11 @@
-/*
- * What fake quantization's nodes are, and its reference: element by element in double. Where x / s
- * is so near to a half-integer, or to the end of the grid, that rounding decides, either result is
- * accepted.
- */
+/* The operands of fake quantization, and its reference, which computes each element in double. If x
+ * / s is so near to a half-integer, or to the end of the grid, that rounding decides, both results
+ * are accepted. */
 #include "op/train/fake_quantize.h"
 
 #include <math.h>
 
-#define ULP         0x1p-24 /* half of one */
+#define ULP         0x1p-24 /* half an ulp */
 #define NEAR_HALF   1e-5
 #define NEAR_EDGE   1e-6
 #define LEAST_SCALE ((double)1e-12f)
@@ -29,7 +27,8 @@ double fake_quantize_most(const node *n)
     return (double)((1u << (a->bits - 1)) - 1);
 }
 
-/* What an average has become may be less than what it began with. */
+/* A running average may become smaller than the scale with which it began, which is at least
+ * 1e-12. */
 double fake_quantize_least(const node *n)
 {
     const fake_quantize_attributes *a = n->attributes;
@@ -42,7 +41,7 @@ static double round_away(double v)
     return fabs(v - whole) >= 0.5 ? whole + copysign(1, v) : whole;
 }
 
-/* Whether an error of 1e-5 could round z elsewhere. */
+/* Whether an error of 1e-5 could round z to another integer. */
 static bool may_round_otherwise(double z)
 {
     return fabs(fabs(z - trunc(z)) - 0.5) <= NEAR_HALF * fabs(z);
@@ -58,7 +57,7 @@ typedef struct walk {
     const float *x, *dy;
     axis_view channels;
     double most;
-    double *scales; /* by channel */
+    double *scales; /* of each channel */
 } walk;
 
 static uint64_t channel_of(const walk *w, uint64_t i)
@@ -66,7 +65,7 @@ static uint64_t channel_of(const walk *w, uint64_t i)
     return i / w->channels.inner % w->channels.length;
 }
 
-/* The scale that the largest magnitudes of a channel make. */
+/* Computes the scales from the largest magnitude of each channel. */
 static void scales_of_magnitudes(const walk *w, uint64_t numel)
 {
     for (uint64_t i = 0; i < numel; i++) {
@@ -78,7 +77,7 @@ static void scales_of_magnitudes(const walk *w, uint64_t numel)
         w->scales[c] = at_least(w->scales[c] / w->most, LEAST_SCALE);
 }
 
-/* Averages them with the state, and leaves the new one behind the result. */
+/* Averages the scales with the state, and writes the new state behind the result. */
 static void average(const walk *w, uint64_t numel)
 {
     const host_call *c = w->call;
@@ -132,14 +131,14 @@ static void estimate_element(const walk *w, uint64_t i, rlxvk_estimator estimato
         c->out[i] = dy;
         bound = 0;
     } else if (estimator == RLXVK_ESTIMATOR_CLIPPED) {
-        c->out[i] = fabs(x) <= w->most * s * (1 + 0x1p-40) ? dy : 0; /* the largest is on it */
+        c->out[i] = fabs(x) <= w->most * s * (1 + 0x1p-40) ? dy : 0; /* qmax itself is inside */
         bound = fabs(fabs(z) - w->most) <= NEAR_EDGE * w->most ? fabs(dy) : 0;
     } else {
         double share = estimator == RLXVK_ESTIMATOR_TANH ? 1 - tanh(z) * tanh(z)
                        : isnan(z)                        ? z
                                                          : fmax(0, 1 - fabs(z) / w->most);
         c->out[i] = dy * share;
-        if (isinf(dy) && share > 0 && share <= 1e-6) { /* in f32 it may be 0: infinite or NaN */
+        if (isinf(dy) && share > 0 && share <= 1e-6) { /* share may be 0 in f32: infinite or NaN */
             host_leave_open(c, i);
             return;
         }
@@ -148,7 +147,7 @@ static void estimate_element(const walk *w, uint64_t i, rlxvk_estimator estimato
         c->bound[i] = isnan(bound) ? 0 : bound;
 }
 
-/* Of one element to its channel's sum. */
+/* Adds one element to the sum of its channel. */
 static void add_element(const walk *w, uint64_t i, double count)
 {
     const host_call *c = w->call;

@@ -1,7 +1,8 @@
 /*
- * Dispatches of fake quantization: the largest magnitude of each channel where a scale comes of it,
- * by a reduction; an average of the scales; then all elements. The gradient of a learned scale:
- * sums by chunk, added up as any others.
+ * The dispatches of fake quantization. If the scale depends on x, a reduction finds the largest
+ * magnitude of each channel. In mode EMA the scales are then averaged. The last dispatch computes
+ * all elements. For the gradient of a learned scale, chunks are summed, and an ordinary reduction
+ * adds the sums.
  */
 #include "constants/train.h"
 #include "op/movement/layout.h"
@@ -9,7 +10,7 @@
 #include "op/train/fake_quantize.h"
 #include "op/train/train.h"
 
-/* Finds the largest magnitudes, [channels]. */
+/* Finds the largest magnitude of each channel, [channels]. */
 static rlxvk_status emit_largest(lowering *l, uint32_t id, operand *out)
 {
     const node *n = graph_node(l->graph, id);
@@ -40,7 +41,8 @@ static rlxvk_status emit_average(lowering *l, uint32_t id, operand largest)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* What stands for the scales: the largest magnitudes, the state, the operand. */
+/* Finds the operand from which the kernel takes scales: the largest magnitudes, the state, or the
+ * scale. */
 static rlxvk_status find_scale(lowering *l, uint32_t id, operand *out)
 {
     const node *n = graph_node(l->graph, id);
@@ -101,7 +103,7 @@ static rlxvk_status lower_sums(lowering *l, uint32_t id)
     operand y = lower_write(l, id), sums = y;
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2), y};
     rlxvk_status status;
-    if (v.outer * v.inner == 0) /* sums of nothing */
+    if (v.outer * v.inner == 0) /* empty sums are 0 */
         return channels_reduce(l, v, 1, REDUCE_SUM, operands[0], y);
     channel_rows rows = channels_rows(v);
     row_tile tile = row_tile_plain(l, rows.view, 8, ROW_ANY_LENGTH);
@@ -136,7 +138,7 @@ static rlxvk_status lower_copy(lowering *l, uint32_t id)
     return layout_emit_copy(l, &copy, lower_input(l, id, 1), lower_write(l, id));
 }
 
-/* Of nothing, only an average is left to be kept. */
+/* If x has no elements, only the average needs to be updated. */
 static rlxvk_status lower_empty(lowering *l, uint32_t id)
 {
     operand scale;

@@ -1,9 +1,11 @@
 /*
  * Optimizers: adamw (Loshchilov and Hutter 2019), sgd with momentum (Sutskever et al. 2013, in the
- * form of PyTorch), lion (Chen et al. 2023). Operands: the parameter p, its gradient g, the running
- * averages (m, and v of adamw), then optional data. In place they are params or inputs, written
- * over, and the node is a view of p; else the results are packed one after the other, which is a
- * copy of the operands that is then stepped.
+ * form of PyTorch), and lion (Chen et al. 2023). Operands: the parameter p, its gradient g, the
+ * running averages (m; adamw also has v), then optional data.
+ *
+ * In place, p and the averages are params or inputs; they are overwritten, and the node is a view
+ * of p. Otherwise the results are packed one after the other: p and the averages are copied, and
+ * the copies are updated.
  */
 #include "graph/symbol.h"
 #include "args/train.h"
@@ -25,19 +27,19 @@ typedef struct optimizer_attributes {
     bool in_place, nesterov, scheduled, scaled;
 } optimizer_attributes;
 
-/* Running averages of an optimizer. */
+/* How many running averages the optimizer has. */
 static uint32_t average_count(const node *n)
 {
     return node_code(n) == OPTIMIZER_ADAMW ? 2 : 1;
 }
 
-/* Numbers that its schedule has. */
+/* How many numbers the optimizer's schedule has. */
 static int64_t schedule_length(const node *n)
 {
     return node_code(n) == OPTIMIZER_ADAMW ? 3 : 1;
 }
 
-/* Operand of p (0) and the averages (1, 2). */
+/* The operand number of p (0) or of an average (1, 2). */
 static uint32_t state_operand(uint32_t i)
 {
     return i ? i + 1 : 0;
@@ -124,7 +126,7 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                  out_average);
 }
 
-/* The norms of all gradients, one after the other; RLXVK_NONE after an error. */
+/* A vector of the norms of all gradients, or RLXVK_NONE after an error. */
 static rlxvk_tensor join_norms(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
                                rlxvk_tensor *norms)
 {
@@ -234,8 +236,8 @@ static uint32_t optimizer_writes(const node *n)
 
 /* ---- Lowering ---- */
 
-/* The parameter and the averages, to be read and written: the operands, or the result's parts with
- * copies of them. */
+/* Finds the buffers of p and the averages, which are read and written. In place these are the
+ * operands. Otherwise they are parts of the result, into which the operands are copied first. */
 static rlxvk_status take_states(lowering *l, uint32_t id, operand out[3])
 {
     const node *n = graph_node(l->graph, id);
@@ -282,7 +284,7 @@ static struct optimizer_args make_arguments(const node *n, uint64_t numel, const
                                    .correction2 = (float)(1 - pow(a->beta2, step))};
 }
 
-/* Bindings without an operand of their own get the gradient's, which they only read. */
+/* If a binding has no operand, the gradient is bound there, because it is only read. */
 static rlxvk_status optimizer_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -321,11 +323,11 @@ typedef struct state {
     double p, m, v;
 } state;
 
-#define UNIT 0x1p-22  /* of the roundings of a few terms */
-#define TINY 0x1p-125 /* what counts as 0 in f32 may be lost */
+#define UNIT 0x1p-22  /* relative error of a few roundings */
+#define TINY 0x1p-125 /* values that f32 may flush to 0 */
 
-/* A number that f32 knows to within `error`: infinite beyond its range, as there; *out_unsure where
- * rounding decides. NaN stays. */
+/* v as f32, which is computed with an error of up to `error`. It becomes infinite if f32 overflows.
+ * If the error decides that, *out_unsure is set. NaN stays. */
 static double held(double v, double error, bool *out_unsure)
 {
     const double rounds_to_infinity = 0x1.ffffffp127;
@@ -337,21 +339,21 @@ static double held(double v, double error, bool *out_unsure)
     return v;
 }
 
-/* Whether f32 finds `v`, and nothing is lost. */
+/* Whether v is exact in f32 and not a denormal. */
 static bool is_exact(double v)
 {
     return (double)(float)v == v && (v == 0 || fabs(v) >= (double)FLT_MIN);
 }
 
-/* The state after a step; in *out_error how far f32 may be from it. k: rates and corrections; g:
- * the gradient, scaled. */
+/* A step of one element. `k` has rates and corrections; `g` is the scaled gradient. The step
+ * functions return the new state and set *out_error to how far that of f32 may be off. */
 typedef struct host_step {
     const optimizer_attributes *a;
     const struct optimizer_args *k;
     double g;
     state s;
-    bool unsure; /* out: p may be anything */
-    bool meets;  /* out: v is infinite, or NaN of that and of a square that passes f32 */
+    bool unsure; /* out: any p is accepted */
+    bool meets;  /* out: v is -infinity, or NaN if g^2 overflows f32 */
 } host_step;
 
 static state sgd_step(host_step *h, state *out_error)
@@ -370,8 +372,9 @@ static state sgd_step(host_step *h, state *out_error)
     return (state){s.p - rate * change, m, 0};
 }
 
-/* The sign of a direction that rounding may turn is either; that of one that f32 finds as it is,
- * for example 0 of an average and a gradient of 0, is sure. */
+/* If rounding may change the sign of the direction, both signs are accepted. But if f32 computes
+ * the direction exactly, its sign is sure. For example, it is exactly 0 if the average and the
+ * gradient are 0. */
 static state lion_step(host_step *h, state *out_error)
 {
     const optimizer_attributes *a = h->a;
@@ -395,7 +398,7 @@ static state lion_step(host_step *h, state *out_error)
     return (state){s.p - rate * (a->decay * s.p + sign), m, 0};
 }
 
-/* p and the step may cancel: the error goes by the size of each. */
+/* p and the step may cancel, so the error is relative to the size of each. */
 static state adamw_step(host_step *h, state *out_error)
 {
     const optimizer_attributes *a = h->a;
@@ -413,14 +416,14 @@ static state adamw_step(host_step *h, state *out_error)
     double off = most - fabs(change) + 4 * UNIT * fabs(change);
     change = held(change, off, &h->unsure);
     h->unsure |= (isfinite(change) && !isfinite(off)) || (v < 0 && v >= -e.v);
-    h->unsure |= isinf(change) && m != 0 && fabs(m) <= e.m; /* 0 / 0 where m counts as 0 */
+    h->unsure |= isinf(change) && m != 0 && fabs(m) <= e.m; /* or NaN, 0 / 0, if m is flushed */
     h->meets = s.v == -INFINITY && isfinite(h->g) && h->g * h->g > FLT_MAX;
     e.p = UNIT * fabs(s.p) * (1 + rate * a->decay) + rate * off;
     *out_error = e;
     return (state){s.p - rate * (a->decay * s.p + change), m, v};
 }
 
-/* What is not finite is so in f32, too. */
+/* If the value is not finite, it is not finite in f32, either. */
 static double bound_of(double value, double error)
 {
     return isfinite(value) ? error + 1e-37 : 0;
@@ -467,7 +470,7 @@ static rlxvk_status optimizer_host(const host_call *call)
     return RLXVK_OK;
 }
 
-/* Element by element. The result is the parameter, then each average. */
+/* The op is elementwise. Its result has parts: the parameter, then each average. */
 static uint64_t optimizer_bucket(bucket_call *c)
 {
     if (((const optimizer_attributes *)c->node->attributes)->in_place)

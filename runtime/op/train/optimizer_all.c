@@ -1,15 +1,16 @@
-/* A step for each param of a list, with averages that begin as zeros and are named after it. */
+/* Updates each param of a list. Its averages are states that begin as zeros and are named after
+ * it. */
 #include "op/op.h"
 
 #include <rlxvk_train.h>
 
 #include <stdio.h>
 
-#define LONGEST_NAME 256 /* what is longer a leaf refuses */
+#define LONGEST_NAME 256 /* leaves refuse longer names */
 
 typedef enum stepper { STEP_ADAMW, STEP_SGD, STEP_LION } stepper;
 
-/* What all params of a call have in common. */
+/* Shared by all params of a call. */
 typedef struct step_all {
     stepper stepper;
     const char *call;
@@ -17,7 +18,7 @@ typedef struct step_all {
     const rlxvk_optimizer_data *data;
 } step_all;
 
-/* The param's state "NAME.suffix". */
+/* The param's state, named "NAME.suffix". */
 static rlxvk_tensor state_of(rlxvk_graph *g, rlxvk_tensor parameter, const char *suffix)
 {
     char name[2 * LONGEST_NAME];

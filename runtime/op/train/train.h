@@ -1,18 +1,19 @@
-/* What the families that train share: params written in place, channels. */
+/* Shared by the families for training: params that are written in place, and channels. */
 #ifndef RLXVK_TRAIN_FAMILIES_H
 #define RLXVK_TRAIN_FAMILIES_H
 
 #include "args/train.h"
 #include "op/op.h"
 
-/* Whether operand `i` may be written: an F32 param or input (E_DTYPE, E_ATTR) that no other operand
- * is (E_ATTR). */
+/* Checks that operand `i` may be written:
+ *   E_DTYPE   it is not F32
+ *   E_ATTR    it is not a param or input, or another operand is the same tensor */
 rlxvk_status train_check_written(const rlxvk_graph *g, const node *n, uint32_t i);
-/* Operand `i`, called `name` in errors, has `length` elements (E_SHAPE). */
+/* E_SHAPE unless operand `i` has `length` elements. Errors call it `name`. */
 rlxvk_status train_check_numbers(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
                                  int64_t length);
 
-/* How a kernel's elements find their channel (CHANNELS_), four at a time. */
+/* How a kernel finds the channel of its elements (CHANNELS_...), four at a time. */
 static inline uint32_t train_channels(axis_view v)
 {
     if (v.length == 1)
