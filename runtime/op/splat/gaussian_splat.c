@@ -1,13 +1,15 @@
 /*
  * 3-D Gaussian splats (rlxvk_ops_splat.h has the formulas).
  *
- *   prepare     colours by spherical harmonics; each splat's ellipse in the image; splats sorted by
- *               distance; an entry for each tile that an ellipse meets, in that order, sorted by
- *               tile; rays (gaussian_splat_lower.c)
- *   rasterize   a workgroup a tile: its entries front to back through shared memory
- *   render      both
- *   backward    the same, and back again: sums for each entry, then for each splat, in a fixed
- * order
+ *   prepare    Computes colours from spherical harmonics, the ellipse of each splat in the
+ *              image, and the rays. Splats are sorted by distance. Each tile that an ellipse
+ *              meets gets an entry; entries are sorted by tile and stay in order of distance
+ *              (gaussian_splat_lower.c).
+ *   rasterize  A workgroup composites a tile. Its entries go through shared memory, front to
+ *     back.
+ *   render     Does both.
+ *   backward   Does the same, and then goes back. It sums over each entry, and then over each
+ *              splat, in a fixed order.
  */
 #include "op/splat/gaussian_splat.h"
 #include "op/compose/composite.h"
@@ -32,7 +34,7 @@ static bool take_options(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat_
                    options ? options : &defaults, &out->options);
 }
 
-/* Whether scales are to be raised; false, too, for those that the op refuses itself. */
+/* Whether scales must be raised. Also false if the op itself will refuse them. */
 static bool takes_limit(rlxvk_graph *g, const char *row, rlxvk_tensor scales,
                         const rlxvk_gaussian_splat_options *o)
 {
@@ -68,7 +70,7 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat
     return limited ? composite_end(g, row, start, y) : y;
 }
 
-/* What a node gives, less its last word, which tells whether the list had room. */
+/* The result of a node without its last word, the flag that tells whether the list had room. */
 static rlxvk_tensor without_flag(rlxvk_graph *g, rlxvk_tensor y)
 {
     if (!y.id)
@@ -117,7 +119,7 @@ rlxvk_tensor rlxvk_gaussian_splat_rasterize(rlxvk_graph *g, rlxvk_tensor prepare
 
 /* ---- Shapes ---- */
 
-/* Whether v is above `low` (or is it, where that counts) and below `high`; not NaN. */
+/* Whether low < v < high. If `closed`, v may also be `low`. False for NaN. */
 static bool within(float v, float low, bool closed, float high)
 {
     return (closed ? v >= low : v > low) && v < high;
@@ -285,13 +287,13 @@ error:
     return status;
 }
 
-/* Of all families here. */
+/* `bucket` of all families in this file. */
 static uint64_t gaussian_splat_bucket(bucket_call *c)
 {
     return bucket_refuse(c, "each pixel is made of all splats");
 }
 
-/* The word behind all: see glsl/splat/flag.glsl. */
+/* The flag is the last word of the result (see glsl/splat/flag.glsl). */
 static uint64_t gaussian_splat_render_flags(const node *n, uint64_t *out_first)
 {
     uint64_t words = shape_numel(&n->shape);

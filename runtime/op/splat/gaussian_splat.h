@@ -1,4 +1,4 @@
-/* What the files of the splats share. */
+/* Shared by the files of the Gaussian splats. */
 #ifndef RLXVK_GAUSSIAN_SPLAT_H
 #define RLXVK_GAUSSIAN_SPLAT_H
 
@@ -7,7 +7,7 @@
 
 typedef struct splat_attributes {
     rlxvk_gaussian_splat_options options;
-    int64_t count; /* of rasterize */
+    int64_t count; /* splats; only rasterize */
 } splat_attributes;
 
 enum splat_operand {
@@ -18,21 +18,21 @@ enum splat_operand {
     SPLAT_COLORS,
     SPLAT_SH,
     SPLAT_VIEW,
-    SPLAT_LOSS /* of the backward */
+    SPLAT_LOSS /* only in the backward op */
 };
 
-/* Of a scene: its splats, and coefficients of each; and where the sections of what prepare gives
- * start. */
+/* Sizes of a scene: splats, coefficients of each, tiles. The second line has the offsets of the
+ * sections of prepare's result, which has `words` words. */
 typedef struct splat_sizes {
     uint64_t count, coefficients, tiles_wide, tiles_high;
     uint64_t valid, local, inverse, rotation, list, ranges, rays, parameters, words;
 } splat_sizes;
 
 splat_sizes gaussian_splat_sizes(const rlxvk_gaussian_splat_options *o, uint64_t count);
-/* Of a node of a scene. */
+/* The sizes for a node whose operands are a scene. */
 splat_sizes gaussian_splat_scene_sizes(const rlxvk_graph *g, const node *n);
 
-/* max_anisotropy, in front of the ops (gaussian_splat_anisotropy.c). */
+/* max_anisotropy, by ops in front of the splats (gaussian_splat_anisotropy.c). */
 bool gaussian_splat_limits(const rlxvk_gaussian_splat_options *o);
 rlxvk_tensor gaussian_splat_limit_scales(rlxvk_graph *g, rlxvk_tensor scales, float most);
 rlxvk_tensor gaussian_splat_limit_gradients(rlxvk_graph *g, rlxvk_tensor scales, float most,

@@ -1,8 +1,6 @@
-/*
- * max_anisotropy: scales are raised before the ops see them, by ops in front of theirs. Scales are
- * logarithms, so each is at least the splat's largest less log(max_anisotropy). Of the gradients
- * of raised scales, those of what was raised go to the largest.
- */
+/* max_anisotropy: ops in front of the splats raise scales that are too small. Because scales are
+ * logarithms, the lower bound of a splat is its largest scale minus log(max_anisotropy). A raised
+ * scale depends only on the largest one, so its gradient is added to that of the largest. */
 #include "op/gradient.h"
 #include "op/splat/gaussian_splat.h"
 
@@ -18,7 +16,7 @@ bool gaussian_splat_limits(const rlxvk_gaussian_splat_options *o)
 }
 
 typedef struct limits {
-    rlxvk_tensor scales, largest, least, raised; /* [N, 3]; an index and a bound a splat; flags */
+    rlxvk_tensor scales, largest, least, raised; /* [N, 3]; index and bound for each splat; flags */
 } limits;
 
 static limits find_limits(rlxvk_graph *g, rlxvk_tensor scales, float most)
@@ -40,7 +38,7 @@ rlxvk_tensor gaussian_splat_limit_scales(rlxvk_graph *g, rlxvk_tensor scales, fl
                          rlxvk_tensor_shape(g, scales));
 }
 
-/* Of the packed gradients of the backward, those of scales are changed. */
+/* Changes only the gradients of scales in the packed gradients of the backward op. */
 rlxvk_tensor gaussian_splat_limit_gradients(rlxvk_graph *g, rlxvk_tensor scales, float most,
                                             rlxvk_tensor gradients)
 {

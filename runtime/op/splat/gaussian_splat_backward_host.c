@@ -1,7 +1,8 @@
 /*
- * The reference of the splats' gradient: for every pixel its hits from the last to the first, each
- * term of the chain rule as it stands (he, hw and the matrix's slope u he^T + d hw^T), where the
- * kernels add up other sums. Beside each gradient goes the sum of what its terms may be off by.
+ * The reference of the splats' gradient. For every pixel it goes through the hits from the last to
+ * the first. It adds each term of the chain rule as it is (he, hw, and the matrix's derivative u
+ * he^T + d hw^T). The kernels compute other sums, so the two are independent. Each gradient has a
+ * second sum: how far its terms may be off.
  */
 #include "op/splat/gaussian_splat_reference.h"
 
@@ -10,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTHING_LEFT 1e-29 /* kernels count what is left of less as 0 */
+#define NOTHING_LEFT 1e-29 /* kernels count a smaller transmittance as 0 */
 
-/* A gradient, and what it may be off by. */
+/* A gradient, and how far it may be off. */
 typedef struct slope {
     double v, off;
 } slope;
 
 typedef struct splat_slopes {
     slope opacity, scale[3], position[3], color[3];
-    double matrix[3][3], turn_off[3]; /* by the rotation; what that about each own axis is off by */
+    double matrix[3][3], turn_off[3]; /* by the rotation; error about each own axis */
 } splat_slopes;
 
 typedef struct backward {
@@ -31,16 +32,16 @@ typedef struct backward {
 
 typedef struct pixel_hit {
     uint32_t splat;
-    double before, off; /* what was left in front of it, and its error */
+    double before, off; /* transmittance before the hit, and its error */
     splat_hit hit;
 } pixel_hit;
 
-/* What the forward pass leaves of a pixel: the colours added up, the transmittance, and what these
- * may be off by. */
+/* A pixel after the forward pass: summed colours, transmittance, and how far these may be off. */
 typedef struct pixel_sum {
     double sum[3], sum_off[3], left, off;
-    double flipped;  /* the sum of the alphas that rounding may or may not let count */
-    size_t crossing; /* hits from here on count or not as rounding decides, with this left: */
+    double flipped;  /* sum of the alphas that may or may not count, because of rounding */
+    size_t crossing; /* from this hit on, rounding decides whether hits count; the transmittance
+                        is: */
     double crossing_left;
 } pixel_sum;
 
@@ -52,7 +53,8 @@ static void add(slope *s, double term, double magnitude, double doubt)
 
 /* ---- A pixel ---- */
 
-/* A hit that may count or not; where hits are counted, that moves the last. */
+/* For a hit that may or may not count. If the number of hits is limited, this also changes which
+ * hit is the last one. */
 static void doubt_hit(const splat_reference *r, const splat_hit *hit, pixel_sum *p)
 {
     double alpha = r->options->max_splat_steps ? 1 : hit->alpha;
@@ -61,8 +63,8 @@ static void doubt_hit(const splat_reference *r, const splat_hit *hit, pixel_sum 
         p->sum_off[k] += 2 * p->left * alpha * r->brightest;
 }
 
-/* Its hits in their order. Behind where a pixel ends, and where a hit is in doubt, hits go on, as
- * such that only add to the errors: counts is false. */
+/* Lists the hits of a pixel in order. Hits after the end of the pixel have counts = false, as do
+ * doubtful hits that do not count. They add only to the errors. */
 static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_sum *p)
 {
     const splat_reference *r = &b->r;
@@ -102,14 +104,15 @@ static size_t find_hits(backward *b, uint64_t pixel, const double ray[3], pixel_
     return count;
 }
 
-/* A term of f c_i c_j. */
+/* The error of a term f c_i c_j, relative to the magnitude of f. `doubt` is the relative error of
+ * f. */
 static double product_off(const splat_hit *h, int i, int j, double doubt)
 {
     return doubt * h->size[i] * h->size[j] + h->size[i] * h->off[j] + h->size[j] * h->off[i] +
            h->off[i] * h->off[j];
 }
 
-/* By what turns the splat about own axis k: f c_i c_j (s_i / s_j - s_j / s_i). */
+/* The error of the derivative by a turn about own axis k, f c_i c_j (s_i / s_j - s_j / s_i). */
 static double turn_off(const splat_shape *s, const splat_hit *h, int k, double doubt)
 {
     int i = (k + 1) % 3, j = (k + 2) % 3;
@@ -117,7 +120,8 @@ static double turn_off(const splat_shape *s, const splat_hit *h, int k, double d
     return (wide + 1 / wide) * product_off(h, i, j, doubt);
 }
 
-/* By the channels and by ln alpha, with the sizes that `doubt` is in units of. */
+/* Derivatives of the loss by the channels (g) and by ln alpha (f), and the magnitudes of their
+ * terms. Their errors are `doubt` times these magnitudes. */
 typedef struct hit_slopes {
     const double *g, *sizes;
     double f, magnitude, doubt;
@@ -156,13 +160,13 @@ static void add_hit(backward *b, const pixel_hit *h, const hit_slopes *by, const
     add(&to->opacity, f / opacity, magnitude / opacity, doubt);
 }
 
-/* A channel of the loss, between the bounds; a NaN stays. */
+/* A channel of the loss gradient, clamped to [-clip, clip]. NaN stays. */
 static double clipped(double loss, double clip)
 {
     return loss < -clip ? -clip : loss > clip ? clip : loss;
 }
 
-/* The loss's slope by each channel before gamma; what it is off by. */
+/* The derivative of the loss by each channel before gamma, and its error. */
 static void find_slopes(const backward *b, uint64_t pixel, const pixel_sum *p, double g[4],
                         double off[4])
 {
@@ -185,7 +189,7 @@ static void find_slopes(const backward *b, uint64_t pixel, const pixel_sum *p, d
     }
 }
 
-/* Of hit i of `all`, in units of its terms' size. */
+/* The error of hit i of `all`, relative to the magnitude of its terms. */
 static double doubt_of(const backward *b, const pixel_sum *p, size_t i, size_t all)
 {
     const pixel_hit *h = &b->hits[i];
@@ -227,7 +231,8 @@ static void add_pixel(backward *b, uint64_t pixel)
 
 /* ---- A splat ---- */
 
-/* A NaN is one on the device, too; one that is in doubt, or beyond f32, may be anything. */
+/* If a gradient is NaN, it must be NaN on a device. If its error is NaN, or if it overflows f32,
+ * any value is accepted. */
 static void put(const backward *b, uint64_t at, bool flows, slope s)
 {
     if (flows && isfinite(s.v) && fabs(s.v) > FLT_MAX) {
@@ -248,7 +253,7 @@ static void put_quaternion(const backward *b, uint64_t i, uint64_t at)
                                 {{0, y, z}, {y, -2 * x, -w}, {z, w, -2 * x}},
                                 {{-2 * y, x, w}, {x, 0, z}, {-w, z, -2 * y}},
                                 {{-2 * z, -w, x}, {w, -2 * z, y}, {x, y, 0}}};
-    /* d n by a turn about own axes, doubled */
+    /* twice the derivative of n by a turn about own axes */
     const double turns[4][3] = {{x, y, z}, {w, z, y}, {z, w, x}, {y, x, w}};
     double n[4] = {0}, off = 0;
     const double *turn_off = b->all[i].turn_off;
@@ -270,7 +275,7 @@ static void put_quaternion(const backward *b, uint64_t i, uint64_t at)
     }
 }
 
-/* Of a splat that is not seen. */
+/* For a splat that is not visible: all gradients are 0. */
 static void put_nothing(backward *b, uint64_t i)
 {
     const splat_sizes *sizes = &b->r.sizes;
@@ -337,7 +342,7 @@ static void put_splat(backward *b, uint64_t i)
     put(b, 10 * n + i, opacity >= 0 && opacity <= 1, s->opacity);
 }
 
-/* Entries of the fullest tile. */
+/* The number of entries of the fullest tile. */
 static uint64_t most_entries(const splat_reference *r)
 {
     uint64_t most = 0;

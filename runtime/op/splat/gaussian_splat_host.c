@@ -1,4 +1,5 @@
-/* The reference of the splats' images: a pixel at a time, with what rounding may make of it. */
+/* The reference of the splats' images. It composites one pixel after the other and bounds the
+ * effect of rounding. */
 #include "op/splat/gaussian_splat_reference.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ static double bits_as_float(uint32_t bits)
     return v;
 }
 
-/* An error that is no number is of a splat that is none: its words are 0. */
+/* If the error is NaN, the splat is not valid. Its words are then 0, without an error. */
 static void put(const host_call *c, uint64_t at, double v, double error)
 {
     c->out[at] = v;
@@ -27,7 +28,7 @@ static void put_splat(const host_call *c, const splat_reference *r, uint64_t i)
     double size = sqrt(splat_dot(s->local, s->local)), largest = 0;
     for (int k = 0; k < 3; k++)
         largest = fmax(largest, s->inverse[k]);
-    /* the camera's place is off by some of its distance, in the finest axis' units */
+    /* The camera is off by a small part of its distance, in units of the thinnest axis. */
     size = 16 * SPLAT_UNIT * (size + s->distance * largest);
     for (uint64_t k = 0; k < 3; k++) {
         put(c, 4 * i + k, s->color[k], s->color_error[k]);
@@ -84,9 +85,9 @@ error:
 /* ---- Compositing ---- */
 
 typedef struct pixel_sum {
-    double color[3], left; /* before the background */
-    double error[3], off;  /* of them */
-    double doubt;          /* what decisions that rounding may turn can do to a channel */
+    double color[3], left; /* before the background is added */
+    double error[3], off;  /* errors of color and left */
+    double doubt;          /* change of a channel if rounding decides otherwise */
 } pixel_sum;
 
 static pixel_sum composite(const splat_reference *r, uint64_t pixel)

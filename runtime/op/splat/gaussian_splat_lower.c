@@ -1,15 +1,15 @@
-/* The dispatches of the splats. */
+/* The dispatches of the Gaussian splats. */
 #include "constants/splat.h"
 #include "op/movement/radix_sort.h"
 #include "op/splat/gaussian_splat.h"
 
-/* A scene, and what prepare leaves behind for the gradient. */
+/* A scene, and the buffers that prepare keeps for the gradient. */
 typedef struct splat_work {
     const rlxvk_gaussian_splat_options *options;
     splat_sizes sizes;
     struct splat_args args;
     operand scene[SPLAT_LOSS + 1], prepared;
-    operand positions, runs; /* where each entry stood; of each splat, first and end */
+    operand positions, runs; /* of each entry before the sort; of each splat: first and end */
 } splat_work;
 
 static operand reading(operand o)
@@ -63,7 +63,7 @@ static splat_work work_of(lowering *l, uint32_t id)
         return w;
     for (uint32_t i = 0; i < SPLAT_SH; i++)
         w.scene[i] = lower_input(l, id, i);
-    /* Without coefficients nothing is read there. */
+    /* If there are no coefficients, colours are bound instead and not read. */
     w.scene[SPLAT_SH] = lower_input(l, id, w.sizes.coefficients ? SPLAT_SH : SPLAT_COLORS);
     w.args.positions_offset = w.scene[SPLAT_POSITIONS].offset;
     w.args.scales_offset = w.scene[SPLAT_SCALES].offset;
@@ -130,7 +130,7 @@ static rlxvk_status emit_entries(lowering *l, splat_work *w, operand order, oper
     TRY(lower_temporary(l, 8 * w->sizes.count, &w->runs));
     for (uint32_t stage = SPLAT_COUNT; stage <= SPLAT_EMIT; stage++) {
         bool count = stage == SPLAT_COUNT;
-        /* Counting writes the sums alone. */
+        /* Counting writes only the sums; they are also bound in place of the others. */
         operand operands[] = {order,
                               reading(footprints),
                               count ? writing(sums) : updating(sums),
@@ -153,7 +153,7 @@ static rlxvk_status emit_ranges(lowering *l, splat_work *w, const radix_sort *so
     return emit(l, KERNEL_SPLAT_RANGES, w, w->args.list_most, operands, ARRAY_COUNT(operands));
 }
 
-/* Fills w->prepared, and w->positions and w->runs. */
+/* Computes w->prepared, w->positions and w->runs. */
 static rlxvk_status emit_prepare(lowering *l, splat_work *w)
 {
     uint64_t tiles = w->sizes.tiles_wide * w->sizes.tiles_high;

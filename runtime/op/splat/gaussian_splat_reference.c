@@ -1,7 +1,5 @@
-/*
- * The reference of the splats' scene: camera, colours, silhouettes, tiles and their order, in
- * double precision, an ellipse against a rectangle by the least of q on its four edges.
- */
+/* The reference of a scene of splats, in double: camera, colours, silhouettes, tiles and their
+ * order. Whether an ellipse meets a rectangle follows from the minimum of q on its four edges. */
 #include "op/splat/gaussian_splat_reference.h"
 
 #include <float.h>
@@ -35,7 +33,7 @@ static void widen(const float *v, size_t count, double *out)
         out[i] = v[i];
 }
 
-/* Rows of the matrix that turns a splat's own axes to the world's. */
+/* The rows of the matrix that rotates a splat's own axes to those of the world. */
 void gaussian_splat_rotation(const double q[4], double out[3][3])
 {
     double w = q[0], x = q[1], y = q[2], z = q[3];
@@ -78,7 +76,7 @@ static const double c3[] = {-0.5900435899266435, 2.890611442640554,   -0.4570457
                             0.3731763325901154,  -0.4570457994644658, 1.445305721320277,
                             -0.5900435899266435};
 
-/* A term of a harmonic: factor x^i y^j z^k. */
+/* A term of a spherical harmonic: a factor times x^i y^j z^k. */
 typedef struct monomial {
     int c;
     const double *factors;
@@ -101,7 +99,7 @@ static const monomial monomials[] = {
     {15, c3, 6, -3, 1, 2, 0},
 };
 
-/* x^n, and its slope for n - 1. */
+/* x^n, or 0 if n < 0. So n raised(x, n - 1) is its derivative, even if n is 0. */
 static double raised(double x, int n)
 {
     double r = n < 0 ? 0 : 1;
@@ -231,7 +229,8 @@ static bool project(splat_shape *s, const rlxvk_gaussian_splat_options *o, const
            s->centre[1] + radius >= 0 && s->centre[1] - radius < o->height;
 }
 
-/* Whether a sum behind the splat's place passes the range of f32 in some order of its terms. */
+/* Whether a sum from which the splat's position is computed may overflow f32, in some order of its
+ * terms. */
 static bool passes_range(const splat_shape *s, const splat_camera *c, const double rows[3][3],
                          const double away[3])
 {
@@ -288,7 +287,8 @@ static void find_shape(splat_shape *s, const host_call *call, const rlxvk_gaussi
 
 /* ---- Tiles ---- */
 
-/* The least of q on a segment: one coordinate is `at`, the other between low and high. */
+/* The minimum of q on a segment on which one coordinate is `at` and the other is between low and
+ * high. */
 static double least_on_edge(double a, double b, double c, double at, double low, double high)
 {
     double y = fmin(fmax(-b * at / c, low), high);
@@ -335,7 +335,8 @@ static int compare_entries(const void *left, const void *right)
 
 typedef VECTOR(tile_entry) tile_entries;
 
-/* Memory for the entries that there are: max_list_entries is only what they may be. */
+/* Lists the entries. It allocates memory only for entries that exist, because max_list_entries may
+ * be much larger. */
 static rlxvk_status list_entries(splat_reference *r, const placed_splat *order, size_t count,
                                  tile_entries *entries)
 {
@@ -391,9 +392,9 @@ error:
     return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All ---- */
 
-/* All but the list. */
+/* Allocates everything except the list. */
 static rlxvk_status allocate(splat_reference *r)
 {
     size_t tiles = (size_t)(r->sizes.tiles_wide * r->sizes.tiles_high);
@@ -495,8 +496,9 @@ void gaussian_splat_entries(const splat_reference *r, uint64_t pixel, uint32_t *
     *end = (uint32_t)MIN(range[1], r->listed);
 }
 
-/* What rounding may do to c: the ray is off by some of the camera's distance, which moves c at
- * right angles to w, and turned, which moves it along w. Axes count by how thin they are. */
+/* How far rounding may move c. The ray may be displaced by a small part of the camera's distance,
+ * which moves c at right angles to w. It may also be turned, which moves c along w. The thinner an
+ * axis, the larger the effect. */
 static void find_errors(splat_hit *hit, const double e[3], const double w[3],
                         const double inverse[3])
 {
@@ -530,7 +532,8 @@ static void find_errors(splat_hit *hit, const double e[3], const double w[3],
     hit->error = hit->alpha * error;
 }
 
-/* c is the difference e - t w, less what that leaves of w in it. */
+/* c is e + t w, the point of the ray nearest to the centre. Rounding leaves a small part along w,
+ * which is subtracted. */
 splat_hit gaussian_splat_meet(const splat_reference *r, const splat_shape *s, const double ray[3])
 {
     double rows[3][3], e[3], w[3], inverse[3], t, ww, cutoff = r->options->alpha_cutoff;

@@ -1,4 +1,4 @@
-/* Where the sections of what prepare gives start. */
+/* The offsets of the sections of prepare's result. */
 #include "op/splat/gaussian_splat.h"
 
 splat_sizes gaussian_splat_sizes(const rlxvk_gaussian_splat_options *o, uint64_t count)
