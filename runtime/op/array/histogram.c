@@ -1,8 +1,8 @@
 /*
  * histogram and bincount count how many elements fall into each bin. They count integers with
  * atomics; the result is the same in any order. Counts are exact up to 2^24, the limit of f32. If
- * the distance of an element from `low` rounds to that of the next bin, it may be counted there.
- * bincount with weights is a scatter_add, which adds in a fixed order.
+ * the distance of an element from `low` rounds to that of the next bin, it may be counted there. If
+ * bincount has weights, it is a scatter_add, which adds in a fixed order.
  */
 #include "args/array.h"
 #include "constants/array.h"

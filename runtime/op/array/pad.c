@@ -1,7 +1,7 @@
 /*
- * pad, roll and tile: axes are extended at both ends, or cut. For each axis, all three ops are
- * described by the length of the result and the element at which it begins. roll and tile extend an
- * axis by its other end.
+ * pad, roll and tile: axes are extended at both ends, or cut. All three ops are described by the
+ * length of the result and the element at which it begins, for each axis. Because roll and tile
+ * wrap around, they extend an axis by its other end.
  *
  * Neighbouring axes that do not change are merged. If the mode moves whole elements, an unchanged
  * axis is also merged into the axis before it. A dispatch takes PAD_AXES of the remaining axes, so

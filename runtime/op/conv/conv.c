@@ -4,8 +4,8 @@
  *   w   [groups * m, channels, taps] for conv; [groups * channels, m, taps] for conv_transpose
  *   y   [N, groups * m, spatial]
  *
- * A transposed convolution is one dense convolution for each phase of y (see conv.glsl). fused_conv
- * is conv with an epilogue in the same kernel: bias, residual and activation.
+ * A transposed convolution is one dense convolution for each phase of y (see conv.glsl). The op
+ * fused_conv is conv with an epilogue in the same kernel: bias, residual and activation.
  */
 #include "op/activation.h"
 #include "op/bucket.h"

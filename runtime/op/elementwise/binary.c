@@ -209,8 +209,8 @@ static rlxvk_tensor quotient(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t)
     return pair ? rlxvk_div(g, dy, t) : rlxvk_gradient_quotient(g, dy, t);
 }
 
-/* d/da = b a^(b-1), which is 0 if b = 0. d/db = y ln a, but 0 if a <= 0, because y is not a smooth
- * function of b there. */
+/* The derivative by a is b a^(b-1), which is 0 if b = 0. The derivative by b is y ln a. If a <= 0,
+ * it is 0, because y is not a function of real b there. */
 static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
 {
     rlxvk_graph *g = c->graph;

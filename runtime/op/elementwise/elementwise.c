@@ -2,8 +2,10 @@
  * Broadcast addressing. Each operand is read at the dot product of coordinates and strides; on axes
  * that it repeats, its stride is 0. Axes of size 1 are dropped. Neighbouring axes are merged if one
  * stride can walk both in every operand. The remaining axes decide for which form the kernel is
- * specialized: one axis (all operands are dense or single elements), two axes (rows, columns,
- * suffixes), or a loop.
+ * specialized:
+ *   one axis    all operands are dense or single elements
+ *   two axes    rows, columns, suffixes
+ *   otherwise   a loop over the axes
  *
  * The arguments hold 6 axes. If more remain, operands are expanded into temporaries, one after the
  * other, until the axes merge. An expanded operand is dense and does not prevent a merge.

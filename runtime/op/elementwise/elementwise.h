@@ -1,6 +1,6 @@
-/* Shared by the families that combine broadcast operands element by element (binary, compare,
- * where, fma): shapes, lowering to the kernels that use elementwise.glsl, and indices for the
- * reference. */
+/* Shared by the families that combine broadcast operands element by element: binary, compare, where
+ * and fma. It has their shapes, their lowering to kernels that use elementwise.glsl, and indices
+ * for the reference. */
 #ifndef RLXVK_ELEMENTWISE_H
 #define RLXVK_ELEMENTWISE_H
 

@@ -38,8 +38,8 @@ bool region_step_of(const node *n, region_step *out);
  * which has the shape and name of n, or NODE_NONE after a failure. */
 uint32_t region_emit_steps(rlxvk_graph *g, const node *n, const uint32_t *inputs);
 
-/* How a tensor of shape `from` is read if it broadcasts (as in numpy) to shape `to`. *modulus is 0
- * if it is read one to one; otherwise all of it repeats every *modulus elements. Returns false if
+/* How a tensor of shape `from` is read if it broadcasts (as in numpy) to shape `to`. If it is read
+ * one to one, *modulus is 0. If all of it repeats every n elements, *modulus is n. Returns false if
  * neither is the case. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
 

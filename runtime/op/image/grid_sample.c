@@ -121,8 +121,8 @@ error:
     return status;
 }
 
-/* E_TOO_LARGE if the points cannot be sorted: pairs of a point and a cell that it reads, and cells
- * of all images, must be fewer than 2^31. */
+/* E_TOO_LARGE if the points cannot be sorted. There must be fewer than 2^31 pairs of a point and a
+ * cell that it reads, and fewer than 2^31 cells in all images. */
 static rlxvk_status check_sortable(const node *n, const grid_attributes *a, const rlxvk_shape *grid)
 {
     char grid_text[SHAPE_TEXT], text[SHAPE_TEXT];

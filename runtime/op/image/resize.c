@@ -1,9 +1,9 @@
 /*
- * resize and resize_backward. Along each spatial axis a cell of y is a weighted sum of a few
- * neighbouring cells of x, and a cell of dx one of neighbouring cells of dy. One kernel does both.
- * A table tells it which cells and weights to use (resize_table.c). No atomics are needed, because
- * each invocation only gathers. Nearest mode uses another kernel, which copies words. An invocation
- * computes a block of cells, so that cells that they share are read once.
+ * resize and resize_backward. Along each spatial axis, a cell of y is a weighted sum of a few
+ * neighbouring cells of x. In the same way, a cell of dx is a weighted sum of cells of dy. One
+ * kernel does both. A table tells it which cells and weights to use (resize_table.c). No atomics
+ * are needed, because each invocation only gathers. Nearest mode uses another kernel, which copies
+ * words. An invocation computes a block of cells, so that cells that they share are read once.
  *
  * Error: 2^-24 (sum over the axes of taps + 2) sum |term|. Nearest is exact.
  */
