@@ -1,6 +1,6 @@
 /*
- * The soundness proof of a plan, by brute force over all pairs: deliberately simple and sharing no
- * code with the planner.
+ * Proves that a plan is sound, by brute force over all pairs of steps. It is deliberately simple
+ * and shares no code with the planner.
  */
 #include "plan/plan.h"
 
@@ -14,8 +14,8 @@ static bool ranges_meet(const plan *p, const operand *a, const operand *b)
            from_x < from_y + b->size && from_y < from_x + a->size;
 }
 
-/* Any pair of operands on common bytes of which one writes. Reads never conflict, so no barrier is
- * asked for between two readers, however they overlap. */
+/* Two steps conflict if they have operands on common bytes and at least one of the two writes.
+ * Reads never conflict, so two readers need no barrier. */
 static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_t j)
 {
     operand a, b;
@@ -26,8 +26,9 @@ static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_
     return false;
 }
 
-/* What two operands of one dispatch may do on common bytes, of which `a` writes: the lowering knows
- * of the bindings that it chose itself, and the family of what the graph gives it. */
+/* Whether two operands of one dispatch may have bytes in common if `a` writes. For operands that
+ * the graph gives, the op family says so (`overlap`). For its own bindings, the lowering is
+ * responsible. */
 static bool may_overlap(const plan *p, const operand *a, const operand *b)
 {
     const slot *x = &p->slots[a->value], *y = &p->slots[b->value];
@@ -37,8 +38,8 @@ static bool may_overlap(const plan *p, const operand *a, const operand *b)
     return a->value == b->value && b->overlap != OVERLAP_NONE;
 }
 
-/* Nothing orders the invocations of a dispatch: it writes no byte that it reads through another
- * operand, unless each element is read before it is written. */
+/* The invocations of a dispatch run in no order. So it must not write a byte that it reads through
+ * another operand, unless each element is read before it is written. */
 static rlxvk_status check_alone(const schedule *s, const plan *p, uint32_t index)
 {
     const step *at = &s->steps.items[index];
@@ -54,8 +55,8 @@ static rlxvk_status check_alone(const schedule *s, const plan *p, uint32_t index
     return RLXVK_OK;
 }
 
-/* The steps in the order of execution, with two rounds of every loop: what a round leaves to the
- * next is the same from then on. */
+/* The steps in execution order, with two rounds of every loop. Two are enough because each later
+ * round meets the same state as the second one. */
 typedef VECTOR(uint32_t) step_order;
 
 static bool is_edge(const schedule *s, uint32_t index)
@@ -70,7 +71,8 @@ static bool is_edge(const schedule *s, uint32_t index)
     return false;
 }
 
-/* The loop that begins with step `first` and is the largest below `size` steps; NULL: none. */
+/* The largest loop that begins with step `first` and has fewer than `size` steps; NULL if there is
+ * none. */
 static const schedule_loop *loop_from(const schedule *s, uint32_t first, uint32_t size)
 {
     const schedule_loop *found = NULL;
@@ -82,7 +84,8 @@ static const schedule_loop *loop_from(const schedule *s, uint32_t first, uint32_
     return found;
 }
 
-/* Steps [first, end); `size`: loops from `first` on are in question that have fewer steps. */
+/* Lists steps [first, end). Of the loops that begin with `first`, it unrolls only those with fewer
+ * than `size` steps. */
 static bool list_steps(const schedule *s, uint32_t first, uint32_t end, uint32_t size,
                        step_order *out)
 {
@@ -101,8 +104,8 @@ static bool list_steps(const schedule *s, uint32_t first, uint32_t end, uint32_t
     return true;
 }
 
-/* epochs[k]: barriers and segment boundaries up to and including the one before the k-th in the
- * order. */
+/* epochs[k] counts the barriers and segment boundaries before the k-th step of the order, including
+ * the one directly before it. */
 static void number_epochs(const schedule *s, const plan *p, const step_order *order,
                           uint32_t *epochs)
 {
@@ -111,7 +114,7 @@ static void number_epochs(const schedule *s, const plan *p, const step_order *or
         uint32_t i = order->items[k];
         uint32_t before = k > 0 ? order->items[k - 1] : i;
         bool boundary = k > 0 && (s->steps.items[i].host || s->steps.items[before].host);
-        /* Rounds follow one another in one command buffer: its barrier alone is between them. */
+        /* A loop's rounds run in one command buffer, so only a barrier separates them. */
         bool edge = before < i && is_edge(s, i);
         if (boundary || edge || p->barriers[i].kind != HAZARD_NONE)
             epoch++;
@@ -119,8 +122,9 @@ static void number_epochs(const schedule *s, const plan *p, const step_order *or
     }
 }
 
-/* needed[e]: some conflicting pair has the e-th barrier alone between its steps, so that the plan
- * without it would be unsound. A pair with two or more between them proves neither needed. */
+/* needed[e]: some conflicting pair has only the e-th barrier between its steps, so without it the
+ * plan would be unsound. If a pair has two or more barriers between its steps, it proves none of
+ * them needed. */
 static rlxvk_status check_barriers(const schedule *s, const plan *p, const step_order *order,
                                    const uint32_t *epochs, bool *needed)
 {
@@ -140,7 +144,7 @@ static rlxvk_status check_barriers(const schedule *s, const plan *p, const step_
     return RLXVK_OK;
 }
 
-/* A barrier of a loop's body is needed where either round needs it. */
+/* A barrier in a loop's body is needed if either round needs it. */
 static uint32_t count_needless(const plan *p, const step_order *order, const uint32_t *epochs,
                                const bool *needed, bool *at_step)
 {
@@ -150,14 +154,14 @@ static uint32_t count_needless(const plan *p, const step_order *order, const uin
     for (uint32_t k = 1; k < order->count; k++) {
         uint32_t i = order->items[k];
         needless += p->barriers[i].kind != HAZARD_NONE && !at_step[i];
-        at_step[i] = true; /* counted */
+        at_step[i] = true; /* count it once */
     }
     return needless;
 }
 
-/* What is known of a value while the steps go by. */
+/* What is known about a value while the steps are followed. */
 typedef struct content {
-    bool any;     /* it has some: from outside, or a step wrote it */
+    bool any;     /* it has content: from outside, or a step wrote it */
     bool spoiled; /* another value was written over it since */
 } content;
 
@@ -169,7 +173,8 @@ static bool comes_from_outside(const schedule *s, uint32_t value)
                          : s->temporaries.items[value - nodes].content != NULL;
 }
 
-/* A value that is written as well as read may begin with nothing: the step's own working memory. */
+/* If a step reads and writes a value, the value may begin without content: it is the step's
+ * scratch. */
 static rlxvk_status check_read(const schedule *s, uint32_t index, const operand *o,
                                const content *c)
 {
@@ -187,8 +192,8 @@ static rlxvk_status check_read(const schedule *s, uint32_t index, const operand 
     return RLXVK_OK;
 }
 
-/* Whether a value's life begins with this operand, in a later round of a loop anew: with a write,
- * or as the step's own working memory. */
+/* Whether a value's life begins with this operand; in a loop it begins again in each round. That is
+ * so if the step only writes it, or if it is the step's own scratch. */
 static bool begins_life(const schedule *s, const plan *p, uint32_t index, const operand *o)
 {
     bool working = o->value >= s->graph->nodes.count;
@@ -196,7 +201,7 @@ static bool begins_life(const schedule *s, const plan *p, uint32_t index, const 
            (working || !(o->access & ACCESS_READ));
 }
 
-/* A write gives the value content and spoils that of all others it reaches. */
+/* A write gives the value content and spoils every other value whose bytes overlap. */
 static void note_write(const plan *p, const operand *o, content *contents)
 {
     operand whole = {.value = o->value, .size = p->slots[o->value].bytes};
@@ -209,7 +214,7 @@ static void note_write(const plan *p, const operand *o, content *contents)
     contents[o->value].any = true;
 }
 
-/* Which value's bytes a step reads must be what that value's last writer left there. */
+/* If a step reads a value, its bytes must be those that the value's last writer left. */
 static rlxvk_status check_contents(const schedule *s, const plan *p, const step_order *order,
                                    content *contents)
 {
@@ -234,8 +239,8 @@ error:
     return status;
 }
 
-/* Whether a run that leaves out prepared step `i`, and has step `j`, may meet what it left: not
- * where it is overwritten, nor where its memory is anybody's. */
+/* Whether a run may execute step `j` but skip prepared step `i`. It may not if `j` writes a value
+ * of `i`, or reads one that `i` left in scratch memory, because others overwrite that. */
 static bool outlasts(const schedule *s, const plan *p, uint32_t i, uint32_t j)
 {
     operand a, b;
@@ -257,7 +262,7 @@ static bool reads_input(const schedule *s, uint32_t index)
     return false;
 }
 
-/* What is prepared stays until it is prepared again, and no run can make it another. */
+/* Values of prepared steps stay until they are prepared again, and no run may change them. */
 static rlxvk_status check_prepared(const schedule *s, const plan *p)
 {
     for (uint32_t i = 0; i < s->prepared; i++) {

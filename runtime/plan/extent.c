@@ -1,4 +1,4 @@
-/* See extent.h: the analysis, node by node. */
+/* See extent.h. The analysis goes through the nodes in order. */
 #include "plan/extent.h"
 #include "op/bucket.h"
 
@@ -45,7 +45,7 @@ static void note_nodes(const schedule *s, rlxvk_precision precision, const bool 
     }
 }
 
-/* Whoever reads an output counts rows along an axis; inside the graph spans suffice. */
+/* Readers of an output count rows along one axis. Inside the graph, spans are enough. */
 static void note_outputs(const schedule *s, extent *e)
 {
     const rlxvk_graph *g = s->graph;
@@ -64,15 +64,15 @@ static uint64_t groups_of(const dispatch *d)
     return (uint64_t)d->groups[0] * d->groups[1] * d->groups[2];
 }
 
-/* The workgroups that go through one span of a result in equal parts; 0: a lot goes beyond it. */
+/* How many workgroups go through one span of a result. 0 if no whole number of workgroups does. */
 static uint64_t cycle_of_parts(const group_order *o, uint64_t span, uint64_t numel)
 {
-    uint64_t parts = span * o->parts / numel; /* both fit 32 bits */
+    uint64_t parts = span * o->parts / numel; /* both factors fit 32 bits */
     bool whole = o->parts && span * o->parts % numel == 0 && parts % o->lot == 0;
     return whole ? parts / o->lot * o->run : 0;
 }
 
-/* `count` cycles are a grid of as many rows, which a device takes or not. */
+/* Launches `count` cycles as a grid with as many rows, if the device allows a grid of that size. */
 static extent_groups groups_in_cycles(const dispatch *d, const device_profile *profile,
                                       uint64_t cycle, uint64_t count, uint32_t run)
 {
@@ -81,7 +81,8 @@ static extent_groups groups_in_cycles(const dispatch *d, const device_profile *p
     return fits ? (extent_groups){run, (uint32_t)cycle, (uint32_t)count} : (extent_groups){0};
 }
 
-/* The order of its workgroups, where they make the rows of this span one after the other. */
+/* How the dispatch can launch fewer workgroups, if its workgroups make the rows of this span one
+ * after the other. */
 static extent_groups groups_for_span(const dispatch *d, const device_profile *profile,
                                      uint64_t span, uint64_t numel)
 {
@@ -146,7 +147,7 @@ void extent_destroy(extent *e)
     *e = (extent){0};
 }
 
-/* ---- What is launched ---- */
+/* ---- Launching ---- */
 
 void extent_grid(const extent_groups *g, uint32_t out[3])
 {

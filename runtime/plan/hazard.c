@@ -1,11 +1,14 @@
 /*
- * Barriers by byte ranges. Every byte is marked with the last step that read it and the last that
- * wrote it; a step needs a barrier when it reads or writes what a step since the last barrier
- * wrote, or writes what one read. One global barrier settles everything before it.
+ * Places barriers by byte ranges. Every byte is marked with the last step that read it and the last
+ * step that wrote it. A step needs a barrier if, since the last barrier,
+ *   - another step wrote bytes that it reads or writes, or
+ *   - another step read bytes that it writes.
+ * One global memory barrier settles all conflicts with earlier steps.
  *
- * Bytes, not values: two values may share memory, one after the other or in place, and two parts of
- * one value may be written at once (the parts of a concat). A barrier clears no mark; marks from
- * before it are no longer looked at, which `since` says.
+ * Ranges are of bytes, not of values, for two reasons. Two values may share memory, one after the
+ * other or in place. And several steps may write parts of one value at once, for example the parts
+ * of a concat. A barrier clears no marks. Marks from before it are ignored: `since` is the first
+ * step after the last barrier.
  */
 #include "plan/plan.h"
 
@@ -16,12 +19,12 @@ static byte_range plan_range(const plan *p, const operand *o)
     return (byte_range){((uint32_t)s->class << 24) + s->block, s->offset + o->first, o->size};
 }
 
-/* Marks are step numbers + 1. `since`: the first step after the last barrier. */
+/* Marks are step numbers + 1. `since` is the first step after the last barrier. */
 static barrier operand_hazard(const plan *p, marks *m, uint32_t since, const operand *o)
 {
     byte_range range = plan_range(p, o);
-    /* Looked at first: a write since the last barrier conflicts with any access, and the barrier
-     * for it settles reads, too. */
+    /* Writes are checked first. A write since the last barrier conflicts with any access, and the
+     * barrier for it settles reads, too. */
     uint32_t written = marks_highest(m, MARK_WRITTEN, range);
     if (written > since)
         return (barrier){o->access & ACCESS_READ ? HAZARD_RAW : HAZARD_WAW, o->value, written - 1};
@@ -42,8 +45,8 @@ static barrier step_hazard(const schedule *s, const plan *p, marks *m, uint32_t 
     return found;
 }
 
-/* An operand that is read and written is marked as written alone: whatever would conflict with the
- * read conflicts with the write. */
+/* If an operand is read and written, it is marked only as written, because everything that
+ * conflicts with the read also conflicts with the write. */
 static void remember(const schedule *s, const plan *p, marks *m, uint32_t index)
 {
     operand o;
@@ -62,7 +65,8 @@ static rlxvk_status name_ranges(const schedule *s, const plan *p, marks *m)
     return marks_seal(m);
 }
 
-/* The segment that step `at` is the first of, or the end for the step behind the last. */
+/* The segment that begins with step `at`; the number of segments if `at` is behind the last
+ * step. */
 static uint32_t segment_at(const plan *p, uint32_t at)
 {
     uint32_t i = 0;
@@ -71,7 +75,7 @@ static uint32_t segment_at(const plan *p, uint32_t at)
     return i;
 }
 
-/* Inner loops come first, so that the outermost is noted last. */
+/* Inner loops come first in the list, so `opens` ends up as the outermost loop. */
 static rlxvk_status plan_loops(const schedule *s, plan *p)
 {
     for (uint32_t i = 0; i < s->loops.count; i++) {
@@ -92,8 +96,8 @@ static rlxvk_status plan_loops(const schedule *s, plan *p)
     return RLXVK_OK;
 }
 
-/* Runs of dispatches are recorded once and submitted as one; a host step waits for the segment
- * before it and is waited for by the one after it. */
+/* Each run of dispatches becomes one segment, which is recorded once and submitted as a whole. A
+ * host step waits for the segment before it, and the segment after it waits for the host step. */
 static rlxvk_status plan_segments(const schedule *s, plan *p)
 {
     uint32_t hosts = 0;
@@ -109,7 +113,8 @@ static rlxvk_status plan_segments(const schedule *s, plan *p)
     return plan_loops(s, p);
 }
 
-/* A loop's first step follows its last, whatever is between them. */
+/* Whether a loop begins at this step. Its last step then comes before the first one, in the next
+ * round. */
 static bool begins_loop(const schedule *s, uint32_t index, uint32_t *out_last)
 {
     for (uint32_t i = 0; i < s->loops.count; i++)
@@ -120,8 +125,8 @@ static bool begins_loop(const schedule *s, uint32_t index, uint32_t *out_last)
     return false;
 }
 
-/* Whether a round's steps up to its first barrier meet those behind its last, `since` which they
- * are, in the round before. All of the loop is marked. */
+/* Whether the steps of a round up to its first barrier conflict with those of the round before
+ * behind its last barrier (`since`). All steps of the loop must be marked. */
 static bool rounds_meet(const schedule *s, const plan *p, marks *m, const schedule_loop *l,
                         uint32_t since)
 {
@@ -134,8 +139,8 @@ static bool rounds_meet(const schedule *s, const plan *p, marks *m, const schedu
     return meet;
 }
 
-/* Takes away the barriers between the rounds of loops that end with step `last`, where the barriers
- * inside suffice. */
+/* For loops that end with step `last`: removes the barrier between rounds if the barriers inside
+ * are enough. */
 static void spare_barriers(const schedule *s, plan *p, marks *m, uint32_t last, uint32_t since)
 {
     for (size_t i = 0; i < s->loops.count; i++) {
@@ -160,8 +165,9 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
     TRY(name_ranges(s, p, &m));
     for (uint32_t i = 0; i < s->steps.count; i++) {
         uint32_t last;
-        /* The wait at either side of a host step orders more than a barrier would; commands begin
-         * with a barrier, and so does what is recorded on either side of a loop's edge. */
+        /* Here no barrier is needed. Waiting on a host step orders more than a barrier would, and
+         * every command buffer begins with a barrier. So do the recordings on both sides of a
+         * loop's edge. */
         if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host) || schedule_edge(s, i))
             since = i;
         barrier b = step_hazard(s, p, &m, since, i);

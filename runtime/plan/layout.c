@@ -1,13 +1,13 @@
 /*
- * Where values live. Weights and state are pinned one after the other. Scratch is placed by
- * liveness (place.c). Addresses run over the concatenation of equal blocks and no value straddles a
- * block edge.
+ * Decides where values lie in memory. Weights and state get addresses one after the other and keep
+ * them. Scratch is placed by liveness (place.c). Equal blocks form one address space, and no value
+ * crosses a block boundary.
  *
- * What a loop's step reads before any step of it has written it, from before the loop or from the
- * step before, lives as long as the loop.
+ * If a loop reads a value before it writes it, the value comes from before the loop or from the
+ * round before. Such a value lives as long as the loop.
  *
- * In place: where a family allows it and an operand dies at the very step that first writes the
- * result, both share one placement (a "group").
+ * In place: if an operand dies at the step that first writes the result, and the op family allows
+ * it, both share one placement (a "group").
  */
 #include "plan/place.h"
 
@@ -15,11 +15,11 @@ typedef struct layout {
     const schedule *s;
     const plan_options *options;
     plan *p;
-    uint32_t *group; /* per value: the value that stands for its placement */
+    uint32_t *group; /* per value: the value that represents its group */
     uint64_t block_bytes;
 } layout;
 
-/* "scratch of attention 'attn' (node 12)": of a value that no node owns, whose dispatch uses it. */
+/* "scratch of attention 'attn' (node 12)": names a temporary by the node whose dispatch uses it. */
 static void describe_scratch(const schedule *s, uint32_t value, text *out)
 {
     char label[NODE_LABEL];
@@ -55,9 +55,9 @@ static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
         (unsigned long long)l->block_bytes);
 }
 
-/* A value lives from the first step that touches its slot to the last. Operands name the slot's
- * owner, so whoever reads a view keeps the root alive, and a concat that its parts are produced
- * into lives from the first of them on. */
+/* A value lives from the first step that touches its slot to the last one. Operands name the owner
+ * of the slot, so a reader of a view keeps the root alive. If the parts of a concat are written
+ * directly into it, it lives from the first part on. */
 static void mark_live(const schedule *s, plan *p)
 {
     operand o;
@@ -74,8 +74,8 @@ static void pin(plan *p, uint32_t root, uint8_t class)
     p->slots[root].class = class;
 }
 
-/* Whether a value's first touch, in this step, finds something there. Working memory begins with
- * nothing. */
+/* Whether the first access to a value, in this step, reads something that must already be there.
+ * Temporaries begin without content. */
 static bool found_there(const schedule *s, const slot *v, uint32_t index, const operand *o)
 {
     return v->first == index && (o->access & ACCESS_READ) && o->value < s->graph->nodes.count;
@@ -95,7 +95,7 @@ static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p
         }
 }
 
-/* What prepared steps leave to the others stays between the runs. */
+/* Values that prepared steps leave to the other steps must stay between runs. */
 static void pin_prepared(const schedule *s, plan *p)
 {
     for (uint32_t v = 0; v < p->value_count; v++) {
@@ -107,15 +107,15 @@ static void pin_prepared(const schedule *s, plan *p)
     }
 }
 
-/* What must outlive a run, or is there before its first step, is pinned: liveness by steps knows
- * nothing of it. Inputs are written before the steps and outputs read after them; an output that
- * lies in a weight or an input is pinned there already. */
+/* Pins values whose content must outlive a run or exists before its first step, because liveness by
+ * steps does not see that. Inputs are written before the steps, and outputs are read after them. If
+ * an output is a view of a weight or an input, it is pinned already. */
 static void choose_classes(const schedule *s, const plan_options *options, plan *p)
 {
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (node_is_weight(n)) /* which may lie in what joins it to others */
+        if (node_is_weight(n)) /* the root may be a node that joins params */
             pin(p, s->values.items[id].root, CLASS_WEIGHTS);
         else if (node_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
@@ -131,7 +131,7 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
     }
 }
 
-/* Values that need memory: roots that are leaves or outputs, and whatever a step touches. */
+/* Whether a value needs memory: it must be a root, and be pinned or be touched by some step. */
 static bool needs_slot(const schedule *s, const plan *p, uint32_t value)
 {
     bool node_value = value < s->graph->nodes.count;
@@ -140,7 +140,7 @@ static bool needs_slot(const schedule *s, const plan *p, uint32_t value)
     return p->slots[value].class != CLASS_SCRATCH || p->slots[value].first != UINT32_MAX;
 }
 
-/* A block is allocated as long as its furthest value reaches, not at full length. */
+/* A block is allocated only as far as its last value reaches. */
 static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
 {
     uint64_t block = end ? (end - 1) / l->block_bytes : 0;
@@ -154,7 +154,7 @@ static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
     return RLXVK_OK;
 }
 
-/* `at`: of the guard before it, if there are guards. */
+/* Gives a value its address. If there are guards, `at` is the address of the guard before it. */
 static rlxvk_status settle(layout *l, uint32_t value, uint64_t at)
 {
     slot *v = &l->p->slots[value];
@@ -189,10 +189,10 @@ error:
 /*
  * ---- In-place groups ----
  *
- * Two values of a group have one address and may not both hold something: the first is read for the
- * last time by the very step that first writes the second. That this step may do so is the family's
- * word (op_family.in_place), which its operands carry (OVERLAP_FIRST): no element is read after it
- * was overwritten.
+ * All values of a group have one address, so at most one of them may hold content at a time. The
+ * first value is read for the last time by the step that first writes the second. The op family
+ * promises that this step reads each element before it overwrites it (op_family.in_place). Its
+ * operands carry the promise as OVERLAP_FIRST.
  */
 
 static uint32_t find_group(layout *l, uint32_t value)
@@ -202,8 +202,8 @@ static uint32_t find_group(layout *l, uint32_t value)
     return value;
 }
 
-/* Whether the result may take the slot of `value` in this dispatch: all that the dispatch has of
- * it, as operands of the node or of the other of its pair, must be read first. */
+/* Whether the result may take the slot of `value` in this dispatch. Every operand with that value
+ * must be read first, also if it belongs to the other node of a pair. */
 static bool operands_agree(const layout *l, const step *at, uint32_t value)
 {
     operand o;
@@ -214,8 +214,8 @@ static bool operands_agree(const layout *l, const step *at, uint32_t value)
     return agree;
 }
 
-/* A node of several dispatches takes the slot only if this one, step `index`, is both the last
- * reader and the first writer: otherwise one life ends before or after the other begins. */
+/* If a node has several dispatches, it takes the slot only if step `index` is both the last reader
+ * and the first writer. Otherwise the lives of the two values overlap or do not meet. */
 static void try_in_place(layout *l, uint32_t index, uint32_t from)
 {
     const step *at = &l->s->steps.items[index];
@@ -225,8 +225,8 @@ static void try_in_place(layout *l, uint32_t index, uint32_t from)
         b->class != CLASS_SCRATCH || a->size != b->size || a->last != index || b->first != index ||
         !operands_agree(l, at, from))
         return;
-    uint32_t group = find_group(l, to); /* itself until an operand has given it a slot */
-    if (group == to)                    /* one operand at most gives its slot */
+    uint32_t group = find_group(l, to); /* itself until an operand gives it a slot */
+    if (group == to)                    /* only one operand can give its slot */
         l->group[to] = find_group(l, from);
 }
 
@@ -243,17 +243,17 @@ static void group_in_place(layout *l)
 
 /* ---- Scratch ---- */
 
-/* The last step at which a slot is taken. In level order its memory is not given to a step of the
- * level that frees it: the two would need a barrier between them. */
+/* The last step at which a slot is taken. In level order, memory is not reused within the level
+ * that frees it, because the two steps would need a barrier between them. */
 static uint32_t taken_until(const layout *l, const slot *at)
 {
     uint32_t end = l->s->steps.items[at->last].level_end;
     return l->options->reuse_in_level ? at->last : MAX(at->last, end);
 }
 
-/* One item a group, alive from the birth of its first value to the death of its last. Between the
- * two some value of the group is always alive, since each begins at the step where the one before
- * it ends; so nothing is wasted by taking the whole span. */
+/* Makes one item for each group. It lives from the birth of the group's first value to the death of
+ * its last one. Each value begins at the step at which the one before it ends, so the span has no
+ * gaps and nothing is wasted. */
 static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
 {
     item *items = memory_zeroed(l->p->value_count + 1, sizeof *items);
@@ -300,7 +300,7 @@ error:
     return status;
 }
 
-/* Sizes are checked before placing: no order of placement can help a value that no block holds. */
+/* Sizes are checked before placing. If a value fits no block, no order of placement helps. */
 static rlxvk_status layout_scratch(layout *l)
 {
     item *items = NULL;

@@ -1,10 +1,11 @@
 /*
- * See marks.h. A segment tree, walked from the leaves up. Numbers only rise, so a node never has to
- * hand what it holds on to those below it.
+ * See marks.h. This is a segment tree that is walked from the leaves up. Numbers only rise, so a
+ * node never has to pass its numbers down.
  *
- * `whole` of a node holds for each byte below it, `some` for a range that has its last piece there.
- * A question is answered by `some` of the nodes the range is made of and `whole` of those above its
- * own last piece. Of two ranges that overlap, that which ends first does so within the other.
+ * `whole` of a node holds for every byte below it. `some` holds for a range whose last piece is
+ * below it. The highest number on a range is a maximum: of `some` over the nodes that cover it, and
+ * of `whole` over the ancestors of its last piece. This finds every overlapping range: if two
+ * ranges overlap, the one that ends first ends within the other.
  */
 #include "plan/marks.h"
 
@@ -46,7 +47,7 @@ void marks_destroy(marks *m)
     *m = (marks){0};
 }
 
-/* Found, since every range that is asked about was named before sealing. */
+/* Always found, because every range was named before marks_seal. */
 static uint32_t leaf_at(const marks *m, uint32_t space, uint64_t at)
 {
     byte_cut cut = {space, at};

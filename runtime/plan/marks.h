@@ -1,14 +1,16 @@
 /*
- * Numbers on byte ranges: the highest that was put on any byte of a range, kept apart for reads and
- * for writes. All ranges are named first, so what is kept is a tree over the pieces they cut each
- * other into, and each question takes logarithmic time however many ranges there are.
+ * Keeps numbers on byte ranges and finds the highest number on any byte of a range. Numbers for
+ * reads and for writes are separate.
+ *
+ * All ranges must be named first. Their ends cut memory into pieces, and a segment tree is kept
+ * over these pieces. So each call takes time logarithmic in the number of ranges.
  */
 #ifndef RLXVK_MARKS_H
 #define RLXVK_MARKS_H
 
 #include "base/base.h"
 
-/* Bytes of one of many spaces (a block, a value). An empty range touches nothing. */
+/* A range of bytes in one of many spaces (a block or a value). An empty range has no effect. */
 typedef struct byte_range {
     uint32_t space;
     uint64_t first, size;
@@ -22,25 +24,26 @@ typedef struct byte_cut {
 } byte_cut;
 
 typedef struct mark_node {
-    uint32_t whole[MARK_KINDS]; /* the highest number put on all of its pieces at once */
-    uint32_t some[MARK_KINDS];  /* on a range whose last piece is one of them */
+    uint32_t whole[MARK_KINDS]; /* the highest number on all pieces of this node at once */
+    uint32_t some[MARK_KINDS];  /* the highest number on a range whose last piece is in this node */
 } mark_node;
 
 typedef struct marks {
-    VECTOR(byte_cut) cuts; /* ends of ranges; sealed: ascending, each once */
-    mark_node *nodes;      /* 1: the root; i: over 2 i and 2 i + 1; the last `leaves`: the pieces */
+    VECTOR(byte_cut) cuts; /* ends of ranges; after marks_seal ascending and without duplicates */
+    mark_node *nodes;      /* 1: root; 2 i and 2 i + 1: children of i; last `leaves`: the pieces */
     uint32_t leaves;
-    uint64_t visits; /* nodes looked at so far */
+    uint64_t visits; /* nodes visited so far */
 } marks;
 
-/* Names a range; false when out of memory. Then marks_seal, once, and only then the rest. */
+/* Names a range; false if out of memory. Name all ranges, then call marks_seal once, then the
+ * functions below. */
 bool marks_add(marks *m, byte_range range);
 rlxvk_status marks_seal(marks *m);
 void marks_destroy(marks *m);
 
-/* Puts `number` on every byte of a named range where none higher is. */
+/* Puts `number` on every byte of a named range, except bytes that have a higher one. */
 void marks_raise(marks *m, enum mark_kind kind, byte_range range, uint32_t number);
-/* The highest number on any byte of a named range; 0 where there is none. */
+/* The highest number on any byte of a named range; 0 if it has none. */
 uint32_t marks_highest(marks *m, enum mark_kind kind, byte_range range);
 
 #endif

@@ -1,12 +1,14 @@
 /*
- * Placement: items sorted by a few orders in turn, each put at the lowest address free of every
- * placed item that is live at the same time; the order with the smallest peak wins.
+ * Places items in scratch memory. Several orders are tried. In each, every item gets the lowest
+ * address that is free of all placed items live at the same time. The order with the smallest peak
+ * wins.
  *
- * The placed items are a treap by address whose nodes know the lifetimes, the bytes and the widest
- * hole of all below them. The search for an address passes over those below a node at once where
- * none of them is live at the same time, or where all of them are and leave no hole wide enough.
- * In the order of birth those that have died are taken out, so all are live: logarithmic time. The
- * other orders often pass close to that, and are given up where they do not.
+ * Placed items form a treap, sorted by address. Each node knows the lifetimes, the bytes and the
+ * widest hole of its subtree. The search skips a whole subtree if none of its items is live at the
+ * same time. It also skips it if all of them are live and no hole between them is wide enough.
+ *
+ * In the order of birth, dead items are removed, so all items in the tree are live and the search
+ * takes logarithmic time. Other orders are often nearly as fast. They are given up if they are not.
  */
 #include "plan/place.h"
 
@@ -14,21 +16,22 @@
 
 #define NONE UINT32_MAX
 
-/* Nodes an order may look at, for each item and in all; births alone are never given up. */
+/* The limit of visited nodes for an order: so many per item, plus a base. The order of birth is
+ * never given up. */
 #define EFFORT_EACH 256
 #define EFFORT_BASE (1u << 24)
 
-typedef struct spot { /* a placed item, and all placed below it in the tree */
+typedef struct spot { /* a placed item, with totals of its subtree */
     uint32_t left, right, priority;
     uint32_t earliest_first, latest_first, earliest_last, latest_last;
-    uint64_t low, high; /* the bytes they lie in */
-    uint64_t hole;      /* no hole between them is wider */
+    uint64_t low, high; /* the bytes that the subtree spans */
+    uint64_t hole;      /* no hole between its items is wider */
 } spot;
 
 typedef struct placer {
     item *items;
     spot *spots;   /* per item */
-    uint32_t root; /* NONE: nothing placed */
+    uint32_t root; /* NONE: nothing is placed */
     uint64_t block_bytes, visits, most_visits;
 } placer;
 
@@ -39,7 +42,7 @@ static uint64_t gap_between(uint64_t end, uint64_t start)
     return start > end ? start - end : 0;
 }
 
-/* What stands at higher addresses than `s`, or at the same. */
+/* Adds a subtree at higher addresses than `s`, or at the same one. */
 static void join(spot *s, const spot *above)
 {
     s->hole = MAX(MAX(s->hole, above->hole), gap_between(s->high, above->low));
@@ -59,7 +62,7 @@ static spot alone(const item *it, uint32_t priority)
                   0};
 }
 
-/* After a change below it. */
+/* Updates the sums of a node after a change below it. */
 static void sum_up(placer *p, uint32_t id)
 {
     spot *s = &p->spots[id], own = alone(&p->items[id], s->priority), sum = own;
@@ -75,7 +78,7 @@ static void sum_up(placer *p, uint32_t id)
     *s = sum;
 }
 
-/* Items at one address live one after the other: births tell them apart. */
+/* Items at the same address live one after the other, so their first steps order them. */
 static bool is_before(const item *it, uint64_t at, uint32_t first)
 {
     return it->trial != at ? it->trial < at : it->first < first;
@@ -118,7 +121,7 @@ static void insert(placer *p, uint32_t id)
     const item *it = &p->items[id];
     uint32_t below, above;
     split(p, p->root, it->trial, it->first, &below, &above);
-    p->spots[id] = alone(it, (id + 1) * 0x9e3779b1u); /* scattered, and the same every time */
+    p->spots[id] = alone(it, (id + 1) * 0x9e3779b1u); /* pseudo-random, but the same in every run */
     p->root = merge(p, merge(p, below, id), above);
 }
 
@@ -133,8 +136,8 @@ static void erase(placer *p, uint32_t id)
 
 /* ---- The search ---- */
 
-/* Raises *at beyond those below a node that are in the way of `it`; true once it fits before the
- * next of them. */
+/* Looks for a place for `it` among the items below a node. Raises *at beyond items that are in the
+ * way. Returns true once the item fits before the next of them. */
 static bool find_hole(placer *p, uint32_t id, const item *it, uint64_t *at)
 {
     if (id == NONE)
@@ -193,9 +196,9 @@ static int by_death(const void *a, const void *b)
     return order ? order : compare_u64(x->group, y->group);
 }
 
-/* Places all items in their present order. `deaths`: all of them by death, where that order is of
- * birth; else NULL. Returns the highest end; UINT64_MAX once that is no less than `best`, or the
- * effort is spent. */
+/* Places all items in their present order. If that is the order of birth, `deaths` has all items by
+ * death; else it is NULL. Returns the highest end. Returns UINT64_MAX if the end reaches `best`, or
+ * if the effort is spent. */
 static uint64_t place(placer *p, size_t count, item *const *deaths, uint64_t best)
 {
     uint64_t peak = 0;
@@ -228,7 +231,7 @@ static rlxvk_status largest_live_set(const item *items, size_t count, uint64_t *
         return status_fail_memory("layout");
     for (size_t i = 0; i < count; i++) {
         changes[items[i].first] += items[i].size;
-        changes[items[i].last + 1] -= items[i].size; /* modular; sums back to zero */
+        changes[items[i].last + 1] -= items[i].size; /* wraps around; sums back to zero */
     }
     *out = 0;
     for (uint32_t step = 0; step < end; step++) {

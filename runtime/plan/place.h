@@ -1,26 +1,26 @@
 /*
- * Addresses for things that live for a while: two that live at the same step never overlap.
+ * Assigns addresses in scratch memory. Two items that are live at the same step never overlap.
  */
 #ifndef RLXVK_PLACE_H
 #define RLXVK_PLACE_H
 
 #include "plan/plan.h"
 
-typedef struct item {            /* one placement: a value, or a chain of in-place values */
-    uint32_t group, first, last; /* live steps, closed */
+typedef struct item {            /* one value, or a chain of values that share memory in place */
+    uint32_t group, first, last; /* first and last live step, both included */
     uint64_t size;               /* more than 0 */
-    uint64_t at;                 /* where it is placed */
-    uint64_t trial;              /* where the order being tried places it */
+    uint64_t at;                 /* the address */
+    uint64_t trial;              /* the address in the order that is being tried */
 } item;
 
-/* Lowest address from `at` for `size` bytes that do not straddle a block. */
+/* The lowest address, not below `at`, at which `size` bytes do not cross a block boundary. */
 static inline uint64_t place_fit(uint64_t at, uint64_t size, uint64_t block_bytes)
 {
     return at % block_bytes + size > block_bytes ? round_up(at, block_bytes) : at;
 }
 
-/* Sets `at` of every item, and of the plan: scratch_peak, scratch_lower_bound; adds to its visits.
- * Reorders the items. */
+/* Sets `at` of every item, and scratch_peak and scratch_lower_bound of the plan. Adds to the plan's
+ * visits. Reorders the items. */
 rlxvk_status place_items(item *items, size_t count, uint64_t block_bytes, plan *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* A plan is made from the bottom: where values live, then which steps meet there. Barriers depend
- * on the layout, since reusing memory makes conflicts that the values alone have not. */
+/* Makes a plan: first the layout, then the barriers. Barriers depend on the layout because reused
+ * memory causes conflicts that the values themselves do not have. */
 #include "plan/plan.h"
 
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out)

@@ -1,12 +1,14 @@
 /*
- * What depends on weights alone need not be done in every run: such steps are moved to the front,
- * where the executable leaves them out until a param that they read is set. Their results stay,
- * which takes memory; so only what rewrites make for that (node.prepare), and what lowerings lay
- * out anew of their operands (dispatch.prepares), up to a number of bytes.
+ * Steps that depend only on weights need not run every time. They are moved to the front, and the
+ * executable skips them unless a param that they read was set. Their results must be kept, which
+ * takes memory. So only two kinds of steps are prepared:
+ *   - nodes that a rewrite made for it (node.prepare)
+ *   - dispatches that change the layout of their operands (dispatch.prepares), up to a limit of
+ *     bytes
  *
- * Invariant: a prepared step reads weights that no step writes, and values that prepared steps
- * alone write; it updates nothing in place. So done again it makes the same, and a run in which it
- * is left out finds what it made.
+ * Invariant: a prepared step reads only weights that no step writes, and values that only prepared
+ * steps write. It updates nothing in place. So running it again gives the same result, and a run
+ * that skips it finds its result.
  */
 #include "plan/schedule.h"
 
@@ -14,9 +16,9 @@
 
 typedef struct preparing {
     schedule *s;
-    bool *chosen;  /* per step: may be prepared, as far as is known */
-    bool *foreign; /* per value: other steps write it, or a run gives it */
-    bool *counted; /* per value: its bytes are */
+    bool *chosen;  /* per step: may be prepared, as far as known */
+    bool *foreign; /* per value: an input, or written by other steps */
+    bool *counted; /* per value: its bytes are counted */
 } preparing;
 
 static bool is_marked(const schedule *s, const step *at)
@@ -46,7 +48,7 @@ static void find_foreign(const preparing *p)
                 p->foreign[o.value] = true;
 }
 
-/* Drops the steps that touch what others make, until none does. */
+/* Drops steps that touch values of other steps, until there are none left. */
 static void settle(const preparing *p)
 {
     operand o;
@@ -63,7 +65,7 @@ static void settle(const preparing *p)
     }
 }
 
-/* Of what a step writes and no step before it has. */
+/* Bytes of the values that this step writes and no step before it wrote. */
 static uint64_t new_bytes(const preparing *p, const step *at)
 {
     const schedule *s = p->s;
@@ -77,7 +79,8 @@ static uint64_t new_bytes(const preparing *p, const step *at)
     return sum;
 }
 
-/* What rewrites make is kept at any rate, and lowerings' layouts in what that leaves. */
+/* Steps of rewrites are always kept. Layouts of lowerings are kept if they fit the remaining
+ * bytes. */
 static void keep_within(const preparing *p, uint64_t most)
 {
     const schedule *s = p->s;
@@ -92,7 +95,7 @@ static void keep_within(const preparing *p, uint64_t most)
         }
 }
 
-/* Where loops stand when the chosen steps have left them. */
+/* The ranges of loops after the chosen steps were moved out of them. */
 static void move_loops(schedule *s, const bool *chosen)
 {
     size_t kept = 0;
@@ -145,7 +148,7 @@ rlxvk_status prepare_schedule(schedule *s, uint64_t most_bytes)
     if (any) {
         settle(&p);
         keep_within(&p, most_bytes);
-        settle(&p); /* who reads what is not kept */
+        settle(&p); /* drops readers of values that are not kept */
         move_loops(s, p.chosen);
         status = move_steps(s, p.chosen);
     }

@@ -1,17 +1,18 @@
 /*
- * Level order: a step's level is one more than the highest level of the earlier steps it conflicts
- * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
- * share one barrier. Stable, so deterministic.
+ * Level order: a step's level is one more than the highest level of the earlier steps that it
+ * conflicts with. A conflict is RAW, WAW or WAR on the same bytes of the same value. Steps of one
+ * level are independent and share one barrier. The sort is stable, so the result is deterministic.
  *
- * A loop's steps stay together: their levels are above those of all steps before it, and below
- * those of all behind it.
+ * Steps of a loop stay together: their levels are above those of all steps before the loop, and
+ * below those of all steps after it.
  *
- * What an op waits for without reading it (op_family.waits) is made at a lower level, too.
+ * If an op waits for a node that it does not read (op_family.waits), that node is made at a lower
+ * level, too.
  *
- * Sound because every conflict goes up: of two steps that conflict the later one has the higher
- * level, so sorting by level keeps their order. Values have no memory yet; what the layout reuses
- * adds hazards afterwards, not orders to keep. Levels cost memory: all results of one are alive at
- * once.
+ * This is sound because, of two conflicting steps, the later one has the higher level, so sorting
+ * by level keeps their order. Values have no memory yet. If the layout reuses memory later, that
+ * can add hazards, but no order that must be kept. Level order costs memory, because all results of
+ * a level are alive at once.
  */
 #include "op/view.h"
 #include "plan/marks.h"
@@ -19,10 +20,10 @@
 
 #include <stdlib.h>
 
-/* What waits, of the nodes up to the last step's. */
+/* The state for ops that wait, for all nodes up to that of the last step. */
 typedef struct waiting {
-    uint32_t *roots, *done; /* of a root, one more than the level it is made at */
-    uint32_t *lowest;       /* the level that readers of a node may have at least */
+    uint32_t *roots, *done; /* done: 1 + the level at which a root is made */
+    uint32_t *lowest;       /* the lowest level that readers of a node may have */
     uint32_t next;
 } waiting;
 
@@ -38,7 +39,8 @@ static rlxvk_status waiting_create(const rlxvk_graph *g, waiting *out)
     return RLXVK_OK;
 }
 
-/* Steps are in the order of their nodes still, and a node stands behind what it waits for. */
+/* This works because steps are still in the order of their nodes, and a node comes after the node
+ * that it waits for. */
 static void waiting_reach(waiting *w, const rlxvk_graph *g, uint32_t end)
 {
     for (; w->next < end; w->next++) {
@@ -51,7 +53,7 @@ static void waiting_reach(waiting *w, const rlxvk_graph *g, uint32_t end)
     }
 }
 
-/* Marks are levels + 1 on the bytes of values: the lowest level that what comes next may have. */
+/* The lowest level that this step may have. Marks are levels + 1, on the bytes of values. */
 static uint32_t level_of(marks *m, const schedule *s, const waiting *w, const step *at)
 {
     const node *n = graph_node(s->graph, at->node);
@@ -105,7 +107,7 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
         return status_fail_memory("reordered steps");
     for (size_t i = 0; i < s->steps.count; i++)
         steps[i] = s->steps.items[ranks[i].index];
-    /* From the end, so that the last step of a level is the first one seen. */
+    /* From the end, so that the last step of a level comes first. */
     for (size_t i = s->steps.count, end = 0; i-- > 0; steps[i].level_end = (uint32_t)end)
         if (i + 1 == s->steps.count || ranks[i].level != ranks[i + 1].level)
             end = i;
@@ -118,7 +120,7 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
 rlxvk_status reorder_schedule(schedule *s)
 {
     marks m = {0};
-    uint32_t lowest = 0, highest = 0; /* of levels, since the last edge of a loop and so far */
+    uint32_t lowest = 0, highest = 0; /* levels: lowest since the last edge, highest so far */
     ranked *ranks = memory_allocate((s->steps.count + 1) * sizeof *ranks);
     waiting w;
     rlxvk_status status;
@@ -126,7 +128,7 @@ rlxvk_status reorder_schedule(schedule *s)
     TRY(ranks ? name_ranges(&m, s) : status_fail_memory("levels"));
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
-        if (i >= s->prepared) /* what comes before is in no order of nodes, and waits for nobody */
+        if (i >= s->prepared) /* prepared steps are not in node order, but wait for no other */
             waiting_reach(&w, s->graph, at->node);
         if (schedule_edge(s, i))
             lowest = highest + 1;

@@ -1,4 +1,4 @@
-/* What a schedule consists of, and what its steps touch. */
+/* Destroys a schedule, and tells the sizes of its values and the operands of its steps. */
 #include "plan/schedule.h"
 
 void schedule_destroy(schedule *s)
@@ -23,8 +23,8 @@ uint64_t schedule_value_bytes(const schedule *s, uint32_t value)
                                shape_numel(&graph_node(s->graph, value)->shape));
 }
 
-/* A host step reads its operands and writes its result through the same slots as a dispatch, so
- * that liveness and hazards need not know which kind a step is. The result comes last. */
+/* A host step reads its operands and writes its result through the same slots as a dispatch. So
+ * liveness and hazards need not know the kind of a step. The result is the last operand. */
 static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand *out)
 {
     const node *n = graph_node(s->graph, id);

@@ -1,6 +1,6 @@
 /*
- * The schedule: every node lowered to plain-data dispatches, or marked to run on the host, in an
- * order that respects all dependencies. Pure.
+ * The schedule: the steps of a graph in an order that respects all dependencies. A step is one
+ * dispatch (plain data), or one node that runs on the host. This layer is pure: it uses no device.
  */
 #ifndef RLXVK_SCHEDULE_H
 #define RLXVK_SCHEDULE_H
@@ -13,19 +13,19 @@ typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
-    bool reorder;        /* level order */
-    bool strided;        /* nodes may lie in others' memory at strides */
-    const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
+    bool reorder;        /* sort the steps into levels (reorder.c) */
+    bool strided;        /* a node may be a strided view of another node's memory */
+    const bool *on_host; /* per row of op.def: run it on the host; may be NULL */
     rlxvk_precision precision;
-    bool matrix_in_lanes;        /* vk_matrix_layout, of the precision's matrices */
-    variant_set variants;        /* rows of kernel tables that the caller names */
-    const struct tuning *tuning; /* measured ones; may be NULL */
+    bool matrix_in_lanes;        /* vk_matrix_layout, for the matrices of this precision */
+    variant_set variants;        /* variants that the caller asks for */
+    const struct tuning *tuning; /* measured choices of variants; may be NULL */
     const node_pair *pairs;
     size_t pair_count;
-    uint64_t prepared_bytes; /* most memory for what lowerings lay out of weights */
+    uint64_t prepared_bytes; /* limit of memory for weights that are prepared in another layout */
 } schedule_options;
 
-/* One dispatch, or one node on the host. A node of several dispatches makes several steps. */
+/* One dispatch, or one node on the host. A node with several dispatches has several steps. */
 typedef struct step {
     uint32_t node;
     uint32_t dispatch;  /* index; unused for a host step */
@@ -33,48 +33,47 @@ typedef struct step {
     bool host;
 } step;
 
-/* Steps that are done again and again. Inner loops stand before those they are in. */
+/* Steps that are repeated. Inner loops come before the loops that contain them. */
 typedef struct schedule_loop {
     uint32_t first, count; /* steps; at least one */
     uint64_t times;
-    uint32_t stop; /* node whose first word, once 0, says that nothing changes any more; NODE_NONE:
-                    * none */
+    uint32_t stop; /* once the first word of this node is 0, more rounds change nothing; NODE_NONE:
+                    * there is no such node */
 } schedule_loop;
 
 typedef struct schedule {
     const rlxvk_graph *graph; /* borrowed */
     value_map values;
     VECTOR(dispatch) dispatches;
-    arena operands;     /* those of the dispatches */
+    arena operands;     /* operands of the dispatches */
     VECTOR(step) steps; /* in execution order */
-    uint32_t prepared;  /* so many of them, the first, are due only when params were set */
+    uint32_t prepared;  /* the first so many steps run only after a param was set */
     VECTOR(schedule_loop) loops;
     VECTOR(temporary) temporaries; /* value id = node count + index */
-    VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
-    uint64_t visits;               /* tree nodes looked at by reorder_schedule */
+    VECTOR(variant_query) queries; /* one for each choice of a kernel variant */
+    uint64_t visits;               /* tree nodes visited by reorder_schedule */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
 void schedule_destroy(schedule *s);
 
-/* How many nodes have been lowered so far. Process-wide: tests see by it what compiles and what
- * does not. */
+/* How many nodes this process has lowered so far. Tests use it to see whether a call compiles. */
 uint64_t schedule_lowered_count(void);
 
-/* Nodes and temporaries. */
+/* The number of values: nodes and temporaries. */
 static inline uint32_t schedule_value_count(const schedule *s)
 {
     return (uint32_t)(s->graph->nodes.count + s->temporaries.count);
 }
 
-/* Bytes that a value takes, unaligned. */
+/* Bytes of a value, before alignment. */
 uint64_t schedule_value_bytes(const schedule *s, uint32_t value);
 
-/* What a step touches, host steps included, one operand at a time: false past the last. */
+/* Operand `index` of a step, also of a host step; false if it has fewer operands. */
 bool schedule_step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
 
-/* Whether a loop begins at this step, or a loop or what is prepared ends before it: no step crosses
- * that. */
+/* Whether an edge lies before this step: a loop begins or ends there, or the prepared steps end. No
+ * step is moved across an edge. */
 static inline bool schedule_edge(const schedule *s, uint32_t index)
 {
     bool edge = s->prepared && index == s->prepared;
@@ -84,10 +83,11 @@ static inline bool schedule_edge(const schedule *s, uint32_t index)
     return edge;
 }
 
-/* Moves to the front what depends on weights alone and was marked for that (prepare.c). */
+/* Moves prepared steps to the front: those that depend only on weights and are marked for it
+ * (prepare.c). */
 rlxvk_status prepare_schedule(schedule *s, uint64_t most_bytes);
 
-/* Rearranges the steps into dependency levels, apart before, in and behind loops. */
+/* Sorts the steps into dependency levels. Steps before, in and after a loop stay apart. */
 rlxvk_status reorder_schedule(schedule *s);
 
 #endif

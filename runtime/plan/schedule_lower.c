@@ -1,9 +1,9 @@
 /*
- * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host
- * step. Leaves, views and empty results make none.
+ * Lowers a rewritten graph into steps. A node (or a pair) becomes one step for each dispatch, or
+ * one host step. Leaves, views and empty results have no steps.
  *
- * Nodes are lowered in order, which respects all dependencies, and dispatches of one node stay
- * together in the order in which its family emitted them.
+ * Nodes are lowered in their order, which respects all dependencies. The dispatches of one node
+ * stay together, in the order in which its family emitted them.
  */
 #include "plan/schedule.h"
 
@@ -17,13 +17,14 @@ uint64_t schedule_lowered_count(void)
     return atomic_load_explicit(&lowered_count, memory_order_relaxed);
 }
 
-/* Nothing to compute, and kernels may assume an element at least. */
+/* An empty result needs no work, and kernels may assume at least one element. */
 static bool is_empty(const rlxvk_graph *g, uint32_t id)
 {
     return shape_numel(&graph_node(g, id)->shape) == 0;
 }
 
-/* Whether a node makes no step: leaves, and views and empty results that write no operand. */
+/* Whether a node has no steps. That is so for a leaf, and for a view or an empty result that writes
+ * no operand. */
 static bool is_silent(const schedule *s, uint32_t id)
 {
     const node *n = graph_node(s->graph, id);
@@ -33,7 +34,7 @@ static bool is_silent(const schedule *s, uint32_t id)
     return v->root != id && !v->in_concat && !node_writes(n);
 }
 
-/* Whether a node runs on the host because the caller says so. */
+/* Whether the caller forces a node to the host. */
 static bool is_hosted(const schedule_options *options, const rlxvk_graph *g, uint32_t id)
 {
     return options->on_host && options->on_host[graph_node(g, id)->op];
@@ -47,9 +48,9 @@ static bool runs_on_host(const schedule_options *options, const rlxvk_graph *g, 
            (family->has_kernel && !family->has_kernel(n));
 }
 
-/* Whether a node makes steps where it stands, and in *pair the one that is done with it. A pair is
- * lowered together, where its first stands (the node id that is lower), unless one of the two is
- * forced to the host. */
+/* Whether a node becomes steps at its own place; *pair is the node that is lowered with it. A pair
+ * is lowered together, at the place of its first node (the lower id). If one of the two is forced
+ * to the host, they are not a pair. */
 static bool makes_steps(const schedule *s, const schedule_options *options,
                         const uint32_t *partners, uint32_t id, uint32_t *pair)
 {
@@ -61,7 +62,7 @@ static bool makes_steps(const schedule *s, const schedule_options *options,
     return !is_silent(s, id) && (partner == NODE_NONE || id < partner);
 }
 
-/* ---- Nodes that cannot run: all are told at once ---- */
+/* ---- Nodes that cannot run: one error names them all ---- */
 
 static bool lacks_host(const node *n)
 {
@@ -75,7 +76,7 @@ static bool may_not_use_host(const node *n)
     return true;
 }
 
-#define NODES_NAMED 512 /* bytes of their labels in an error */
+#define NODES_NAMED 512 /* bytes for their labels in an error */
 
 static rlxvk_status require_none(const schedule *s, const schedule_options *options,
                                  const uint32_t *partners, bool (*is_blocked)(const node *),
@@ -124,7 +125,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     const op_family *family = node_row(n)->family;
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
-    l->choice = (variant_choice){0}; /* what one node chose says nothing about the next */
+    l->choice = (variant_choice){0}; /* a node's choice says nothing about the next node */
     l->prepares = false;
     if (runs_on_host(options, s->graph, id))
         return VECTOR_PUSH(&s->steps, (step){.node = id, .host = true})
@@ -146,7 +147,7 @@ error:
     return status;
 }
 
-/* Which step each loop that is open begins with, by node. */
+/* For each open loop, the step with which it begins. */
 typedef VECTOR(schedule_loop) open_loops;
 
 static rlxvk_status note_loop(schedule *s, open_loops *open, uint32_t id)
@@ -167,7 +168,6 @@ static rlxvk_status note_loop(schedule *s, open_loops *open, uint32_t id)
     return RLXVK_OK;
 }
 
-/* Lowers all nodes in order. */
 static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
     const rlxvk_graph *g = s->graph;
@@ -187,8 +187,9 @@ static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *
     return status;
 }
 
-/* What rewrites made to be prepared leaves for what lowerings lay out (prepare.c). Views of it take
- * no bytes of their own, and constants are no more than weights. */
+/* How many bytes are left for layouts of lowerings, after the nodes that rewrites marked to be
+ * prepared (prepare.c). Views of those take no bytes of their own. Constants are not counted
+ * because they are weights. */
 static uint64_t bytes_for_layouts(const schedule *s, uint64_t most)
 {
     for (uint32_t id = 0; id < s->graph->nodes.count; id++)
@@ -217,7 +218,8 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     l.prepared_bytes = bytes_for_layouts(&s, options->prepared_bytes);
     TRY(lower_all(&l, &s, options));
 error:
-    /* What the lowering holds becomes the schedule's, after a failure to be destroyed with it. */
+    /* The schedule takes over what the lowering owns, so that it is destroyed with the schedule
+     * after a failure. */
     s.dispatches.items = l.dispatches.items;
     s.dispatches.count = l.dispatches.count;
     s.dispatches.capacity = l.dispatches.capacity;
