@@ -1,18 +1,18 @@
 /*
- * Views of tensors that are written in place. A node built before a write is a value of before it,
- * whoever reads it and when; a view shares the memory that changes. So a view that is read after a
- * later write, or by that write itself, is copied where it stands. Readers in between stay on the
- * view.
+ * Copies views whose tensor is written in place. A node stands for the value before every later
+ * write, no matter who reads it and when. But a view shares the memory that changes. So if a view
+ * is read after a later write, or by that write itself, it is copied at its place. Readers before
+ * the write keep the view.
  */
 #include "rewrite/pass.h"
 #include "op/view.h"
 
-/* What is known of the old nodes. */
+/* Facts about the old nodes. */
 typedef struct lives {
-    uint32_t *leaf;       /* whose memory a view lies in; NODE_NONE: not in a leaf's */
-    uint32_t *last_read;  /* NODE_NONE: an output, read after all nodes */
+    uint32_t *leaf;       /* the leaf in whose memory a view lies; NODE_NONE: not in a leaf */
+    uint32_t *last_read;  /* NODE_NONE: an output, which is read after all nodes */
     uint32_t *next_write; /* of a leaf; NODE_NONE: none */
-    bool *outlived;       /* a view that is read when its memory no longer holds it */
+    bool *outlived;       /* a view that is read after its memory was overwritten */
 } lives;
 
 static void find_leaves(const rlxvk_graph *g, lives *l)
@@ -29,7 +29,7 @@ static void find_leaves(const rlxvk_graph *g, lives *l)
         l->last_read[g->outputs.items[i]] = NODE_NONE;
 }
 
-/* From the end, so that the next write is the last one seen. */
+/* From the end, so that the last write seen is the next one. */
 static void find_outlived(const rlxvk_graph *g, lives *l)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++)
@@ -45,7 +45,7 @@ static void find_outlived(const rlxvk_graph *g, lives *l)
     }
 }
 
-/* A view of a view that is copied lies in the copy, which nothing writes. */
+/* If a view is copied, views of it lie in the copy, which no node writes. */
 static void keep_views_of_copies(const rlxvk_graph *g, lives *l)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {

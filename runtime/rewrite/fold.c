@@ -1,7 +1,7 @@
 /*
- * Constant folding: a pure node whose operands are all constants is computed once on the host, by
- * the same reference functions the tests trust, and becomes a constant of its own dtype. The words
- * it stands for do not change by a bit.
+ * Constant folding. If all operands of a pure node are constants, the host computes it once and it
+ * becomes a constant of the same dtype. The host uses the reference functions that tests trust. Its
+ * words do not change by a bit.
  */
 #include "rewrite/pass.h"
 #include "op/evaluation.h"
@@ -16,8 +16,8 @@ static uint64_t word_bytes(const node *n)
                                shape_numel(&n->shape));
 }
 
-/* Operands are looked up in the new list, where those folded in this very pass are constants
- * already: one pass folds whole chains. */
+/* Operands are looked up in the new list, because those folded in this pass are constants there. So
+ * one pass folds whole chains. */
 static bool can_fold(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -31,7 +31,7 @@ static bool can_fold(const pass *p, uint32_t id)
     return true;
 }
 
-/* The node and its operands as a graph of their own. */
+/* Makes a graph that has only the node and its operands. */
 static rlxvk_status isolate(const pass *p, const node *n, rlxvk_graph **out)
 {
     rlxvk_graph *g = NULL;
@@ -57,8 +57,8 @@ static rlxvk_status isolate(const pass *p, const node *n, rlxvk_graph **out)
     return status;
 }
 
-/* Arithmetic is f32 whatever the label, so an F16 or integer node may hold words that a constant of
- * its dtype cannot; those stay computed. */
+/* Arithmetic is f32 for every dtype, so a node of F16 or an integer dtype may hold words that a
+ * constant of its dtype cannot. Such nodes are not folded. */
 static bool holds_words(rlxvk_dtype dtype, const uint8_t *bytes, const float *words, uint64_t numel)
 {
     size_t size = rlxvk_dtype_size(dtype);
@@ -73,7 +73,7 @@ static bool holds_words(rlxvk_dtype dtype, const uint8_t *bytes, const float *wo
     return true;
 }
 
-/* NODE_NONE, and nothing wrong, where the constant would not be the node's value to the bit. */
+/* Returns NODE_NONE without an error if the constant would not be the node's value to the bit. */
 static uint32_t append_constant(pass *p, const node *n, const float *words)
 {
     uint64_t numel = shape_numel(&n->shape);
@@ -104,7 +104,7 @@ uint32_t fold_constant(pass *p, uint32_t id)
     evaluation v = {0};
     uint32_t result = NODE_NONE;
     rlxvk_status status;
-    /* A folded U8/I8 constant would be raw bytes where readers expect words. */
+    /* A folded U8 or I8 constant would be raw bytes, but readers expect words. */
     if (!can_fold(p, id) || n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8)
         return NODE_NONE;
     TRY(isolate(p, n, &g));

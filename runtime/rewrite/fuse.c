@@ -1,9 +1,9 @@
-/* What the pattern fusions share. See fuse.h for their guards. */
+/* Code that pattern fusions share. See fuse.h for their conditions. */
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
-/* Old node `old` as [N]. The reshape of a constant is folded by the last pass, of anything else it
- * is a view. */
+/* Old node `old` as [N]. The reshape of a constant is folded by the last pass; any other is a
+ * view. */
 static uint32_t flat_bias(pass *p, uint32_t old)
 {
     const node *bias = &p->nodes[old];

@@ -1,10 +1,14 @@
 /*
- * Pattern fusions. Guards: every member but the tail is private (read once, not an output), shapes
- * are exactly those the fused op takes, and the fused node has the tail's shape and dtype; no
- * tensor is written in place between the members, as their operands are read where the tail stands.
+ * Pattern fusions: several nodes become one node, at the place of the last one, the tail. A pattern
+ * is replaced only if
+ *   - every member but the tail is private (read once, and not an output)
+ *   - all shapes are those that the fused op takes
+ *   - the fused node has the shape and dtype of the tail
+ *   - no tensor is written in place between the members, because their operands are now read at the
+ *     tail
  *
- * A match function is silent about a node where its pattern does not begin, and gives the reason
- * (miss) where it begins and may not be replaced.
+ * If a pattern does not begin at a node, its match function returns false. If it begins there but
+ * may not be replaced, the function also gives the reason (rewrite_miss).
  */
 #ifndef RLXVK_FUSE_H
 #define RLXVK_FUSE_H
@@ -15,12 +19,13 @@
 #include "op/rows/rows.h"
 #include "rewrite/pass.h"
 
-/* What a pattern that ends in an old node is replaced by. Members are private. */
+/* The node that replaces a pattern. The pattern ends in an old node, and its members are
+ * private. */
 typedef struct fusion {
     op_kind op;
-    uint32_t first; /* the first member: the operands are read at the last one instead */
+    uint32_t first; /* first member; its operands are now read at the tail */
     uint32_t inputs[5], count;
-    bool flat_bias; /* operand 2 is given as [N] */
+    bool flat_bias; /* operand 2 must become [N] */
     union {
         matmul_attributes matmul;
         norm_attributes norm;
@@ -29,11 +34,11 @@ typedef struct fusion {
     } attributes;
 } fusion;
 
-/* Whether the pattern ends in old node `id`, and may be replaced. */
+/* Whether the pattern ends in old node `id` and may be replaced. */
 typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
 
-/* The patterns; miss.c has their names. *out is not filled by a pair, which is no fusion, nor by
- * what takes more than one node, or more operands. */
+/* The patterns; miss.c has their names. Some do not fill *out, because a pair is not a fusion, or
+ * because the result is several nodes or has more operands. */
 bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
@@ -43,7 +48,7 @@ bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_batch_region(const pass *p, uint32_t id, fusion *out); /* fuse_batch.c */
 bool join_match_products(const pass *p, uint32_t id, fusion *out);     /* join_products.c */
 
-/* The rules made of them. */
+/* The rules for these patterns. */
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
@@ -51,9 +56,9 @@ uint32_t fuse_projection(pass *p, uint32_t id);
 uint32_t fuse_conv(pass *p, uint32_t id);
 uint32_t fuse_batch_region(pass *p, uint32_t id);
 
-/* The rule of a pattern: emits what `match` fills in. */
+/* The rule of a pattern: appends the node that `match` describes. */
 uint32_t fuse_replace(pass *p, uint32_t id, fusion_match match);
-/* Whether the bias has one element for each of n columns: dims [N] after leading ones. */
+/* Whether a bias has one element for each of n columns: dims [N], perhaps after dims of 1. */
 bool fuse_is_row(const node *bias, int64_t n);
 /* Whether operands may be read at `id` instead of at `first`; a miss otherwise. */
 bool fuse_no_write_since(const pass *p, uint32_t first, uint32_t id);

@@ -1,11 +1,13 @@
 /*
- * Batch regions: a concat on axis 0 of regions, or single ops, of one input each, all with the same
- * program and shapes, becomes one node that writes all parts in one dispatch. Runs after regions
- * were made. A large concat is left alone: a dispatch more costs nothing there, and each part can
- * be computed as soon as its input is, whose memory is then free.
+ * Batch regions: a concat on axis 0 becomes one node that writes all parts in one dispatch. Its
+ * operands must be regions or single ops of one input each, and all must have the same program and
+ * shapes. The pass runs after regions were made.
  *
- * Guards: parts are private and words, stand on no side of a write in place that the concat is not
- * on, and are to run when it is: none is prepared, or forced to the host.
+ * A large concat stays, because more dispatches cost it nothing. Also, each part can run as soon as
+ * its input exists, and then frees the input's memory.
+ *
+ * Each part must be private, hold words, and not be prepared or forced to the host. No tensor may
+ * be written in place between a part and the concat.
  */
 #include "op/elementwise/region.h"
 #include "op/movement/movement.h"
@@ -15,7 +17,7 @@
 
 #define MOST_ELEMENTS (UINT64_C(1) << 22)
 
-/* The program of a part, as a region; false where it is no such node. */
+/* The program of a part as a region; false if the node has none. */
 static bool program_of(const pass *p, uint32_t id, region_attributes *out)
 {
     const node *n = &p->nodes[id];
@@ -36,7 +38,7 @@ static bool same_program(const region_attributes *a, const region_attributes *b)
            memcmp(a->steps, b->steps, a->step_count * sizeof *a->steps) == 0;
 }
 
-/* Whether part i may be what part 0 is. */
+/* Whether part i has the same program and shapes as part 0. */
 static bool joins_batch(const pass *p, const node *concat, uint32_t i,
                         const region_attributes *first)
 {
@@ -74,7 +76,7 @@ static bool may_batch(const pass *p, const node *concat, const region_attributes
            rewrite_miss(p, "the device has no kernel, or compiles it slowly");
 }
 
-/* Whether node `id` joins such parts, and the attributes of what replaces it. */
+/* Whether node `id` joins such parts, and the attributes of the node that replaces it. */
 static bool match_batch(const pass *p, uint32_t id, region_attributes *a)
 {
     const rewrite_options *options = p->context;

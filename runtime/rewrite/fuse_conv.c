@@ -1,11 +1,12 @@
 /*
- * A convolution with what follows it: a bias a channel, batch norm by given statistics, a residual
- * of the result's shape, an activation, before the residual or after. All are looked for from the
- * last one down; an activation is seen after what it reads was fused without it, which then dies.
+ * A convolution with the nodes behind it: a bias per channel, batch norm with given statistics, a
+ * residual of the result's shape, and an activation. The activation is before or after the
+ * residual. The match begins at the last node and walks down. Nodes are visited in order, so the
+ * part below an activation was fused without it before. That fused node is then unread and dies.
  *
- * Batch norm becomes a scale and a shift a channel, which small ops make of its operands: of
- * constants they are folded, of params they are made when these are set. Weights stay as they are,
- * whoever else reads them: the scale costs the epilogue nothing that counts.
+ * Batch norm becomes a scale and a shift per channel. Small ops compute them from its operands:
+ * constants are folded, and for params they run when the params are set. Weights stay as they are,
+ * because others may read them, and the scale costs the epilogue almost nothing.
  */
 #include "op/activation.h"
 #include "op/conv/conv.h"
@@ -15,9 +16,9 @@
 
 #define MOST_MEMBERS 5 /* below the tail: activation or sum, norm, bias, convolution */
 
-/* Old nodes; NULL or NODE_NONE where it has none. */
+/* Old nodes; NULL or NODE_NONE if there is none. */
 typedef struct chain {
-    const node *members[MOST_MEMBERS]; /* those below the tail */
+    const node *members[MOST_MEMBERS]; /* the members below the tail */
     uint32_t count;
     const node *conv, *norm;
     uint32_t bias, residual;
@@ -32,8 +33,8 @@ static bool is_activation(const node *n)
     return op_table[n->op].family == op_table[OP_relu].family;
 }
 
-/* In a rewritten graph what was fused already is where a pattern may go on; behind a residual, with
- * an activation only. */
+/* In a rewritten graph, a pattern may continue at a node that was fused already. Behind a residual,
+ * only an activation may follow. */
 static bool goes_on(const pass *p, const node *n, bool activated)
 {
     const conv_attributes *a = n->attributes;
@@ -46,7 +47,7 @@ static bool is_conv(const pass *p, const node *n)
     return n->op == OP_conv || goes_on(p, n, false);
 }
 
-/* [C, 1, ..], after ones, for a result [N, C, ..]. */
+/* Whether the bias is [C, 1, ..], perhaps after dims of 1, for a result [N, C, ..]. */
 static bool is_bias(const node *bias, const node *sum)
 {
     const rlxvk_shape *s = &bias->shape, *y = &sum->shape;
@@ -60,7 +61,7 @@ static const node *below(const pass *p, chain *c, const node *n, uint32_t operan
     return c->members[c->count - 1];
 }
 
-/* The last step: a sum with a bias, or none. */
+/* The last part: the convolution itself, perhaps with the sum that adds a bias. */
 static bool walk_bias(const pass *p, const node *n, chain *c)
 {
     for (uint32_t i = 0; i < 2 && n->op == OP_add && !c->conv; i++)
@@ -106,7 +107,7 @@ static bool same_dtypes(const pass *p, const chain *c, const node *tail)
                                 fuse_id(p, c->conv));
 }
 
-/* Whether what was found may be replaced. */
+/* Whether the found chain may be replaced. */
 static bool may_replace(const pass *p, const chain *c, uint32_t id)
 {
     const node *tail = &p->nodes[id];
@@ -131,7 +132,7 @@ static bool match_plain(const pass *p, uint32_t id, chain *c)
            may_replace(p, c, id);
 }
 
-/* The sum, which is the tail, or is read by the activation that is. Either summand may be the
+/* The sum is the tail, or the activation that is the tail reads it. Either summand may be the
  * residual of the other. */
 static bool match_residual(const pass *p, uint32_t id, chain *c)
 {
@@ -163,7 +164,7 @@ static bool find_chain(const pass *p, uint32_t id, chain *c)
     return match_plain(p, id, c) || match_residual(p, id, c);
 }
 
-/* `out` is not filled: more than a node is emitted. */
+/* Does not fill `out`, because several nodes are appended. */
 bool fuse_match_conv(const pass *p, uint32_t id, fusion *out)
 {
     chain c;
@@ -171,14 +172,14 @@ bool fuse_match_conv(const pass *p, uint32_t id, fusion *out)
     return find_chain(p, id, &c);
 }
 
-/* ---- What is emitted ---- */
+/* ---- Building the new nodes ---- */
 
 static rlxvk_tensor stand_in(const pass *p, uint32_t old)
 {
     return tensor_of(p->graph, p->map[old]);
 }
 
-/* [C], or, behind a norm, [2, C] with scales; RLXVK_NONE: neither bias nor norm. */
+/* [C], or, behind a norm, [2, C] with scales; RLXVK_NONE if there is neither bias nor norm. */
 static rlxvk_tensor emit_terms(pass *p, const chain *c)
 {
     rlxvk_graph *g = p->graph;

@@ -1,12 +1,12 @@
 /*
- * matmul + bias, a row added to every row of the product, + activation. Visited in order, so an
- * activation is seen after its sum; that the sum was fused without it is no loss, as the activation
- * starts over from the old nodes and the sum that is left unread dies.
+ * matmul + bias (a row that is added to every row of the product) + activation. Nodes are visited
+ * in order, so the sum has been fused without its activation before. That does no harm, because the
+ * activation is matched on the old nodes and the fused sum dies unread.
  */
 #include "op/activation.h"
 #include "rewrite/fuse.h"
 
-/* Whether matmul m may take the row `bias`, its sum being `add`. */
+/* Whether matmul m may take the row `bias`; `add` is their sum. */
 static bool takes_bias(const pass *p, const node *m, const node *bias, const node *add)
 {
     const matmul_attributes *a = m->attributes;
@@ -24,7 +24,7 @@ static bool takes_bias(const pass *p, const node *m, const node *bias, const nod
     return rewrite_expect_private(p, fuse_id(p, m));
 }
 
-/* Finds product and bias in an add. */
+/* Finds the product and the bias of an add. */
 static const node *match_product(const pass *p, const node *add, uint32_t *bias)
 {
     for (uint32_t i = 0; i < 2 && add->op == OP_add; i++) {
@@ -41,8 +41,8 @@ static const node *match_product(const pass *p, const node *add, uint32_t *bias)
     return NULL;
 }
 
-/* In a rewritten graph a sum that was not fused tells why; one that was, without its activation,
- * has more readers. */
+/* In a rewritten graph, a sum that was not fused reports its own miss. If the sum was fused without
+ * its activation, it has more readers. */
 static bool miss_activation(const pass *p, const node *sum)
 {
     if (sum->op != OP_fused_matmul_bias_act ||

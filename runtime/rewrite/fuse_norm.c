@@ -1,7 +1,7 @@
 /*
- * A sum and the norm that reads it. Where nothing else reads the sum the two become one node. Where
- * something does, as in every pre-norm transformer, both results are wanted: they stay two nodes
- * and make a pair, which is lowered as one step that writes both.
+ * A sum and the norm that reads it. If nothing else reads the sum, the two become one node.
+ * Otherwise both results are needed, as in every pre-norm transformer. Then they stay two nodes and
+ * form a pair, which is lowered as one step that writes both.
  */
 #include "rewrite/fuse.h"
 
@@ -10,7 +10,7 @@ static bool is_norm(const node *n)
     return n->op == OP_layer_norm || n->op == OP_rms_norm;
 }
 
-/* The two summands of exactly the norm's shape. */
+/* Whether both summands have exactly the norm's shape. */
 static bool is_sum_of(const pass *p, const node *add, const node *norm)
 {
     return fuse_same_type(fuse_operand(p, add, 0), norm) &&
@@ -24,7 +24,8 @@ static bool is_last_axis(const pass *p, const node *n)
            rewrite_miss(p, "it normalizes axis %d, not the last", axis);
 }
 
-/* add = Add(Add(x, r), bias): returns the inner sum and the bias; NULL when it is not that. */
+/* Matches add = Add(Add(x, r), bias). Returns the inner sum and the bias; NULL if the pattern is
+ * another. */
 static const node *match_biased(const pass *p, const node *add, const node *norm, uint32_t *bias)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -44,7 +45,7 @@ bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *f)
 {
     const node *n = &p->nodes[id], *sum = is_norm(n) ? fuse_operand(p, n, 0) : NULL;
     uint32_t bias = NODE_NONE;
-    /* A sum with other readers: fuse_match_norm_pair. */
+    /* For a sum with other readers see fuse_match_norm_pair. */
     if (!sum || sum->op != OP_add || !is_private(p, fuse_id(p, sum)) || !is_last_axis(p, n))
         return false;
     *f = (fusion){.op = n->op == OP_layer_norm ? OP_fused_residual_ln : OP_fused_residual_rms_norm};
@@ -69,8 +70,8 @@ uint32_t fuse_residual_norm(pass *p, uint32_t id)
     return fuse_replace(p, id, fuse_match_residual_norm);
 }
 
-/* Leaves are there from the start, wherever they were declared. The sum itself, as gamma, is not:
- * the step makes it. */
+/* Leaves exist from the start, at any place. But if gamma is the sum itself, it does not exist
+ * before the step. */
 static bool available_at(const pass *p, const node *norm, uint32_t position)
 {
     for (uint32_t i = 1; i < norm->input_count; i++)
@@ -86,7 +87,7 @@ static const node *pair_sum(const pass *p, const node *n)
     return sum && sum->op == OP_add && !is_private(p, fuse_id(p, sum)) ? sum : NULL;
 }
 
-/* A sum and a norm that are lowered as one step; `out` is not filled. */
+/* A sum and a norm that are lowered as one step. Does not fill `out`. */
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out)
 {
     const node *n = &p->nodes[id], *sum = pair_sum(p, n);
@@ -100,7 +101,7 @@ bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out)
     return available_at(p, n, fuse_id(p, sum)) && fuse_no_write_since(p, fuse_id(p, sum), id);
 }
 
-/* Of several norms of one sum the first gets it. */
+/* If several norms read one sum, the first gets it. */
 rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
 {
     bool *taken = memory_zeroed(g->nodes.count + 1, sizeof *taken);

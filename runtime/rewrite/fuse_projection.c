@@ -1,13 +1,14 @@
 /*
- * Projections: a product of one row with the rms norm before it, the SwiGLU and the residual behind
- * it. A norm is taken into the products that read it only when it is into all: else it is made
- * anyway. Which products can is asked of the family (projection_fits), as lowering asks.
+ * Projections: a product of one row, with the RMS norm before it and the SwiGLU and the residual
+ * behind it. A norm is fused into the products that read it only if it is fused into all, because
+ * otherwise it must be computed anyway. The family decides which products can be projections
+ * (projection_fits); lowering asks it, too.
  */
 #include "op/packed/projection.h"
 #include "op/packed/quant_format.h"
 #include "rewrite/fuse.h"
 
-/* ---- Those that a device has no kernel for ---- */
+/* ---- Projections for which the device has no kernel ---- */
 
 uint32_t fuse_split_projection(pass *p, uint32_t id)
 {
@@ -26,9 +27,9 @@ uint32_t fuse_split_projection(pass *p, uint32_t id)
     return y.id ? y.id - 1 : NODE_NONE;
 }
 
-/* ---- Making them ---- */
+/* ---- Making projections ---- */
 
-/* Whether it is a product that can be a projection. */
+/* Whether the node is a product that can become a projection. */
 static bool is_product(const pass *p, const node *n)
 {
     const rewrite_options *options = p->context;
@@ -47,7 +48,7 @@ static bool is_product(const pass *p, const node *n)
     return projection_fits(&s, options->profile, options->names_matvec);
 }
 
-/* Whether the product's x is an rms norm with gamma alone, whose every reader is a product. */
+/* Whether the product's x is an RMS norm with only gamma that only products read. */
 static bool takes_norm(const pass *p, const node *product)
 {
     const node *norm = fuse_operand(p, product, 0);
@@ -68,7 +69,7 @@ static bool takes_norm(const pass *p, const node *product)
     return uses == 0 || rewrite_miss(p, "the norm %%%u is an output", id);
 }
 
-/* The product that the node is, or the SwiGLU of; NULL: neither. */
+/* The node itself if it is a product, or the product below it if it is a SwiGLU; else NULL. */
 static const node *product_behind(const pass *p, const node *n)
 {
     const node *product = n->op == OP_fused_swiglu ? fuse_operand(p, n, 0) : n;
@@ -78,7 +79,7 @@ static const node *product_behind(const pass *p, const node *n)
     return product;
 }
 
-/* Of a sum: the operand that is, or is the SwiGLU of, a product, and the residual. */
+/* For a sum: the summand that is a product or the SwiGLU of one; the other is the residual. */
 static const node *match_sum(const pass *p, const node *n, const node **product, uint32_t *residual)
 {
     for (uint32_t i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-/* SwiGLU, silu(gate) * up, where gate and up are the halves of one tensor's last axis: what a model
- * computes that has one matmul for both. */
+/* SwiGLU, silu(gate) * up, if gate and up are the two halves of a tensor's last axis. Models that
+ * compute both with one matmul have this pattern. */
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 

@@ -1,6 +1,6 @@
 /*
- * Gradients of a graph that had symbols, now that it has numbers: the nodes of one rlxvk_grad
- * become its ops. They stand one after the other, so that the first makes all.
+ * Replaces gradient nodes by their ops, now that a graph with symbols has numbers. The nodes of one
+ * rlxvk_grad follow each other, so the first one makes all gradients.
  */
 #include "op/gradient_node.h"
 #include "rewrite/pass.h"

@@ -1,8 +1,8 @@
 /*
- * Params declared F32 that are held as packed F16 or BF16: half the memory, and half the bytes for
- * kernels to read. A param is held so under the condition of params declared F16 or BF16: every
- * reader takes packed halves (op/value.h). Besides, no op may write it in place, because what an
- * optimizer adds would be lost in rounding.
+ * Holds params that are declared F32 as packed F16 or BF16: half the memory, and half the bytes for
+ * kernels to read. The condition is the same as for params declared F16 or BF16: every reader takes
+ * packed halves (op/value.h). Besides, no op may write the param in place, because rounding would
+ * lose small updates of an optimizer.
  *
  * Invariant: only leaves and their plain views change their dtype. All other nodes keep theirs, so
  * no result is rounded that would not be rounded otherwise.
@@ -11,7 +11,7 @@
 #include "op/view.h"
 #include "rewrite/rewrite.h"
 
-/* In what dtype each param is to be held: F32 for params that stay as they are. */
+/* The dtype in which each param is held; F32 if it stays as it is. */
 static void choose(const rlxvk_graph *g, const holding_options *options, uint8_t *held_as)
 {
     static const uint8_t dtypes[] = {[RLXVK_WEIGHTS_AS_DECLARED] = RLXVK_F32,
@@ -38,7 +38,7 @@ static void keep_written(const rlxvk_graph *g, const uint32_t *roots, uint8_t *h
     }
 }
 
-/* Of params that lie in what joins them, the first one's. */
+/* If params are joined in one piece of memory, the dtype of the first one counts. */
 static uint8_t dtype_of(const rlxvk_graph *g, uint32_t root, const uint8_t *held_as)
 {
     const node *n = graph_node(g, root);

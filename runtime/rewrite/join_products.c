@@ -1,16 +1,17 @@
 /*
- * Products of one input with several weights, as of attention's three projections or of a gate and
- * what it gates: their weights become one, whose parts the products read.
+ * Products of one input with several weights, for example attention's three projections, or a gate
+ * and the tensor it gates. Their weights are joined into one weight, and the products read parts of
+ * it.
  *
- * Where the weights are rows of what is joined (transpose_b), nobody else reads them and they begin
- * at aligned addresses, the params lie in the joined one's memory: setting one writes there, and
- * nothing is copied. Else the joined one is a copy, made when they are set, which the caller must
- * have memory for.
+ * The params can lie in the joined weight's memory if they are rows of it (transpose_b), begin at
+ * aligned addresses, and have no other reader. Then setting a param writes there, and nothing is
+ * copied. Otherwise the joined weight is a copy, made when params are set, and the caller must
+ * allow memory for it.
  *
- * One product then stands for all where its parts are for free: of one row they follow each other
- * in memory, and the halves of a gate are taken as they are (fuse_swiglu.c). The products of more
- * rows stay apart, but where the weights lie costs them nothing, so that executables for one row
- * and for many may share them.
+ * One product replaces all of them if its parts cost nothing. That is so for one row, because the
+ * parts then follow each other in memory. It is also so for a gate, whose halves are used as they
+ * are (fuse_swiglu.c). Products of more rows stay separate. The joined memory costs them nothing,
+ * so executables for one row and for many rows can share it.
  */
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
@@ -21,9 +22,9 @@
 
 typedef struct product_group {
     uint32_t parts[MOST_PARTS], count; /* old nodes, ascending */
-    uint32_t before; /* while groups are found: the one before of the same input, + 1 */
+    uint32_t before; /* while groups are found: 1 + the previous group of the same input */
     bool in_place, as_one;
-    uint32_t joined; /* new nodes: the weight, and the product where it is one */
+    uint32_t joined; /* new nodes: the weight, and the product if there is only one */
     uint32_t product;
 } product_group;
 
@@ -32,12 +33,12 @@ typedef VECTOR(product_group) group_list;
 typedef struct joining {
     const rewrite_options *options;
     group_list groups;
-    uint32_t *group_of; /* old products: which group, + 1; and of an x, while groups are found */
-    uint32_t *moved;    /* old leaves: the new ones, + 1, that stand before their turn */
-    uint64_t left;      /* bytes that copies may still take */
+    uint32_t *group_of; /* per old product: 1 + its group; while groups are found, per x */
+    uint32_t *moved;    /* per old leaf: 1 + the new leaf, if it was copied early */
+    uint64_t left;      /* bytes that are left for copies */
 } joining;
 
-/* ---- What can be a part ---- */
+/* ---- Which products can be parts ---- */
 
 static bool is_product(const pass *p, const node *n)
 {
@@ -58,7 +59,7 @@ static bool is_written(const pass *p, uint32_t id)
     return false;
 }
 
-/* Whether weight and bias are set and not computed. */
+/* Whether weight and bias are set by the caller, not computed. */
 static bool has_set_weights(const pass *p, const node *n)
 {
     for (uint32_t i = 1; i < n->input_count; i++) {
@@ -72,9 +73,9 @@ static bool has_set_weights(const pass *p, const node *n)
     return true;
 }
 
-/* Whether the weight may lie in what joins it to others: as rows of it, which begin at aligned
- * addresses, and read by nothing else. Rows that are aligned as halves are aligned as words, too.
- */
+/* Whether the weight may lie in the memory of the joined one. It must be rows of it, begin at an
+ * aligned address, and have no other reader. Rows that are aligned as halves are also aligned as
+ * words. */
 static bool is_placeable(const pass *p, const node *n, const rewrite_options *options)
 {
     const node *w = fuse_operand(p, n, 1);
@@ -97,7 +98,7 @@ static bool are_alike(const pass *p, const node *a, const node *b)
     return alike;
 }
 
-/* Its own memory may be written between two of its readers. */
+/* Whether the memory of the node may be written between two of its readers. */
 static bool may_change(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -106,7 +107,7 @@ static bool may_change(const pass *p, uint32_t id)
     return is_written(p, fuse_id(p, n));
 }
 
-/* ---- What a group may become ---- */
+/* ---- How a group is joined ---- */
 
 static bool is_transposed(const pass *p, const product_group *g)
 {
@@ -141,7 +142,7 @@ static bool fits(const pass *p, const product_group *g, const device_profile *pr
            rewrite_miss(p, "the joined weight of %%%u would not fit the device", g->parts[0]);
 }
 
-/* Whether they may lie in one piece of memory where others are concerned. */
+/* Whether the weights may lie in one piece of memory, as far as sharing allows it. */
 static bool may_lie(const pass *p, const product_group *g, const rewrite_options *options)
 {
     const char *names[MOST_PARTS];
@@ -151,7 +152,7 @@ static bool may_lie(const pass *p, const product_group *g, const rewrite_options
            rewrite_miss(p, "the weights lie apart in share_with");
 }
 
-/* The product that is gated by silu of the other, both read by nothing else. */
+/* Whether one product is gated by silu of the other, and nothing else reads them. */
 static bool is_gate(const pass *p, const product_group *g)
 {
     uint32_t a = g->parts[0], b = g->parts[1];
@@ -176,7 +177,8 @@ static bool is_of_one_row(const pass *p, const product_group *g)
     return shape_numel(&p->nodes[g->parts[0]].shape) == (uint64_t)columns_of(p, g->parts[0]);
 }
 
-/* Decides; false: the group is left alone. *left: bytes that copies may take. */
+/* Decides how to join a group. Returns false if it stays as it is. *left is the number of bytes
+ * that copies may take. */
 static bool decide(const pass *p, product_group *g, const rewrite_options *options, uint64_t *left)
 {
     uint32_t last = g->parts[g->count - 1], x = p->nodes[last].inputs[0];
@@ -202,7 +204,7 @@ static bool decide(const pass *p, product_group *g, const rewrite_options *optio
     return true;
 }
 
-/* ---- Finding them ---- */
+/* ---- Finding groups ---- */
 
 static bool has_part(const pass *p, const product_group *g, uint32_t weight)
 {
@@ -220,7 +222,7 @@ static bool takes_part(const pass *p, const product_group *g, const node *n,
            is_placeable(p, first, options) == is_placeable(p, n, options);
 }
 
-/* group_of[x], of what the products read, has the last group of x meanwhile. */
+/* While groups are found, group_of[x] of the input x has the last group of x. */
 static bool take_part(const pass *p, joining *j, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -253,9 +255,9 @@ static rlxvk_status find_groups(const pass *p, joining *j)
     return RLXVK_OK;
 }
 
-/* ---- What is emitted ---- */
+/* ---- Building the new nodes ---- */
 
-/* A leaf behind old node `now`, whose turn it is, comes before its own. */
+/* If a leaf comes after old node `now`, it is copied early, because the new node reads it. */
 static uint32_t take_leaf(pass *p, const joining *j, uint32_t leaf, uint32_t now)
 {
     if (leaf < now)
@@ -301,7 +303,7 @@ static void emit_joined(pass *p, const joining *j, product_group *g)
         g->product = append_product(p, g->parts[0], inputs, NULL);
 }
 
-/* The part's product: columns of the one product, or the product with the part's rows. */
+/* The product of one part: columns of the one product, or a product with the part's rows. */
 static uint32_t emit_part(pass *p, const product_group *g, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -360,7 +362,7 @@ error:
 
 /* ---- Misses ---- */
 
-/* The product before this one that has the same input; NODE_NONE: there is none. */
+/* The first product before this one that has the same input; NODE_NONE if there is none. */
 static uint32_t sibling_of(const pass *p, uint32_t id)
 {
     for (uint32_t first = p->nodes[id].inputs[0] + 1; first < id; first++)
@@ -369,7 +371,8 @@ static uint32_t sibling_of(const pass *p, uint32_t id)
     return NODE_NONE;
 }
 
-/* Two of them tell why; what is in one piece already is no miss. */
+/* Reports why two products were not joined. If their weights are in one piece already, that is not
+ * a miss. */
 bool join_match_products(const pass *p, uint32_t id, fusion *out)
 {
     const rewrite_options *options = p->context;

@@ -1,7 +1,7 @@
 /*
- * Patterns that were missed, for whoever reads a dump: the matchers run again over the rewritten
- * graph, where whatever still begins like a pattern was not replaced, and say why. Nothing is
- * remembered while rewriting, so the ids are those of the graph that runs.
+ * Reports missed patterns for dumps. The matchers run again over the rewritten graph. If something
+ * still begins like a pattern, it was not replaced, and the matcher says why. Nothing is recorded
+ * while rewriting, so the ids are those of the final graph.
  */
 #include "rewrite/fuse.h"
 
@@ -19,7 +19,7 @@ static const struct {
     {"products of one input", join_match_products},
 };
 
-/* Why a match, of all things, was not replaced. */
+/* Gives the reason if a pattern matches but was not replaced. */
 static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
 {
     uint32_t sum = p->nodes[id].inputs[0], partner = partners[sum];

@@ -1,12 +1,13 @@
 /*
- * Copies that need not have been: parts and transposes that lie in memory of their own although a
- * reader, or who makes the operand, can do with strides. Found as the value map finds the others.
+ * Finds needless copies: parts and transposes that have memory of their own although a reader or
+ * the producer of the operand could use strides. It uses the same search as the value map.
  */
 #include "op/strided.h"
 #include "op/view.h"
 #include "rewrite/rewrite.h"
 
-/* Whether n takes operand i, or the result (i = input_count), at some strides: those it has. */
+/* Whether n takes operand i, or the result (i = input_count), at some strides: it tries those that
+ * the tensor has. */
 static bool takes_some(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;
@@ -16,7 +17,7 @@ static bool takes_some(const rlxvk_graph *g, const node *n, uint32_t i)
     return family->takes(g, n, i, dense.strides);
 }
 
-/* wanted[id]: somebody takes it at strides, or something that only shows it. */
+/* wanted[id]: a reader takes it at strides, or a node that is only a view of it is wanted. */
 static void find_wanted(const rlxvk_graph *g, bool *wanted)
 {
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
@@ -56,7 +57,7 @@ static void say_why(const rlxvk_graph *g, uint32_t id, const strided_views *v, b
         text_append(out, "; %%%u is not made in parts: %s", x, v->whole[x]);
 }
 
-/* Leaves aside what makes no copy. */
+/* Excludes nodes that are not copied. */
 static bool is_copied(const rlxvk_graph *g, uint32_t id, const strided_views *v, bool strided)
 {
     const node *n = graph_node(g, id);

@@ -1,12 +1,12 @@
 /*
- * Packs rows of a bucket for matrix products, under the promise of the shorter tensor. The active
- * rows of a batch [B, S, K] lie apart: S rows each, of which only the first are active. A product
- * of all B S rows cannot leave out the others. Packed (op/array/pack_first.c), the active rows of
- * all batches come first, and the product ends behind them.
+ * Packs rows of a bucket for matrix products, if extent_promise is RLXVK_EXTENT_SHORTER. The active
+ * rows of a batch [B, S, K] lie apart: each batch has S rows, of which only the first are active. A
+ * product of all B S rows cannot skip the others. Packed (op/array/pack_first.c), the active rows
+ * of all batches come first, and the product ends behind them.
  *
  * A node may have two forms in the new graph: plain, or packed as a matrix [rows, last axis]. A
- * product of rows is made packed, and so are elementwise ops, norms and softmax along the last axis
- * if they read a packed node. The other form is made when a reader or an output needs it. Reshaping
+ * product of rows is made packed. So are elementwise ops, norms and softmax along the last axis if
+ * they read a packed node. The other form is made when a reader or an output needs it. A reshape
  * changes neither form, so it is made in the form that is read.
  */
 #include "op/array/keep_first.h"
@@ -173,7 +173,7 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
 
 /* ---- The pass ---- */
 
-/* What reads a node that is made packed finds its plain form in the map. */
+/* If a plain node reads a packed one, it finds the plain form in the map. */
 static void need_plain(pass *p, packing *s, const node *n)
 {
     for (uint32_t i = 0; i < n->input_count; i++)
@@ -209,7 +209,8 @@ static uint32_t rule(pass *p, uint32_t id)
     return (s->outputs[id] ? plain_form(p, s, id) : s->rows[id]).id - 1;
 }
 
-/* What is written in place may change between the making of two forms. */
+/* Tensors that are written in place may change between the making of the two forms, so a graph that
+ * writes is not packed. */
 static bool writes_nothing(const rlxvk_graph *g)
 {
     bool none = true;

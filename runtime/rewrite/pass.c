@@ -1,9 +1,8 @@
 /*
- * The driver of passes, what it counts for the rules, and the removal of dead nodes.
+ * Runs a pass, counts uses and writes for the rules, and removes dead nodes.
  *
- * A pass only appends: the new list grows in the order of the old one, so operands stay smaller
- * than their readers whatever a rule emits, and the old list, with its counts, stays as it was
- * until the pass is over.
+ * A pass only appends to a new list, in the order of the old one. So operands stay smaller than
+ * their readers for every rule. The old list and its counts do not change until the pass ends.
  */
 #include "rewrite/pass.h"
 
@@ -30,7 +29,7 @@ uint32_t *rewrite_count_writes(const rlxvk_graph *g)
     return writes;
 }
 
-/* A sum over all nodes up to each turns the question about a range into one subtraction. */
+/* writes[] counts the writes of all earlier nodes, so one comparison answers for a range. */
 bool rewrite_writes_between(const pass *p, uint32_t first, uint32_t last)
 {
     return first < last && p->writes[last] != p->writes[first + 1];
@@ -61,7 +60,7 @@ bool rewrite_expect_private(const pass *p, uint32_t id)
     return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
 }
 
-/* Operands are renamed in a new list: the old node may still be asked for by later matches. */
+/* Operands are renamed in a new array, because later matches may still read the old node. */
 uint32_t pass_copy(pass *p, uint32_t id)
 {
     rlxvk_graph *g = p->graph;
@@ -89,7 +88,7 @@ void pass_note_origins(rlxvk_graph *g)
     }
 }
 
-/* What is appended from now on stands for the same as an old node; NULL: for nothing else. */
+/* Nodes that are appended from now on get the origin of this old node; if it is NULL, none. */
 static void stand_for(rlxvk_graph *g, const node *n)
 {
     g->origin = n ? n->origin : 0;
@@ -118,7 +117,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
             if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
                 p.map[id] = pass_copy(&p, id);
         }
-        /* After a failure the outputs still name old nodes: such a graph is only destroyed. */
+        /* After a failure outputs still name old nodes, so such a graph may only be destroyed. */
         for (size_t i = 0; i < g->outputs.count && g->status == RLXVK_OK; i++)
             g->outputs.items[i] = p.map[g->outputs.items[i]];
         memory_free((void *)p.nodes);
@@ -132,7 +131,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
 
 /* ---- Dead nodes ---- */
 
-/* From the end, as readers stand after what they read: one walk settles whole chains. */
+/* From the end, because readers come after their operands. So one walk settles whole chains. */
 static void mark_live(const rlxvk_graph *g, bool *live)
 {
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -145,8 +144,8 @@ static void mark_live(const rlxvk_graph *g, bool *live)
     }
 }
 
-/* In place, since what stays only moves down. Inputs and params go as well when nobody reads them;
- * the graph as it was built still knows their names. */
+/* Works in place, because nodes only move down. Unread inputs and params are removed, too; the
+ * built graph still knows their names. */
 rlxvk_status pass_drop_dead(rlxvk_graph *g)
 {
     size_t count = g->nodes.count, kept = 0;

@@ -1,17 +1,21 @@
 /*
- * Elementwise regions: trees of elementwise nodes become one node each. A node is absorbed by its
- * only reader, so no value is lost that anyone else reads, and no cycle can arise; the last one,
- * the tail, gives the region its place, shape and name. Nodes join in program order for as long as
- * the device has a kernel for the whole, so that a chain beyond the limits is cut at the last
- * position that fits.
+ * Elementwise regions: a tree of elementwise nodes becomes one node. A node is absorbed by its only
+ * reader, so no value is lost that others read, and no cycle can arise. The last node, the tail,
+ * gives the region its place, shape and name. Nodes join in program order as long as the device has
+ * a kernel for the whole region. So if a chain exceeds the limits, it is cut at the last position
+ * that fits.
  *
- * Guards: every member's result has the tail's dims or is a suffix of them, and so is every tensor
- * the region reads, or it is a single element; words only; nothing is written in place between the
- * first member and the tail, where all tensors are read now; sums that a norm tees stay for it.
- * Views do no work and count for nothing: a region does what at least two dispatches did.
+ * Conditions:
+ *   - each member's dims are the tail's dims or a suffix of them
+ *   - so are the dims of each tensor that the region reads, unless it is a single element
+ *   - all tensors are words
+ *   - nothing is written in place between the first member and the tail, because all tensors are
+ *     read at the tail
+ *   - a sum that forms a pair with a norm is not a member
+ *   - the region replaces at least two dispatches; views do not count, because they do no work
  *
- * A resize_nearest2x that only the region reads becomes its prologue. Regions that a user built too
- * large for the device are taken apart first (region_split.c).
+ * If only the region reads a resize_nearest2x, it becomes the region's prologue. If a user built a
+ * region too large for the device, it is split first (region_split.c).
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
@@ -20,18 +24,18 @@
 
 #include <string.h>
 
-/* What is known of the graph before the pass. */
+/* Facts about the graph before the pass. */
 typedef struct marks {
     const rlxvk_graph *graph;
     const rewrite_options *options;
     uint32_t *uses;
     uint32_t *writes; /* nodes before this one that write in place */
-    uint32_t *first;  /* of the nodes absorbed so far, itself included */
+    uint32_t *first;  /* the first of the nodes absorbed so far, or itself */
     bool *eligible;   /* may be a member */
     bool *absorbed;   /* is a member of its reader's region */
 } marks;
 
-/* A region being put together. */
+/* A region that is being built. */
 typedef struct draft {
     uint32_t members[REGION_STEPS], member_count, working;
     uint32_t inputs[REGION_INPUTS], input_count;
@@ -45,7 +49,7 @@ static bool has_prologue(const draft *d)
     return d->attributes.prologue != RLXVK_REGION_PROLOGUE_NONE;
 }
 
-/* Adds `id` and what it absorbed, operands before readers; false when they are too many. */
+/* Adds `id` and the nodes it absorbed, operands before readers; false if they are too many. */
 static bool add_members(const marks *m, uint32_t id, draft *d)
 {
     const node *n = graph_node(m->graph, id);
@@ -71,8 +75,8 @@ static void sort_members(draft *d)
 
 /* ---- Inputs ---- */
 
-/* Whether node `id`, read by a region with this tail, can be read at half its resolution instead.
- */
+/* Whether a region with this tail can read the input of node `id` at half the resolution
+ * instead. */
 static bool is_resize(const marks *m, uint32_t id, uint32_t tail)
 {
     const node *n = graph_node(m->graph, id);
@@ -82,8 +86,8 @@ static bool is_resize(const marks *m, uint32_t id, uint32_t tail)
            shape_equal(&n->shape, &graph_node(m->graph, tail)->shape);
 }
 
-/* The operand number of a tensor from outside: the one it has, or the next; false when there is no
- * room or it cannot be addressed. */
+/* The operand number of a tensor from outside: its present one, or a new one. False if there is no
+ * room or the tensor cannot be addressed. */
 static bool take_input(const marks *m, uint32_t id, uint32_t tail, draft *d, uint8_t *out)
 {
     region_attributes *a = &d->attributes;
@@ -131,7 +135,8 @@ static bool add_fma(draft *d, const uint8_t operands[3])
     return add_step(d, (region_step){REGION_BINARY, BINARY_ADD, {last_step(d), operands[2]}});
 }
 
-/* The steps of member `id`. values[i]: where member i of the draft left its result. */
+/* Adds the steps of member `id`. values[i] is the value that holds the result of member i of the
+ * draft. */
 static bool add_node(const marks *m, draft *d, uint32_t id, const uint8_t *values)
 {
     const node *n = graph_node(m->graph, id);
@@ -156,7 +161,7 @@ static bool add_node(const marks *m, draft *d, uint32_t id, const uint8_t *value
     return add_step(d, step);
 }
 
-/* The region that ends in `tail` as nodes are absorbed now; false when there can be none. */
+/* The region that ends in `tail` with the nodes absorbed so far; false if it is not possible. */
 static bool draft_region(const marks *m, uint32_t tail, draft *d)
 {
     uint8_t values[REGION_STEPS];
@@ -246,7 +251,7 @@ rlxvk_status region_make_all(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1;
     bool *flags = memory_zeroed(2 * count, sizeof *flags);
-    const rlxvk_graph before = *g; /* its nodes stay where they are until the pass is over */
+    const rlxvk_graph before = *g; /* its nodes stay in place until the pass is over */
     marks m = {.graph = &before,
                .options = options,
                .uses = rewrite_count_uses(g),

@@ -1,6 +1,6 @@
 /*
- * Regions that no kernel of the device takes, as a user may have built them, become the nodes that
- * their steps stand for: legalizing, so it runs with fusion off, too.
+ * A user may have built a region for which the device has no kernel. It becomes one node for each
+ * of its steps. This makes the graph legal, so it also runs with fusion off.
  */
 #include "op/elementwise/region.h"
 #include "rewrite/pass.h"

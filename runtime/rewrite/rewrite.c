@@ -1,13 +1,15 @@
 /*
- * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
- * see is told by where its readers stand in the graph as built. What is computed twice is shared
- * before patterns are looked for, which then see who reads it, and again what these have made
- * twice. Regions come last, since they take what no pattern wanted. Dead nodes are dropped before
- * each pass, for they would count as readers.
+ * The order of the passes:
+ *   - Views are detached first, because fusing moves reads. The places of readers in the built
+ *     graph decide what a view may see.
+ *   - Equal nodes are shared before patterns are matched, so that the matches see all readers. They
+ *     are shared again later, because fusions may make equal nodes.
+ *   - Regions come last and take the nodes that no pattern matched.
+ *   - Dead nodes are dropped before each pass, because they would count as readers.
  */
 #include "rewrite/fuse.h"
 
-/* Gradients have been taken by now: what a branch reads is read where it is. */
+/* Gradients were made earlier, so inputs of a branch can now be read directly. */
 static uint32_t drop_gate(pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -16,9 +18,9 @@ static uint32_t drop_gate(pass *p, uint32_t id)
 
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
-    /* Those up to `legal` always run; products are joined when they have their biases, before
-     * halves are looked for. Folding again at the end takes the reshaped biases that fusing leaves.
-     */
+    /* Passes before index `legal` always run. Products are joined once they have their biases, but
+     * before SwiGLU looks for halves. The last folding takes the reshaped biases that fusions
+     * leave. */
     static const rewrite_rule passes[] = {drop_gate,     region_split,    fuse_split_projection,
                                           fold_constant, share_attention, fuse_matmul_bias_act,
                                           fuse_swiglu,   fuse_projection, fuse_residual_norm,

@@ -1,8 +1,8 @@
 /*
- * Gradients of attention need its result with the log-sum-exps, which they ask for in a node of
- * their own (op/attention/attention_backward.c). Where the forward pass has the same attention, the
- * two are one: computed where the first stands, the forward's result is a view of it. Not at
- * precision F16, where the forward pass may be less exact than gradients need.
+ * Gradients of attention need its result with the log-sum-exps. They compute it in a node of their
+ * own (op/attention/attention_backward.c). If the forward pass has the same attention, the two
+ * become one. It is computed at the place of the first, and the forward result is a view of it. Not
+ * at precision F16, because the forward pass may then be less exact than gradients need.
  */
 #include "op/attention/attention.h"
 #include "op/movement/movement.h"
@@ -15,7 +15,7 @@ static const attention_attributes *attributes_of(const node *n)
     return n->attributes;
 }
 
-/* Whether gradients ask for old node `exact`, and old node `id` is the same attention. */
+/* Whether old node `exact` is attention for gradients, and old node `id` is the same attention. */
 static bool is_twin(const pass *p, uint32_t id, uint32_t exact)
 {
     const node *a = &p->nodes[id], *b = &p->nodes[exact];
@@ -26,7 +26,7 @@ static bool is_twin(const pass *p, uint32_t id, uint32_t exact)
            !rewrite_writes_between(p, MIN(id, exact), MAX(id, exact));
 }
 
-/* The forward's node with log-sum-exps, and a view of its result. */
+/* Appends the forward node with log-sum-exps, and a view of its result. */
 static uint32_t emit_both(pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
@@ -45,7 +45,7 @@ static uint32_t emit_both(pass *p, uint32_t id)
     return whole == NODE_NONE ? whole : op_append(p->graph, OP_reshape, &whole, 1, &shape, NULL);
 }
 
-/* What was emitted for the first twin, without the views. */
+/* The node that was appended for the first twin, without its views. */
 static uint32_t emitted_for(const pass *p, uint32_t id)
 {
     uint32_t made = p->map[id];

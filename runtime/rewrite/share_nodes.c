@@ -1,19 +1,23 @@
 /*
- * Common subexpressions: a node that computes what an earlier one has computed is that one. Two are
- * the same if op, dtype, shape, operands and attributes are, bit by bit, and, of constants, the
- * content. Operands are compared in the new list, so one pass in order shares whole chains.
+ * Common subexpressions: if a node computes the same as an earlier one, it becomes that one. Two
+ * nodes are the same if op, dtype, shape, operands, attributes and (for constants) content are
+ * equal, bit by bit. Operands are compared in the new list, so one pass shares whole chains.
  *
- * Left alone: inputs and params; what writes in place or is written so, as what loops carry; what
- * reads memory that is written between the two; the caller's own code, which may have effects;
- * outputs with names of their own. Random numbers follow from attributes and operands alone: equal
- * nodes are one draw.
+ * These nodes are not shared:
+ *   - inputs and params
+ *   - nodes that write in place, or whose memory is written, as for values that loops carry
+ *   - nodes whose operands are written between the two
+ *   - custom ops, because the caller's code may have side effects
+ *   - outputs with different names
+ * Random numbers depend only on attributes and operands, so equal nodes draw the same numbers.
  */
 #include "op/view.h"
 #include "rewrite/pass.h"
 
 #include <string.h>
 
-/* What is known of the old nodes, and those met so far: open addressing, NODE_NONE: free. */
+/* Facts about the old nodes, and a hash table of those visited so far (open addressing; NODE_NONE:
+ * free). */
 typedef struct shares {
     bool *outputs;
     bool *written; /* some node writes its memory */
@@ -21,7 +25,7 @@ typedef struct shares {
     size_t places; /* a power of two */
 } shares;
 
-/* ---- What is known ---- */
+/* ---- Which nodes can be shared ---- */
 
 static void find_written(const rlxvk_graph *g, const uint32_t *roots, bool *written)
 {
@@ -57,7 +61,7 @@ static bool reads_written(const shares *s, const node *n)
     return false;
 }
 
-/* Whether old node `id` is what the earlier `first` is. */
+/* Whether old node `id` computes the same as the earlier node `first`. */
 static bool is_same(const pass *p, uint32_t first, uint32_t id)
 {
     const shares *s = p->context;
@@ -76,7 +80,8 @@ static bool is_same(const pass *p, uint32_t first, uint32_t id)
            (!reads_written(s, b) || !rewrite_writes_between(p, first, id));
 }
 
-/* Attributes are left to is_same, and all but the start of a constant, which may be long. */
+/* Leaves out attributes, and all but the start of a constant, because they may be long. is_same
+ * compares them. */
 static size_t hash_of(const pass *p, const node *n)
 {
     uint64_t hash = n->op, start = 0;

@@ -1,7 +1,8 @@
 /*
- * The promise of the shorter tensor: what computes across the rows of a bucket ends them at the
- * extent (op/shorten.h). A node that keeps rows apart stays as it is. What a node ends is whole
- * from then on: no element of it depends on a row behind the end.
+ * Implements RLXVK_EXTENT_SHORTER: nodes that compute across the rows of a bucket end their rows at
+ * the extent (op/shorten.h). A node that keeps rows apart stays as it is. The result of a node that
+ * ends rows is independent of the bucket, because none of its elements depends on a row behind the
+ * end.
  */
 #include "op/shorten.h"
 #include "op/array/keep_first.h"
@@ -9,7 +10,7 @@
 
 typedef struct shortening {
     const shorten_inputs *inputs;
-    rlxvk_graph before; /* the old nodes, for rules that ask for shapes */
+    rlxvk_graph before; /* the old nodes, for rules that need shapes */
     uint64_t *spans;    /* per old node */
     bool *indices;
     uint64_t unit;
@@ -43,7 +44,7 @@ static uint32_t shorten(pass *p, shortening *s, uint32_t id, bucket_call *bucket
     return made.id ? made.id - 1 : NODE_NONE;
 }
 
-/* The count comes before all that may read it. */
+/* The count is copied first, so that it comes before all its readers. */
 static uint32_t rule(pass *p, uint32_t id)
 {
     shortening *s = (shortening *)p->context;
