@@ -1,7 +1,7 @@
 /*
- * VkResult to status, and the hooks of the tests. Every fallible call goes through VK() or
- * VK_RESULT(), hence through vk_inject, which counts it by name and decides whether it is to fail;
- * it may run on several threads at once.
+ * Turns a VkResult into a status, and has the hooks of the tests. Every call that can fail goes
+ * through VK() or VK_RESULT(), and so through vk_inject. It counts the call by name and decides
+ * whether it fails. It may run on several threads at once.
  */
 #include "vk/vk.h"
 
@@ -44,7 +44,7 @@ static const struct {
     RESULT_ROW(ERROR_INVALID_SHADER_NV),
 };
 
-/* What a program can act on has a status of its own; all else is E_VULKAN. */
+/* A result has a status of its own if a program can react to it; all others are E_VULKAN. */
 static const struct {
     VkResult result;
     rlxvk_status status;
@@ -67,14 +67,14 @@ static const char *result_name(VkResult result)
     return "VkResult";
 }
 
-/* A loss is noted here, the one place that every result passes, whichever call it came from. */
+/* A lost device is noted here, because every result passes through this function. */
 rlxvk_status vk_check(device *d, VkResult result, const char *call)
 {
     if (result == VK_SUCCESS)
         return RLXVK_OK;
     if (result == VK_ERROR_DEVICE_LOST && d)
         __atomic_store_n(&d->lost, true, __ATOMIC_RELAXED);
-    /* `call` is the text of a whole call expression: its name ends at the parenthesis. */
+    /* `call` is the text of a whole call expression. Its name ends at the parenthesis. */
     int length = (int)strcspn(call, "(");
     for (size_t i = 0; i < ARRAY_COUNT(status_rows); i++)
         if (status_rows[i].result == result)
@@ -94,7 +94,7 @@ static bool starts_with(const char *call, const char *prefix)
     return !strncmp(call, prefix, strlen(prefix));
 }
 
-/* Counts down with a compare-and-swap, so that of calls on several threads exactly one fails. */
+/* Counts down with a compare-and-swap. So exactly one call fails, even if several threads call. */
 bool vk_inject(const char *call)
 {
     count_call(&vk_hooks.calls);

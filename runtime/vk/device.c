@@ -1,13 +1,13 @@
 /*
- * Opening and closing a device. Invariant: a device is zeroed at birth and every step sets its own
- * members, so that device_close undoes any prefix of device_open, on a lost device too.
+ * Opens and closes a device. Invariant: a device begins as zeros, and every step sets only its own
+ * members. So device_close undoes any prefix of device_open, also on a lost device.
  */
 #include "base/system.h"
 #include "vk/internal.h"
 
 #include <string.h>
 
-/* All devices there are, as these options leave them. */
+/* All physical devices, with their choices under these options. */
 typedef struct survey {
     VkPhysicalDevice *physical;
     device_snapshot *snapshots;
@@ -36,7 +36,7 @@ error:
     return status;
 }
 
-/* The context's own device goes before the name in the environment, which `otherwise` is. */
+/* The device in the context's options wins over `otherwise`, the name in the environment. */
 static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
                                 const char *otherwise)
 {
@@ -56,7 +56,7 @@ error:
     return status;
 }
 
-/* What goes into the create info, and must live as long as it. */
+/* Structures to which the create info points. They must live as long as it. */
 typedef struct device_parts {
     const char *extensions[4];
     VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
@@ -69,7 +69,7 @@ typedef struct device_parts {
     VkDeviceCreateInfo info;
 } device_parts;
 
-/* Puts a feature structure in front of the chain, together with its extension (NULL: core). */
+/* Adds a feature structure to the front of the chain, and its extension (NULL: core). */
 static void add_features(device_parts *p, void *features, VkStructureType type,
                          const char *extension)
 {
@@ -81,8 +81,9 @@ static void add_features(device_parts *p, void *features, VkStructureType type,
         p->extensions[p->info.enabledExtensionCount++] = extension;
 }
 
-/* Optional features are on where offered: kernels that need one are chosen by the same snapshot.
- * Robust buffer access stays off: ranges are proven by the plan, and it costs time. */
+/* Optional features are enabled if offered, because kernels that need one are chosen by the same
+ * snapshot. Robust buffer access stays off, because the plan proves all ranges and it costs
+ * time. */
 static void add_core_features(const device_snapshot *s, device_parts *p)
 {
     const VkPhysicalDeviceVulkan12Features *offered = &s->features12;
@@ -102,8 +103,8 @@ static void add_core_features(const device_snapshot *s, device_parts *p)
     add_features(p, &p->features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, NULL);
 }
 
-/* A structure may be chained only where its extension is enabled with it, or the version asked for
- * has it in its core. */
+/* A structure may be chained only if its extension is enabled, or if the requested version has it
+ * in its core. */
 static void add_newer_features(const device_snapshot *s, device_parts *p)
 {
     p->control.subgroupSizeControl = VK_TRUE;
@@ -127,8 +128,8 @@ static void add_newer_features(const device_snapshot *s, device_parts *p)
                      VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
-/* One queue: a run's dispatches mostly wait for each other, and executables take turns on it under
- * queue_lock. Where the portability subset is offered, Vulkan demands that it be enabled. */
+/* Uses one queue, because dispatches of a run mostly wait for each other. Executables take turns on
+ * it under queue_lock. If the portability subset is offered, Vulkan requires it to be enabled. */
 static rlxvk_status handle_create(device *d)
 {
     rlxvk_status status;
@@ -152,8 +153,8 @@ error:
     return status;
 }
 
-/* Layouts by number of storage buffers, for as many as a stage may have. All kernels of one number
- * share a layout, so that sets and push constants need no layout of their own per pipeline. */
+/* Makes one layout for each number of storage buffers that a stage may have. All kernels with that
+ * number share it, so sets and push constants need no layout per pipeline. */
 static rlxvk_status layouts_create(device *d)
 {
     rlxvk_status status = RLXVK_OK;
@@ -246,7 +247,7 @@ static void handle_close(device *d)
 {
     if (!d->handle)
         return;
-    /* The last function loaded is there, so all are; nothing was made on the device otherwise. */
+    /* If the last function is loaded, all are. Otherwise nothing was made on the device. */
     if (d->fn.WaitSemaphores) {
         d->fn.DeviceWaitIdle(d->handle);
         pipeline_store_destroy(d);
@@ -267,7 +268,7 @@ void device_close(device *d)
     memory_free(d);
 }
 
-/* An instance for as long as it takes to look. */
+/* Opens an instance only to look at the devices. */
 static rlxvk_status survey_open(device **d, survey *out)
 {
     rlxvk_status status;

@@ -1,8 +1,8 @@
 /*
- * Every Vulkan entry point the library calls, by the level it is loaded at. A member of
- * vk_functions has the entry point's name without "vk". Global and instance members are there after
- * loader_instance_open, device members after device_open; before that, and for the optional ones
- * where not offered, they are NULL.
+ * Every Vulkan entry point that the library calls, by the level at which it is loaded. A member of
+ * vk_functions has the entry point's name without "vk". Global and instance members are set after
+ * loader_instance_open, device members after device_open. Before that they are NULL. Optional
+ * members stay NULL if they are not offered.
  */
 #ifndef RLXVK_FUNCTIONS_H
 #define RLXVK_FUNCTIONS_H
@@ -30,7 +30,8 @@
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceQueueFamilyProperties)
 
-/* Of VK_EXT_debug_utils, enabled with validation only, and of device extensions. */
+/* Functions of VK_EXT_debug_utils, which is enabled only with validation, and of device
+ * extensions. */
 #define VK_OPTIONAL_INSTANCE_FUNCTIONS(X)                                                          \
     X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                             \
     X(CreateDebugUtilsMessengerEXT)                                                                \

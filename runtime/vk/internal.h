@@ -1,30 +1,29 @@
-/* What the files of vk/ share among themselves. */
+/* Declarations that the files of vk/ share. */
 #ifndef RLXVK_VK_INTERNAL_H
 #define RLXVK_VK_INTERNAL_H
 
 #include "vk/vk.h"
 
 #define VALIDATION_LAYER             "VK_LAYER_KHRONOS_validation"
-#define PORTABILITY_SUBSET_EXTENSION "VK_KHR_portability_subset" /* in a beta header only */
+#define PORTABILITY_SUBSET_EXTENSION "VK_KHR_portability_subset" /* only in a beta header */
 
-/* As VK(), but yields the VkResult, for callers that tell results apart. */
+/* Like VK(), but returns the VkResult, for callers that tell results apart. */
 #define VK_RESULT(d, call) (vk_inject(#call) ? vk_injected() : (d)->fn.call)
 
-/* loader.c: the library, its global functions and the instance; E_NO_DEVICE with the reason.
- * Without any driver the instance is left VK_NULL_HANDLE with RLXVK_OK: a machine with zero
- * devices. */
+/* loader.c: opens the loader library and the instance, and loads global and instance functions.
+ * E_NO_DEVICE has the reason. If there is no driver, it returns RLXVK_OK and leaves the instance
+ * VK_NULL_HANDLE: the machine then has no devices. */
 rlxvk_status loader_instance_open(device *d, bool validation);
 void loader_instance_close(device *d);
 rlxvk_status loader_device_functions(device *d);
 
 /* validation.c */
 VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d);
-/* E_UNSUPPORTED, naming the package, when the layer is not installed. */
+/* If the layer is not installed, E_UNSUPPORTED names the package. */
 rlxvk_status validation_layer_check(device *d);
 
-/* snapshot.c: everything the policy wants to know of each physical device. All of them with their
- * snapshots, in the order of their index; both arrays are the
- * caller's to free. */
+/* snapshot.c: takes the snapshots of all physical devices, in the order of their index. The caller
+ * frees both arrays. */
 rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
                                device_snapshot **out_snapshots, uint32_t *out_count);
 bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, const char *name);
@@ -32,12 +31,13 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
 /* profile.c: 32 hexadecimal digits and a terminator. */
 void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1]);
 
-/* select.c: the index of the device to open. `wanted` is an index, part of a name or a UUID; NULL
- * or "" for the best. E_NO_DEVICE lists what there is. */
+/* select.c: the index of the device to open. `wanted` is an index, part of a name, or a UUID. If it
+ * is NULL or "", the best device is taken. E_NO_DEVICE lists the devices. */
 rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
                               uint32_t count, const char *wanted, uint32_t *out);
 
-/* select.c: the index of the device that an info describes, which must be usable; E_NO_DEVICE. */
+/* select.c: the index of the device that an info describes. E_NO_DEVICE if there is none or it is
+ * not usable. */
 rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_choice *choices,
                              uint32_t count, const rlxvk_device_info *wanted, uint32_t *out);
 
@@ -52,15 +52,16 @@ typedef struct disk_cache {
     size_t loaded_size;
 } disk_cache;
 rlxvk_status pipeline_cache_open(device *d, const char *directory, disk_cache *out);
-/* Writes the file when the cache grew; silent on failure. */
+/* Writes the file if the cache grew. A failure is ignored. */
 void pipeline_cache_save(device *d, const disk_cache *cache);
 void pipeline_cache_close(device *d, disk_cache *cache);
-/* What stands in the file before the driver's data. */
+/* The header of the file, before the driver's data. */
 typedef struct cache_header {
     uint64_t magic, checksum, size;
 } cache_header;
 cache_header pipeline_cache_header(const uint8_t *data, size_t size);
-/* The driver's data inside a file's bytes, verified; NULL for every kind of unusable file. Pure. */
+/* Finds and verifies the driver's data in the bytes of a file. NULL if the file is unusable.
+ * Pure. */
 const uint8_t *pipeline_cache_data(const VkPhysicalDeviceProperties *properties,
                                    const uint8_t *file, size_t size, size_t *out_size);
 

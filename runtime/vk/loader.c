@@ -1,26 +1,26 @@
 /*
- * The Vulkan loader, opened at run time so that a program runs (and says why it cannot) on a
- * machine without Vulkan, and the instance. Invariant: loader_instance_close undoes any prefix of
- * loader_instance_open.
+ * The Vulkan loader and the instance. The loader is opened at run time. So a program also starts on
+ * a machine without Vulkan, and can say why it cannot use it. Invariant: loader_instance_close
+ * undoes any prefix of loader_instance_open.
  */
 #include "vk/internal.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-/* The highest version whose structures the code was written against; devices may offer less, down
- * to 1.2. */
+/* The highest version whose structures this code knows. Devices may offer less, down to 1.2. */
 #define NEWEST_API VK_API_VERSION_1_3
 
 /*
- * The instance that the devices of a process share. It is made once and never destroyed, because
- * NVIDIA's driver fails in a process that has made about ten, also one after another: it gives
- * wrong lanes, then no devices. Who wins `state` from 0 writes the rest, then sets it to 2.
+ * The instance that the devices of a process share. It is made once and never destroyed. NVIDIA's
+ * driver fails in a process that has made about ten instances, even one after another: it gives
+ * wrong lanes, and later finds no devices. The thread that changes `state` from 0 to 1 writes the
+ * other members and then sets it to 2.
  */
 static struct {
     atomic_int state;
     VkInstance instance;
-    unsigned forks; /* system_forks when it was made: no use to a child */
+    unsigned forks; /* system_forks when it was made; a child cannot use it */
 } common;
 
 static rlxvk_status library_open(device *d)
@@ -33,8 +33,8 @@ static rlxvk_status library_open(device *d)
             RLXVK_E_NO_DEVICE,
             "no Vulkan loader: libvulkan.so.1 cannot be opened; install the distribution's "
             "package (libvulkan1, vulkan-loader) and a driver");
-    /* POSIX guarantees that a function survives the trip through void *; ISO C has no cast for it.
-     */
+    /* POSIX guarantees that a function pointer survives conversion to void *; ISO C has no cast for
+     * it. */
     *(void **)&d->fn.GetInstanceProcAddr = dlsym(d->library, "vkGetInstanceProcAddr");
     if (!d->fn.GetInstanceProcAddr)
         return status_fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
@@ -50,7 +50,7 @@ static rlxvk_status fail_function(const char *name)
                        "the Vulkan loader or driver lacks vk%s; Vulkan 1.2 is needed", name);
 }
 
-/* Member, type and string come from one name, so that no function can stand in another's place. */
+/* Member, type and string come from one name, so no function can get another's pointer. */
 #define LOAD_WITH(get, handle, name)                                                               \
     d->fn.name = (PFN_vk##name)d->fn.get(handle, "vk" #name);                                      \
     if (!d->fn.name)                                                                               \
@@ -83,8 +83,8 @@ rlxvk_status loader_device_functions(device *d)
     return RLXVK_OK;
 }
 
-/* What is asked for is also the most that may be used of a newer device: the version this code was
- * written against, or the loader's where that is older. */
+/* Chooses the API version to request, which is also the highest that may be used of a newer device.
+ * It is the version that this code knows, or the loader's if that is older. */
 static rlxvk_status loader_version(device *d, uint32_t *out)
 {
     rlxvk_status status;
@@ -118,7 +118,7 @@ error:
     return status;
 }
 
-/* What goes into the create info, and must live as long as it. */
+/* Structures to which the create info points. They must live as long as it. */
 typedef struct instance_parts {
     const char *extensions[4], *layers[1];
     VkApplicationInfo application;
@@ -133,7 +133,8 @@ static void add_extension(instance_parts *p, const char *name)
     p->extensions[p->info.enabledExtensionCount++] = name;
 }
 
-/* The messenger is chained, too, so that creating the instance itself is heard. */
+/* The messenger is also chained to the create info, so that it gets messages about creating the
+ * instance. */
 static rlxvk_status add_validation(device *d, instance_parts *p)
 {
     rlxvk_status status;
@@ -163,8 +164,9 @@ error:
     return status;
 }
 
-/* Portability drivers (Vulkan over another API) are listed only to those who ask. Old loaders do
- * not know the extension; to find out by their list would load every driver once more. */
+/* Portability drivers (Vulkan over another API) are listed only if the instance asks for them. Old
+ * loaders do not know that extension. It is tried instead of looked up, because listing extensions
+ * would load every driver once more. */
 static VkResult create_with_portability(device *d, instance_parts *p)
 {
     VkInstanceCreateInfo plain = p->info;
@@ -192,7 +194,7 @@ static rlxvk_status instance_create(device *d, bool validation)
     VkResult result = create_with_portability(d, &p);
     if (result != VK_SUCCESS)
         d->instance = VK_NULL_HANDLE;
-    /* The loader's word for "no driver at all". */
+    /* The loader returns this if there is no driver. */
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return RLXVK_OK;
     status = vk_check(d, result, "CreateInstance");
@@ -200,7 +202,7 @@ error:
     return status;
 }
 
-/* For devices that are not validated. */
+/* Takes the shared instance. Only for devices without validation. */
 static bool instance_take(device *d)
 {
     d->shares_instance = atomic_load(&common.state) == 2 && common.forks == d->forks;
@@ -221,7 +223,7 @@ static void instance_offer(device *d)
     atomic_store(&common.state, 2);
 }
 
-/* Without an instance (no driver) none of its functions can be looked up, nor is one needed. */
+/* If there is no instance (no driver), its functions cannot be looked up and are not needed. */
 rlxvk_status loader_instance_open(device *d, bool validation)
 {
     rlxvk_status status;
@@ -243,7 +245,8 @@ error:
     return status;
 }
 
-/* The library goes last: its code runs in every call before. It stays where its instance does. */
+/* The library is closed last, because its code runs in all calls before. It stays open if its
+ * instance stays. */
 void loader_instance_close(device *d)
 {
     if (d->messenger && d->fn.DestroyDebugUtilsMessengerEXT)

@@ -1,11 +1,11 @@
-/* How the device spreads a matrix over a subgroup: nothing tells, so a kernel looks, once, when the
- * first executable wants to know. */
+/* Finds out how the device spreads a matrix over the lanes of a subgroup. Vulkan does not tell, so
+ * a kernel tests it once, when the first executable needs to know. */
 #include "args/matmul.h"
 #include "constants/matmul.h"
 #include "vk/internal.h"
 #include "vk/vk.h"
 
-/* UNKNOWN must be 0, as a new device has it. */
+/* UNKNOWN must be 0, because a new device is zeroed. */
 enum layout { LAYOUT_UNKNOWN, LAYOUT_OTHER, LAYOUT_LANES };
 
 #define TIMEOUT_NS 60000000000ull
@@ -28,7 +28,7 @@ static void probe_destroy(device *d, probe *p)
     memory_block_destroy(d, &p->block);
 }
 
-/* One workgroup of one subgroup writes 1 where every lane finds the elements it expects, else 0. */
+/* One workgroup with one subgroup writes 1 if every lane finds the elements it expects, else 0. */
 static rlxvk_status probe_record(device *d, probe *p, VkPipeline pipeline, VkCommandBuffer *out)
 {
     static const uint32_t sets[KERNEL_MAX_BINDINGS + 1] = {[1] = 1};
@@ -78,8 +78,8 @@ error:
     return status;
 }
 
-/* Shapes for which the kernel's arithmetic of lanes does not come out even are not looked at. Two
- * threads may look at once: they find the same. */
+/* Shapes that do not divide evenly into the kernel's lanes are not tested. Two threads may test at
+ * once, because they find the same. */
 rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes)
 {
     const device_profile *profile = &d->choice.profile;

@@ -1,7 +1,7 @@
 /*
- * One buffer over one allocation, mapped for its whole life where the host may touch it. Limits: a
- * block is no larger than the profile's max_allocation_bytes. Flushed and invalidated ranges widen
- * to the device's atom, which may touch neighbours' bytes but never leaves the block.
+ * One buffer over one allocation. It is mapped for its whole life if the host may access it. A
+ * block is at most max_allocation_bytes of the profile. Flushed and invalidated ranges are widened
+ * to the device's atom size. That may touch bytes of neighbours, but never leaves the block.
  */
 #include "vk/internal.h"
 
@@ -21,7 +21,7 @@ static uint32_t type_for(const device_choice *choice, memory_use use)
     return types[use];
 }
 
-/* Every block can be bound and copied from and to: its use decides about its memory alone. */
+/* Every block can be bound, and copied from and to. The use only decides its memory type. */
 static rlxvk_status buffer_create(device *d, memory_block *block)
 {
     rlxvk_status status;
@@ -37,7 +37,7 @@ error:
     return status;
 }
 
-/* The chosen type, or another with the same properties where buffers cannot live in it. */
+/* The chosen type, or another with the same properties if buffers cannot use it. */
 static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
 {
     const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
@@ -73,8 +73,8 @@ error:
     return status;
 }
 
-/* Mapped once and for good: mapping costs a system call, and Vulkan allows it while the device
- * works. Upload memory is coherent by the choice of its type. */
+/* Mapped once, because mapping costs a system call, and Vulkan allows mapped memory while the
+ * device works. Upload memory is coherent, because its type was chosen so. */
 static rlxvk_status block_map(device *d, memory_use use, memory_block *block)
 {
     rlxvk_status status;
@@ -118,7 +118,7 @@ void memory_block_destroy(device *d, memory_block *block)
 {
     if (!block)
         return;
-    /* Freeing unmaps. Vulkan takes null handles. */
+    /* Freeing also unmaps. Vulkan takes null handles. */
     if (block->buffer)
         d->fn.DestroyBuffer(d->handle, block->buffer, NULL);
     if (block->memory)
@@ -126,9 +126,9 @@ void memory_block_destroy(device *d, memory_block *block)
     *block = (memory_block){0};
 }
 
-/* Whether host and device see different contents of the range until it is flushed or invalidated,
- * and the range widened to whole atoms; one that reaches the block's end says so by VK_WHOLE_SIZE,
- * because the allocation may end off an atom's border. */
+/* Whether host and device may see different contents until a flush or an invalidation. Stores the
+ * range, widened to whole atoms. If it reaches the end of the block, its size is VK_WHOLE_SIZE,
+ * because the allocation may end inside an atom. */
 static bool is_incoherent(const device *d, const memory_block *block, uint64_t offset,
                           uint64_t size, VkMappedMemoryRange *out)
 {

@@ -1,6 +1,6 @@
 /*
- * Vulkan structures newer than the oldest headers the library builds with (1.3.239): cooperative
- * matrices and bfloat16, as the registry defines them.
+ * Vulkan structures that are newer than the oldest supported headers (1.3.239): cooperative
+ * matrices and bfloat16. The definitions are those of the Vulkan registry.
  */
 #ifndef RLXVK_VK_NEWER_H
 #define RLXVK_VK_NEWER_H

@@ -1,8 +1,8 @@
 /*
- * All pipelines of a device, by kernel and specialization constants. Invariant outside the lock:
- * every entry has a pipeline, and no two entries are equal. The missing ones of one call are
- * created by a few threads, because creation is where drivers compile; the lock is held meanwhile,
- * so that a second caller finds them instead of compiling them again.
+ * All pipelines of a device, by kernel and specialization constants. Invariant while the lock is
+ * free: every entry has a pipeline, and no two entries are equal. A call makes its missing
+ * pipelines on a few threads, because drivers compile at that time. It holds the lock meanwhile, so
+ * that a second caller finds them and does not compile again.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "kernel/words.h"
@@ -28,12 +28,12 @@ struct pipeline_store {
     VECTOR(pipeline_entry) entries;
     uint32_t *slots;   /* open addressing: index + 1 of an entry, 0 for free */
     size_t slot_count; /* a power of two, at least twice the entries */
-    size_t asked;      /* requests so far, equal ones included */
+    size_t asked;      /* requests so far, including equal ones */
 };
 
 /* ---- Hash map ---- */
 
-/* What a caller left behind the constants it set must not tell equal requests apart. */
+/* Clears the constants that the caller did not set, so that equal requests compare equal. */
 static pipeline_request key_of(const pipeline_request *request)
 {
     pipeline_request key;
@@ -64,7 +64,7 @@ static bool key_equal(const pipeline_request *a, const pipeline_request *b)
            !memcmp(a->grid, b->grid, sizeof(a->grid));
 }
 
-/* The slot of an equal entry, or the free slot where it would go. */
+/* The slot of an equal entry, or the free slot for a new one. */
 static uint32_t *slot_of(const pipeline_store *store, const pipeline_request *key)
 {
     size_t slot = key_hash(key);
@@ -75,7 +75,7 @@ static uint32_t *slot_of(const pipeline_store *store, const pipeline_request *ke
     }
 }
 
-/* Slots hold places in the vector, so that entries may move when it grows. */
+/* Slots hold indices, so entries may move when the vector grows. */
 static void slots_fill(pipeline_store *store)
 {
     memset(store->slots, 0, store->slot_count * sizeof(*store->slots));
@@ -102,7 +102,7 @@ static bool slots_reserve(pipeline_store *store, size_t entry_count)
 
 /* ---- Creation ---- */
 
-/* What the creating threads share. Each takes the next entry until none is left. */
+/* Data that the creating threads share. Each thread takes entries until none is left. */
 typedef struct creation {
     device *d;
     pipeline_entry *entries; /* the missing ones */
@@ -121,7 +121,7 @@ static uint32_t *transform(transformation *by, uint32_t *words, uint32_t *count)
 
 enum { COOPERATIVE_MATRIX = 6022 }; /* CooperativeMatrixKHR, newer than some headers */
 
-/* The order that RLXVK_INVOCATIONS asks for. Frees the words. */
+/* Applies the order that RLXVK_INVOCATIONS asks for. Frees the words. */
 static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, uint32_t *count)
 {
     static const spirv_order orders[] = {[INVOCATIONS_IN_ORDER] = SPIRV_IN_ORDER,
@@ -135,8 +135,8 @@ static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, u
     return out;
 }
 
-/* An embedded kernel's words for these constants. One that is told how many bindings it has is
- * specialized whatever the switch says: its layout has no others. */
+/* The words of an embedded kernel for these constants. If a kernel has the constant BINDINGS, it is
+ * always specialized, because its layout has only the bindings in use. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, bool *out_permuted,
                           uint32_t *out_count)
 {
@@ -159,7 +159,7 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
                                          d->choice.unroll_hints, out_count);
     memory_free(words);
-    /* An H200's driver makes products by matrix units 2 to 3 % slower of inlined functions. */
+    /* On an H200, matrix-unit products are 2 to 3 % slower if functions are inlined. */
     if (special && spirv_declares(special, *out_count, COOPERATIVE_MATRIX))
         return special;
     special = transform(spirv_inline, special, out_count);
@@ -174,7 +174,7 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
 {
     const pipeline_request *key = &entry->key;
     const kernel_info *kernel = kernel_find(key->kernel);
-    bool embedded = key->kernel < KERNEL_COUNT; /* kernels of custom ops go as they came */
+    bool embedded = key->kernel < KERNEL_COUNT; /* kernels of custom ops are not transformed */
     uint32_t count = kernel->word_count;
     uint32_t *words = embedded ? words_of(d, key, &entry->permuted, &count) : NULL;
     VkShaderModuleCreateInfo info = {
@@ -189,9 +189,9 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
     return result;
 }
 
-/* All constants are given, also those that a specialized module no longer declares: Vulkan passes
- * over them. Where kernels talk across a subgroup, its size is the one that their constants were
- * computed for; elsewhere the driver is left its choice. */
+/* All constants are passed, also those that a specialized module no longer declares, because Vulkan
+ * ignores them. If a kernel uses subgroup operations, the subgroup size is fixed to the one for
+ * which its constants were computed. Otherwise the driver chooses. */
 static VkResult pipeline_create(device *d, const pipeline_request *key, VkShaderModule module,
                                 VkPipeline *out)
 {
@@ -235,8 +235,8 @@ static void entry_create(device *d, pipeline_entry *entry)
         d->fn.DestroyShaderModule(d->handle, module, NULL);
 }
 
-/* Creating pipelines needs no lock, the driver's cache included; entries are written by one thread.
- */
+/* Creating pipelines needs no lock, not even for the driver's cache. Only one thread writes an
+ * entry. */
 static void creation_work(void *argument, size_t part)
 {
     const creation *c = argument;
@@ -254,7 +254,7 @@ static rlxvk_status creation_check(const creation *c)
     return RLXVK_OK;
 }
 
-/* Creates the pipelines of the entries from `first` on. */
+/* Creates the pipelines of all entries from `first` on. */
 static rlxvk_status entries_create(device *d, size_t first)
 {
     pipeline_store *store = d->pipelines;
@@ -267,8 +267,7 @@ static rlxvk_status entries_create(device *d, size_t first)
 
 /* ---- Requests ---- */
 
-/* Vulkan leaves undefined what is beyond the device's limits: nothing of it may reach the driver.
- */
+/* Beyond the device's limits Vulkan is undefined, so such requests must not reach the driver. */
 static rlxvk_status request_check(const device *d, const pipeline_request *request)
 {
     const device_profile *p = &d->choice.profile;
@@ -289,7 +288,7 @@ static rlxvk_status request_check(const device *d, const pipeline_request *reque
     return RLXVK_OK;
 }
 
-/* Adds an entry, still without pipeline, for every request that has none. */
+/* Adds an entry, without a pipeline yet, for every request that has none. */
 static rlxvk_status entries_add(device *d, const pipeline_request *requests, size_t count)
 {
     rlxvk_status status;
@@ -311,8 +310,8 @@ error:
     return status;
 }
 
-/* After a failure: forgets the entries from `first` on that have no pipeline and keeps the others.
- */
+/* After a failure, removes the entries from `first` on that have no pipeline and keeps the
+ * others. */
 static void entries_drop(pipeline_store *store, size_t first)
 {
     size_t kept = first;

@@ -1,10 +1,12 @@
 /*
- * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin;
- * other files of the device have other endings. File: magic, checksum of the driver's data, its
- * length, the data. Drivers trust the data of a well-formed header, so the checksum and the header
- * are both verified here; a file that is damaged, foreign, unreadable or no regular file counts as
- * absent. A file is replaced as a whole (base/system.h), so that readers see a whole file or none;
- * failing to write is not an error.
+ * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin.
+ * Other files of the device have other endings. The file has a magic number, a checksum of the
+ * driver's data, their length, and the data.
+ *
+ * Drivers trust data with a well-formed header, so both the checksum and the header are verified
+ * here. If a file is damaged, foreign, unreadable or not a regular file, it counts as absent. A
+ * file is replaced as a whole (base/system.h), so readers see a complete file or none. A failed
+ * write is not an error.
  */
 #include "base/system.h"
 #include "vk/internal.h"
@@ -26,8 +28,9 @@ cache_header pipeline_cache_header(const uint8_t *data, size_t size)
 
 /* ---- Path ---- */
 
-/* The user's cache directory into `out`; false if there is none. A relative XDG_CACHE_HOME is
- * invalid by its specification. A home that does not exist is not made: daemons have such ones. */
+/* Writes the user's cache directory to `out`; false if there is none. A relative XDG_CACHE_HOME is
+ * invalid by its specification. A home that does not exist is not created, because daemons often
+ * have one. */
 static bool base_directory(const char *directory, char *out, size_t size)
 {
     const char *cache = system_environment("XDG_CACHE_HOME"), *home = system_environment("HOME");
@@ -54,7 +57,7 @@ static bool file_path(const device *d, const char *directory, const char *ending
     return length > 0 && (size_t)length < size;
 }
 
-/* Creates every directory above the file. Failures show when the file is opened. */
+/* Creates every directory above the file. A failure shows when the file is opened. */
 static void make_directories(const char *path)
 {
     char partial[4096];
@@ -98,8 +101,8 @@ const uint8_t *pipeline_cache_data(const VkPhysicalDeviceProperties *p, const ui
     return data;
 }
 
-/* The whole file and a zero behind it; NULL when it cannot be read, is no regular file (a pipe in
- * its place would be waited for) or is longer than `limit`. */
+/* The whole file, with a zero behind it. NULL if it cannot be read, is longer than `limit`, or is
+ * not a regular file (reading a pipe would block). */
 static uint8_t *file_read(const char *path, long limit, size_t *out_size)
 {
     struct stat about;
@@ -132,7 +135,7 @@ rlxvk_status pipeline_cache_open(device *d, const char *directory, disk_cache *o
     if (on_disk && (file = file_read(path, FILE_SIZE_LIMIT, &size)))
         info.pInitialData =
             pipeline_cache_data(&d->snapshot.properties, file, size, &info.initialDataSize);
-    /* Data that the driver does not like after all must not keep the device from opening. */
+    /* If the driver rejects the data, the device must still open. */
     if (info.pInitialData &&
         VK_RESULT(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle)) == VK_SUCCESS)
         out->loaded_size = info.initialDataSize;

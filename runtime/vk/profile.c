@@ -1,16 +1,17 @@
 /*
- * Policy: from a snapshot to what the library does with the device. Pure: no Vulkan call, no state,
- * so that recorded snapshots of any device can be tested anywhere. Values a broken driver reports
- * as 0 are read as the guaranteed minimum.
+ * Decides from a snapshot how the library uses a device. It is pure: no Vulkan call and no state,
+ * so recorded snapshots of any device can be tested anywhere. If a broken driver reports a limit as
+ * 0, the guaranteed minimum is used.
  */
 #include "vk/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Vulkan guarantees blocks of 1 GiB where maintenance3 says nothing. The NEEDED limits are the ones
- * it guarantees, too, and kernels rely on them: a driver that reports less is refused by the
- * limit's name. Slots start at 256 bytes, the most that minStorageBufferOffsetAlignment may be. */
+/* Vulkan guarantees blocks of 1 GiB if maintenance3 gives no limit. The NEEDED limits are those
+ * that Vulkan guarantees and kernels need. If a driver reports less, the device is refused, and the
+ * reason names the limit. Slots are aligned to 256 bytes, the largest
+ * minStorageBufferOffsetAlignment that Vulkan allows. */
 #define NO_TYPE               UINT32_MAX
 #define GUARANTEED_ALLOCATION ((uint64_t)1 << 30)
 #define NEEDED_BUFFERS        4
@@ -22,9 +23,9 @@
 
 typedef struct type_score {
     VkMemoryPropertyFlags needed, refused;
-    VkMemoryPropertyFlags preferred[3]; /* by falling weight */
-    bool avoid_device_local;            /* the weight below preferred[] */
-    bool prefer_large_heap;             /* above all else */
+    VkMemoryPropertyFlags preferred[3]; /* most important first */
+    bool avoid_device_local;            /* less important than preferred[] */
+    bool prefer_large_heap;             /* more important than all others */
 } type_score;
 
 static VkMemoryPropertyFlags type_flags(const device_snapshot *s, uint32_t type)
@@ -37,7 +38,7 @@ static uint64_t type_heap_size(const device_snapshot *s, uint32_t type)
     return s->memory.memoryHeaps[s->memory.memoryTypes[type].heapIndex].size;
 }
 
-/* Earlier preferences outweigh all later ones together, as digits of a number do. */
+/* An earlier preference outweighs all later ones together, like digits of a number. */
 static unsigned type_weight(const type_score *score, VkMemoryPropertyFlags flags)
 {
     unsigned weight = 0;
@@ -47,11 +48,11 @@ static unsigned type_weight(const type_score *score, VkMemoryPropertyFlags flags
     return weight * 2 + (score->avoid_device_local && !local);
 }
 
-/* The best type; the first among equals, because drivers list the faster ones first. */
+/* The best type. Among equals the first wins, because drivers list faster types first. */
 static uint32_t type_find(const device_snapshot *s, const type_score *score)
 {
-    /* Memory of special purposes: lazily allocated, protected, and the uncached types of debuggers.
-     */
+    /* Memory for special purposes: lazily allocated, protected, and uncached types for
+     * debuggers. */
     const VkMemoryPropertyFlags special =
         VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
         VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD |
@@ -90,9 +91,9 @@ static bool shares_host_memory(const device_snapshot *s)
            s->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
-/* The type that is both device-local and mappable, where writing it in place is sensible: not
- * through the small window of a discrete GPU without resizable BAR, which would be used up by the
- * first weights. */
+/* The type that is both device-local and mappable, if writing it in place makes sense. Not if it is
+ * only the small window of a discrete GPU without resizable BAR, because the first weights would
+ * fill it. */
 static uint32_t choose_direct_type(const device_snapshot *s)
 {
     static const type_score score = {
@@ -107,7 +108,8 @@ static uint32_t choose_direct_type(const device_snapshot *s)
     return whole || shares_host_memory(s) ? type : NO_TYPE;
 }
 
-/* Memory that the host cannot see leaves the window it can see to those who need it. */
+/* Prefers memory that the host cannot see, so that the host-visible window stays free for
+ * others. */
 static uint32_t choose_local_type(const device_snapshot *s)
 {
     static const type_score plain = {
@@ -123,8 +125,8 @@ static uint32_t choose_local_type(const device_snapshot *s)
     return type != NO_TYPE ? type : type_find(s, &any);
 }
 
-/* Uploads are written once and in order, which uncached memory takes well; reads of uncached memory
- * are slow by an order of magnitude, so that readback asks for cached memory first. */
+/* Uploads are written once and in order, so uncached memory is good enough. But reading uncached
+ * memory is about ten times slower, so readback prefers cached memory. */
 static void choose_memory(const device_snapshot *s, bool direct_upload, device_choice *out)
 {
     static const type_score upload = {
@@ -153,8 +155,8 @@ static void choose_memory(const device_snapshot *s, bool direct_upload, device_c
 
 /* ---- Queue ---- */
 
-/* The first family with compute. One apart from graphics would gain nothing: there is one queue,
- * and no other work of the library's to keep it from. */
+/* Takes the first family with compute. A family without graphics would gain nothing, because there
+ * is only one queue and the library has no other work on the device. */
 static bool choose_queue(const device_snapshot *s, device_choice *out)
 {
     for (uint32_t i = 0; i < s->queue_family_count; i++) {
@@ -171,7 +173,7 @@ static bool choose_queue(const device_snapshot *s, device_choice *out)
 
 /* ---- Limits ---- */
 
-/* `limit`, or no limit where it is 0. */
+/* `limit` reduces `value`; 0 is no limit. */
 static uint64_t shrink(uint64_t value, uint64_t limit)
 {
     return limit ? MIN(value, limit) : value;
@@ -182,7 +184,7 @@ static uint32_t shrink32(uint32_t value, uint32_t limit)
     return limit ? MIN(value, limit) : value;
 }
 
-/* The least of what an allocation, a buffer and the heap can be. */
+/* The minimum of the limits of an allocation, a buffer and the heap. */
 static uint64_t block_limit(const device_snapshot *s, const device_choice *choice)
 {
     uint64_t reported = s->maintenance3.maxMemoryAllocationSize;
@@ -192,8 +194,8 @@ static uint64_t block_limit(const device_snapshot *s, const device_choice *choic
     return limit;
 }
 
-/* Where Vulkan is a layer over something else, or there is no GPU: kernels that count on subgroups,
- * unrolling or much shared memory lose there what they gain on hardware. */
+/* Whether Vulkan is a layer over another API, or there is no GPU. Kernels that rely on subgroups,
+ * unrolling or much shared memory are slower there. */
 static bool is_portable(const device_snapshot *s)
 {
     static const VkDriverId translated[] = {
@@ -212,7 +214,7 @@ static uint32_t choose_workgroup_size(const device_profile *p)
 {
     uint32_t size = 128;
     if (profile_is_software(p))
-        size = 64; /* invocations of a group run one after the other: larger ones gain nothing */
+        size = 64; /* invocations run one after the other: larger ones gain nothing */
     else if (p->max_workgroup_invocations >= 256)
         size = 256;
     while (size > p->max_workgroup_invocations && size > 1)
@@ -233,8 +235,8 @@ static rlxvk_device_kind device_kind(const device_snapshot *s)
     return type < ARRAY_COUNT(kinds) ? kinds[type] : RLXVK_DEVICE_OTHER;
 }
 
-/* Matrix kernels count on subgroups of the profile's size: it must be the only one, or one that a
- * pipeline can ask for. They are written in Vulkan's memory model. */
+/* Matrix kernels rely on subgroups of the profile's size. So it must be the only size, or a
+ * pipeline must be able to request it. The kernels also need the Vulkan memory model. */
 static void choose_matrix_units(const device_snapshot *s, device_profile *p)
 {
     bool fixed = s->least_subgroup_size == s->most_subgroup_size || s->subgroup_size_control;
@@ -246,7 +248,7 @@ static void choose_matrix_units(const device_snapshot *s, device_profile *p)
     p->matrix_f32 = s->matrix_f32;
 }
 
-/* Kernels with shuffles or ballots count on the profile's subgroup size too. */
+/* Kernels with shuffles or ballots also rely on the profile's subgroup size. */
 static bool has_subgroups(const device_snapshot *s, VkSubgroupFeatureFlags operations)
 {
     uint32_t size = s->subgroup.subgroupSize;
@@ -256,8 +258,8 @@ static bool has_subgroups(const device_snapshot *s, VkSubgroupFeatureFlags opera
            s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
-/* Compute units only decide into how many parts work is split. Vulkan itself does not tell them:
- * `units` are typical of each kind. */
+/* The number of compute units only decides into how many parts work is split. Core Vulkan does not
+ * report it, so `units` has typical numbers for each kind of device. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
                          const device_choice *choice, device_profile *p)
 {
@@ -335,7 +337,7 @@ static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_choice *ou
     return true;
 }
 
-/* The first that fails is the reason told: driver, queue, features, memory, limits. */
+/* The first failed check is the reason: driver, queue, features, memory, limits. */
 static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choice *out)
 {
     uint32_t version = s->properties.apiVersion;

@@ -1,7 +1,7 @@
 /*
- * Which device to open: the given one, the one that a text names, or discrete before integrated
- * before virtual before CPU; the first among equals. A name may match several devices: the best of
- * them is taken. Pure.
+ * Chooses the device to open: the given one, or the one that a text names. Otherwise discrete wins
+ * over integrated, virtual, other and CPU; among equals the first wins. If a name matches several
+ * devices, the best of them is taken. Pure.
  */
 #include "vk/internal.h"
 
@@ -27,7 +27,7 @@ static bool contains(const char *haystack, const char *needle)
     return false;
 }
 
-/* Compares hexadecimal digits, passing over dashes, in any case. */
+/* Compares hexadecimal digits; ignores case and dashes. */
 static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
 {
     char digits[2 * VK_UUID_SIZE + 1];
@@ -43,7 +43,7 @@ static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
     return matched == 2 * VK_UUID_SIZE;
 }
 
-/* Digits that are no index of a device may still be part of a name. */
+/* If digits are not an index of a device, they may still be part of a name. */
 static bool parse_index(const char *wanted, uint32_t count, uint32_t *out)
 {
     if (!*wanted || strlen(wanted) > 4 || strspn(wanted, "0123456789") != strlen(wanted))
@@ -84,7 +84,7 @@ static rlxvk_status fail_selection(const device_snapshot *snapshots, const devic
         list);
 }
 
-/* An empty text is part of every name, so that no text at all needs no rule of its own. */
+/* An empty text is part of every name, so it needs no special case. */
 rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
                               uint32_t count, const char *wanted, uint32_t *out)
 {
@@ -108,14 +108,14 @@ rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_cho
     return best ? RLXVK_OK : fail_selection(snapshots, choices, count, wanted);
 }
 
-/* The UUID alone is not enough: software drivers give all their devices the same. */
+/* The UUID is not enough, because software drivers give all their devices the same. */
 static bool is_described(const device_snapshot *snapshot, const rlxvk_device_info *info)
 {
     return uuid_equal(snapshot, info->uuid) &&
            strncmp(snapshot->properties.deviceName, info->name, sizeof info->name) == 0;
 }
 
-/* Devices that share name and UUID are told apart by their place. */
+/* If devices share name and UUID, their index decides. */
 rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_choice *choices,
                              uint32_t count, const rlxvk_device_info *wanted, uint32_t *out)
 {

@@ -1,7 +1,7 @@
 /*
- * Asks a physical device everything the policy (profile.c) wants to know. Invariant: structures of
- * Vulkan 1.2 are only queried from devices of 1.2; of an older one the snapshot has properties,
- * memory and queues, and zeros elsewhere.
+ * Queries everything about a physical device that profile.c needs. Invariant: structures of Vulkan
+ * 1.2 are queried only from devices of 1.2 or newer. For an older device, the snapshot has
+ * properties, memory and queues, and zeros elsewhere.
  */
 #include "vk/internal.h"
 
@@ -15,12 +15,13 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
     return false;
 }
 
-/* Extensions of which only properties are asked. */
+/* Extensions that are needed only for their properties. */
 typedef struct offers {
     bool maintenance4, sm_builtins, core_properties, core_builtins;
 } offers;
 
-/* What is only offered is noted here; take_newer_features then says whether the feature is, too. */
+/* Notes which extensions are offered. take_newer_features then checks whether their features are,
+ * too. */
 static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device_snapshot *out,
                                     offers *offered)
 {
@@ -55,7 +56,7 @@ error:
     return status;
 }
 
-/* Puts a structure in front of what is asked for. */
+/* Adds a structure to the front of the query's chain. */
 static void ask(VkPhysicalDeviceProperties2 *all, void *structure)
 {
     VkBaseOutStructure *s = structure;
@@ -63,7 +64,7 @@ static void ask(VkPhysicalDeviceProperties2 *all, void *structure)
     all->pNext = s;
 }
 
-/* One call for all structures: the chain is made for it and cut again. */
+/* Queries all structures with one call. The chain is built for it and cut afterwards. */
 static void take_properties(device *d, VkPhysicalDevice physical, const offers *offered,
                             device_snapshot *out)
 {
@@ -98,7 +99,7 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
     out->max_buffer_size = sizes.maxBufferSize;
     out->compute_units = MAX(multiprocessors.shaderSMCount,
                              MAX(units.activeComputeUnitCount, cores.shaderCoreCount));
-    /* A snapshot is copied about: no pointers into its former place. */
+    /* A snapshot is copied, so it must not point into its former place. */
     out->driver.pNext = out->id.pNext = out->subgroup.pNext = NULL;
     out->maintenance3.pNext = out->float_controls.pNext = NULL;
 }
@@ -117,7 +118,7 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     out->features11.pNext = NULL;
 }
 
-/* Features and sizes of what the extensions (or Vulkan 1.3) bring; only offered ones are asked. */
+/* Features and sizes of the extensions and of Vulkan 1.3. Only offered ones are queried. */
 static void take_newer_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {
@@ -158,7 +159,7 @@ static void take_newer_features(device *d, VkPhysicalDevice physical, device_sna
                                  sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
-/* The largest listed product of this operand type, if larger than *best. */
+/* Keeps a listed product with this operand type if it is larger than *best. */
 static void take_matrix_shape(const VkCooperativeMatrixPropertiesKHR *p, int32_t type,
                               matrix_shape *best)
 {
@@ -168,7 +169,7 @@ static void take_matrix_shape(const VkCooperativeMatrixPropertiesKHR *p, int32_t
         *best = (matrix_shape){p->MSize, p->NSize, p->KSize};
 }
 
-/* A device may offer the extension and list no shape of use here: then all stay at m = 0. */
+/* If a device offers the extension but lists no usable shape, all shapes stay at m = 0. */
 static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status = RLXVK_OK;
@@ -196,8 +197,8 @@ error:
     return status;
 }
 
-/* Of devices of 1.3 more is asked: their core has the control of subgroup sizes that kernels for
- * matrix units and shuffles count on. */
+/* More is queried from devices of Vulkan 1.3, because its core has the control of subgroup sizes
+ * that kernels with matrix units and shuffles need. */
 static rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status;
@@ -205,7 +206,7 @@ static rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_s
     memset(out, 0, sizeof(*out));
     d->fn.GetPhysicalDeviceProperties(physical, &out->properties);
     d->fn.GetPhysicalDeviceMemoryProperties(physical, &out->memory);
-    /* More families than there is room for: the first ones are what the call writes. */
+    /* If there are more families than fit, the call writes the first ones. */
     out->queue_family_count = ARRAY_COUNT(out->queue_families);
     d->fn.GetPhysicalDeviceQueueFamilyProperties(physical, &out->queue_family_count,
                                                  out->queue_families);
@@ -224,7 +225,7 @@ error:
     return status;
 }
 
-/* Devices may appear between the two calls: the second writes no more than there is room for. */
+/* If devices appear between the two calls, the second writes only as many as fit. */
 static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *out_count)
 {
     rlxvk_status status;
@@ -240,7 +241,7 @@ error:
     return status;
 }
 
-/* Without an instance (no driver) there are none, which is no error here. */
+/* If there is no instance (no driver), there are no devices; that is not an error here. */
 rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
                                device_snapshot **out_snapshots, uint32_t *out_count)
 {

@@ -1,9 +1,9 @@
-/* The Khronos validation layer: is it there, and its messages to the log, counted. */
+/* The Khronos validation layer: checks that it is installed, and counts and logs its messages. */
 #include "vk/internal.h"
 
 #include <string.h>
 
-/* May be called on any thread that calls Vulkan. */
+/* Any thread that calls Vulkan may call it. */
 static VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                    VkDebugUtilsMessageTypeFlagsEXT types,
                                    const VkDebugUtilsMessengerCallbackDataEXT *data, void *user)
@@ -14,12 +14,13 @@ static VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT severi
     __atomic_fetch_add(&d->validation_messages, 1, __ATOMIC_RELAXED);
     log_line(&d->log, is_error ? RLXVK_LOG_ERROR : RLXVK_LOG_WARNING, "validation %s: %s",
              is_error ? "error" : "warning", data->pMessage);
-    return VK_FALSE; /* the call goes on as it would without the layer */
+    return VK_FALSE; /* the call continues as without the layer */
 }
 
 VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d)
 {
-    /* Not the GENERAL type: that is the loader talking about drivers and files it passed over. */
+    /* Without the GENERAL type, because those are messages of the loader about drivers and files
+     * that it skipped. */
     return (VkDebugUtilsMessengerCreateInfoEXT){
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
         .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
@@ -39,7 +40,8 @@ static bool layer_listed(const VkLayerProperties *list, uint32_t count)
     return false;
 }
 
-/* Asked before the instance is made: its error for a missing layer would not name the package. */
+/* Checked before the instance is created, because Vulkan's error for a missing layer would not name
+ * the package. */
 rlxvk_status validation_layer_check(device *d)
 {
     rlxvk_status status;

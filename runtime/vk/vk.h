@@ -1,7 +1,7 @@
 /*
- * The Vulkan layer: loader entry points, device snapshot -> profile -> device, memory, pipelines,
- * commands. Knows no graph. Every handle made here is destroyed by the matching call, which takes
- * NULL and half-built objects.
+ * The Vulkan layer: entry points of the loader, device snapshot -> profile -> device, memory,
+ * pipelines, commands. It knows no graph. Every object made here has a matching call that destroys
+ * it. That call also takes NULL and half-built objects.
  */
 #ifndef RLXVK_VK_H
 #define RLXVK_VK_H
@@ -22,7 +22,7 @@
 
 #include "vk/functions.h" /* struct vk_functions: one member per entry point, named without "vk" */
 
-/* ---- Snapshot and profile: pure policy, unit-tested on recorded snapshots ---- */
+/* ---- Snapshot and profile: pure policy, tested on recorded snapshots ---- */
 
 typedef struct device_snapshot {
     VkPhysicalDeviceProperties properties;
@@ -30,8 +30,8 @@ typedef struct device_snapshot {
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceMaintenance3Properties maintenance3;
-    uint64_t max_buffer_size; /* maintenance4 where offered, else 0 */
-    uint32_t compute_units;   /* where a vendor's extension tells them, else 0 */
+    uint64_t max_buffer_size; /* of maintenance4 if offered, else 0 */
+    uint32_t compute_units;   /* if a vendor's extension tells, else 0 */
     VkPhysicalDeviceFloatControlsProperties float_controls;
     VkPhysicalDeviceFeatures features;
     VkPhysicalDeviceVulkan11Features features11;
@@ -42,31 +42,31 @@ typedef struct device_snapshot {
     bool cooperative_matrix, bfloat16_matrix; /* extension and feature offered */
     bool portability_subset;                  /* extension offered */
     bool integer_dot;                         /* extension and feature offered */
-    bool integer_dot_accelerated;             /* of packed bytes, whatever their signs */
+    bool integer_dot_accelerated;             /* for packed bytes of any signedness */
     /* Shapes of f16, bf16 and f32 matrices with f32 sums at subgroup scope; m = 0: none. */
     matrix_shape matrix_f16, matrix_bf16, matrix_f32;
-    uint32_t least_subgroup_size, most_subgroup_size; /* 0: not told */
-    uint32_t most_workgroup_subgroups;                /* where the size is asked for; 0: not told */
+    uint32_t least_subgroup_size, most_subgroup_size; /* 0: unknown */
+    uint32_t most_workgroup_subgroups;                /* if a size is requested; 0: unknown */
     bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */
 } device_snapshot;
 
 typedef struct device_choice {
     bool usable;
-    char reason[160];       /* why not */
-    uint32_t queue_family;  /* compute; one without graphics is not preferred over the first */
+    char reason[160];       /* why it is not usable */
+    uint32_t queue_family;  /* compute; the first one, even if it also has graphics */
     uint32_t arena_type;    /* memory type of blocks: DEVICE_LOCAL */
     uint32_t upload_type;   /* HOST_VISIBLE | HOST_COHERENT */
-    uint32_t readback_type; /* HOST_VISIBLE | HOST_CACHED where there is one */
+    uint32_t readback_type; /* HOST_VISIBLE | HOST_CACHED if there is one */
     bool arena_mapped;      /* arena_type is HOST_VISIBLE: uploads write in place */
-    bool arena_cached;      /* ... and HOST_CACHED: reads read in place */
+    bool arena_cached;      /* arena_type is also HOST_CACHED: reads in place */
     bool arena_coherent, readback_coherent;
     bool timestamps;
-    bool unroll_hints; /* are hints to this driver, not orders to unroll whatever the size */
-    uint32_t index;    /* among the devices there are */
+    bool unroll_hints; /* the driver takes unroll hints as hints, not as orders */
+    uint32_t index;    /* among all devices */
     device_profile profile;
 } device_choice;
 
-/* Pure. `options` may be NULL; its limits shrink the profile's. */
+/* Pure. `options` may be NULL; its limits reduce those of the profile. */
 void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
                     device_choice *out);
 void profile_describe(const device_snapshot *snapshot, const device_choice *choice,
@@ -77,7 +77,7 @@ void profile_describe(const device_snapshot *snapshot, const device_choice *choi
 typedef struct pipeline_store pipeline_store;
 
 typedef struct device {
-    void *library; /* the loader, dlopen'ed */
+    void *library; /* the loader, opened with dlopen */
     vk_functions fn;
     VkInstance instance;
     bool shares_instance; /* with the process's other devices; it outlives them */
@@ -96,49 +96,49 @@ typedef struct device {
     bool lost;                     /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
     uint32_t validation_messages;  /* warnings and errors of the validation layer so far */
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
-    VkPipelineLayout
-        pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
+    VkPipelineLayout pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* also; 128 bytes of arguments */
     pipeline_store *pipelines;
-    int matrix_layouts[2]; /* what vk_matrix_layout found of f16 and of bf16, 0 before */
+    int matrix_layouts[2]; /* results of vk_matrix_layout for f16 and bf16; 0: unknown */
 } device;
 
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
                          device **out);
 void device_close(device *d);
-/* Whether the device was opened by the process of which this one is a fork: nothing of it may be
- * used, and nothing freed. */
+/* Whether the device was opened before this process was forked. If so, it belongs to the parent:
+ * nothing of it may be used or freed. */
 bool vk_is_foreign(const device *d);
-/* Or foreign. Another thread may find it out at any time. */
+/* Whether the device is lost or foreign. Another thread may find out at any time. */
 bool vk_is_lost(const device *d);
-/* E_DEVICE_LOST, with the remedy, if it is lost. */
+/* If the device is lost, E_DEVICE_LOST with the remedy. */
 rlxvk_status vk_require_device(const device *d, const char *call);
 rlxvk_status device_list(const sized_array *infos, size_t *out_count);
-/* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
+/* Finds a device by index, part of its name or UUID. If several match, or `wanted` is NULL or "",
+ * the best one is taken. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 
-/* Whether sums and left operands of f16 or bf16 matrices lie as glsl/matmul/matrix_layout.glsl has
- * them, and right ones turned. Runs a kernel at the first call; may be called from several threads.
- */
+/* Whether a subgroup holds f16 or bf16 matrices as glsl/matmul/matrix_layout.glsl expects: sums and
+ * left operands in that layout, right operands transposed. The first call runs a kernel. Several
+ * threads may call it. */
 rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes);
 
-/* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place
- * where tests count calls and inject failures (see vk_test_hooks). */
+/* Turns a VkResult into a status with `call` in the error text, and notes device loss. Tests count
+ * calls and inject failures through the functions below (vk_test_hooks). */
 rlxvk_status vk_check(device *d, VkResult result, const char *call);
 bool vk_inject(const char *call);
 VkResult vk_injected(void);
 
-/* VK(d, CreateBuffer(d->handle, ...)): calls d->fn.CreateBuffer, TRYs the status. An injected
+/* VK(d, CreateBuffer(d->handle, ...)) calls d->fn.CreateBuffer and TRYs the status. An injected
  * failure skips the call. */
 #define VK(d, call) TRY(vk_check(d, vk_inject(#call) ? vk_injected() : (d)->fn.call, #call))
 
-/* Counted by every VK() call, by the call's name. fail_at: the n-th VK() call from now fails (0:
- * none), with fail_result (0: out of device memory). Process-wide. */
+/* Counters of VK() calls, by name, for the whole process. If fail_at is n, the n-th VK() call from
+ * now fails with fail_result (0: out of device memory). If it is 0, none fails. */
 typedef struct vk_test_hooks {
     uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
     uint64_t fail_at;
     VkResult fail_result;
-    uint64_t kept_instances; /* left for later devices until the process ends */
-    /* Where set: what entry points are looked up by, in place of the loader's own. */
+    uint64_t kept_instances; /* kept for later devices until the process ends */
+    /* If set, it replaces the loader's function that looks up entry points. */
     PFN_vkGetInstanceProcAddr (*look_up)(PFN_vkGetInstanceProcAddr loader);
 } vk_test_hooks;
 extern vk_test_hooks vk_hooks;
@@ -149,54 +149,54 @@ typedef enum memory_use { MEMORY_ARENA, MEMORY_UPLOAD, MEMORY_READBACK } memory_
 
 typedef struct memory_block {
     VkDeviceMemory memory;
-    VkBuffer buffer; /* storage + transfer source + transfer destination + indirect */
+    VkBuffer buffer; /* storage, transfer source and destination, indirect */
     uint64_t size;
-    uint8_t *mapped; /* NULL where the type is not host-visible */
+    uint8_t *mapped; /* NULL if the type is not host-visible */
     bool coherent;
 } memory_block;
 
-/* E_OUT_OF_DEVICE_MEMORY with the sizes. Content undefined. */
+/* E_OUT_OF_DEVICE_MEMORY has the sizes. The content is undefined. */
 rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memory_block *out);
 void memory_block_destroy(device *d, memory_block *block);
-/* Makes host writes visible to the device, or device writes to the host, where the type is not
- * coherent. */
+/* Make host writes visible to the device, and device writes visible to the host. They do nothing if
+ * the memory type is coherent. */
 rlxvk_status memory_block_flush(device *d, const memory_block *block, uint64_t offset,
                                 uint64_t size);
 rlxvk_status memory_block_invalidate(device *d, const memory_block *block, uint64_t offset,
                                      uint64_t size);
 
-/* ---- Pipelines: created on demand, in parallel, shared by all executables, cached on disk ---- */
+/* ---- Pipelines: made on demand, in parallel, shared by all executables, cached on disk ---- */
 
 typedef struct pipeline_request {
     uint16_t kernel;        /* enum kernel_id */
     uint8_t constant_count; /* values for specialization constants 0 .. constant_count-1 */
     uint32_t constants[KERNEL_MAX_CONSTANTS];
-    uint32_t grid[3]; /* workgroups that the kernel is to count by; 0: those that are launched */
+    uint32_t grid[3]; /* the grid that the kernel is to see; 0: the launched one */
 } pipeline_request;
 
-/* Fills out[i] for each request; equal requests share one pipeline. The pipelines belong to the
- * device. */
+/* Fills out[i] for each request. Equal requests share one pipeline. The device owns the
+ * pipelines. */
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out);
 
-/* How many the device has by now, and how many it was asked for. */
+/* How many pipelines the device has made so far, and how many were requested. */
 size_t pipeline_count_made(device *d);
 size_t pipeline_count_asked(device *d);
-/* Of those made, those whose invocations are in another order than the kernel has them. */
+/* How many of those have their invocations in another order (RLXVK_INVOCATIONS). */
 size_t pipeline_count_permuted(device *d);
 
 /* ---- Commands ---- */
 
-/* Per executable: a command pool and what is allocated from it, a descriptor pool, a timeline
+/* Each executable has a command pool with its buffers, a descriptor pool, and a timeline
  * semaphore. */
 rlxvk_status command_pool_create(device *d, VkCommandPool *out);
 rlxvk_status command_buffers_allocate(device *d, VkCommandPool pool, uint32_t count,
                                       VkCommandBuffer *out);
-/* Reusable: no one-time flag, may be pending several times (SIMULTANEOUS_USE). */
+/* Begins a reusable buffer. It may be pending several times at once (SIMULTANEOUS_USE). */
 rlxvk_status command_begin(device *d, VkCommandBuffer buffer);
 rlxvk_status command_end(device *d, VkCommandBuffer buffer);
 
-/* What a global memory barrier separates. */
+/* The work that a global memory barrier separates. */
 enum barrier_scope {
     SCOPE_COMPUTE = 1,  /* shader reads and writes */
     SCOPE_TRANSFER = 2, /* copies and fills */
@@ -211,7 +211,8 @@ typedef struct buffer_range {
     uint64_t offset, size;
 } buffer_range;
 
-/* sets_by_binding_count[n] = how many sets of n bindings. Sets are allocated and written once. */
+/* sets_by_binding_count[n] is the number of sets with n bindings. Sets are allocated and written
+ * once. */
 rlxvk_status
 vk_descriptor_pool_create(device *d, const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
                           VkDescriptorPool *out);
@@ -219,8 +220,8 @@ rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buf
                                      uint32_t count, VkDescriptorSet *out);
 
 rlxvk_status vk_timeline_create(device *d, VkSemaphore *out);
-/* Submits the command buffers in order, after `wait` (0: no wait) and signalling `signal` on the
- * semaphore. */
+/* Submits the command buffers in order. They begin after the semaphore has reached `wait` (0: at
+ * once), and at the end set it to `signal`. */
 rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
                              const VkCommandBuffer *buffers, uint32_t count);
 /* E_TIMEOUT after `timeout_ns`; E_DEVICE_LOST. */
@@ -228,9 +229,11 @@ rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, u
 
 /* ---- Text files of the device, beside its pipeline cache (pipeline_cache.c) ---- */
 
-/* The whole file with this ending; memory_free it. NULL: there is none, or it cannot be read. */
+/* Reads the whole file with this ending. Free it with memory_free. NULL if there is none or it
+ * cannot be read. */
 char *pipeline_cache_read_text(const device *d, const char *directory, const char *ending);
-/* Replaces it, whole or not at all; E_FILE. The path is written to out_path in any case. */
+/* Replaces the file as a whole, or leaves it; E_FILE. Writes the path to out_path even if the file
+ * cannot be written. But if there is no cache directory, out_path is not set. */
 rlxvk_status pipeline_cache_write_text(const device *d, const char *directory, const char *ending,
                                        const char *text, char *out_path, size_t size);
 
