@@ -1,7 +1,7 @@
 /*
- * A module without the storage buffers that no function uses, as specialization leaves them behind.
- * A layout need not have a binding that is not used. Some drivers, and translators to other
- * languages, still count what is declared.
+ * Removes storage buffers that no function uses, which specialization leaves behind. A layout need
+ * not have an unused binding. But some drivers, and translators to other languages, count the
+ * declared ones.
  */
 #include "spirv/spirv.h"
 
@@ -21,7 +21,7 @@ static bool is_unused(const buffers *b, uint32_t id)
     return id < b->bound && b->unused[id];
 }
 
-/* A literal that looks like the id of a buffer keeps that buffer, which does no harm. */
+/* If a literal looks like the id of a buffer, the buffer stays. That does no harm. */
 static void find_unused(buffers *b)
 {
     bool functions = false;
@@ -44,7 +44,7 @@ static void put(buffers *b, const uint32_t *w, uint32_t count)
     b->out_count += count;
 }
 
-/* Behind the model, the function and the name it lists the variables. */
+/* The variables are listed after the execution model, the function and the name. */
 static void put_entry_point(buffers *b, const uint32_t *w)
 {
     uint32_t at = b->out_count, length = length_of(w[0]);

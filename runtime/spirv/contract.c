@@ -1,7 +1,7 @@
 /*
- * A module whose sums of a product are fused multiply-adds, where the source does not say
- * `precise`: drivers may contract them, but not all do, and some optimizers do it before them. The
- * product must be of the same block and used nowhere else.
+ * Makes sums of a product fused multiply-adds, unless the source says `precise`. Drivers may
+ * contract them anyway, but not all do, and some optimizers do it before the driver. The product
+ * must be in the same block and have no other use.
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 
 typedef struct id_state {
-    uint32_t at;    /* an OpFMul, by word; 0: none */
+    uint32_t at;    /* word index of an OpFMul; 0: none */
     uint32_t block; /* its label */
     uint32_t uses;
     bool contracts; /* of a type: has fused multiply-adds */
-    bool decorated; /* `precise`, for one */
-    bool fused;     /* a product that a sum takes in */
+    bool decorated; /* for example `precise` */
+    bool fused;     /* a product that a sum absorbs */
 } id_state;
 
 typedef struct contraction {
@@ -25,7 +25,8 @@ typedef struct contraction {
     uint32_t *out, out_count;
 } contraction;
 
-/* Operands may be no ids at all: then a product is taken for used more often than it is. */
+/* If an operand is not an id, a product may seem to have more uses than it has. Then it is only not
+ * fused. */
 static void count_uses(contraction *c, const uint32_t *w)
 {
     for (uint32_t k = 1; k < length_of(w[0]); k++)
@@ -58,11 +59,11 @@ static void read_module(contraction *c)
     }
 }
 
-/* Whether the product is one that a sum in this block may take in. */
+/* Whether a sum in this block may absorb the product. */
 static bool is_free(const contraction *c, uint32_t id, uint32_t label)
 {
     const id_state *product = &c->ids[id];
-    /* Two: where it is computed, and the sum. */
+    /* Two: its result, and the sum. */
     return product->at && !product->decorated && product->uses == 2 && product->block == label;
 }
 
@@ -71,7 +72,7 @@ static bool is_sum(const uint32_t *w)
     return opcode_of(w[0]) == SpvOpFAdd || opcode_of(w[0]) == SpvOpFSub;
 }
 
-/* Of two products a sum takes in the first. */
+/* If both operands are products, the sum absorbs the first. */
 static void mark(contraction *c)
 {
     uint32_t label = 0;
@@ -94,7 +95,7 @@ static void put(contraction *c, const uint32_t *w, uint32_t count)
     c->out_count += count;
 }
 
-/* A negated operand takes the id that the product had. */
+/* A negated operand reuses the id of the product. */
 static void put_fused(contraction *c, const uint32_t *w, uint32_t operand)
 {
     uint32_t id = w[operand], factor = c->words[c->ids[id].at + 3];
@@ -126,7 +127,7 @@ uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_co
 {
     contraction c = {.words = words, .count = count, .bound = words[3]};
     c.ids = memory_zeroed(c.bound, sizeof *c.ids);
-    /* Of ten words of a product and a difference twelve are made. */
+    /* A product and a difference have ten words and become twelve. */
     c.out = memory_zeroed(count + count / 5 + 1, sizeof *c.out);
     if (c.ids && c.out) {
         read_module(&c);

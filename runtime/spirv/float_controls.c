@@ -1,8 +1,8 @@
 /*
- * Asks the driver to keep signed zeros, infinities and NaN, to round f32 and f16 to nearest even,
- * and to keep subnormal f16 (unpackHalf2x16), where it offers that. The request is part of a module
- * (a capability and an execution mode each), and not every device takes it, so it is inserted when
- * a module is created rather than when it is compiled.
+ * Requests float behaviour from the driver, if it offers that: signed zeros, infinities, NaN and
+ * denormal f16 (unpackHalf2x16) are kept, and f32 and f16 round to nearest even. A request is a
+ * capability and an execution mode in the module. Not every device accepts it, so it is inserted
+ * when a module is created, not when a kernel is compiled.
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
@@ -33,7 +33,7 @@ static uint32_t requests_of(spirv_float_controls c, float_request requests[MOST_
     return count;
 }
 
-/* Word index just past the entry point, and the entry point's id; 0 when there is none. */
+/* The word index after the entry point, and the entry point's id; 0 if there is none. */
 static uint32_t after_entry_point(const uint32_t *words, uint32_t count, uint32_t *out_id)
 {
     for (uint32_t i = SPIRV_HEADER_WORDS; i < count; i += length_of(words[i]))
@@ -44,7 +44,7 @@ static uint32_t after_entry_point(const uint32_t *words, uint32_t count, uint32_
     return 0;
 }
 
-/* Of `whole`, with so many requests. */
+/* A copy of `whole` with these requests. */
 static uint32_t *insert(const uint32_t *whole, uint32_t whole_count, const float_request *requests,
                         uint32_t count, uint32_t *out_count)
 {

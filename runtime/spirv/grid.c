@@ -1,8 +1,8 @@
 /*
- * A module that goes by another number of workgroups than are launched. Every word that it loads of
- * the built-in number of workgroups becomes a constant. A kernel counts its workgroups row by row
- * of the grid, so that a grid of `x` columns of which only the first are launched leaves out the
- * last workgroups of every row, and the others stay who they are.
+ * Makes a module count with another number of workgroups than are launched. Every word that it
+ * loads from the built-in number of workgroups becomes a constant. A kernel numbers its workgroups
+ * row by row of the grid. So if only the first columns are launched, the last workgroups of every
+ * row are left out and the others keep their numbers.
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
@@ -14,9 +14,9 @@ enum { CONSTANT_WORDS = 4, DIMENSIONS = 3 };
 typedef struct grid_ids {
     uint32_t counts;            /* the variable; 0: the module reads none */
     uint32_t number;            /* the type of a word; 0: none */
-    uint32_t functions_at;      /* in words */
+    uint32_t functions_at;      /* word index */
     const uint32_t **constants; /* per id, the words of a constant of type `number` */
-    uint32_t first_new;         /* of DIMENSIONS ids */
+    uint32_t first_new;         /* the first of DIMENSIONS ids */
 } grid_ids;
 
 static void read_declaration(grid_ids *g, const uint32_t *w)
@@ -50,8 +50,8 @@ static void declare(const grid_ids *g, const uint32_t grid[DIMENSIONS], uint32_t
     }
 }
 
-/* Turns loads through access chains of one component into copies. False where there are none, or
- * the variable is read in another way. */
+/* Turns loads of one component into copies of a constant. False if there are none, or if the
+ * variable is read in another way. */
 static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, uint32_t *component)
 {
     bool any = false;
@@ -75,7 +75,7 @@ static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, ui
 }
 
 /* The constants go before the functions. A load with memory operands would be longer than the copy
- * that takes its place; no kernel has one of a built-in. */
+ * that replaces it, but no kernel has such a load of a built-in. */
 static uint32_t *insert_constants(const grid_ids *g, uint32_t *words, const uint32_t grid[3],
                                   uint32_t *count)
 {

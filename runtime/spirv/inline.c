@@ -1,15 +1,17 @@
 /*
- * A module whose entry point holds what it calls. Drivers inline by themselves, but some
- * after they have decided what to unroll: NVIDIA's makes f32 products a fifth slower of functions
- * than of the same instructions in one. So that neither driver nor build tool matters, all modules
- * go to the driver inlined.
+ * Copies called functions into the entry point. Drivers inline, too, but some only after they have
+ * decided which loops to unroll. NVIDIA's driver makes f32 products a fifth slower if their code is
+ * in functions. All modules are inlined before they go to the driver, so that neither driver nor
+ * build tool matters.
  *
- * Functions are expanded callees first, each once; a call then copies the callee's body, with ids
- * of its own. The block of a call is split: what follows it becomes a block that the callee's
- * returns branch to. Where they would leave a selection by that, the callee's blocks become the one
- * case of a switch, which its blocks may leave. Functions that return from inside a loop or a
- * switch cannot be copied so, and stay functions. Blocks are taken to lie in the order of the
- * source: those of a construct between its header and its merge block.
+ * Functions are expanded once each, callees first. A call is replaced by a copy of the callee's
+ * body with new ids. The block of the call is split: the code after the call becomes a block to
+ * which the callee's returns branch. If a return would leave a selection that way, the callee's
+ * blocks become the only case of a switch, because blocks may leave a switch.
+ *
+ * If a function returns from inside a loop or a switch, it cannot be copied and stays a function.
+ * Blocks must be in source order: the blocks of a construct lie between its header and its merge
+ * block.
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
@@ -21,26 +23,26 @@ enum { DEEPEST = 64, MOST_WORDS = 1 << 20 };
 typedef VECTOR(uint32_t) word_vector;
 
 typedef struct function {
-    uint32_t at;    /* its OpFunction, by word */
+    uint32_t at;    /* word index of its OpFunction */
     uint32_t entry; /* label of the first block */
     bool started, expanded;
-    bool copied;                 /* calls become copies */
-    bool leaves;                 /* the body returns from inside a selection */
-    bool called;                 /* from what is written: it is written, too */
-    word_vector variables, body; /* body: the rest of the first block and all others */
+    bool copied;                 /* its calls become copies */
+    bool leaves;                 /* it returns from inside a selection */
+    bool called;                 /* written code calls it, so it is written, too */
+    word_vector variables, body; /* body: the rest of the first block, and all others */
 } function;
 
 typedef struct inlining {
     const uint32_t *words;
     uint32_t count, old_bound, bound;
     uint32_t functions_at;
-    uint32_t entry, void_type, integer; /* integer: some constant of 32 bits, to switch on */
+    uint32_t entry, void_type, integer; /* integer: some 32-bit constant for the switch */
     bool *is_type;                      /* by old id */
-    uint32_t *last;                     /* of a split block, by label: where it ends now */
+    uint32_t *last;                     /* by label of a split block: its last part */
     function *functions;
     uint32_t *function_of; /* by id: 1 + index; 0: none */
-    word_vector copy_of;   /* by id: of the function being copied, its copy; 0: none */
-    word_vector root;      /* by id: what it is a copy of in the end, or itself */
+    word_vector copy_of;   /* by id, for the function being copied: the copy; 0: none */
+    word_vector root;      /* by id: the original of the copy, or itself */
     bool failed;           /* out of memory */
 } inlining;
 
@@ -55,7 +57,7 @@ enum { /* newer than some headers */
        COOPERATIVE_MULTIPLY_ADD = 4459
 };
 
-/* Whether word k of an instruction (k > 0) of a function is an id. */
+/* Whether word k (k > 0) of an instruction in a function is an id. */
 static bool is_id(const uint32_t *w, uint32_t k)
 {
     uint32_t opcode = opcode_of(w[0]);
@@ -100,7 +102,8 @@ static bool declares_type(uint32_t opcode)
            opcode == COOPERATIVE_TYPE;
 }
 
-/* Its place among the words; 0: none. An instruction with a result has a type first. */
+/* The word index of an instruction's result; 0: none. If there is a result, a type comes first,
+ * except for labels and types. */
 static uint32_t result_at(const inlining *s, const uint32_t *w)
 {
     if (opcode_of(w[0]) == SpvOpLabel || declares_type(opcode_of(w[0])))
@@ -128,7 +131,7 @@ static uint32_t *put(inlining *s, word_vector *to, const uint32_t *words, uint32
     return at;
 }
 
-/* An instruction by its opcode and operands. */
+/* Writes an instruction from its opcode and operands. */
 #define PUT_NEW(s, to, ...)                                                                        \
     put_new(s, to, (uint32_t[]){__VA_ARGS__}, ARRAY_COUNT(((uint32_t[]){__VA_ARGS__})))
 
@@ -162,7 +165,7 @@ static void put_copy(inlining *s, word_vector *to, const uint32_t *w)
 
 /* ---- A call ---- */
 
-/* Ids of results and labels become new ones, or are forgotten. */
+/* Gives the results and labels new ids, or forgets these again. */
 static void name_copies(inlining *s, const word_vector *of, bool forget)
 {
     for (size_t i = 0; i < of->count && !s->failed; i += length_of(of->items[i])) {
@@ -180,8 +183,7 @@ static void name_parameters(inlining *s, const function *g, const uint32_t *call
             s->copy_of.items[w[2]] = forget ? 0 : call[k++];
 }
 
-/* Variables belong to the caller's first block; a value that they start with is stored each time.
- */
+/* Variables move to the caller's first block. If one has an initial value, each call stores it. */
 static void copy_variables(inlining *s, function *f, const function *g)
 {
     for (size_t i = 0; i < g->variables.count; i += length_of(g->variables.items[i])) {
@@ -193,7 +195,8 @@ static void copy_variables(inlining *s, function *f, const function *g)
     }
 }
 
-/* Copies the blocks of g; pairs of a value (or 0) and the block it is returned from. */
+/* Copies the blocks of g. Collects pairs of a returned value (or 0) and the block that returns
+ * it. */
 static void copy_blocks(inlining *s, function *f, const function *g, uint32_t label, uint32_t after,
                         word_vector *returns)
 {
@@ -228,7 +231,8 @@ static void put_result(inlining *s, function *f, const uint32_t *call, const wor
     }
 }
 
-/* Returns the label of the block that goes on after the call; 0: the same block. */
+/* Copies a function in place of a call. Returns the label of the block that continues after the
+ * call; 0 if it is the same block. */
 static uint32_t copy_callee(inlining *s, function *f, const function *g, const uint32_t *call)
 {
     bool blocks = false;
@@ -265,7 +269,8 @@ static uint32_t copy_callee(inlining *s, function *f, const function *g, const u
 
 /* ---- A function ---- */
 
-/* A block that repeats names its loop itself: it cannot be split. */
+/* Whether the block has a loop's merge instruction. Such a block is the header of its loop, so it
+ * cannot be split. */
 static bool heads_loop(const uint32_t *w)
 {
     while (opcode_of(w[0]) != SpvOpLoopMerge && opcode_of(w[0]) != SpvOpLabel &&
@@ -274,7 +279,8 @@ static bool heads_loop(const uint32_t *w)
     return opcode_of(w[0]) == SpvOpLoopMerge;
 }
 
-/* What a phi knows as the end of a block may be another block now. */
+/* A phi names the block from which a value comes. If that block was split, the value now comes from
+ * the last part. */
 static void mend_phis(const inlining *s, function *f)
 {
     for (size_t i = 0; i < f->body.count; i += length_of(f->body.items[i])) {
@@ -285,10 +291,10 @@ static void mend_phis(const inlining *s, function *f)
     }
 }
 
-/* The constructs around each return say how its calls may be copied. */
+/* Decides whether calls of this function may be copied, by the constructs around its returns. */
 static void judge(const inlining *s, function *f)
 {
-    uint32_t merges[DEEPEST], depth = 0; /* the outermost first */
+    uint32_t merges[DEEPEST], depth = 0; /* outermost first */
     bool jump[DEEPEST];                  /* loops and switches */
     f->copied = f->body.count < MOST_WORDS;
     for (size_t i = 0; i < f->body.count && f->copied; i += length_of(f->body.items[i])) {
@@ -338,7 +344,7 @@ static void expand(inlining *s, function *f)
         }
     }
     if (s->failed)
-        return; /* the body ends anywhere */
+        return; /* the body is not complete */
     mend_phis(s, f);
     judge(s, f);
     f->expanded = true;
@@ -432,8 +438,7 @@ static void write_called(inlining *s, function *f, word_vector *to)
             write_called(s, callee(s, f->body.items + i), to);
 }
 
-/* Chains of the results in `functions` that are copies of the same id: `first` by old id, `next` by
- * id. */
+/* Links all results in `functions` that are copies of one id: `first` by old id, `next` by id. */
 static void chain_copies(const inlining *s, const word_vector *functions, uint32_t *first,
                          uint32_t *next)
 {
@@ -446,7 +451,7 @@ static void chain_copies(const inlining *s, const word_vector *functions, uint32
     }
 }
 
-/* Decorations of what functions compute go to all copies of it, and no further. */
+/* A decoration of a function's result is written for all its copies, and not for unused ids. */
 static void write_head(inlining *s, const uint32_t *first, const uint32_t *next, word_vector *to)
 {
     bool *declared = memory_zeroed(s->old_bound, sizeof *declared);

@@ -1,21 +1,22 @@
 /*
- * A module with blocks that only follow one another made one. Drivers decide by the number of
- * blocks, too, what to unroll: what calls and decided branches left behind must not count.
+ * Merges blocks that only follow one another. Drivers also look at the number of blocks when they
+ * decide which loops to unroll. So blocks that inlined calls and decided branches leave behind must
+ * not count.
  *
- * A block goes to the end of the one that branches to it where no other leads to it, and where no
- * construct ends or goes on. The order of the others stays.
+ * A block is appended to the block that branches to it if no other block does, and if no construct
+ * ends or continues there. The order of the other blocks stays.
  */
 #include "spirv/specialize.h"
 
 #include <string.h>
 
 typedef struct block {
-    uint32_t at, end; /* label and terminator, by word */
+    uint32_t at, end; /* word indices of label and terminator */
     uint32_t merge;   /* its merge instruction; 0: none */
-    uint32_t entries; /* branches to it */
-    uint32_t next;    /* the block that goes to its end; 0: none */
-    uint32_t into;    /* the block whose end it goes to; 0: it stays */
-    bool named;       /* by a merge instruction */
+    uint32_t entries; /* how many branches lead to it */
+    uint32_t next;    /* the block that is appended to it; 0: none */
+    uint32_t into;    /* the block to which it is appended; 0: none */
+    bool named;       /* a merge instruction names it */
 } block;
 
 typedef struct merging {
@@ -52,7 +53,7 @@ static void read_blocks(merging *m)
     }
 }
 
-/* The block that stays of those that become one. */
+/* The first block of those that are merged with this one. */
 static uint32_t first_of(const merging *m, uint32_t label)
 {
     while (m->blocks[label].into)
@@ -60,7 +61,7 @@ static uint32_t first_of(const merging *m, uint32_t label)
     return label;
 }
 
-/* The merge instruction of what becomes one block so far; 0: none. */
+/* The merge instruction of the blocks merged with `first` so far; 0: none. */
 static uint32_t merge_of(const merging *m, uint32_t first)
 {
     for (; first; first = m->blocks[first].next)

@@ -1,16 +1,16 @@
 /*
- * A module whose invocations do each other's work: what they read as their number within the
- * workgroup, and as their workgroup's, goes through a permutation. A driver that runs invocations
- * one after the other, as software does, then runs them in another order, in which a missing
- * barrier is missed.
+ * Makes invocations do each other's work: the numbers that they read for themselves and their
+ * workgroup go through a permutation. A software driver runs invocations one after the other, so it
+ * then runs them in another order. If a barrier is missing, the results may change.
  *
- * With n invocations, or workgroups, number i becomes n - 1 - i, or (a i + b) mod n where a prime
- * larger than n gives a, which then has no divisor in common with n. Workgroups of more than 65,535
- * in one direction are reversed in either case, for the product to fit a word. Every load of a
- * built-in number is followed by that arithmetic; nothing else changes.
+ * With n invocations or workgroups, number i becomes n - 1 - i, or (a i + b) mod n. There a is a
+ * prime larger than n, reduced mod n, so a and n have no common divisor. If there are more than
+ * 65,535 workgroups in one direction, they are always reversed, because the product must fit a
+ * word. The arithmetic is added after every load of a built-in number; nothing else changes.
  *
- * Left as they are: modules that use subgroups, whose invocations are numbered by the device; those
- * with workgroups of several dimensions, or of a size that is not known.
+ * Two kinds of modules are not changed:
+ *   - modules that use subgroups, because the device numbers their invocations
+ *   - modules with workgroups of several dimensions or of unknown size
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
@@ -25,9 +25,9 @@ typedef VECTOR(uint32_t) word_vector;
 enum { WHOLE = 3 };
 
 typedef struct id_note {
-    uint32_t built_in;  /* of a variable: 1 + which; 0: none */
-    uint32_t pointed;   /* of an access chain: the built-in of its variable, likewise */
-    uint32_t component; /* ... and which component */
+    uint32_t built_in;  /* of a variable: 1 + its built-in; 0: none */
+    uint32_t pointed;   /* of an access chain: the built-in of its variable, in the same way */
+    uint32_t component; /* of an access chain: the component */
     uint32_t value;     /* of an integer constant */
     bool known;
 } id_note;
@@ -39,12 +39,12 @@ typedef struct permuting {
     uint32_t seed;
     id_note *ids;
     uint32_t functions_at;
-    uint32_t number, vector, truth; /* types: a word, three, bool; 0: none */
+    uint32_t number, vector, truth; /* types: a word, three words, bool; 0: none */
     uint32_t vector_pointer;        /* to three words of input */
-    uint32_t size_id;               /* the composite that is the workgroup's size; 0: none */
+    uint32_t size_id;               /* the composite with the workgroup's size; 0: none */
     uint32_t size[3];
-    uint32_t counts;     /* the variable of how many workgroups there are; 0: none */
-    bool needs_counts;   /* some number of a workgroup is read */
+    uint32_t counts;     /* the variable for the number of workgroups; 0: none */
+    bool needs_counts;   /* the module reads a workgroup's number */
     bool changes, fails; /* fails: cannot be permuted */
     bool out_of_memory;
     word_vector declarations; /* before the first function */
@@ -127,7 +127,7 @@ static void read_head(permuting *p, const uint32_t *w)
     }
 }
 
-/* The variable's built-in number where it is one that this file knows of, + 1. */
+/* 1 + the variable's built-in number, if this file handles it; else 0. */
 static uint32_t noted(const permuting *p, uint32_t id)
 {
     uint32_t built_in = p->ids[id].built_in;
@@ -151,7 +151,7 @@ static void read_access(permuting *p, const uint32_t *w)
     p->ids[w[2]].component = component ? p->ids[w[4]].value : 0;
 }
 
-/* Pointers that go elsewhere than into loads are not followed. */
+/* Pointers are only followed into loads. If one goes elsewhere, permuting fails. */
 static void read_body(permuting *p, const uint32_t *w)
 {
     uint32_t opcode = opcode_of(w[0]);
@@ -180,7 +180,7 @@ static void read_module(permuting *p)
 
 /* ---- Building ---- */
 
-/* An instruction by its opcode and operands. */
+/* Writes an instruction from its opcode and operands. */
 #define PUT(p, to, ...)                                                                            \
     put(p, to, (uint32_t[]){__VA_ARGS__}, ARRAY_COUNT(((uint32_t[]){__VA_ARGS__})))
 
@@ -207,7 +207,7 @@ static uint32_t constant(permuting *p, uint32_t value)
     return id;
 }
 
-/* A new instruction of two numbers. */
+/* A new instruction with two operands. */
 static uint32_t compute(permuting *p, uint32_t opcode, uint32_t a, uint32_t b)
 {
     uint32_t id = p->bound++;
@@ -223,7 +223,7 @@ static uint32_t scattered(uint32_t seed)
     return (seed ^ seed >> 15) * 0x846ca68bu >> 1;
 }
 
-/* All larger than there are invocations, or workgroups, in one direction. */
+/* All are larger than the number of invocations or workgroups in one direction. */
 static uint32_t prime_of(uint32_t seed)
 {
     static const uint32_t primes[] = {2147483647, 982451653, 472882027, 179424673,
@@ -231,7 +231,7 @@ static uint32_t prime_of(uint32_t seed)
     return primes[scattered(seed) % ARRAY_COUNT(primes)];
 }
 
-/* Of the number of an invocation within its workgroup. */
+/* Permutes the number of an invocation within its workgroup. */
 static uint32_t permute_local(permuting *p, uint32_t i)
 {
     uint32_t n = p->size[0];
@@ -250,7 +250,7 @@ static uint32_t count_of_groups(permuting *p, uint32_t component)
     return one;
 }
 
-/* Of the number of a workgroup in one direction. */
+/* Permutes the number of a workgroup in one direction. */
 static uint32_t permute_group(permuting *p, uint32_t i, uint32_t component)
 {
     uint32_t n = count_of_groups(p, component);
@@ -269,7 +269,7 @@ static uint32_t permute_group(permuting *p, uint32_t i, uint32_t component)
     return result;
 }
 
-/* Component `component` of a built-in number, whose value was `i`. */
+/* Permutes a component of a built-in number, whose value was `i`. */
 static uint32_t permute(permuting *p, uint32_t built_in, uint32_t i, uint32_t component)
 {
     if (built_in == SpvBuiltInLocalInvocationId || built_in == SpvBuiltInLocalInvocationIndex)
@@ -284,7 +284,7 @@ static uint32_t permute(permuting *p, uint32_t built_in, uint32_t i, uint32_t co
 
 /* ---- Writing ---- */
 
-/* A load of a number; its id becomes that of what is computed. */
+/* Writes a load of a number. Its id becomes that of the permuted number. */
 static void put_load(permuting *p, const uint32_t *w, uint32_t built_in, uint32_t component)
 {
     uint32_t loaded = p->bound++, parts[3];
@@ -316,7 +316,7 @@ static void put_in_function(permuting *p, const uint32_t *w)
         put_words(p, &p->out, w, length_of(w[0]));
 }
 
-/* The variable of how many workgroups there are, for a module that has none. */
+/* Declares a variable for the number of workgroups, if the module has none. */
 static void declare_counts(permuting *p)
 {
     p->counts = p->bound++;

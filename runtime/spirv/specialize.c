@@ -1,13 +1,13 @@
 /*
- * A module for one set of specialization constants: they are put in, what can be computed from them
- * is, and the branches, blocks and functions that they rule out are left out. Drivers do the same,
- * but many only after they have inlined and translated everything: a region that uses one of thirty
- * operations would cost them the time of all.
+ * Specializes a module for one set of specialization constants. It inserts the constants, computes
+ * everything that depends only on them, and removes branches, blocks and functions that cannot run.
+ * Drivers do the same, but many only after inlining and translating everything. For example, a
+ * region that uses one of thirty operations would cost the compile time of all.
  *
- * Facts are 32-bit scalars and booleans by id. Folding (facts from instructions whose operands are
- * facts) and reaching (live blocks, given the facts) take turns until nothing is new. A folded
- * instruction of a function becomes an OpConstant of the same id; nothing is renumbered, and the
- * result is never longer than the module.
+ * Facts are the known values of ids: 32-bit scalars and booleans. Two steps alternate until there
+ * is nothing new. Folding computes an instruction whose operands are facts; reaching finds the live
+ * blocks by these facts. If an instruction in a function is folded, it becomes an OpConstant with
+ * the same id. Nothing is renumbered, and the result is never longer than the module.
  */
 #include "spirv/specialize.h"
 
@@ -34,7 +34,8 @@ static void read_declaration(specialization *s, uint32_t i)
     }
 }
 
-/* Before the types. False: uses something that is not understood here. */
+/* Reads an instruction before the types. False if the module uses something that is not handled
+ * here. */
 static bool read_head(specialization *s, const uint32_t *w)
 {
     switch (opcode_of(w[0])) {
@@ -104,7 +105,7 @@ static void visit(specialization *s, uint32_t label)
     s->pending[s->pending_count++] = label;
 }
 
-/* The first label of a function, w its OpFunction. */
+/* The first label of a function; w is its OpFunction. */
 static uint32_t entry_label(const uint32_t *w)
 {
     while (opcode_of(w[0]) != SpvOpLabel)
@@ -130,8 +131,8 @@ static void visit_successors(specialization *s, uint32_t label)
         visit(s, spirv_target(end, k));
 }
 
-/* Every loop that is entered is also repeated and left, as far as the live blocks show: then it
- * stays a loop of the same blocks. */
+/* Whether every loop that is entered can still repeat and be left, as far as the live blocks show.
+ * If so, it stays a loop with the same blocks. */
 static bool loops_stay(const specialization *s)
 {
     for (uint32_t id = 1; id < s->bound; id++) {
@@ -165,7 +166,7 @@ static void put_instruction(specialization *s, const uint32_t *w)
     put(s, w, length_of(w[0]));
 }
 
-/* An instruction that the module does not have: its opcode, then its operands. */
+/* Writes a new instruction from its opcode and operands. */
 #define PUT_NEW(s, ...)                                                                            \
     put_new(s, (uint32_t[]){__VA_ARGS__}, ARRAY_COUNT(((uint32_t[]){__VA_ARGS__})))
 
@@ -204,9 +205,10 @@ static void put_merge(specialization *s, const uint32_t *w)
 }
 
 /*
- * The end of a block, w its terminator. A selection that is decided is none any more, but where
- * other blocks of it branch to its merge block conditionally: that they may out of a switch alone,
- * so it becomes one of a single target.
+ * Writes the end of a block; w is its terminator. If a selection is decided, it becomes a plain
+ * branch, with two exceptions. A switch stays a switch, with a single target. And if other blocks
+ * branch to its merge block conditionally, it becomes such a switch, because only blocks inside a
+ * switch may do so.
  */
 static void put_end(specialization *s, uint32_t label, const uint32_t *w)
 {
@@ -240,20 +242,20 @@ static void put_in_block(specialization *s, uint32_t label, const uint32_t *w)
         put_instruction(s, w);
 }
 
-/* A merge block that nothing reaches, of a header that is live. */
+/* A merge block that nothing reaches, but whose header is live. */
 static void put_unreachable(specialization *s, uint32_t label)
 {
     PUT_NEW(s, SpvOpLabel, label);
     PUT_NEW(s, SpvOpUnreachable);
 }
 
-/* Where a walk through the functions is. */
+/* The position of a walk through the functions. */
 typedef struct place {
     uint32_t label; /* 0: between blocks */
     bool function_live;
 } place;
 
-/* Moves on to the next instruction; whether it stays. */
+/* Moves to the next instruction; returns whether it stays. */
 static bool advance(const specialization *s, place *p, const uint32_t *w)
 {
     uint32_t opcode = opcode_of(w[0]);
@@ -275,7 +277,7 @@ static void mark_end(specialization *s, uint32_t label, const uint32_t *w)
         s->ids[spirv_target(w, k)].conditional_entry = true;
 }
 
-/* What is gone has no decorations: dead results, and those that become constants. */
+/* Dead results, and those that become constants, lose their decorations. */
 static void mark(specialization *s)
 {
     place p = {0};
@@ -339,7 +341,7 @@ static void put_functions(specialization *s)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- The whole module ---- */
 
 static void find_integer(specialization *s)
 {

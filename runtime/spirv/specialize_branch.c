@@ -1,5 +1,5 @@
-/* Where a block may go on to, by what is known so far: what folding a phi and reaching blocks both
- * ask. */
+/* The blocks to which a block may branch, by the known facts. Folding of phis and reaching of
+ * blocks both use it. */
 #include "spirv/specialize.h"
 
 uint32_t spirv_target(const uint32_t *w, uint32_t k)

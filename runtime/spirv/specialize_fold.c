@@ -1,12 +1,13 @@
 /*
- * Facts from facts: the value of each instruction whose operands, as far as they matter, are known.
- * Integers and booleans only; what is undefined in SPIR-V (division by zero, long shifts) stays.
+ * Computes facts from facts: the value of each instruction whose relevant operands are known. Only
+ * integers and booleans. If SPIR-V leaves a result undefined (division by zero, long shifts), the
+ * instruction stays.
  */
 #include "spirv/specialize.h"
 
 #include <spirv/unified1/GLSL.std.450.h>
 
-/* In a switch over opcodes. */
+/* Used in a switch over opcodes. */
 #define FOLD(opcode, expression)                                                                   \
     case opcode:                                                                                   \
         *out = (expression);                                                                       \
@@ -80,7 +81,7 @@ static bool take(const specialization *s, uint32_t id, uint32_t *out)
     return s->ids[id].known;
 }
 
-/* The same value along every edge that is live. */
+/* A phi is known if it has the same value along all live edges. */
 static bool fold_phi(const specialization *s, uint32_t label, const uint32_t *w, uint32_t *out)
 {
     bool any = false;
