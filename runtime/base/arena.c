@@ -1,6 +1,6 @@
 /*
- * Bump arena. Invariant: the first chunk is the one being filled; every chunk was zeroed at birth
- * and no byte is handed out twice, so allocations come zeroed without being cleared again.
+ * A bump arena. Invariant: the first chunk is the one being filled. Every chunk is zeroed when it
+ * is allocated and no byte is handed out twice, so allocations are zero without another memset.
  */
 #include "base/base.h"
 
@@ -48,7 +48,7 @@ void *arena_allocate(arena *a, size_t size)
     if (!chunk)
         return NULL;
     if (first && size > usual) {
-        /* A chunk of its own goes second: the first may still have room for small ones. */
+        /* A large chunk of its own goes second, because the first may still have room. */
         chunk->next = first->next;
         first->next = chunk;
     } else {

@@ -1,4 +1,4 @@
-/* See input.h. An input_file's descriptor is open for as long as the object lives. */
+/* See input.h. The descriptor of an input_file is open as long as the object lives. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/input.h"
 
@@ -88,8 +88,8 @@ static void read_part(void *argument, size_t part)
         r->failed = true;
 }
 
-/* Much is read by several threads. What cannot be read is read again, for the error to be this
- * thread's. */
+/* Large ranges are read by several threads. If a part fails, this thread reads the range again, so
+ * that it gets the error. */
 rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, void *out)
 {
     reading r = {file, offset, size, out, size <= SPREAD_BYTES};

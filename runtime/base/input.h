@@ -1,14 +1,14 @@
 /*
- * Reading files piece by piece at given places. Nothing is mapped: a file that another program cuts
- * short while it is read is then an error, where a mapping ends the process.
+ * Reads parts of files at given offsets. Files are not mapped: if another program truncates a file,
+ * reading it is an error, but reading a mapping would end the process.
  */
 #ifndef RLXVK_INPUT_H
 #define RLXVK_INPUT_H
 
 #include "base/base.h"
 
-/* E_FILE, from each, names the path and the reason. Only regular files: anything else has no length
- * to check offsets against. */
+/* E_FILE, from each call, names the path and the reason. Only regular files are allowed, because
+ * others have no length against which offsets can be checked. */
 
 typedef struct input_file {
     char *path;
@@ -17,8 +17,8 @@ typedef struct input_file {
 } input_file;
 
 RLXVK_MUST_CHECK rlxvk_status input_open(const char *path, input_file **out);
-void input_close(input_file *file); /* takes NULL */
-/* `size` bytes from `offset` on. May be called by many threads. */
+void input_close(input_file *file); /* may be NULL */
+/* Reads `size` bytes from `offset` on. Many threads may call it at once. */
 RLXVK_MUST_CHECK rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size,
                                          void *out);
 

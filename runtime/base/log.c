@@ -1,5 +1,5 @@
-/* One line at a time to the sink, or to stderr without one. Lines above the buffer's size are cut.
- */
+/* Prints one line to the sink, or to stderr if there is none. Lines longer than the buffer are
+ * cut. */
 #include "base/log.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Where the library's lines go: the context's sink, or stderr for what a switch asked to print. */
+/* Prints the library's log lines to the context's sink. If there is no sink, they go to stderr. */
 #ifndef RLXVK_LOG_H
 #define RLXVK_LOG_H
 
@@ -9,7 +9,7 @@ typedef struct log_sink {
     void *user;
 } log_sink;
 
-/* One line, formatted, without newline. */
+/* Prints one formatted line; no newline at its end. */
 void log_line(const log_sink *sink, rlxvk_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

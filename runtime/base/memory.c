@@ -1,6 +1,6 @@
 /*
- * The library's host allocations: counted, and failed on demand by tests. Invariant: NULL means out
- * of memory and nothing else, so a size of 0 still yields a block of its own.
+ * The library's host allocations. They are counted, and tests can make them fail. Invariant: NULL
+ * means only "out of memory", so an allocation of size 0 also returns a block.
  */
 #include "base/base.h"
 #include "base/memory_sizes.h"
@@ -11,9 +11,9 @@
 
 static _Atomic uint64_t allocations, requested;
 static _Atomic int64_t live;
-static _Atomic uint64_t countdown; /* to the allocation that fails; 0 is disarmed */
+static _Atomic uint64_t countdown; /* allocations until the one that fails; 0: none fails */
 
-/* Counts one allocation; true when a test wants this one to fail. */
+/* Counts one allocation; true if a test wants it to fail. */
 static bool allocation_fails(uint64_t bytes)
 {
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
@@ -46,7 +46,7 @@ int64_t memory_live_count(void)
     return atomic_load_explicit(&live, memory_order_relaxed);
 }
 
-/* A new block, or NULL. */
+/* Counts a new block, unless it is NULL. */
 static void *made(void *pointer)
 {
     if (pointer)
@@ -82,7 +82,7 @@ void *memory_resize(void *pointer, size_t size)
 
 void memory_free(void *pointer)
 {
-    memory_keep(pointer); /* no longer counted */
+    memory_keep(pointer); /* do not count it any more */
     free(pointer);
 }
 
@@ -100,7 +100,7 @@ bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t it
     uint64_t grown = MAX(MAX(needed, 8), *capacity + *capacity / 2), bytes;
     if (!size_multiply(grown, item_size, &bytes) || bytes > SIZE_MAX)
         return false;
-    /* `items` really points to a T *: copying its bytes keeps within the aliasing rules. */
+    /* `items` really points to a T *, so copying its bytes respects the aliasing rules. */
     void *old, *resized;
     memcpy(&old, items, sizeof(old));
     resized = memory_resize(old, (size_t)bytes);

@@ -1,5 +1,5 @@
-/* Distance: insertions, deletions, replacements and swaps of neighbours (optimal string alignment),
- * letters in any case. Words are cut at LONGEST characters. */
+/* The distance counts insertions, deletions, replacements and swaps of neighbours (optimal string
+ * alignment), without regard to case. Words are cut at LONGEST characters. */
 #include "base/nearest.h"
 
 #include <string.h>

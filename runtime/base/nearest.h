@@ -1,4 +1,4 @@
-/* "Did you mean": the known word that a mistyped one is nearest to. */
+/* "Did you mean": finds the known word that is nearest to a mistyped one. */
 #ifndef RLXVK_NEAREST_H
 #define RLXVK_NEAREST_H
 
@@ -6,8 +6,7 @@
 
 typedef struct nearest {
     const char *wanted;
-    const char
-        *word; /* the best so far; NULL while none is near: at most a third and one are wrong */
+    const char *word; /* the best so far; NULL: none with at most length / 3 + 1 errors */
     size_t distance;
 } nearest;
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* `error` is errno, or -1 after an earlier write has failed. */
+/* `error` is errno, or -1 if an earlier write has failed. */
 static rlxvk_status fail_file(const char *path, int error)
 {
     return status_fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path,
@@ -16,8 +16,8 @@ static rlxvk_status fail_file(const char *path, int error)
                                       : "an earlier write failed; is the device full?");
 }
 
-/* The open files of a process have names too: replacing what stands behind /dev/stdout would leave
- * the stream without its file. */
+/* /dev and /proc also name open files of a process. If such a name were replaced, for example
+ * /dev/stdout, the stream would lose its file. */
 static bool is_direct(const char *path, const struct stat *info)
 {
     return !S_ISREG(info->st_mode) || strncmp(path, "/dev/", 5) == 0 ||

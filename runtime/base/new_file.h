@@ -15,12 +15,14 @@ typedef struct new_file {
     system_replacement replacement; /* no stream if the path is written directly */
 } new_file;
 
-/* E_FILE, from each, names the path and the reason: another process that writes it now, too. */
+/* E_FILE, from each call, names the path and the reason. It is also an error if another process is
+ * writing the path. */
 RLXVK_MUST_CHECK rlxvk_status new_file_open(const char *path, new_file *out);
-/* Puts the file in its place when all of it was written, and discards it otherwise. */
+/* Puts the file in its place if all of it was written; discards it otherwise. */
 RLXVK_MUST_CHECK rlxvk_status new_file_close(new_file *file);
 void new_file_discard(new_file *file);
-/* Whether a file could be written there, before the work that it will report; changes nothing. */
+/* Checks whether a file could be written there, and changes nothing. Call it before long work whose
+ * result goes there. */
 RLXVK_MUST_CHECK rlxvk_status new_file_check(const char *path);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define TAG  (RLXVK_SIZE_OF(char) - 1)
-#define MASK ((size_t)-1 >> 16) /* what of struct_size is the size */
+#define MASK ((size_t)-1 >> 16) /* the bits of struct_size that hold the size */
 
 static size_t stated(const sized *type, const void *given)
 {
@@ -13,7 +13,7 @@ static size_t stated(const sized *type, const void *given)
     return size;
 }
 
-/* How many bytes the caller has, if struct_size says so; else 0. */
+/* How many bytes the caller has, if struct_size is valid; else 0. */
 static size_t size_of(const sized *type, size_t stated)
 {
     size_t size = stated & MASK;
@@ -30,7 +30,7 @@ static size_t first_unknown(const sized *type, const void *given, size_t size)
     return i;
 }
 
-/* The bytes of a struct to read. */
+/* Checks a struct that the caller gave, and finds how many bytes to read. */
 static rlxvk_status measure(const sized *type, const void *given, size_t *out)
 {
     size_t number = stated(type, given), size = size_of(type, number), unknown;

@@ -1,5 +1,5 @@
-/* Work spread over threads that live no longer than the call: pipelines, and what is copied by the
- * gigabyte. */
+/* Spreads work over threads that live only during the call. Used to make pipelines and to copy
+ * large buffers. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/base.h"
 
@@ -34,7 +34,7 @@ void spread_over_threads(size_t count, size_t most, spread_work *work, void *arg
     pthread_t threads[THREAD_LIMIT];
     size_t cores = (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), started = 0;
     size_t wanted = MIN(MIN(cores, MIN(most, (size_t)THREAD_LIMIT)), count);
-    /* This thread works too, and does all of it where no other can be started. */
+    /* This thread works, too. If no other can be started, it does everything. */
     while (started + 1 < wanted && !pthread_create(&threads[started], NULL, take_parts, &s))
         started++;
     take_parts(&s);

@@ -1,7 +1,7 @@
 /*
- * Status names and texts, and the thread's last error. Invariant: the buffer always holds a
- * terminated sentence, and arguments of status_fail() may point into it (the new sentence is
- * formatted aside first).
+ * Names and texts of statuses, and the thread's last error. Invariant: the buffer always holds a
+ * terminated sentence. Arguments of status_fail() may point into it, because the new sentence is
+ * formatted in another buffer first.
  */
 #include "base/base.h"
 
@@ -18,7 +18,7 @@ static const struct {
 #undef STATUS_ROW
 };
 
-/* Numbers not given to a status have an empty row. */
+/* Numbers without a status have an empty row. */
 static bool is_status(rlxvk_status status)
 {
     return (size_t)status < ARRAY_COUNT(status_rows) && status_rows[status].name;

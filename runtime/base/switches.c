@@ -1,8 +1,10 @@
 /*
- * Environment switches by table: a row is a name, what it does (rlxvk info prints that), and who
- * reads its value into which member. Truth: unset, "", 0, false, off, no are off and anything else
- * is on, in any case. A switch with a fixed set of words takes those words, or one of the off
- * words; every other value is E_ATTR naming the variable. A failed read leaves *out as it was.
+ * The table of environment switches. A row has a name, its effect (rlxvk info prints it), and a
+ * function that reads the value into a member.
+ *
+ * A truth value is off if it is unset, "", 0, false, off or no, in any case; anything else is on. A
+ * switch with a fixed set of words takes those words, or a word for off. Every other value is
+ * E_ATTR, which names the variable. If reading fails, *out stays as it was.
  */
 #include "base/switches.h"
 #include "base/nearest.h"
@@ -64,7 +66,7 @@ static rlxvk_status fail_word(const char *what, const char *value, size_t length
                        (int)MIN(length, 200), value, allowed);
 }
 
-/* A comma-separated list of words as the union of their bits. Empty items are skipped. */
+/* Parses a comma-separated list of words into the union of their bits. Empty items are skipped. */
 static rlxvk_status parse_set(const char *value, const char *what, const word *words, size_t count,
                               unsigned *out)
 {
@@ -91,7 +93,7 @@ static rlxvk_status parse_word(const char *value, const char *what, const word *
     return RLXVK_OK;
 }
 
-/* ---- Readers of one value, which may be NULL, into a member of `size` bytes ---- */
+/* ---- Functions that read one value, which may be NULL, into a member of `size` bytes ---- */
 
 static rlxvk_status read_truth(const char *value, const char *name, void *out, size_t size)
 {
@@ -135,8 +137,8 @@ static rlxvk_status read_plan(const char *value, const char *name, void *out, si
     return status;
 }
 
-/* A whole decimal number of 0 or more; *out keeps its default when the variable is unset or empty.
- */
+/* Reads a whole decimal number of 0 or more. If the variable is unset or empty, *out keeps its
+ * default. */
 static rlxvk_status read_number(const char *value, const char *name, void *out, size_t size)
 {
     (void)size;
@@ -152,7 +154,7 @@ static rlxvk_status read_number(const char *value, const char *name, void *out, 
     return RLXVK_OK;
 }
 
-/* A word, and behind "permuted:" a seed. */
+/* The value is a word, or "permuted:" and a seed. */
 rlxvk_status switches_parse_invocations(const char *value, const char *what, invocation_choice *out)
 {
     static const char with_seed[] = "permuted:";

@@ -1,5 +1,5 @@
-/* The environment switches, read once when a context is created. Options of a call override them.
- */
+/* The environment switches. They are read once, when a context is created. Options of a call
+ * override them. */
 #ifndef RLXVK_SWITCHES_H
 #define RLXVK_SWITCHES_H
 
@@ -11,7 +11,7 @@ enum invocation_order { INVOCATIONS_IN_ORDER, INVOCATIONS_REVERSED, INVOCATIONS_
 
 typedef struct invocation_choice {
     unsigned order; /* enum invocation_order */
-    uint32_t seed;  /* of a permutation */
+    uint32_t seed;  /* for INVOCATIONS_PERMUTED */
 } invocation_choice;
 
 typedef struct switches {
@@ -23,24 +23,25 @@ typedef struct switches {
     invocation_choice invocations;
     rlxvk_precision precision;
     uint64_t prepared_bytes;
-    uint64_t dump_nodes_limit; /* 40 */
+    uint64_t dump_nodes_limit; /* 40 unless set */
     int64_t dump_nodes_flat;   /* -1: none */
     char device[256], force_host[1024], trace[4096], variant[1024];
 } switches;
 
-/* E_ATTR names the variable and the value it cannot take. */
+/* E_ATTR names the variable and the value that it does not take. */
 rlxvk_status switches_read(switches *out);
-/* A line to `log` for each RLXVK_ variable of the environment that is no switch, with the switch it
- * may stand for. Names beginning with RLXVK_TEST_ are the tests' own. */
+/* Logs a warning for each RLXVK_ variable of the environment that is not a switch, with the switch
+ * it may stand for. It skips names that begin with RLXVK_TEST_, because tests use them. */
 void switches_warn_unknown(const log_sink *log);
-/* What RLXVK_INVOCATIONS, or `what` stands for it, may be; E_ATTR names `what`. */
+/* Parses a value of RLXVK_INVOCATIONS or of an option with the same meaning. If the value is bad,
+ * E_ATTR names `what`. */
 rlxvk_status switches_parse_invocations(const char *value, const char *what,
                                         invocation_choice *out);
-/* Switch `index` and what it does, or NULL behind the last. */
+/* The name of switch `index` and its effect; NULL behind the last one. */
 const char *switches_name(size_t index);
 const char *switches_effect(size_t index);
 
-/* A toggle of an options struct over a switch. */
+/* An option overrides a switch, unless it is RLXVK_DEFAULT. */
 static inline bool toggle(rlxvk_toggle option, bool otherwise)
 {
     return option == RLXVK_DEFAULT ? otherwise : option == RLXVK_ON;

@@ -1,5 +1,5 @@
 /*
- * What is asked of the operating system: the environment, and files that take the place of others.
+ * Calls to the operating system: the environment, forks, and files that replace others.
  */
 #ifndef RLXVK_SYSTEM_H
 #define RLXVK_SYSTEM_H
@@ -9,33 +9,35 @@
 #include <stdio.h>
 
 /* The value of an environment variable, or NULL. It is always NULL in a program that has more
- * rights than its caller (set-user-ID, set-group-ID, file capabilities), because whoever starts
- * such a program chooses its environment. */
+ * rights than its caller (set-user-ID, set-group-ID, file capabilities). That is because the caller
+ * controls the environment. */
 const char *system_environment(const char *name);
-/* All variables, "NAME=value", and NULL behind the last; no list in such a program. */
+/* All variables as "NAME=value", with NULL behind the last. The list itself is NULL in a program
+ * with more rights than its caller. */
 char **system_environment_list(void);
 
-/* How often this process is a fork of one that had called it before: threads and devices stay with
- * the parent. */
+/* How often this process was forked from one that had already called this function. Threads and
+ * devices stay with the parent, so a change tells that they are gone. */
 unsigned system_forks(void);
 
 /*
  * A file that takes its name only when it is complete. It is written beside its place, under the
  * name <path>.rlxvk-new, so that the old file survives every failure. Its writer holds a lock on
- * it: if a process is killed while it writes, the next one removes what it left behind.
+ * it. If a process is killed while it writes, the next writer removes the leftover.
  */
 typedef struct system_replacement {
     FILE *stream; /* to write to */
     char *path, *temporary;
 } system_replacement;
 
-/* Zero, or why not, as errno has it. EBUSY: another writer is at it now. `mode` is that of a new
- * file, before the umask. On failure *out is zeroed. */
+/* Returns 0, or an errno. EBUSY: another writer is active. `mode` is the mode of a new file, before
+ * the umask. On failure *out is zeroed. */
 RLXVK_MUST_CHECK int system_replacement_begin(const char *path, unsigned mode,
                                               system_replacement *out);
-/* Puts the file in its place, and asks the disk to keep first its content and then its name, so
- * that after a crash either the old file or the new one stands there, whole. On failure the old
- * one stays. Zero, or errno, or -1 if an earlier write failed, whose errno is gone. */
+/* Puts the file in its place. It asks the disk to keep first the content and then the name. So
+ * after a crash the path has either the old file or the new one, complete. If writing or renaming
+ * fails, the old file stays. Returns 0, or an errno, or -1 if an earlier write failed, because its
+ * errno is lost. */
 RLXVK_MUST_CHECK int system_replacement_finish(system_replacement *r);
 void system_replacement_discard(system_replacement *r);
 

@@ -1,4 +1,5 @@
-/* See system.h. A temporary belongs to whoever holds its lock, and to nobody if no one does. */
+/* See system.h. A temporary file belongs to the process that locks it. If none does, it is
+ * stale. */
 #define _DEFAULT_SOURCE /* flock */
 #include "base/system.h"
 
@@ -64,13 +65,13 @@ unsigned system_forks(void)
 
 /* ---- Replacements ---- */
 
-/* File systems without locks have one writer at a time by custom. */
+/* If the file system has no locks, this succeeds: then users must keep to one writer at a time. */
 static bool lock(int descriptor)
 {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* Does the name still belong to this file? Another writer may have renamed or removed it. */
+/* Whether the name still belongs to this file. Another writer may have renamed or removed it. */
 static bool is_named(int descriptor, const char *path)
 {
     struct stat opened, named;
@@ -78,7 +79,7 @@ static bool is_named(int descriptor, const char *path)
            opened.st_ino == named.st_ino;
 }
 
-/* Removes what a killed process left behind. Zero, or errno. */
+/* Removes the temporary file of a killed process. Returns 0, or an errno. */
 static int remove_stale(const char *path)
 {
     struct stat info;
@@ -96,8 +97,8 @@ static int remove_stale(const char *path)
     return error;
 }
 
-/* A new file of that name, locked. Between creating and locking it, another writer may have taken
- * it for a stale one. */
+/* Creates a new file with that name and locks it. It tries again if another writer took the file
+ * for a stale one before it was locked. */
 static int create_locked(const char *path, unsigned mode, int *out)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -143,13 +144,14 @@ int system_replacement_begin(const char *path, unsigned mode, system_replacement
     return error;
 }
 
-/* What cannot be kept for lack of a means (EINVAL, EROFS, ENOTSUP) needs none. */
+/* Only EIO is an error. Others (EINVAL, EROFS, ENOTSUP) mean that the file system cannot sync this
+ * descriptor and need not. */
 static int keep(int descriptor)
 {
     return fsync(descriptor) == 0 || errno != EIO ? 0 : EIO;
 }
 
-/* The entry in the folder of `path`, which is the same after the call. */
+/* Syncs the entry in the folder of `path`. `path` is changed during the call and then restored. */
 static int keep_name(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -159,7 +161,7 @@ static int keep_name(char *path)
     int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (slash)
         *slash = '/';
-    int error = descriptor < 0 ? 0 : keep(descriptor); /* a folder may be writable, not readable */
+    int error = descriptor < 0 ? 0 : keep(descriptor); /* it may be writable but not readable */
     if (descriptor >= 0)
         close(descriptor);
     return error;
@@ -168,7 +170,7 @@ static int keep_name(char *path)
 static void release(system_replacement *r)
 {
     if (r->stream)
-        fclose(r->stream); /* and with it the lock, which outlasts the rename */
+        fclose(r->stream); /* also releases the lock, which survives the rename */
     memory_free(r->path);
     memory_free(r->temporary);
     *r = (system_replacement){0};

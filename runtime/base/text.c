@@ -1,6 +1,6 @@
-/* Text built piece by piece. Invariant: buffer[length] is the terminator and length < size; what
- * does not fit is cut. Whatever locale the host program sets, numbers are written and read in C's.
- */
+/* Text built piece by piece. Invariant: buffer[length] is the terminator, and length < size. Text
+ * that does not fit is cut. Numbers are written and read in the C locale, independent of the locale
+ * of the host program. */
 #include "base/base.h"
 
 #include <locale.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The thread's locale while it is C's; the C locale is not allocated. */
+/* Saves the thread's locale while the thread uses the C locale. */
 typedef struct c_locale {
     locale_t own, before;
 } c_locale;

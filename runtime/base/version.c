@@ -1,4 +1,4 @@
-/* What rlxvk_version tells is what the headers said when the library was built. */
+/* rlxvk_version returns the version of the headers with which the library was built. */
 #include "base/base.h"
 
 #define DOTTED(major, minor, patch)   #major "." #minor "." #patch
