@@ -1,5 +1,5 @@
 /*
- * Dims made of others: found again where there is one alike, so that equal dims have one code.
+ * Dims made of others. If an equal one exists, it is reused, so that equal dims have one code.
  */
 #include "graph/symbol.h"
 
@@ -25,8 +25,8 @@ static int64_t intern(rlxvk_graph *g, made_dim m)
     return symbol_made(t->made.count - 1);
 }
 
-/* Of sums and products: a number goes to the right, to the one that may stand there, and codes have
- * one order. */
+/* Normalizes a sum or a product: codes get a fixed order, and a number goes to the right. If the
+ * left side already has a number on its right, the two are combined. */
 static made_dim arrange(const symbol_table *t, made_dim m)
 {
     if (symbol_is_code(m.right) && (!symbol_is_code(m.left) || m.left < m.right)) {

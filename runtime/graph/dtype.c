@@ -1,8 +1,8 @@
 /*
- * Element types: one table of names and sizes, promotion, and the conversions between host bytes
- * and arena words. On the device a tensor is f32 words whatever its label (C64: pairs of them), so
- * host bytes are converted where data go in and come out; raw bytes and packed halves, which only
- * leaves and views of them have, are the exceptions.
+ * Element types: a table of names and sizes, promotion, and conversion between host bytes and
+ * device words. On the device a tensor is f32 words, whatever its dtype (C64: pairs of words). So
+ * host bytes are converted when data are uploaded or read back. Raw bytes and packed halves are the
+ * exceptions; only leaves and views of leaves have them.
  */
 #include "graph/graph.h"
 #include "graph/half.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* `rank` orders promotion; the limits are what a float saturates to. */
+/* `rank` orders promotion. If a float is converted, it saturates to the limits. */
 static const struct dtype_info {
     const char *name;
     uint8_t size, rank;
@@ -51,9 +51,9 @@ bool dtype_is_continuous(rlxvk_dtype t)
     return !dtype_is_integer(t) && t != RLXVK_BOOL;
 }
 
-/* BOOL gives way to all, and all give way to C64. An integer and a float make F32, or F64 where
- * either has 64 bits. Of two of a kind the higher rank; F16 and BF16, of which neither holds the
- * other, make F32. */
+/* BOOL gives way to all others, and all give way to C64. An integer and a float give F32, or F64 if
+ * either has 64 bits. Otherwise the higher rank wins. F16 and BF16 give F32, because neither holds
+ * all values of the other. */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
 {
     if (a == b)
@@ -78,18 +78,18 @@ uint32_t dtype_storage_element_bytes(storage s)
     return bytes[s];
 }
 
-/* Whole words, since kernels read raw bytes and halves by the word, and never none: a binding of
- * nothing is not allowed. */
+/* Whole words, because kernels read raw bytes and halves by the word. At least one word, because
+ * Vulkan allows no empty binding. */
 uint64_t dtype_storage_bytes(storage s, uint64_t numel)
 {
     return MAX(round_up(numel * dtype_storage_element_bytes(s), 4), 4);
 }
 
-/* Host data may lie anywhere: memcpy reads what is not aligned. */
+/* memcpy, because host data may be unaligned. */
 #define LOAD(T, bytes, i)                                                                          \
     (*(const T *)memcpy(&(T){0}, (const uint8_t *)(bytes) + (i) * sizeof(T), sizeof(T)))
 
-/* To nearest: of I32, U32, I64 and F64 f32 keeps 24 bits. */
+/* Rounds to nearest. For I32, U32, I64 and F64, f32 keeps 24 bits. */
 static float widen_one(rlxvk_dtype from, const void *bytes, uint64_t i)
 {
     switch (from) {
@@ -140,7 +140,7 @@ static int64_t to_integer(rlxvk_dtype to, float v)
     return (double)v >= high ? (to == RLXVK_I64 ? INT64_MAX : (int64_t)high) : (int64_t)v;
 }
 
-/* The element is the lowest bytes, as many as its type has. */
+/* The element is in the lowest bytes; its type says how many. */
 static uint64_t narrow_bits(rlxvk_dtype to, float v)
 {
     switch (to) {
@@ -170,12 +170,12 @@ void dtype_narrow(rlxvk_dtype to, const float *words, uint64_t count, void *byte
     }
     for (uint64_t i = 0; i < count; i++) {
         uint64_t bits =
-            narrow_bits(to, words[i]); /* little-endian hosts only, as the file formats */
+            narrow_bits(to, words[i]); /* little-endian hosts only, like the file formats */
         memcpy((uint8_t *)bytes + i * size, &bits, size);
     }
 }
 
-/* As narrowing and widening would, without the bytes between. */
+/* The same as narrowing and widening, but without bytes in between. */
 void dtype_round(rlxvk_dtype to, float *words, uint64_t count)
 {
     if (to != RLXVK_F16 && to != RLXVK_BF16)

@@ -1,5 +1,5 @@
 /*
- * Graph storage and the parts of the public graph API that need no op knowledge. See graph.h for
+ * Storage of graphs, and the public calls on graphs that know nothing about ops. See graph.h for
  * the invariant.
  */
 #include "graph/symbol.h"
@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A tensor carries its graph's serial, so that one of another graph is told apart even when that
- * graph is gone. After 2^32 graphs serials come again; 0 is RLXVK_NONE's. */
+/* A tensor carries its graph's serial, so that a tensor of another graph is recognized even if that
+ * graph is gone. Serials repeat after 2^32 graphs. RLXVK_NONE has serial 0. */
 static uint32_t next_serial(void)
 {
     static _Atomic uint32_t last;
@@ -46,7 +46,7 @@ static void let_go(kept_graph *k)
     memory_free(k);
 }
 
-/* Nodes keep nothing of their own: inputs, attributes, names and data all lie in the arena. */
+/* Nodes own no memory: their inputs, attributes, names and data lie in the arena. */
 void rlxvk_graph_destroy(rlxvk_graph *graph)
 {
     if (!graph)
@@ -74,7 +74,7 @@ const char *rlxvk_graph_error(const rlxvk_graph *graph)
     return status_require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
-/* The first error wins: those after it follow from it. */
+/* The first error wins, because later ones are its consequences. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 {
     if (g && g->status == RLXVK_OK && status != RLXVK_OK) {
@@ -85,7 +85,7 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
     return status;
 }
 
-/* After the first error builders do nothing: its sentence is kept, and what follows is no news. */
+/* After the first error builders do nothing, because its sentence must stay. */
 bool graph_ready(const rlxvk_graph *g, const char *call)
 {
     return status_require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
@@ -116,7 +116,7 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
                        call, role, index, t.id, g->nodes.count);
 }
 
-/* graph_take for calls whose one tensor cannot be left out: RLXVK_NONE dangles, too. */
+/* Like graph_take, for calls that need a tensor: RLXVK_NONE is E_DANGLING, too. */
 static bool known_tensor(rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
                          size_t index)
 {
@@ -152,7 +152,7 @@ void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *n
         graph_fail(graph, status_fail_memory("tensor name"));
 }
 
-/* Queries leave a graph as it was: what is no tensor of it does not become its sticky error. */
+/* Queries do not change the graph. If the tensor is not one of the graph, no error sticks. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
     if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !holds(graph, tensor))
@@ -167,8 +167,8 @@ rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }
 
-/* Everything is in the arena before the node is counted, so that running out of memory leaves the
- * list as it was. */
+/* Everything is copied into the arena before the node is counted. So the list stays as it was if
+ * memory runs out. */
 uint32_t graph_append(rlxvk_graph *g, const node *n)
 {
     node copy = *n;
@@ -178,7 +178,7 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
         copy.origin_op = g->origin_op;
     }
     copy.gradient_of = copy.gradient_of ? copy.gradient_of : g->gradient_of;
-    /* A public id is one more, and NODE_NONE is no node. */
+    /* The public id is one more, and NODE_NONE must stay unused. */
     bool ok = g->nodes.count < NODE_NONE - 1 && VECTOR_RESERVE(&g->nodes, 1);
     if (ok && n->input_count)
         ok = (copy.inputs = arena_copy(&g->memory, n->inputs, n->input_count * sizeof(uint32_t)));
@@ -197,8 +197,7 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
 }
 
-/* Appends, rather than copying the list: names are indexed, and the copy has an arena of its own.
- */
+/* Appends each node, because that indexes the names and fills the copy's own arena. */
 rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
 {
     rlxvk_graph *copy = NULL;
@@ -219,7 +218,7 @@ error:
     return status;
 }
 
-/* ---- Graphs that nodes point to ---- */
+/* ---- Graphs to which nodes point ---- */
 
 const rlxvk_graph *graph_keep(rlxvk_graph *g, const rlxvk_graph *other)
 {

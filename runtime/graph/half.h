@@ -1,9 +1,11 @@
 /*
- * The two 16-bit float formats: binary16 (1 sign, 5 exponent, 10 fraction bits, bias 15) and
- * bfloat16 (the upper half of a binary32). Widening is exact, NaN stays NaN. Narrowing rounds to
- * nearest, ties to even; overflow gives infinity, small values become correct subnormals, NaN
- * becomes a quiet NaN of the same sign. Works on bits, so that the result does not depend on the
- * compiler's or the processor's half support or rounding mode.
+ * The two 16-bit float formats: binary16 (1 sign, 5 exponent and 10 fraction bits, bias 15) and
+ * bfloat16 (the upper half of a binary32). Widening is exact; NaN stays NaN. Narrowing rounds to
+ * nearest, ties to even. Overflow gives infinity, small values become correct denormals, and NaN
+ * becomes a quiet NaN of the same sign.
+ *
+ * All functions work on bits, because then the result does not depend on the half support or
+ * rounding mode of the compiler or processor.
  */
 #ifndef RLXVK_HALF_H
 #define RLXVK_HALF_H
@@ -56,13 +58,13 @@ static inline uint16_t f32_to_f16(float value)
     uint32_t sign = bits >> 16 & 0x8000u;
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
-    if (magnitude >= 0x477ff000u) /* 65520, halfway between 65504 and 2^16, and up */
+    if (magnitude >= 0x477ff000u) /* 65520 and up: halfway from 65504 to 2^16 */
         return (uint16_t)(sign | 0x7c00u);
     if (magnitude >= 0x38800000u) { /* normal in binary16: 2^-14 and up */
         magnitude -= 112u << 23;
         return (uint16_t)(sign | (magnitude + 0xfffu + (magnitude >> 13 & 1u)) >> 13);
     }
-    /* Subnormal: count units of 2^-24. The 24-bit significand is worth 2^(exponent - 150). */
+    /* Denormal: count units of 2^-24. The 24-bit significand is worth 2^(exponent - 150). */
     uint32_t shift = 126u - (magnitude >> 23);
     if (shift > 24)
         return (uint16_t)sign;

@@ -1,6 +1,6 @@
 /*
- * Inputs and params by name: a hash table of node ids, open addressing, at most half full. Of two
- * nodes of one name, which a checked graph has not, the first is found.
+ * Finds inputs and params by name. It is a hash table of node ids with open addressing, at most
+ * half full. If two nodes have one name, the first is found; a verified graph has no such nodes.
  */
 #include "graph/graph.h"
 
@@ -8,7 +8,7 @@
 
 #define FEWEST_PLACES 16
 
-/* Constants have data; what else has operands is no leaf. */
+/* Constants are leaves with data; nodes with operands are not leaves. */
 bool graph_is_named(const node *n)
 {
     return n->input_count == 0 && n->name && !n->data;
@@ -20,7 +20,7 @@ static size_t hash_name(uint16_t op, const char *name)
     return (size_t)(hash ^ hash >> 32);
 }
 
-/* Where the id of this name stands, or would. */
+/* The place where the id with this name is, or would be. */
 static uint32_t *place_of(const rlxvk_graph *g, uint16_t op, const char *name)
 {
     size_t mask = g->names.capacity - 1, at = hash_name(op, name) & mask;
@@ -40,8 +40,8 @@ static void add_name(rlxvk_graph *g, uint32_t id)
     *place = MIN(*place, id);
 }
 
-/* Built anew and exchanged for the old, so that running out of memory leaves the index as it was;
- * doubling keeps the cost of all rebuilds below that of as many insertions. */
+/* Builds a new table and then replaces the old one, so that the index stays as it was if memory
+ * runs out. Because the size doubles, all rebuilds together cost less than the insertions. */
 rlxvk_status graph_index_names(rlxvk_graph *g)
 {
     size_t count = 0, capacity = FEWEST_PLACES;
@@ -75,5 +75,5 @@ rlxvk_status graph_note_name(rlxvk_graph *g, uint32_t id)
 uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name)
 {
     uint32_t id = g->names.capacity ? *place_of(g, op, name) : NODE_NONE;
-    return id < g->nodes.count ? id : NODE_NONE; /* a failed graph may have been cut back */
+    return id < g->nodes.count ? id : NODE_NONE; /* nodes of a failed graph may have been removed */
 }

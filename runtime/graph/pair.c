@@ -1,7 +1,7 @@
 /* See pair.h. */
 #include "graph/pair.h"
 
-/* NULL: out of memory. One element more than nodes, as an allocation of none may be NULL, too. */
+/* Allocates one element more, because an allocation must not be empty. NULL if out of memory. */
 uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes)
 {
     uint32_t *partners = memory_allocate((nodes + 1) * sizeof *partners);

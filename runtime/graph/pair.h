@@ -1,9 +1,9 @@
 /*
- * Pairs: two nodes that are lowered as one step, where the first stands. Found by rewrite/, obeyed
- * by plan/; they know of each other through this file alone.
+ * Pairs: two nodes that are lowered as one step, at the place of the first. rewrite/ finds them and
+ * plan/ obeys them. The two folders share only this file.
  *
- * Invariant: no node is in two pairs, the second reads the first, and whatever else it reads is
- * there before the first.
+ * Invariant: no node is in two pairs. The second node reads the first. Everything else that the
+ * second reads exists before the first.
  */
 #ifndef RLXVK_PAIR_H
 #define RLXVK_PAIR_H
@@ -16,8 +16,8 @@ typedef struct node_pair {
 
 typedef VECTOR(node_pair) pair_list;
 
-/* Per node the other one of its pair; NODE_NONE: it has none. memory_free it; NULL when out of
- * memory. */
+/* For each node the other one of its pair; NODE_NONE if it has none. Free it with memory_free. NULL
+ * if out of memory. */
 uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes);
 
 #endif

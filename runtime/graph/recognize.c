@@ -1,11 +1,11 @@
 /*
- * What symbolic dim a node has, from its sizes at the examples. Listings, users and composites read
- * the answer; no node is built by it, and where a caller was told one it is checked at every
- * binding.
+ * Finds the symbolic form of a node's dim from its sizes at the examples. Listings, users and
+ * composite ops read the result, but no node is built from it. If a caller was told a shape, it is
+ * checked at every binding.
  */
 #include "graph/symbol.h"
 
-#define MOST_NEAR     24 /* dims of operands looked at */
+#define MOST_NEAR     24 /* dims of operands that are tried */
 #define MOST_DIVISOR  64
 #define MOST_MULTIPLE 4096
 
@@ -13,7 +13,7 @@ typedef struct unknown {
     rlxvk_graph *g;
     const symbol_table *t;
     int64_t values[SYMBOL_EXAMPLES];
-    int64_t near[MOST_NEAR]; /* codes of operands' dims, those at the same axis first */
+    int64_t near[MOST_NEAR]; /* codes of operands' dims; those at the same axis come first */
     uint32_t near_count;
 } unknown;
 
@@ -48,7 +48,7 @@ static void collect(unknown *u, const node *n, uint32_t axis)
     }
 }
 
-/* A dim that there is already. */
+/* A dim that exists already. */
 static bool is_known(const unknown *u, int64_t *out)
 {
     for (uint32_t i = 0; i < u->near_count; i++)
@@ -63,7 +63,7 @@ static bool is_known(const unknown *u, int64_t *out)
     return false;
 }
 
-/* The sum of all operands along the axis, as concat makes it. */
+/* The sum over all operands along the axis, as for concat. */
 static bool is_joined(const unknown *u, const node *n, uint32_t axis, int64_t *out)
 {
     int64_t sums[SYMBOL_EXAMPLES] = {0}, sum = 0;
@@ -83,7 +83,7 @@ static bool is_joined(const unknown *u, const node *n, uint32_t axis, int64_t *o
     return true;
 }
 
-/* factor * a * b / divisor with one of the two being 1; b may be 1. */
+/* factor * a * b / divisor; factor or divisor is 1, and b may be 1. */
 static bool is_product(const unknown *u, int64_t a, int64_t b, int64_t *out)
 {
     int64_t factor = 0, divisor = 0;
@@ -136,7 +136,8 @@ static bool is_linear(const unknown *u, int64_t d, int64_t *out)
     return true;
 }
 
-/* floor((d + rest) / divisor), as windows make it: the least rest from 0 on, else the largest. */
+/* floor((d + rest) / divisor), as for windows. `rest` is the smallest that is 0 or more; if all are
+ * negative, the largest. */
 static bool is_quotient(const unknown *u, int64_t d, int64_t *out)
 {
     for (int64_t divisor = 2; divisor <= MOST_DIVISOR; divisor++) {

@@ -1,11 +1,11 @@
-/* Shape arithmetic. Dims are checked non-negative when a node is built; products are checked here.
- */
+/* Shape arithmetic. Dims are checked to be non-negative when a node is built; products are checked
+ * here. */
 #include "graph/symbol.h"
 
 #include <string.h>
 
-/* A dim of 0 does not excuse the others: views and strides multiply them without it, so their
- * product must fit 63 bits. Elements are counted in 31, as kernels index them with 32. */
+/* If a dim is 0, the product of the others must still fit 63 bits, because views and strides
+ * multiply them. Elements fit 31 bits, because kernels index them with 32. */
 bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out)
 {
     uint64_t numel = 1;
@@ -65,7 +65,7 @@ error:
     return status;
 }
 
-/* No product overflows, zero axes or not: shape_numel_checked saw to it. */
+/* No product overflows, even if a dim is 0, because shape_numel_checked has checked it. */
 void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
 {
     int64_t stride = 1;
@@ -75,7 +75,8 @@ void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
     }
 }
 
-/* Aligned at the last axis; a missing axis counts as 1. A 1 against a 0 gives 0, as in numpy. */
+/* Shapes are aligned at the last axis; a missing axis counts as 1. A 1 against a 0 gives 0, as in
+ * NumPy. */
 bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *out)
 {
     rlxvk_shape result = {.rank = MAX(a->rank, b->rank)};
@@ -90,7 +91,7 @@ bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *ou
     return true;
 }
 
-/* A repeated axis has the stride 0: one loop over the target then reads any operand. */
+/* A broadcast axis has stride 0, so one loop over the target reads any operand. */
 void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
                              int64_t strides[RLXVK_MAX_RANK])
 {

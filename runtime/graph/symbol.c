@@ -26,7 +26,7 @@ static bool is_made(int64_t dim)
 
 const made_dim *symbol_made_dim(const symbol_table *t, int64_t dim)
 {
-    /* Any number may come as a dim: it is looked at first. */
+    /* Any number may come as a dim, so it is checked first. */
     return t && is_made(dim) && (uint64_t)(FIRST_MADE - dim) < t->made.count
                ? &t->made.items[FIRST_MADE - dim]
                : NULL;
@@ -103,8 +103,8 @@ void symbol_relate(symbol_table *t, uint32_t example)
 
 rlxvk_status symbol_use(symbol_table *t, uint32_t id, int64_t size)
 {
-    /* Odd and even, so that quotients show; few products and sums of them are alike; small, for
-     * whole models multiply them. */
+    /* Sizes for examples. They are odd and even, so that quotients differ. Few of their sums and
+     * products are equal. They are small, because whole models multiply them. */
     static const int64_t first[][SYMBOL_EXAMPLES] = {{5, 12, 27},  {7, 20, 33},  {11, 18, 35},
                                                      {13, 22, 29}, {17, 26, 31}, {19, 28, 37},
                                                      {23, 30, 41}, {29, 34, 43}};
@@ -168,7 +168,8 @@ int64_t symbol_value(const symbol_table *t, uint32_t example, int64_t dim)
     return m ? m->values[example] : dim;
 }
 
-/* A value that overflows is none at all: what uses it fails by its size. */
+/* If a value overflows, it becomes INT64_MAX. Then the node that uses it fails because of its
+ * size. */
 void symbol_refresh(const rlxvk_graph *g)
 {
     symbol_table *t = g->symbols;

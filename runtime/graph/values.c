@@ -1,9 +1,9 @@
 /*
- * Arrays as text, as NumPy's arrayprint writes them. In two turns over the elements that are shown:
- * the first finds what all have in common (e notation or not, how wide), the second writes.
+ * Prints arrays as text, as NumPy's arrayprint does. It goes twice over the shown elements. The
+ * first pass finds the common format (e notation or not, the width), and the second writes.
  *
- * A float's digits are the fewest that tell it from its neighbours of the same type, but no more
- * behind the point than the precision.
+ * A float gets the fewest digits that distinguish it from its neighbours of the same type. It has
+ * at most as many digits behind the point as the precision.
  */
 #include "base/sized.h"
 #include "graph/graph.h"
@@ -15,16 +15,16 @@
 #include <string.h>
 
 #define MOST_PRECISION 40
-#define WORD_ROOM      256 /* a complex number of most precision */
+#define WORD_ROOM      256 /* a complex number of the highest precision */
 
-/* Of one part of a number, real or imaginary: how all are written. */
+/* The format of one part of all numbers: real or imaginary. */
 typedef struct number_format {
-    bool plus;        /* positive numbers have a sign, too */
+    bool plus;        /* positive numbers get a sign, too */
     bool exponential; /* e notation */
-    int left,
-        right;    /* characters before and behind the point; in e notation those of "e+10", too */
-    int digits;   /* behind the point in e notation */
-    int exponent; /* digits of the exponent */
+    int left, right;  /* characters before and after the point; in e notation, `right` includes
+                       * "e+10" */
+    int digits;       /* behind the point, in e notation */
+    int exponent;     /* digits of the exponent */
 } number_format;
 
 typedef struct printer {
@@ -39,7 +39,7 @@ typedef struct printer {
     number_format parts[2];
     int integer_width;
     text_output out;
-    uint64_t line, spaces; /* characters in the line; spaces that only come if more follows */
+    uint64_t line, spaces; /* characters in the line; spaces held back until more follows */
 } printer;
 
 /* ---- Elements ---- */
@@ -49,7 +49,7 @@ static const uint8_t *element(const printer *p, uint64_t index)
     return p->data + index * rlxvk_dtype_size(p->dtype);
 }
 
-/* A real number, or a part of a complex one. */
+/* A real number, or one part of a complex number. */
 static double real_of(const printer *p, uint64_t index, int part)
 {
     const uint8_t *at = element(p, index);
@@ -79,13 +79,13 @@ static int64_t integer_of(const printer *p, uint64_t index)
 
 /* ---- Digits ---- */
 
-/* d.ddd x 10^exponent; `count` of them. */
+/* d.ddd x 10^exponent, with `count` digits. */
 typedef struct decimal {
     char digits[MOST_PRECISION + 8];
     int count, exponent;
 } decimal;
 
-/* Rounded to so many digits behind the first. The locale's point is passed over. */
+/* Rounds to so many digits behind the first one. Skips the locale's decimal point. */
 static decimal round_to(double magnitude, int behind)
 {
     char written[MOST_PRECISION + 24];
@@ -102,7 +102,7 @@ static decimal round_to(double magnitude, int behind)
     return d;
 }
 
-/* Whether the digits name the number and no other of its type. */
+/* Whether the digits identify the number among all numbers of its type. */
 static bool tells(rlxvk_dtype dtype, const decimal *d, double magnitude)
 {
     char written[MOST_PRECISION + 32];
@@ -138,7 +138,7 @@ static decimal fewest_digits(rlxvk_dtype dtype, double magnitude)
     return d;
 }
 
-/* In e notation, with no more digits than the precision. */
+/* The digits for e notation, at most as many as the precision allows. */
 static decimal scientific(const printer *p, double magnitude)
 {
     decimal d = fewest_digits(p->dtype, magnitude);
@@ -149,18 +149,18 @@ static decimal scientific(const printer *p, double magnitude)
     return d;
 }
 
-/* "12" and "5" of 12.5; the second without zeros at its end, and "" for a whole number. What is
- * written so is below 1e8, or has a precision that holds all its digits. */
+/* Splits 12.5 into "12" and "5". The fraction has no zeros at its end, and is "" for a whole
+ * number. All numbers that are written this way are below 1e8 (find_format). */
 static void positional(const printer *p, double magnitude, char whole[WORD_ROOM],
                        char fraction[WORD_ROOM])
 {
     decimal d = fewest_digits(p->dtype, magnitude);
     int behind, length;
-    if (d.count <= d.exponent) /* the digits before the point are all there */
+    if (d.count <= d.exponent) /* get all digits before the point */
         d = round_to(magnitude, d.exponent);
     behind = MAX(d.count - 1 - d.exponent, 0);
     char written[WORD_ROOM];
-    if (behind <= p->precision) { /* the digits themselves */
+    if (behind <= p->precision) { /* no rounding is needed */
         int before = MAX(d.exponent + 1, 0), at = 0;
         for (int i = 0; i < before; i++)
             whole[at++] = d.digits[i];
@@ -181,7 +181,7 @@ static void positional(const printer *p, double magnitude, char whole[WORD_ROOM]
         fraction[--length] = 0;
 }
 
-/* ---- What is shown ---- */
+/* ---- The shown elements ---- */
 
 typedef void visitor(printer *p, uint64_t index, void *user);
 
@@ -190,7 +190,7 @@ static bool is_cut(const printer *p, uint32_t axis)
     return p->summary && p->shape->dims[axis] > 2 * p->edge;
 }
 
-/* Calls it for every element that is shown, from `axis` on. */
+/* Calls `call` for every shown element, from `axis` on. */
 static void visit(printer *p, uint32_t axis, uint64_t index, visitor *call, void *user)
 {
     if (axis == p->shape->rank) {
@@ -205,11 +205,11 @@ static void visit(printer *p, uint32_t axis, uint64_t index, visitor *call, void
     }
 }
 
-/* ---- The first turn ---- */
+/* ---- First pass ---- */
 
 typedef struct survey {
     int part;
-    double largest, smallest; /* magnitudes of numbers that are finite and not 0 */
+    double largest, smallest; /* magnitudes of finite numbers that are not 0 */
     bool finite, nan, infinity, minus_infinity;
     int longest; /* integers */
 } survey;
@@ -253,7 +253,7 @@ static void measure(printer *p, uint64_t index, void *user)
     }
 }
 
-/* As the type of the elements divides. */
+/* Divides in the precision of the element type. */
 static double ratio(rlxvk_dtype dtype, double a, double b)
 {
     return dtype == RLXVK_F64 ? a / b : (double)((float)a / (float)b);
@@ -306,7 +306,7 @@ static void write_number(const printer *p, const number_format *f, double v, tex
     }
 }
 
-/* The j of an imaginary part stands before its spaces. */
+/* The j of an imaginary part comes before its padding spaces. */
 static void write_imaginary(const printer *p, uint64_t index, text *out)
 {
     write_number(p, &p->parts[1], real_of(p, index, 1), out);
@@ -332,7 +332,7 @@ static void write_word(const printer *p, uint64_t index, text *out)
 
 /* ---- Lines ---- */
 
-/* Spaces are kept back until something follows them in the line. */
+/* Holds spaces back until something follows them in the line. */
 static void put(printer *p, const char *word, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -353,10 +353,10 @@ static void new_lines(printer *p, uint32_t count, uint32_t indent)
     p->spaces = indent;
 }
 
-/* One word of a line of the innermost axis, on another line if it does not fit. */
+/* Writes one word of a row of the innermost axis. If it does not fit, it goes to a new line. */
 static void put_word(printer *p, const char *word, size_t length, uint32_t indent, bool more)
 {
-    uint64_t width = p->width > indent ? p->width - indent : 0; /* one a bracket that closes */
+    uint64_t width = p->width > indent ? p->width - indent : 0; /* for closing brackets */
     if (p->line > indent && p->line + length > width) {
         new_lines(p, 1, indent);
         p->line = indent;
@@ -383,7 +383,7 @@ static void print_row(printer *p, uint64_t index, uint32_t indent)
     }
 }
 
-/* In brackets; the lines behind the first begin with `indent` spaces. */
+/* Writes an axis in brackets; lines after the first begin with `indent` spaces. */
 static void print_axis(printer *p, uint32_t axis, uint64_t index)
 {
     uint32_t left = p->shape->rank - axis, indent = axis + 1;
