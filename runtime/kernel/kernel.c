@@ -1,5 +1,5 @@
-/* Kernel ids: the embedded table first, then what custom ops registered. Registered kernels are
- * never removed. */
+/* Kernel ids: first those of the embedded table, then those that custom ops registered. Registered
+ * kernels are never removed. */
 #include "kernel/kernel.h"
 
 #include <pthread.h>
@@ -14,7 +14,8 @@ const kernel_info *kernel_find(uint32_t id)
     return id < KERNEL_COUNT ? &kernel_table[id] : registered[id - KERNEL_COUNT];
 }
 
-/* The table's were unpacked once before, when it was made (tools/build/spv2c.c). */
+/* Kernels of the table always unpack, because tools/build/spv2c.c tried it when it made the
+ * table. */
 uint32_t *kernel_words(const kernel_info *kernel)
 {
     uint32_t *words = memory_allocate(kernel->word_count * sizeof *words);

@@ -1,20 +1,24 @@
 /*
- * How SPIR-V lies in the library, a sixth of its size.
+ * The format in which SPIR-V is packed in the library. It takes a sixth of the original size.
  *
- * The text of a module is its words as numbers of 7 bits a byte, the lowest first, all but the last
- * byte with bit 7 set: the words of the header; of each instruction its opcode, its length, and its
- * operands. Operand 2, mostly a result and one more than the last, is the difference d to operand
- * 2 of the instruction before that had one, as 2 d or, where it is negative, -2 d - 1. The others
- * mostly name what was made just before, or types and constants: one that is n < PACKED_NEAR less
- * than the latest operand 2 is 2 n, any other v is 2 v + 1.
+ * First a module becomes a text of bytes. It is a sequence of numbers with 7 bits a byte, lowest
+ * bits first. Bit 7 is set in all bytes of a number but the last. The text has the words of the
+ * header, and then for each instruction its opcode, its length and its operands.
  *
- * What is packed is that text by steps, as bits by packed_model.h: a byte of text, or a run that
- * repeats what stands a number of bytes before. Each bit is coded by the chance that it is 0 given
- * what was coded before in the same place, which it then changes (an adaptive binary range coder,
- * after G. N. N. Martin, "Range encoding", 1979): `code` of 32 bits lies in a range of which the
- * lower chance / 2^15 stand for 0; a range below 2^24 is widened by a byte.
+ * Operand 2 is mostly a result id, and one more than the one before. So it is stored as its
+ * difference d to operand 2 of the last instruction that had one. It is 2 d, or -2 d - 1 if d is
+ * negative. Other operands mostly name recent results, types or constants. If an operand is n less
+ * than the latest operand 2 and n < PACKED_NEAR, it is 2 n. Any other operand v is 2 v + 1.
  *
- * tools/build/pack.c packs; nothing here knows more than C.
+ * Then the text is packed in steps. A step is one byte of text, or a run that repeats text from a
+ * given distance back. packed_model.h turns steps into bits.
+ *
+ * Each bit is coded by the chance that it is 0, which adapts to the earlier bits in the same place.
+ * This is an adaptive binary range coder, after G. N. N. Martin, "Range encoding", 1979. `code` has
+ * 32 bits and lies in a range, of which the lower chance / 2^15 stand for 0. If a range falls below
+ * 2^24, it is widened by a byte.
+ *
+ * tools/build/pack.c packs. The unpacker needs only C.
  */
 #ifndef RLXVK_KERNEL_PACKED_H
 #define RLXVK_KERNEL_PACKED_H
@@ -30,10 +34,10 @@ typedef struct packed_module {
     uint32_t byte_count, text_bytes, word_count;
 } packed_module;
 
-/* Of the room that unpacking takes. */
+/* The bytes of `room` that kernel_unpack needs. */
 size_t kernel_unpack_bytes(const packed_module *from);
 
-/* False where it is no packed module of these sizes. */
+/* False if it is not a packed module of these sizes. */
 bool kernel_unpack(const packed_module *from, void *room, uint32_t *words);
 
 #endif

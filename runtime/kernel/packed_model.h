@@ -1,6 +1,6 @@
 /*
- * The steps of a packed text (packed.h) as bits, for who packs and who unpacks: each defines
- * coder_bit(), which codes a bit by its chance, or finds it out, and returns it.
+ * Turns the steps of a packed text (packed.h) into bits. The packer and the unpacker share this
+ * file. Each defines coder_bit(), which codes or decodes a bit by its chance, and returns it.
  */
 #ifndef RLXVK_KERNEL_PACKED_MODEL_H
 #define RLXVK_KERNEL_PACKED_MODEL_H
@@ -8,26 +8,26 @@
 #include "kernel/packed.h"
 
 enum {
-    PACKED_RECENT = 4, /* distances of the latest runs, which come again */
+    PACKED_RECENT = 4, /* distances of the latest runs, which are likely to return */
     PACKED_SHORTEST = 2,
-    PACKED_OPERANDS = 4, /* told apart; later ones are as the last */
-    PACKED_BYTES = 3,    /* of a number, likewise */
+    PACKED_OPERANDS = 4, /* operands with chances of their own; later ones share the last */
+    PACKED_BYTES = 3,    /* bytes of a number, in the same way */
     PACKED_OPCODES = 128,
     /* The kinds of bytes of text. */
     KIND_HEADER = 0,
-    KIND_OPCODE = PACKED_BYTES,                 /* after which opcode */
-    KIND_LENGTH = KIND_OPCODE + PACKED_OPCODES, /* of which opcode */
+    KIND_OPCODE = PACKED_BYTES,                 /* + the opcode before it */
+    KIND_LENGTH = KIND_OPCODE + PACKED_OPCODES, /* + the opcode of this instruction */
     KIND_OPERAND = KIND_LENGTH + PACKED_OPCODES,
     KIND_COUNT = KIND_OPERAND + PACKED_OPERANDS * PACKED_BYTES
 };
 
-/* Of a number of e bits: e, and those below the highest. */
+/* The chances for a number of e bits: for e, and for the bits below the highest one. */
 typedef struct packed_number {
     uint16_t exponent[32], high[32][8], low[32][8];
 } packed_number;
 
 typedef struct packed_model {
-    uint16_t run[KIND_COUNT][2]; /* whether a run begins; behind a byte, behind a run */
+    uint16_t run[KIND_COUNT][2]; /* whether a run begins: after a byte, after a run */
     uint16_t bytes[KIND_COUNT][256];
     uint16_t again, recent[PACKED_RECENT];
     packed_number length, distance[3];
@@ -47,10 +47,10 @@ static inline void packed_learn(uint16_t *chance, bool bit)
     *chance = (uint16_t)(bit ? *chance - (*chance >> 4) : *chance + (((1 << 15) - *chance) >> 4));
 }
 
-/* ---- Which kind the next byte of text is of ---- */
+/* ---- The kind of the next byte of text ---- */
 
 typedef struct packed_place {
-    uint32_t header; /* numbers of it still to come */
+    uint32_t header; /* numbers of the header that are still to come */
     uint32_t field;  /* 0: an opcode, 1: a length, 2..: operands */
     uint32_t byte, number, opcode, length;
 } packed_place;
@@ -91,7 +91,7 @@ static inline void packed_pass(packed_place *p, uint8_t byte)
 typedef struct coder coder;
 static uint32_t coder_bit(coder *c, uint16_t *chance, uint32_t bit);
 
-/* `bits` of a value, the highest first; `chances`: 2^bits of them. */
+/* Codes the lowest `bits` bits of a value, highest first. There are 2^bits `chances`. */
 static inline uint32_t packed_bits(coder *c, uint16_t *chances, uint32_t bits, uint32_t value)
 {
     uint32_t at = 1;
@@ -100,8 +100,8 @@ static inline uint32_t packed_bits(coder *c, uint16_t *chances, uint32_t bits, u
     return at;
 }
 
-/* A number from 1 on. Of the bits below the highest the first three and the last three have
- * chances. */
+/* Codes a number of at least 1. Of the bits below the highest one, only the first three and the
+ * last three have chances that adapt. */
 static inline uint32_t packed_count(coder *c, packed_number *n, uint32_t value)
 {
     uint32_t exponent = 0;
@@ -117,8 +117,8 @@ static inline uint32_t packed_count(coder *c, packed_number *n, uint32_t value)
     return rest << low | (packed_bits(c, n->low[exponent], low, value & 7) & ((1u << low) - 1));
 }
 
-/* A run as long as `length`: `which` of the recent distances, or another, `back`. What unpacks gets
- * both from here. */
+/* Codes a run of *length bytes, at recent distance number `which`, or at distance *back if `which`
+ * is not one of them. The unpacker gets both values from here. */
 static inline void packed_run(coder *c, packed_model *m, uint32_t *recent, uint32_t which,
                               uint32_t *back, uint32_t *length)
 {

@@ -1,4 +1,4 @@
-/* See packed.h. Every read and write is checked: what is wrong is refused, not followed. */
+/* See packed.h. Every read and write is checked, so bad input fails and does no harm. */
 #include "kernel/packed_model.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ static bool unpack_text(const packed_module *from, packed_model *m, uint8_t *tex
         packed_run(&c, m, recent, 0, &back, &length);
         if (back == 0 || back > at || length > size - at)
             return false;
-        for (; length > 0; length--, at++) { /* which may be what is written here */
+        for (; length > 0; length--, at++) { /* may overlap the bytes written here */
             text[at] = text[at - back];
             packed_pass(&place, text[at]);
         }

@@ -1,4 +1,4 @@
-/* The words of a SPIR-V module: read by what takes modules apart and by what checks them. */
+/* Helpers to read the words of a SPIR-V module, for transformations and for checks. */
 #ifndef RLXVK_KERNEL_WORDS_H
 #define RLXVK_KERNEL_WORDS_H
 
@@ -9,7 +9,7 @@
 
 enum { SPIRV_HEADER_WORDS = 5 };
 
-/* Of an instruction, by its first word. */
+/* Opcode and length of an instruction, from its first word. */
 static inline uint32_t opcode_of(uint32_t word)
 {
     return word & SpvOpCodeMask;
