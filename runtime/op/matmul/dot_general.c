@@ -1,11 +1,11 @@
 /*
- * dot_general: products over any axes, built of transpose, reshape and matmul.
+ * dot_general: products over any axes, built from transpose, reshape and matmul.
  *
  *   lhs -> [batch, free, contracted], rhs -> [batch, contracted, free], one matmul, dims restored
  *
- * Pairs of contracted axes may be taken in any order: lhs's order in memory is. An operand that is
- * stored with its last two parts swapped is read so by matmul (transpose_a, transpose_b); only
- * other orders are copied.
+ * Pairs of contracted axes may be taken in any order, so they are taken in the order that lhs has
+ * in memory. If an operand is stored with its last two parts swapped, matmul reads it that way
+ * (transpose_a, transpose_b). Only other orders are copied.
  */
 #include "graph/symbol.h"
 #include "op/compose/composite.h"
@@ -19,7 +19,7 @@ typedef struct axis_list {
     int32_t axes[RLXVK_MAX_RANK];
 } axis_list;
 
-/* An operand with its axes sorted out. */
+/* An operand with its axes sorted by role. */
 typedef struct side {
     const char *name;
     rlxvk_tensor tensor;
@@ -80,7 +80,7 @@ static bool check_pairs(rlxvk_graph *g, const side *l, const axis_list *a, const
     return true;
 }
 
-/* Pairs by the position of lhs's axis. */
+/* Sorts pairs by the position of lhs's axis. */
 static void sort_pairs(axis_list *a, axis_list *b)
 {
     for (uint32_t i = 1; i < a->count; i++)
@@ -108,7 +108,8 @@ static axis_list joined(const axis_list *a, const axis_list *b, const axis_list 
     return all;
 }
 
-/* Whether a tensor with its axes in this order lies as it did: axes of 1 may be anywhere. */
+/* Does a tensor keep its order in memory if its axes come in this order? Axes of size 1 may be
+ * anywhere. */
 static bool stays_put(const rlxvk_shape *s, const axis_list *order)
 {
     int32_t latest = -1;
@@ -130,7 +131,7 @@ static int64_t extent(rlxvk_graph *g, const side *s, const axis_list *axes)
     return product;
 }
 
-/* The operand as [batch, first, second], or with *out_swapped as [batch, second, first]. */
+/* The operand as [batch, first, second]. If *out_swapped is set, it is [batch, second, first]. */
 static rlxvk_tensor as_matrix(rlxvk_graph *g, const side *s, const axis_list *first,
                               const axis_list *second, bool *out_swapped)
 {

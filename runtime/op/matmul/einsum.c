@@ -1,9 +1,10 @@
 /*
- * einsum: sums of products named by letters, from left to right. Of each operand the diagonals of
- * repeated letters are taken and letters that nothing else has are summed over; two operands become
- * a product (dot_general), or, where nothing is summed over, an element-wise one.
+ * einsum: sums of products that are named by letters. Operands are taken from left to right. If a
+ * letter repeats in an operand, its diagonal is taken. Letters that nothing else has are summed
+ * over. Two operands become a product (dot_general), or an elementwise one if nothing is summed
+ * over.
  *
- * Dims of "..." are labels of their own, counted from the last, after the letters.
+ * The dims of "..." are labels of their own, after the letters. They are counted from the last dim.
  */
 #include "graph/symbol.h"
 #include "op/compose/composite.h"
@@ -27,10 +28,10 @@ typedef struct contraction {
     rlxvk_graph *g;
     const char *equation;
     uint32_t count;
-    term terms[MOST_OPERANDS], result; /* of the result only its labels */
+    term terms[MOST_OPERANDS], result; /* the result has only labels */
     int64_t dims[LABELS];
-    bool seen[LABELS];     /* has a dim */
-    uint32_t uses[LABELS]; /* terms still to come, and the result, that have it */
+    bool seen[LABELS];     /* the dim of the label is known */
+    uint32_t uses[LABELS]; /* how many coming terms have it, and the result */
 } contraction;
 
 static int label_of(char c)
@@ -59,7 +60,7 @@ static bool has(const term *t, uint32_t label)
     return find_label(t, label) >= 0;
 }
 
-/* Letters up to a comma, an arrow or the end; `left_out`: dims that "..." stands for. */
+/* Reads the letters up to a comma, an arrow or the end. "..." stands for `left_out` dims. */
 static bool read_term(const contraction *c, const char **at, uint32_t left_out, term *t)
 {
     bool dots = false;
@@ -83,7 +84,7 @@ static bool read_term(const contraction *c, const char **at, uint32_t left_out, 
     return true;
 }
 
-/* How many letters stand in the term at `at`. */
+/* How many letters the term at `at` has. */
 static uint32_t letters_in(const char *at, bool *out_dots)
 {
     uint32_t letters = 0;
@@ -139,7 +140,7 @@ static bool read_operands(contraction *c, const char **at)
     return true;
 }
 
-/* How many dims "..." stands for in the operand that has most. */
+/* How many dims "..." stands for, in the operand that has most of them. */
 static uint32_t dots_rank(const contraction *c)
 {
     uint32_t rank = 0;
@@ -158,8 +159,8 @@ static bool is_named(const contraction *c, uint32_t label)
     return found;
 }
 
-/* Without an arrow: what "..." stands for, and the letters that stand once, by the alphabet,
- * capital letters first. */
+/* The result of an equation without an arrow: the dims of "...", then the letters that occur once,
+ * in alphabetical order with capital letters first. */
 static bool imply_result(contraction *c)
 {
     for (uint32_t i = dots_rank(c); i-- > 0;)
@@ -208,8 +209,8 @@ static void drop_axis(term *t, uint32_t axis)
     memmove(t->labels + axis, t->labels + axis + 1, t->rank - axis);
 }
 
-/* Axes i < j of one length n become one: both moved to the front and joined, of which every
- * (n + 1)th place is taken. */
+/* Axes i < j of one length n become one. Both are moved to the front and joined, and every (n +
+ * 1)th element of the joined axis is taken. */
 static bool take_diagonal(contraction *c, term *t, uint32_t i, uint32_t j)
 {
     const int64_t first = RLXVK_SLICE_FIRST, last = RLXVK_SLICE_LAST;
@@ -249,8 +250,8 @@ static bool take_diagonals(contraction *c, term *t)
     return true;
 }
 
-/* Sums over what neither `other`, nor a term to come, nor the result has, and drops axes of 1 that
- * spread: another term has the dims that the result has. */
+/* Sums over labels that neither `other`, nor a coming term, nor the result has. It also drops axes
+ * of size 1 that broadcast, because another term has the full dim. */
 static void settle(contraction *c, term *t, const term *other)
 {
     int32_t axes[RLXVK_MAX_RANK];
@@ -269,9 +270,9 @@ static void settle(contraction *c, term *t, const term *other)
 /* ---- Two ---- */
 
 typedef struct pairing {
-    int32_t axes[2][2][RLXVK_MAX_RANK]; /* of contracted and kept labels: left's, right's */
+    int32_t axes[2][2][RLXVK_MAX_RANK]; /* labels contracted or kept, by operand */
     size_t counts[2];
-    term kept; /* labels of the product: kept in both, left's own, right's own */
+    term kept; /* labels of the product: kept in both, only left's, only right's */
 } pairing;
 
 static bool append_label(contraction *c, term *t, uint8_t label)
@@ -304,7 +305,7 @@ static bool pair_up(contraction *c, const term *l, const term *r, pairing *p)
     return fits;
 }
 
-/* t with its axes in the order of `to`, 1 where it has none. */
+/* t with its axes in the order of `to`. Axes that t lacks get size 1. */
 static rlxvk_tensor laid_out(contraction *c, const term *t, const term *to)
 {
     rlxvk_shape s = rlxvk_tensor_shape(c->g, t->tensor), shape = RLXVK_SCALAR;

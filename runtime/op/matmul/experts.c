@@ -1,9 +1,9 @@
 /*
- * Rows that name an expert: their sort into blocks (glsl/matmul/expert_sort.comp), shared by the
- * products with experts of floats and of packed rows.
+ * Sorts rows that name an expert into blocks (glsl/matmul/expert_sort.comp). The products with
+ * experts share this, if the weights are floats and if they are packed.
  *
- * With M rows and E experts a plan has at most min(M, ceil(M / tile) + E + 1) blocks: each expert,
- * and the rows without one, leave at most one block unfilled.
+ * With M rows and E experts a plan has at most min(M, ceil(M / tile) + E + 1) blocks. This is
+ * because each expert, and the group of rows without one, leaves at most one block unfilled.
  */
 #include "args/matmul.h"
 #include "op/matmul/experts.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 
 enum {
-    DIRECT_ROWS = 16, /* up to here sorting costs more than it saves */
+    DIRECT_ROWS = 16, /* with so few rows, sorting costs more than it saves */
     SORT_THREADS = 1024
 };
 

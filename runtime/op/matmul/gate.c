@@ -1,13 +1,13 @@
 /*
- * group_limited_gate: which experts a token goes to, chosen within the best groups of experts.
+ * group_limited_gate: chooses the experts of each token, only within the best groups of experts.
  *
- *   score[g] = sum of the two largest routes of group g (the only one, where groups have one)
+ *   score[g] = sum of the two largest routes of group g (of the only one, if a group has one)
  *   ids      = the top_k largest routes among the experts of the topk_group largest scores
  *   weight   = sig[id] / (sum of them + 1e-20) * scaling; sig[id] * scaling for top_k = 1
  *
- * Larger first, the lower index on ties, NaN last. [T, 2k]: ids, then weights. Limits: 1024 groups.
- * Gradients flow from the weights to sig; the choice, and with it route, is constant almost
- * everywhere.
+ * Larger routes come first. On ties the lower index comes first; NaN comes last. The result is [T,
+ * 2k]: ids, then weights. There are at most 1024 groups. Gradients flow only from the weights to
+ * sig, because the choice, and with it route, is constant almost everywhere.
  */
 #include "args/matmul.h"
 #include "op/bucket.h"
@@ -104,7 +104,7 @@ static rlxvk_status group_limited_gate_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
-/* Whether a at index i comes before b at index j. */
+/* Does a at index i come before b at index j? */
 static bool before(double a, uint64_t i, double b, uint64_t j)
 {
     if (isnan(a) || isnan(b))
@@ -121,7 +121,8 @@ static uint64_t rank_of(const float *values, uint64_t count, uint64_t i)
     return rank;
 }
 
-/* Half the sum, as f32 has it: groups that tie in f32 tie, and no sum overflows. */
+/* Half the sum, as f32 computes it. So groups that tie in f32 tie here, too, and no sum
+ * overflows. */
 static float host_score(const float *route, uint64_t size)
 {
     float largest[2] = {NAN, NAN};
@@ -131,7 +132,7 @@ static float host_score(const float *route, uint64_t size)
     return size == 1 ? largest[0] : largest[0] / 2 + largest[1] / 2;
 }
 
-/* Routes of the groups that stay, in order; id[r] is the r-th best expert of them. */
+/* Chooses among the experts of the groups that stay: ids[r] is the r-th best of them. */
 static void host_choose(const rlxvk_gate_options *o, const float *route, const bool *stays,
                         uint64_t *ids)
 {
@@ -189,7 +190,8 @@ static uint64_t group_limited_gate_bucket(bucket_call *c)
     return bucket_rows(c, 1u << 1, 1u << 1);
 }
 
-/* With s the chosen of sig, S = sum s + 1e-20: ds = scaling (dw - sum(dw s) / S) / S. */
+/* If s are the chosen elements of sig and S = sum s + 1e-20, ds = scaling (dw - sum(dw s) / S) /
+ * S. */
 static rlxvk_status group_limited_gate_vjp(gradient_call *c)
 {
     const rlxvk_gate_options *o = &((const gate_attributes *)c->n.attributes)->options;

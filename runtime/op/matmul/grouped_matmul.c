@@ -1,8 +1,8 @@
 /*
- * Mixture of experts, f32 or half weights: y[i] = x[i] w[e], e the expert that idx[i] names.
+ * Mixture of experts with f32 or half weights: y[i] = x[i] w[e], if idx[i] names expert e.
  *
- * x [M, K] (leading axes flattened), w [E, K, N] or with transpose_w [E, N, K], idx M numbers. The
- * rows keep their order; a row that names no expert is zeros.
+ * x is [M, K] (leading axes flattened). w is [E, K, N], or [E, N, K] if transpose_w is set. idx has
+ * M numbers. The rows keep their order. If a row names no expert, its result is zeros.
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"

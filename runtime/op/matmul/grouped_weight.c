@@ -1,11 +1,13 @@
 /*
- * The gradient of grouped_matmul's weights: dw[e] = the sum over the rows i that name expert e of
- * x[i]^T dy[i], zeros where none does.
+ * The gradient of grouped_matmul's weights: dw[e] is the sum of x[i]^T dy[i] over the rows i that
+ * name expert e. If no row names it, dw[e] is zeros.
  *
- * x [M, K], dy [M, N] (leading axes flattened), idx M numbers; dw [E, K, N], or with transpose_w
- * [E, N, K], which is the same with x and dy in each other's place. Many rows are sorted by expert
- * first, stably, so that the order of the sums is that of the rows; where experts and tiles are
- * few, parts of an expert's rows are summed apart and then joined, as matmul does with a long K.
+ * x is [M, K], dy [M, N] (leading axes flattened), idx has M numbers. dw is [E, K, N]. If
+ * transpose_w is set, dw is [E, N, K]: the same product with x and dy swapped.
+ *
+ * Many rows are first sorted by expert. The sort is stable, so the sums are in the order of the
+ * rows. If experts and tiles are few, parts of an expert's rows are summed separately and then
+ * joined. matmul does the same with a long K.
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
@@ -31,9 +33,9 @@ enum {
     SMALL_TILE = 32,
     LARGE_TILE = 64,
     TILE_STEP = 16,
-    MOST_LISTED = 64,  /* rows that need no sort: an invocation each of the smallest workgroup */
+    MOST_LISTED = 64,  /* rows that need no sort: one per invocation of the smallest workgroup */
     GROUPS_A_UNIT = 4, /* workgroups that keep a compute unit busy */
-    LEAST_SLICE = 256  /* rows below which a split costs more than it gives */
+    LEAST_SLICE = 256  /* with fewer rows, a split costs more than it gives */
 };
 
 rlxvk_tensor rlxvk_grouped_matmul_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
@@ -74,7 +76,7 @@ error:
     return status;
 }
 
-/* The product as the kernel makes it: y[e] = a^T b, [m, n]. */
+/* The product as the kernel computes it: y[e] = a^T b, which is [m, n]. */
 typedef struct weight_work {
     uint64_t m, n, rows, experts, splits;
     uint32_t tile;
@@ -87,7 +89,7 @@ static uint64_t tiles_of(const weight_work *w)
     return divide_up(w->m, w->tile) * divide_up(w->n, w->tile);
 }
 
-/* Parts of each expert's rows, so that there is work for all compute units. */
+/* Into how many parts each expert's rows are split, so that all compute units have work. */
 static uint64_t count_splits(const weight_work *w, const device_profile *profile)
 {
     uint64_t groups = w->experts * tiles_of(w);
@@ -167,7 +169,7 @@ error:
     return status;
 }
 
-/* dw[e] += x[i]^T dy[i], magnitudes in the bound. */
+/* dw[e] += x[i]^T dy[i]. The bound collects magnitudes. */
 static void host_row(const host_call *c, uint64_t i, uint64_t expert)
 {
     const weight_attributes *a = c->node->attributes;
@@ -183,7 +185,8 @@ static void host_row(const host_call *c, uint64_t i, uint64_t expert)
     }
 }
 
-/* Bound: 1e-7 + u (8 + 4 sqrt R) sum |x dy|, u = 2^-24, of R rows; exact of none. */
+/* Bound for R rows: 1e-7 + u (8 + 4 sqrt R) sum |x dy|, u = 2^-24. Without rows the result is
+ * exact. */
 static rlxvk_status grouped_matmul_backward_weight_host(const host_call *c)
 {
     uint64_t experts = (uint64_t)c->node->shape.dims[0], numel = shape_numel(&c->node->shape);
@@ -212,7 +215,8 @@ static uint64_t grouped_matmul_backward_weight_bucket(bucket_call *c)
     return bucket_refuse(c, "its gradient of weights adds up over the rows");
 }
 
-/* Each of x and dy is the other times the experts' gradients. */
+/* With D the gradient of dw: the gradient of x is dy times D by expert, and that of dy is x times
+ * D. */
 static rlxvk_status grouped_matmul_backward_weight_vjp(gradient_call *c)
 {
     bool transposed = ((const weight_attributes *)c->n.attributes)->transpose_w;

@@ -2,10 +2,10 @@
  * Matrix products: y[.., i, j] = sum_k a[.., i, k] b[.., k, j], and the same with a bias per column
  * and an activation.
  *
- * Leading axes broadcast as in numpy: each batch axis has one stride per operand, 0 where it
- * repeats. After joining axes at most six remain (rank 8 less the matrix). transpose_a and
- * transpose_b say that an operand is stored with its last two axes swapped; it is read so, never
- * copied. Either operand may be a packed F16/BF16 leaf.
+ * Leading axes broadcast as in numpy: each batch axis has one stride per operand, which is 0 if the
+ * operand repeats. After axes are joined, at most six remain (rank 8 without the matrix). If
+ * transpose_a or transpose_b is set, the operand is stored with its last two axes swapped. It is
+ * read that way and never copied. Either operand may be a packed F16/BF16 leaf.
  */
 #include "op/compose/composite.h"
 #include "op/gradient.h"
@@ -17,7 +17,8 @@
 
 /* ---- Building ---- */
 
-/* A vector is a matrix of one row, or, as b, of one column; its axis leaves the result again. */
+/* A vector becomes a matrix of one row, or, if it is b, of one column. The result loses that
+ * axis. */
 static rlxvk_tensor multiply_vectors(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                      matmul_attributes *attributes)
 {
@@ -157,7 +158,7 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
                                         : infer_bias_act(g, n, attributes);
 }
 
-/* All kernels of one matrix of rows can. */
+/* Can y be written in column parts (lower_ends)? If there is one matrix, all kernels can. */
 static bool matmul_divides(const rlxvk_graph *g, const node *n)
 {
     const matmul_attributes *a = n->attributes;
@@ -169,7 +170,7 @@ static bool matmul_divides(const rlxvk_graph *g, const node *n)
 
 /* ---- The family ---- */
 
-/* A gradient of an operand that may have been broadcast over the batch. */
+/* Gives the gradient of an operand that may have been broadcast over the batch. */
 static void give_product(gradient_call *c, uint32_t i, rlxvk_tensor a, rlxvk_tensor b,
                          bool transpose_a, bool transpose_b)
 {
@@ -178,7 +179,7 @@ static void give_product(gradient_call *c, uint32_t i, rlxvk_tensor a, rlxvk_ten
         gradient_give_broadcast(c, i, rlxvk_matmul_with(c->graph, a, b, &options));
 }
 
-/* w of one matrix, x of many: dw sums over all rows at once, as one product. */
+/* If w is one matrix and x is many, dw sums over all rows at once, as one product. */
 static bool give_joined_weight(gradient_call *c, const matmul_attributes *m, rlxvk_tensor dy)
 {
     rlxvk_shape x = gradient_shape(c, 0), w = gradient_shape(c, 1),
@@ -195,7 +196,8 @@ static bool give_joined_weight(gradient_call *c, const matmul_attributes *m, rlx
     return true;
 }
 
-/* z = a b, each perhaps stored transposed: da = dz b', db = a' dz, stored alike. */
+/* z = a b gives da = dz b' and db = a' dz. If an operand is stored transposed, so is its
+ * gradient. */
 static rlxvk_status matmul_vjp(gradient_call *c)
 {
     const matmul_attributes *m = c->n.attributes;

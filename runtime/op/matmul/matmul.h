@@ -1,4 +1,5 @@
-/* What matrix products share with what is made of them: the shape of the problem behind a node. */
+/* Matrix products, for all ops that use them: the problem behind a node, and calls that emit
+ * products. */
 #ifndef RLXVK_MATMUL_H
 #define RLXVK_MATMUL_H
 
@@ -8,35 +9,36 @@
 
 typedef struct matmul_attributes {
     bool transpose_a, transpose_b;
-    rlxvk_activation activation; /* MATMUL_BIAS_ACT only */
-    bool ends_early;             /* runs may make the first rows only (rewrite/pack_rows.c) */
+    rlxvk_activation activation; /* only for MATMUL_BIAS_ACT */
+    bool ends_early;             /* runs may need only the first rows (rewrite/pack_rows.c) */
 } matmul_attributes;
 
 #define MATMUL_BATCH_AXES 6
-#define MATMUL_BAND       8 /* rows of tiles that are walked together, for the cache */
+#define MATMUL_BAND       8 /* rows of tiles that are computed together, for the cache */
 
 typedef struct matmul_axis {
-    uint64_t extent, a_stride, b_stride; /* elements; 0 where the operand repeats */
+    uint64_t extent, a_stride, b_stride; /* in elements; a stride is 0 if the operand repeats */
 } matmul_axis;
 
 typedef struct matmul_problem {
     matmul_shape shape;
-    matmul_axis axes[RLXVK_MAX_RANK]; /* of the batch, innermost first; none of extent 1 */
+    matmul_axis axes[RLXVK_MAX_RANK]; /* of the batch, innermost first; none has extent 1 */
     uint32_t axis_count;
 } matmul_problem;
 
-/* Rows and columns of a matrix operand as the product sees it. */
+/* Rows and columns of a matrix operand as the product reads it. `transposed` swaps the last two
+ * axes. */
 void matmul_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns);
-/* From operand shapes that infer has accepted. Adjacent axes are joined where both operands allow
- * it, and axes along which only a moves are folded into m. */
+/* Makes the problem from operand shapes that infer has accepted. It joins adjacent batch axes if
+ * both operands allow that. It folds batch axes into m if only a moves along them. */
 void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
                          bool transpose_b, matmul_problem *out);
 
-/* What a projection has beside its product, of one row of x (op/packed/projection.c). */
+/* The parts of a projection other than its product, for one row of x (op/packed/projection.c). */
 typedef struct projection_parts {
     uint32_t bits; /* PROJECTION_... */
     float epsilon;
-    operand gamma, residual; /* anything that can be bound, where there is none */
+    operand gamma, residual; /* if absent, any operand that can be bound */
 } projection_parts;
 
 static inline struct projection_args projection_arguments(const projection_parts *parts)
@@ -46,67 +48,71 @@ static inline struct projection_args projection_arguments(const projection_parts
     return (struct projection_args){parts->gamma.offset, parts->residual.offset, parts->epsilon};
 }
 
-/* Rows [first, first + count) of a b that is [n, k], in a place for `room` rows. */
+/* Rows [first, first + count) of a b that is [n, k]. Their memory has room for `room` rows. */
 typedef struct matmul_rows_of_b {
     uint64_t first, count, room;
 } matmul_rows_of_b;
 
-/* One product to be emitted as part of any node's work: y = activation(a b + bias), a bias per
- * column. */
+/* One product that is emitted as part of any node's work: y = activation(a b + bias). The bias has
+ * one element per column. */
 typedef struct matmul_request {
     matmul_problem problem;
     operand a, b, y;
     const operand *bias; /* NULL: none */
     uint64_t y_row;      /* elements from one row of y to the next; 0: n */
-    uint32_t ends[2];    /* of the parts of y (lower_ends); 0: it is whole */
+    uint32_t ends[2];    /* ends of the column parts of y (lower_ends); 0: y is whole */
     uint32_t activation; /* UNARY_... */
-    bool exact;          /* f32 whatever the precision that was asked for */
+    bool exact;          /* f32, whatever precision was asked for */
     bool ends_early;     /* as in matmul_attributes */
-    /* Where b is no operand but packed weights, [n, k] and no batch: decodes rows of them to `out`,
-     * or, where that is no operand yet, to a temporary of words or halves (MATMUL_...). */
+    /* Set if b is not an operand but packed weights, [n, k] without a batch. It decodes rows of
+     * them to `out`. If `out` is not an operand yet, it makes a temporary of words or halves first,
+     * as `storage` (MATMUL_...) says. */
     rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, matmul_rows_of_b rows,
                              operand *out);
 } matmul_request;
 
-/* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */
+/* How an operand is stored: MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16. */
 static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
 {
     if (o->storage != STORAGE_HALF)
         return MATMUL_WORDS;
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
-/* The ends of y's parts as kernels are told them, of a y whose rows are `row` elements. */
+/* The ends of y's column parts for a kernel. `row` is the number of elements in a row of y; if y is
+ * whole, both ends are `row`. */
 static inline void matmul_set_ends(const matmul_request *r, uint64_t row, uint32_t out[2])
 {
     for (int i = 0; i < 2; i++)
         out[i] = r->ends[0] ? r->ends[i] : (uint32_t)row;
 }
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
-/* Of packed weights in f32, decoded at a time. Process-wide; tests make it small. */
+/* How many bytes packed weights may take when they are decoded to f32 in parts, for each of two
+ * buffers. Process-wide, so that tests can make it small. */
 extern uint64_t matmul_unpacked_bytes;
-/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
- * other. */
+/* Emits r->y = activation(sum of `splits` partial results + bias). The results lie one after the
+ * other in `partial`. */
 rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
                              uint64_t splits);
-/* y = the sum of `parts` times `count` elements that follow each other in `partial`, in order. */
+/* Emits y = the sum of `parts` vectors of `count` elements. They lie one after the other in
+ * `partial` and are added in that order. */
 rlxvk_status matmul_emit_plain_sum(lowering *l, uint32_t id, operand partial, uint64_t parts,
                                    uint64_t count, operand y);
-/* Whether matmul_emit_projection can do the shape on a device, and is to. `named`: the caller named
- * a row of matvec, so that it is wherever it can. */
+/* Can matmul_emit_projection do the shape on this device, and should it? If the caller named a row
+ * of matvec (`named`), it should whenever it can. */
 bool matmul_projects(const matmul_shape *s, const device_profile *profile, bool named);
-/* The product with the parts of a projection, in one dispatch. */
+/* Emits the product with the parts of a projection, as one dispatch. */
 rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
                                     const projection_parts *parts);
 
 rlxvk_status matmul_host(const host_call *call);
-/* What a precision (see rlxvk_precision) may add to the error of a sum of `terms` products of
- * operands up to `a` and `b`, whose magnitudes sum up to `magnitude`. Whether a product is small
- * enough to stay f32 is the lowering's affair, so operands that f16 cannot hold may give anything.
- */
+/* How much a precision (see rlxvk_precision) may add to the error of a sum of `terms` products. The
+ * operands are at most `a` and `b`, and the magnitudes of the products sum up to `magnitude`. If a
+ * 16-bit float cannot hold an operand, the bound is infinite. It is so even for small products,
+ * because only the lowering knows whether they stay f32. */
 double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
                               double b);
 
-/* As the family's members. */
+/* Members of the family. */
 rlxvk_status matmul_lower(lowering *l, uint32_t id);
 uint64_t matmul_bucket(bucket_call *c);
 rlxvk_tensor matmul_shorten(shorten_call *s);

@@ -1,4 +1,5 @@
-/* How the rows of a bucket go through a product, and where they end. */
+/* How a product treats the rows of a bucket: which rows of y are active, and how sums end with
+ * them. */
 #include "op/matmul/matmul.h"
 #include "op/shorten.h"
 
@@ -17,7 +18,8 @@ uint64_t matmul_bucket(bucket_call *c)
     return bucket_at(c, rows, (int64_t)axis + c->node->shape.rank - rank);
 }
 
-/* Both operands end along K: what the other has there, if fixed, may be no number. */
+/* Both operands end along K at the last active row, even if only one has bucketed rows there. This
+ * is because the other may hold infinity or NaN behind it, and zero times that is NaN. */
 rlxvk_tensor matmul_shorten(shorten_call *s)
 {
     const node *n = s->bucket->node;

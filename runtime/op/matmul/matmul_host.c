@@ -1,11 +1,11 @@
 /*
- * The matrix products on the host, in double: y = f(z), z = sum_k a b + bias, and how far f32 may
+ * The matrix products on the host, in double: y = f(z), z = sum_k a b + bias. Also how far f32 may
  * stray from it.
  *
- * With eps = 2^-23, u = 2^-24 and S = sum |a b| (+ |bias|): plain products within the looser of eps
- * (8 + 2 sqrt K) S and 1e-7 + u (8 + 4 sqrt K) S; fused ones within t = 1e-7 + u (8 + 4 sqrt K) S
- * before the activation. After it, t becomes what f makes of z +- t, at least t, plus the
- * activation's own tolerance.
+ * Let eps = 2^-23, u = 2^-24 and S = sum |a b| (+ |bias|). The bound of a plain product is the
+ * larger of eps (8 + 2 sqrt K) S and 1e-7 + u (8 + 4 sqrt K) S. A fused product has t = 1e-7 + u (8
+ * + 4 sqrt K) S before the activation. After it, the bound is how far f strays for z +- t, but at
+ * least t, plus the activation's own tolerance.
  */
 #include "args/elementwise.h"
 #include "op/matmul/matmul.h"
@@ -29,8 +29,8 @@ static matrix matrix_at(const host_tensor *t, uint64_t batch, bool transposed)
     return transposed ? (matrix){first, 1, width} : (matrix){first, width, 1};
 }
 
-/* Which matrix of `t` belongs to matrix number `batch` of the result: numpy broadcasting of the
- * leading axes. */
+/* Which matrix of `t` belongs to matrix `batch` of the result, if leading axes broadcast as in
+ * numpy. */
 static uint64_t batch_of(const rlxvk_shape *t, const rlxvk_shape *result, uint64_t batch)
 {
     uint64_t index = 0, step = 1;
@@ -64,7 +64,7 @@ double matmul_precision_bound(rlxvk_precision precision, double terms, double ma
     double bound = relative[precision] * magnitude, largest = fmax(a, b);
     if (precision == RLXVK_PRECISION_SPLIT)
         return isfinite(largest) ? bound + 0x1p-38 * terms * a * b : INFINITY;
-    /* What rounds to infinity. */
+    /* The least magnitude that rounds to infinity. */
     double limit = precision == RLXVK_PRECISION_F16 ? 65520 : 0x1.ffp127;
     return largest >= limit ? INFINITY : bound;
 }
@@ -92,7 +92,7 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
         return;
     }
     if (in_range > FLT_MAX && c->bound) {
-        host_leave_open(c, (uint64_t)(out - c->out)); /* whatever the activation makes of it */
+        host_leave_open(c, (uint64_t)(out - c->out)); /* whatever the activation gives */
         return;
     }
     *out += c->inputs[2].words[j];
@@ -109,7 +109,8 @@ rlxvk_status matmul_host(const host_call *c)
 {
     const matmul_attributes *attributes = c->node->attributes;
     const rlxvk_shape *y = &c->node->shape, *a_shape = &c->inputs[0].node->shape;
-    /* Every leading axis of a fused product is a batch of b's only matrix; rank 1 is one row. */
+    /* In a fused product b is one matrix, and each leading axis is a batch axis. Rank 1 is one
+     * row. */
     uint64_t m = y->rank > 1 ? (uint64_t)y->dims[y->rank - 2] : 1;
     uint64_t n = (uint64_t)y->dims[y->rank - 1];
     uint64_t k = (uint64_t)a_shape->dims[a_shape->rank - (attributes->transpose_a ? 2 : 1)];

@@ -1,7 +1,7 @@
 /*
- * How products become dispatches. matmul_select.c chooses the kernel. If K is long and y is small,
- * workgroups sum parts of K into a temporary [splits, y], which matmul_sum adds up in order; the
- * epilogue is then matmul_sum's.
+ * Turns products into dispatches. matmul_select.c chooses the kernel. If K is long and y is small,
+ * workgroups sum parts of K into a temporary [splits, y]. Then matmul_sum adds these up in order
+ * and also applies the epilogue.
  */
 #include "args/elementwise.h"
 #include "args/product.h"
@@ -12,7 +12,7 @@
 
 #define UNPACKED_TILE 128
 
-/* One product ready to be emitted: operands in the kernel's order (swapped or not). */
+/* One product that is ready to be emitted. Operands are in the kernel's order, swapped or not. */
 typedef struct product {
     const matmul_class *class;
     matmul_problem problem; /* in the kernel's orientation */
@@ -21,9 +21,9 @@ typedef struct product {
     uint32_t activation; /* UNARY_... */
     uint64_t slice, splits, y_row;
     uint32_t ends[2];
-    bool apart;                    /* y is partial results */
+    bool apart;                    /* y is a temporary for matmul_sum */
     const projection_parts *parts; /* NULL: none */
-    const char *variant;           /* the row to show; NULL: the class's */
+    const char *variant;           /* the name to show; NULL: the class's */
 } product;
 
 static void swap_operands(product *p)
@@ -40,8 +40,8 @@ static void swap_operands(product *p)
     p->swapped = true;
 }
 
-/* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
- * multiples of four. */
+/* Which operands the kernel can read and write in quads. Their contiguous axis, offset and batch
+ * strides must be multiples of four. */
 static uint32_t vector_bits(const product *p)
 {
     const matmul_shape *s = &p->problem.shape;
@@ -83,8 +83,8 @@ static struct matmul_args make_arguments(const product *p)
     return args;
 }
 
-/* Rows and columns in registers of a matvec: the vectors rounded up, and what the shared memory's
- * 16 KiB hold. */
+/* Rows and columns that a matvec invocation keeps in registers. Rows are the vectors, rounded up to
+ * a power of two. Columns are as many as 16 KiB of shared memory hold. */
 static void set_vector_constants(const product *p, dispatch *d)
 {
     uint32_t rows = 1;
@@ -129,8 +129,9 @@ static void set_constants(const lowering *l, const product *p, dispatch *d)
         set_vector_constants(p, d);
 }
 
-/* Workgroups of the kernels that make the next rows of y: all matrices come in their order, those
- * of a matvec have all its rows; with tiles, as many rows of them are made as are launched. */
+/* How many consecutive workgroups compute the next rows of y (group_order). With a batch it is 1,
+ * because the matrices come in order. For a matvec it is all workgroups, because each computes all
+ * rows of some columns. With tiles it is a row of tiles with its splits. */
 static uint32_t run_of(const product *p, const dispatch *d)
 {
     const matmul_class *c = p->class;
@@ -141,14 +142,14 @@ static uint32_t run_of(const product *p, const dispatch *d)
         return d->groups[0] * d->groups[1] * d->groups[2];
     if (c->form == MATMUL_FORM_SWAPPED)
         return (uint32_t)p->splits;
-    /* After so many a workgroup begins with a row of blocks; K is not split. */
+    /* After so many, a workgroup begins with a new row of blocks. K is not split. */
     if (c->form == MATMUL_FORM_SCALAR)
         return (uint32_t)(across / common_divisor(across, d->constants[LOCAL_SIZE]));
     return (uint32_t)(across * p->splits);
 }
 
-/* The rows of each matrix of a batch: tiles go through a band of rows together, or, of few rows,
- * from column to column. */
+/* How workgroups go through the rows of each matrix of a batch. Tiles go through a band of rows
+ * together. If there are few rows, they go from column to column. */
 static group_order order_of(const product *p, const dispatch *d, uint64_t groups)
 {
     const matmul_shape *s = &p->problem.shape;
@@ -235,13 +236,13 @@ static size_t choose(lowering *l, const matmul_shape *s)
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-/* Whether the kernel can leave elements of others between rows of y. */
+/* Can the kernel leave other tensors' elements between the rows of y? */
 static bool has_rows_apart(const matmul_class *c)
 {
     return c->form != MATMUL_FORM_VECTOR && c->form != MATMUL_FORM_SWAPPED;
 }
 
-/* A kernel, and how much of K a workgroup of it sums. */
+/* A kernel, and how many elements of K each of its workgroups sums. */
 typedef struct way {
     const matmul_class *class;
     uint64_t slice;
@@ -253,7 +254,7 @@ static way way_for(lowering *l, const matmul_shape *s)
     return (way){class, matmul_slice(class, s, l->profile)};
 }
 
-/* In f32. */
+/* Emits the product in f32. */
 static rlxvk_status emit_by(lowering *l, uint32_t id, const matmul_request *r, way w)
 {
     product p = {.class = w.class,
@@ -284,9 +285,10 @@ error:
     return status;
 }
 
-#define FEW_ROWS_SHARE 4u /* kernels for few rows are chosen as for one row of so many */
+#define FEW_ROWS_SHARE 4u /* the kernel for few active rows is chosen for m divided by this */
 
-/* The way that is best if few rows are made, and that can make all of them. */
+/* Finds the way that is best if few rows are active and that can compute all of them. Returns false
+ * if there is none, or if it is the same as `all`. */
 static bool has_way_for_few(lowering *l, const matmul_shape *s, way all, way *few)
 {
     matmul_shape fewer = *s;
@@ -316,10 +318,10 @@ error:
 
 uint64_t matmul_unpacked_bytes = UINT64_C(144) << 20;
 
-/* Columns of a packed b that are decoded at a time: all where both places together hold them. Else
- * as many whole tiles as a place holds, but what keeps a GPU busy for whole rounds: the last
- * workgroups of a part leave compute units idle, on an H200 3.5 % of a prompt's time with parts of
- * 64 MiB. */
+/* How many columns of a packed b are decoded at a time. If both buffers together hold all of them,
+ * it is all. Otherwise it is as many whole tiles as one buffer holds, cut to whole rounds of
+ * workgroups on all compute units. They are cut because the last workgroups of a part leave compute
+ * units idle. On an H200 that took 3.5 % of a prompt's time with parts of 64 MiB. */
 static uint64_t unpacked_columns(const lowering *l, const matmul_shape *s)
 {
     if (s->n * s->k * sizeof(float) <= 2 * matmul_unpacked_bytes)
@@ -332,7 +334,7 @@ static uint64_t unpacked_columns(const lowering *l, const matmul_shape *s)
     return tile * MAX(rounds ? rounds * units / bands : most, 1);
 }
 
-/* Narrows y to `count` columns from the first on, which are all of one part of it or some. */
+/* Narrows y to `count` columns from `first` on. They are some or all columns of one part of y. */
 static void take_columns(const lowering *l, const matmul_request *r, uint64_t first, uint64_t count,
                          matmul_request *part)
 {
@@ -346,8 +348,8 @@ static void take_columns(const lowering *l, const matmul_request *r, uint64_t fi
     lower_narrow(l, &part->y, begin * s->m + first - begin, (s->m - 1) * (end - begin) + count);
 }
 
-/* Columns of y, so many after the other, from weights that are decoded to two places by turns:
- * while the ones are multiplied, the next are decoded. */
+/* Computes y some columns at a time, from weights that are decoded into two buffers in turn. While
+ * one buffer is multiplied, the next weights are decoded into the other. */
 static rlxvk_status emit_unpacked(lowering *l, uint32_t id, const matmul_request *r)
 {
     const matmul_shape *s = &r->problem.shape;
@@ -392,7 +394,8 @@ error:
     return status;
 }
 
-/* The class whose kernel streams weights past one row. */
+/* The class for the shape. If `named`, it is the one whose kernel streams weights past one row,
+ * provided that this kernel can do the shape. */
 static const matmul_class *streaming_class(const matmul_shape *s, const device_profile *profile,
                                            bool named)
 {
@@ -414,7 +417,7 @@ static bool names_matvec(const lowering *l)
     return variant_named(&l->variants, CHOICE_matvec) != VARIANT_NONE;
 }
 
-/* The product by teams that hold the row. */
+/* Emits the product by teams that hold the row. */
 static rlxvk_status emit_held(lowering *l, uint32_t id, const product *p, const matvec_class *c,
                               const matvec_shape *s)
 {
@@ -433,7 +436,7 @@ static rlxvk_status emit_held(lowering *l, uint32_t id, const product *p, const 
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* The way of a product of one row; `gamma` as in projection_parts. */
+/* Chooses how to compute a product of one row; `gamma` as in projection_parts. */
 static const matvec_class *choose_vector(const lowering *l, const matmul_request *r,
                                          const operand *gamma, matvec_shape *out)
 {
@@ -467,7 +470,8 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
     return emit_product(l, id, &p, divide_up(s->n, MATMUL_PROJECTION_COLUMNS));
 }
 
-/* One row by weights that are streamed past it is a projection, its bias the residual. */
+/* Is the product emitted as a projection? It is if weights are streamed past one row. The bias is
+ * then the projection's residual. */
 static bool is_streamed(const lowering *l, const matmul_request *r)
 {
     matvec_shape shape;

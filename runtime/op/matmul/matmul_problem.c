@@ -1,4 +1,4 @@
-/* The shape of a product from those of its operands; see matmul.h. */
+/* Derives the shape of a product from those of its operands; see matmul.h. */
 #include "op/matmul/matmul.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@ void matmul_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *
     *columns = transposed ? before : last;
 }
 
-/* Stride of batch axis `from_last` (0: the innermost) of an operand, 0 where it is missing or 1. */
+/* Stride of batch axis `from_last` of an operand (0: the innermost). It is 0 if the operand lacks
+ * the axis or the axis has size 1. */
 static uint64_t batch_stride(const rlxvk_shape *s, uint32_t from_last)
 {
     if (s->rank < 3 + from_last || s->dims[s->rank - 3 - from_last] == 1)

@@ -1,12 +1,14 @@
 /*
- * The classes of matrix product. Tiles are for hardware: on software and translated drivers
- * barriers and shared memory cost more than they save.
+ * The classes of matrix products, and how one is chosen. Tiles are only for hardware, because on
+ * software and translated drivers barriers and shared memory cost more than they save.
  *
- * The first row that suits is taken; of tiled rows, the one (and the number of splits of K) that an
- * estimate says is done first. The estimate counts multiply-adds that one compute unit makes in
- * the time: workgroups a unit gets, times the tile's, over the row's rate (percent of the unit's
- * peak with enough invocations resident; measured), less when few are resident. It was checked
- * against timings of 32 shapes on an H200: within 10 % of the best choice for most.
+ * The first row that suits is taken. Among tiled rows, an estimate chooses the row, and the number
+ * of splits of K, that finish first. The estimate is a time, counted in multiply-adds that one
+ * compute unit makes in it. It is the number of workgroups that a unit gets, times the
+ * multiply-adds of a tile, divided by the row's rate. The rate is measured: it is a percentage of
+ * the unit's peak if enough invocations are resident. If few are resident, it is less. The estimate
+ * was checked against timings of 32 shapes on an H200. For most, it is within 10 % of the best
+ * choice.
  */
 #include "args/matmul.h"
 #include "op/matmul/matmul_select.h"
@@ -14,12 +16,12 @@
 #include <math.h>
 
 #define ANY           UINT64_MAX
-#define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
+#define LEAST_SLICE   256 /* with fewer elements of K, a split costs more than it gives */
 #define SLICE_UNIT    64  /* a multiple of every step */
 #define CACHED        (UINT64_C(1) << 23) /* elements of an operand that a cache may hold */
 #define MOST_PARTIALS (UINT64_C(1) << 26)
-/* A software driver may end the loops of an invocation after 65,535 rounds in all: the sums of
- * longer products are made in steps, by tiles. */
+/* A software driver may end the loops of an invocation after 65,535 rounds in total. Therefore
+ * longer products are summed in steps, by tiles. */
 #define MOST_ROUNDS 65000
 
 /* clang-format off */
@@ -76,7 +78,7 @@ uint32_t matmul_rows(const matmul_class *c, uint64_t m)
     return (uint32_t)MAX(divide_up(m, tiles * threads_m), 1u);
 }
 
-/* Rows of y that a workgroup makes. */
+/* Rows of y that a workgroup computes. */
 static uint64_t tile_rows(const matmul_class *c, const matmul_shape *s)
 {
     if (c->form != MATMUL_FORM_ROWS)
@@ -97,17 +99,17 @@ uint64_t matmul_shared_bytes(const matmul_class *c, const matmul_shape *s)
         return MAX(c->step / 4 * quads, slices * c->threads) * 4 * sizeof(float);
     }
     if (c->form != MATMUL_FORM_TILED)
-        return 0; /* matvec's 16 KiB are the baseline */
+        return 0; /* matvec uses the 16 KiB that every device has */
     return ((c->tile_m + c->tile_n) / 4u * c->step + 16) * 4 * sizeof(float);
 }
 
 uint32_t matmul_vector_columns(uint64_t vectors)
 {
     return vectors > 1 && vectors <= 4 ? 4
-                                       : 2; /* measured: few vectors want more columns in flight */
+                                       : 2; /* measured: few vectors need more columns in flight */
 }
 
-/* A b of [K, N] is read by 32 lanes of four columns. */
+/* If b is [K, N], 32 lanes read it, four columns each. */
 static uint64_t vector_groups(uint64_t columns, uint64_t vectors, bool along_k)
 {
     return divide_up(columns, along_k ? matmul_vector_columns(vectors) : 128);
@@ -133,26 +135,26 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 
 /* ---- Tiled classes: the estimate ---- */
 
-/* In multiply-adds of one compute unit. */
+/* Unless a comment says otherwise, the unit is one multiply-add of one compute unit. */
 #define LAUNCH_COST    900000.0 /* of the dispatch that joins the splits */
-#define PARTIAL_COST   40.0     /* of a word of partial sums written or read by one unit alone */
+#define PARTIAL_COST   40.0     /* of a word of partial sums, if only one unit writes or reads it */
 #define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
-#define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
+#define REGISTERS      65536    /* of a unit; an invocation needs one for each of its sums, plus: */
 #define REGISTERS_MORE 64u
-#define LOOP_MORE      96u /* of loops that are not plain, with sums of 8 x 8, up to 128 threads */
-#define ROWS_MORE      56u /* form rows, where b goes through shared memory */
-#define HALF_SPEED     1.5 /* groups of 32 invocations at which a unit is at half its speed */
-#define FULL_SPEED     16  /* and at its full one */
-#define LONE_SPEED     0.9 /* of a workgroup of 256 alone on a unit, which all waits at a barrier */
+#define LOOP_MORE      96u  /* if the loop is not plain, with 8 x 8 sums, up to 128 threads */
+#define ROWS_MORE      56u  /* form rows, if b goes through shared memory */
+#define HALF_SPEED     1.5  /* groups of 32 invocations with which a unit has half its speed */
+#define FULL_SPEED     16   /* and with which it has full speed */
+#define LONE_SPEED     0.9  /* of a lone workgroup of 256, because all of it waits at barriers */
 #define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
-/* Workgroups that fit on a unit. */
+/* How many workgroups fit on a unit. */
 static uint64_t most_resident(const matmul_class *c, uint64_t sums, uint64_t more)
 {
     return MAX(REGISTERS / ((sums + more) * c->threads), 1u);
 }
 
-/* Of its rate, with this many workgroups on a unit. */
+/* The part of its full rate that a unit reaches with this many workgroups. */
 static double unit_speed(const matmul_class *c, uint64_t groups)
 {
     double resident = (double)(groups * c->threads) / 32;
@@ -160,10 +162,11 @@ static double unit_speed(const matmul_class *c, uint64_t groups)
     return MIN(speed, 1.0);
 }
 
-/* Workgroups of a unit, one after the other, that take as long. As many as fit begin together and
- * end together, and a unit that is free takes as many again, whether others have any: so what is
- * begun is a whole round, less so after several. Those of form rows wait for memory most of the
- * time, and as long whether alone or with as many as fit. */
+/* How long a unit takes, counted in workgroups that run one after the other at full rate. As many
+ * as fit begin together and end together. A unit that is free takes as many again, even if other
+ * units then have none. So a round that has begun counts as a whole round, but less so after
+ * several. Workgroups of form rows wait for memory most of the time. They wait as long if one is
+ * alone on a unit as if as many run as fit. */
 static double unit_turns(const matmul_class *c, const matmul_shape *s, double groups)
 {
     uint64_t sums = (uint64_t)c->register_m * c->register_n;
@@ -194,7 +197,7 @@ static double estimate(const matmul_class *c, const matmul_shape *s, const devic
     uint64_t units = MAX(profile->compute_units, 1u), slice = slice_of(s, splits);
     splits = s->k ? divide_up(s->k, slice) : 1;
     double groups = (double)(matmul_groups(c, s, profile) * splits) / (double)units;
-    /* To bring a or b in. */
+    /* Is a or b slow to load? */
     bool hard = s->transpose_b || s->k % 4 != 0 || s->n % 4 != 0 || (s->transpose_a && s->m % 4);
     double depth = (double)round_up(slice, c->step) + TILE_START;
     double work = unit_turns(c, s, groups) * (double)tile_rows(c, s) * c->tile_n * depth * 100 /
@@ -203,7 +206,7 @@ static double estimate(const matmul_class *c, const matmul_shape *s, const devic
     return splits == 1 ? work : work + LAUNCH_COST + words * PARTIAL_COST / (double)units;
 }
 
-/* Splits that memory, the least slice and the number of units allow. */
+/* How many splits the memory, the least slice and the number of units allow. */
 static uint64_t most_splits(const matmul_class *c, const matmul_shape *s,
                             const device_profile *profile, uint64_t wanted, uint64_t least)
 {
@@ -214,7 +217,7 @@ static uint64_t most_splits(const matmul_class *c, const matmul_shape *s,
     return MAX(MIN(MIN(wanted / groups, s->k / least), partials / outputs), 1);
 }
 
-/* The best number of splits of a tiled class, and its estimate. */
+/* The best number of splits of a class with an estimate, and that estimate. */
 static uint64_t best_splits(const matmul_class *c, const matmul_shape *s,
                             const device_profile *profile, double *out_estimate)
 {
@@ -231,9 +234,10 @@ static uint64_t best_splits(const matmul_class *c, const matmul_shape *s,
     return best;
 }
 
-/* What form rows saves, it saves with one row of tiles; the peeled loop costs there (with b
- * transposed, 128x4096x4096 took it 126 us, and 64x4096x4096 in tiles of 64x128 61 us). Several
- * rows of low tiles read a b that no cache holds as often. */
+/* Form rows saves time only if one row of tiles covers m. The peeled loop costs time there: with b
+ * transposed, 128x4096x4096 took 126 us with it, and 64x4096x4096 in tiles of 64x128 took 61 us.
+ * Low tiles do not suit if there are several rows of them and no cache holds b, because each row of
+ * tiles reads b again. */
 static bool suits_rows(const matmul_class *c, const matmul_shape *s)
 {
     if (c->form == MATMUL_FORM_ROWS)

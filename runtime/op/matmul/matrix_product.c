@@ -1,12 +1,17 @@
 /*
- * See matrix_product.h. Steps of a product: in split mode the exponents of both operands' rows
- * (matrix_scale), both operands packed K-major (matrix_pack), the product with its bias
- * (matrix_product_*), the activation (matmul_sum). Packed operands and exponents are temporaries.
+ * See matrix_product.h. A product takes these steps:
  *
- * Split mode: an operand times a power of two of its row is high + low, both f16, exactly to 2^-22
- * of a value within 2^18 of the row's largest, and to 2^-40 of the largest below. Three of the four
- * products are summed in f32. So |error| <= f32's bound + 2^-20 S + 2^-38 K max|a_i| max|b_j|,
- * S = sum |a_ik b_kj|. Infinities make NaN there.
+ *   matrix_scale        in split mode, finds the exponents of both operands' rows
+ *   matrix_pack         packs both operands K-major
+ *   matrix_product_*    multiplies and adds the bias
+ *   matmul_sum          applies the activation
+ *
+ * Packed operands and exponents are temporaries.
+ *
+ * In split mode an operand, times a power of two of its row, is high + low, both f16. This is exact
+ * to 2^-22 of a value within 2^18 of the row's largest. For smaller values it is exact to 2^-40 of
+ * the largest. Three of the four products are summed in f32. So |error| <= f32's bound + 2^-20 S +
+ * 2^-38 K max|a_i| max|b_j|, S = sum |a_ik b_kj|. Infinities make NaN.
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
@@ -21,11 +26,11 @@
 #define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
 #define TURNED_K    64
 #define IN_ORDER    16 /* a distance that leaves K as it is */
-#define LEAST_SIDE  16 /* rows and columns below which it is a matrix-vector product */
+#define LEAST_SIDE  16 /* with fewer rows or columns it is a matrix-vector product */
 
 bool matrix_wanted(const lowering *l, const matmul_shape *shape)
 {
-    /* a product without them that is named goes before them, unless theirs is, too */
+    /* If a variant of `matmul` is named, it wins, unless one of `matrix` is named, too. */
     if (variant_named(&l->variants, CHOICE_matmul) != VARIANT_NONE &&
         variant_named(&l->variants, CHOICE_matrix) == VARIANT_NONE)
         return false;
@@ -33,21 +38,21 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
            matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
-/* One operand as rows of K: a's rows, or b's columns. */
+/* One operand as rows along K: the rows of a, or the columns of b. */
 typedef struct side {
     operand source;
     uint64_t rows, k, matrices, matrix_step;
     bool is_b;
-    bool is_packed;           /* has been, by what decoded it */
-    bool turned;              /* its rows are neighbours in memory */
+    bool is_packed;           /* already, so that matrix_pack is not needed */
+    bool turned;              /* neighbours in memory belong to different rows */
     uint32_t storage;         /* MATMUL_WORDS, ... */
-    uint32_t distance;        /* of matrix_pack: the order of K */
-    bool by_lanes;            /* another one */
+    uint32_t distance;        /* for matrix_pack: the order of K */
+    bool by_lanes;            /* or another order of K (matrix_packing) */
     operand packed, exponent; /* temporaries */
     uint64_t round_rows, round_k;
 } side;
 
-/* Which matrices an operand has, from the batch axes it does not repeat along. */
+/* Counts the matrices of an operand. A batch axis along which it only repeats does not count. */
 static void count_matrices(const matmul_problem *p, bool is_b, side *s)
 {
     s->matrices = 1;
@@ -97,7 +102,7 @@ static uint64_t plane_octets(const side *s)
     return s->matrices * s->round_rows * s->round_k / 8;
 }
 
-/* The halves that packed operands are; words where they are more than that. */
+/* The format of packed operands: halves, or words if an element needs more than a half. */
 static uint32_t packed_storage(const lowering *l)
 {
     return l->precision == RLXVK_PRECISION_F16    ? MATMUL_F16
@@ -105,8 +110,8 @@ static uint32_t packed_storage(const lowering *l)
                                                   : MATMUL_WORDS;
 }
 
-/* Whether packed weights become halves at once, as they do where their rows need no padding; else
- * by way of words. */
+/* Do packed weights become halves at once? They do if their rows need no padding. Otherwise they
+ * become words first. */
 static bool unpacks_at_once(const lowering *l, uint64_t k, uint64_t tile_k)
 {
     return packed_storage(l) != MATMUL_WORDS && k % tile_k == 0;
@@ -120,7 +125,7 @@ uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *s)
     return packed + (unpacks_at_once(l, s->k, c->tile_k) ? 0 : s->n * s->k * sizeof(float));
 }
 
-/* b from packed weights. */
+/* Decodes b from packed weights. */
 static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, uint64_t tile_k,
                                 side *s)
 {
@@ -133,7 +138,7 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
                              &s->source);
 }
 
-/* b as it is, where it is what packing would make: rows of halves in whole steps. */
+/* Takes b as it is, if packing would not change it: rows of halves in whole steps. */
 static void take_packed(const lowering *l, side *s)
 {
     uint32_t half = packed_storage(l);
@@ -238,7 +243,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                        .y_offset = r->y.offset};
     matmul_set_ends(r, s->n, args.ends);
     dispatch d = {.kernel = kernels[l->precision], .node = id, .variant = c->row.name};
-    /* What is not used is bound to something that is read anyway. */
+    /* Unused bindings get an operand that is read anyway. */
     const operand bias = r->bias ? *r->bias : a->packed;
     const operand in_words[] = {a->packed, b->packed, bias, r->y};
     const operand operands[] = {
@@ -289,7 +294,8 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     if (!b.is_packed)
         TRY(emit_pack(l, id, &b));
     l->prepares = false;
-    /* Not inside the kernel: an activation is long code, and the sums must stay in registers. */
+    /* The kernel has no activation, because that is long code and the sums must stay in
+     * registers. */
     if (r->activation != UNARY_NONE) {
         const matmul_shape *s = &r->problem.shape;
         TRY(lower_temporary(l, s->batch * s->m * s->n * sizeof(float), &plain.y));

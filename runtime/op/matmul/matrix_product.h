@@ -1,7 +1,7 @@
 /*
- * Products on the device's matrix units: both operands are packed first (they may come from f32,
- * halves, or decoded weights), to 16-bit floats for the opt-in precisions, for f32 to words where
- * the units take them, then multiplied.
+ * Products on the device's matrix units. First both operands are packed; they may be f32, halves,
+ * or decoded weights. The opt-in precisions pack to 16-bit floats. If the precision is f32 and the
+ * units take words, it packs to words. Then the packed operands are multiplied.
  */
 #ifndef RLXVK_MATRIX_PRODUCT_H
 #define RLXVK_MATRIX_PRODUCT_H
@@ -9,27 +9,29 @@
 #include "op/matmul/matmul.h"
 #include "op/matmul/matrix_select.h"
 
-/* Whether matrix_product_emit takes this product: the precision asks for it, the device has the
- * units, and there are rows and columns enough to fill one. Few of either are a matrix-vector
- * product, which memory bounds and f32 arithmetic does exactly. Not if a variant of `matmul` is
- * named (RLXVK_VARIANT) and none of `matrix`. */
+/* Does matrix_product_emit take this product? It does if the precision asks for it, the device has
+ * the units, and there are enough rows and columns to fill one. With few of either it is a
+ * matrix-vector product. That is left to f32 arithmetic, which loses no precision, because memory
+ * bounds its speed anyway. If RLXVK_VARIANT names a variant of `matmul` and none of `matrix`, the
+ * answer is no. */
 bool matrix_wanted(const lowering *l, const matmul_shape *shape);
-/* *out_sums: r->y, or where there is an activation a temporary with the bare sums, of which the
- * caller is to make r->y. */
+/* *out_sums is r->y if there is no activation. Otherwise it is a temporary with the bare sums,
+ * without bias, and the caller must compute r->y from it. */
 rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                  operand *out_sums);
 
-/* What matrix_product_emit takes of memory for a b of packed weights. */
+/* How much memory matrix_product_emit takes for b if b is packed weights. */
 uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *shape);
 
-/* How an operand is packed: rows filled up to whole tiles, K to whole steps, and the order of K. */
+/* How an operand is packed: rows are filled up to whole tiles, K to whole steps, and K has an
+ * order. */
 typedef struct matrix_packing {
     uint32_t tile, tile_k;
-    uint32_t distance; /* of the runs of a packed format's units, in whose order K goes */
-    bool by_lanes;     /* ... or in that in which lanes have them (units.glsl) */
+    uint32_t distance; /* between the two runs of a packed format's unit, in whose order K is */
+    bool by_lanes;     /* or K is in the order in which lanes hold it (units.glsl) */
 } matrix_packing;
 
-/* Packs r->a alone to 16-bit floats. */
+/* Packs only r->a, to 16-bit floats. */
 rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
                               const matrix_packing *p, operand *out);
 

@@ -1,17 +1,17 @@
 /*
- * The tiles of the matrix-unit products. Every row asks that its parts are whole units, that its
- * threads carry whole octets, and that both fit the device; the smaller rows are for small results
- * and for software drivers, whose units and subgroups are smaller. Of packed weights the threads
- * carry whole units.
+ * The tiles of the products on matrix units. A row can be used if its parts are whole units, its
+ * threads carry whole octets, and both fit the device. The smaller rows are for small results. They
+ * are also for software drivers, because their units and subgroups are smaller. If the weights are
+ * packed, the threads carry whole units of weights.
  */
 #include "op/matmul/matrix_select.h"
 
 enum {
-    IF_CROWDS = CHOICE_OWN /* only where every compute unit has two tiles to turn to */
+    IF_CROWDS = CHOICE_OWN /* only if every compute unit has two tiles to turn to */
 };
 
-/* An H200 is busy with bringing operands to large tiles, which takes as long as their sides are; of
- * the three largest that one is taken whose rounds of tiles, and edges, waste least. */
+/* With large tiles, an H200 is busy loading operands, which takes time in proportion to a tile's
+ * sides. Of the three largest tiles, the one is taken whose rounds and edges waste least. */
 /* clang-format off */
 const matrix_class matrix_classes[] = {
     /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost */
@@ -24,7 +24,7 @@ const matrix_class matrix_classes[] = {
     {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0,   0},
 };
 static const matrix_class packed_classes[] = {
-    /* and: ahead, splits */
+    /* as above, then: ahead, splits */
     {{"square",       ON_ALL, 0}, 128, 128, 64, 64, 32, 1, 65, 0, 0, true,  1},
     {{"rows_32",      ON_ALL, 0},  32,  64, 64, 32, 16, 1, 17, 0, 0, true,  4},
     {{"rows_16",      ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, 0, true,  8},
@@ -59,8 +59,8 @@ typedef struct matrix_problem {
     uint32_t planes;
 } matrix_problem;
 
-/* Whether parts are whole units, and threads carry whole octets. The sums leave through a tile of
- * so many rows, a unit for each part. */
+/* Are parts whole units, and do threads carry whole octets? The sums leave through shared memory of
+ * a tile of `tile` rows, which must have room for one unit of each part. */
 static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t tile,
                     const device_profile *profile)
 {
@@ -101,8 +101,8 @@ const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision pre
 
 /* ---- Packed weights ---- */
 
-/* Whether the kernel has what it is to keep in registers: it stands there unrolled. A table is
- * filled by a thread for each level. */
+/* Can the kernel keep its data in registers? Its code is unrolled, so the limits are fixed. A table
+ * is filled by one thread for each level. */
 static bool unrolled(const matrix_class *c, const matrix_shape *unit, uint32_t threads)
 {
     uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;

@@ -1,14 +1,14 @@
 /*
- * The rows of projections by plain weights. A workgroup for each compute unit that holds x, and
- * streams the weights past it, starts once: of a long x with twice the invocations, so that each
- * holds as little. Where weights are not whole vectors of 16 bytes, many small workgroups each read
- * x again.
+ * The rows of one-row products with weights that are not quantized. Workgroups that hold x and
+ * stream the weights past it start only once, because there are as many as the device runs at once.
+ * If x is long, a workgroup has twice the invocations, so that each holds as little. If the weights
+ * are not whole vectors of 16 bytes, many small workgroups each read x again.
  */
 #include "op/matmul/matvec_select.h"
 
 #include "base/base.h"
 
-#define HELD_ELEMENTS 8 /* elements of 16 bytes */
+#define HELD_ELEMENTS 8 /* 16-bit elements in 16 bytes */
 
 /* clang-format off */
 static const matvec_class classes[] = {

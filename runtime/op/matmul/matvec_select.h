@@ -1,6 +1,6 @@
 /*
- * Which kernel makes a projection by plain weights, y = W x of one row: one table. Pure;
- * unit-tested on made-up profiles.
+ * Which kernel computes y = W x for one row x and weights that are not quantized. There is one
+ * table. All of this is pure, so unit tests use made-up profiles.
  */
 #ifndef RLXVK_MATVEC_SELECT_H
 #define RLXVK_MATVEC_SELECT_H
@@ -10,21 +10,21 @@
 
 typedef struct matvec_shape {
     uint64_t n, k;
-    bool aligned; /* F16 or BF16 weights, and all operands at 16 bytes */
+    bool aligned; /* weights are F16 or BF16, and all operands lie at 16 bytes */
 } matvec_shape;
 
 typedef struct matvec_class {
     choice_row row;
     uint16_t threads;  /* of a workgroup, at most */
-    uint8_t columns;   /* of a team's round; even */
-    uint8_t most_held; /* vectors of eight elements that an invocation holds, or 0: matvec.comp */
+    uint8_t columns;   /* of a team in a round; even */
+    uint8_t most_held; /* vectors of eight elements that an invocation holds; 0: matvec.comp */
     uint8_t per_unit;  /* workgroups for each compute unit */
 } matvec_class;
 
 /* The first row that suits; there always is one. */
 const matvec_class *matvec_select(const matvec_shape *shape, const device_profile *profile,
                                   size_t forced);
-/* Vectors that an invocation holds: as few as fit the workgroup, but not below four. */
+/* How many vectors an invocation holds: as few as fit the workgroup, but at least four. */
 uint32_t matvec_held(const matvec_class *c, const matvec_shape *s);
 team_division matvec_divide(const matvec_class *c, const matvec_shape *s,
                             const device_profile *profile);

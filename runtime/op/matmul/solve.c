@@ -1,13 +1,13 @@
 /*
- * Dense linear systems A x = b by LU factors with partial pivoting, f32 and one step of refinement;
- * one matrix or a batch.
+ * Solves dense linear systems A x = b, one matrix or a batch. It uses LU factors with partial
+ * pivoting, in f32, and one step of refinement.
  *
- * The node is x [B, N, K] and then B flags of singular matrices, one tensor; the builder returns a
- * view of x. Steps: A is copied; small matrices are factored by one workgroup each, larger ones in
- * panels of SOLVE_PANEL columns (factor the panel, carry its row exchanges and U's rows to the
- * other columns, update the rest); then every column of b is solved by a workgroup.
+ * The node is one tensor: x [B, N, K], then B flags of singular matrices. The builder returns a
+ * view of x. First A is copied. If the matrices are small, one workgroup factors each. Larger ones
+ * are factored in panels of SOLVE_PANEL columns: factor the panel, apply its row exchanges and U's
+ * rows to the other columns, update the rest. Then one workgroup solves each column of b.
  *
- * Limits: on software devices N <= 2048 (their loops end after 65535 turns).
+ * Limits: on software devices N <= 2048, because their loops end after 65535 rounds.
  */
 #include "graph/symbol.h"
 #include "args/matmul.h"
@@ -67,7 +67,7 @@ static rlxvk_status solve_infer(const rlxvk_graph *g, node *n, void *attributes)
     s->n = a->dims[lead];
     s->columns = b->rank == lead + 2 ? b->dims[lead + 1] : 1;
     if (s->n == 0)
-        s->columns = 0; /* of no rows, however many */
+        s->columns = 0; /* without rows their number does not matter */
     if (a->dims[lead + 1] != s->n)
         return op_fail(n, RLXVK_E_ATTR, "A %s is not square; its last two dims are equal",
                        shape_text(a, a_text));
@@ -96,7 +96,7 @@ static rlxvk_status emit(lowering *l, const factors *f, uint16_t kernel, uint32_
     return lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots}, 2);
 }
 
-/* Columns first .. last, then what they mean for the others. */
+/* Factors columns first .. last, then applies that to the others. */
 static rlxvk_status lower_panel(lowering *l, const factors *f, uint32_t first, uint32_t last)
 {
     uint32_t n = (uint32_t)f->s->n, batch = (uint32_t)f->s->batch, local = MIN(f->workgroup, 128);
@@ -153,7 +153,7 @@ error:
     return status;
 }
 
-/* A power of two that suits the rows: more lanes than rows only wait. */
+/* A power of two that suits the rows, because lanes beyond the rows would only wait. */
 static uint32_t choose_workgroup(const device_profile *profile, int64_t n)
 {
     uint32_t most = MIN(profile->max_workgroup_invocations, n > 128 ? 512 : 128), size = 16;
@@ -188,8 +188,8 @@ static void exchange_rows(double *a, uint64_t width, uint64_t i, uint64_t j)
     }
 }
 
-/* Gauss-Jordan on [A | right], n rows of `width`; what is right of A becomes A^-1 times it. False:
- * singular. */
+/* Gauss-Jordan elimination on [A | right], n rows of `width`. The part right of A becomes A^-1
+ * times it. Returns false if A is singular. */
 static bool eliminate(double *a, uint64_t n, uint64_t width)
 {
     for (uint64_t k = 0; k < n; k++) {
@@ -221,8 +221,8 @@ static double largest(const float *values, uint64_t count, uint64_t stride)
 }
 
 /*
- * How far column c of x may be off: |A^-1| r, r the residual that is allowed: in every row the
- * smaller of 1e-5 (max|A| max|x| + max|b|) and u (8 + 4 sqrt n) (|A| |x| + |b|).
+ * How far column c of x may be off: |A^-1| r, with r the residual that is allowed. In every row it
+ * is the smaller of 1e-5 (max|A| max|x| + max|b|) and u (8 + 4 sqrt n) (|A| |x| + |b|).
  */
 static void bound_column(const host_call *call, const double *solved, uint64_t slice, uint64_t c)
 {
@@ -246,7 +246,7 @@ static void bound_column(const host_call *call, const double *solved, uint64_t s
     }
 }
 
-/* One matrix; rows of `work` are [A | b | 1]. */
+/* Solves one matrix. Rows of `work` are [A | b | 1]. */
 static void host_slice(const host_call *call, uint64_t slice, double *work)
 {
     const solve_attributes *s = call->node->attributes;
@@ -288,7 +288,7 @@ static uint64_t solve_bucket(bucket_call *c)
     return bucket_refuse(c, "the flags of singular systems lie behind its solutions");
 }
 
-/* X = A^-1 B: dB = A'^-1 dX, dA = -dB X'. The packed result's flags have no gradient. */
+/* X = A^-1 B gives dB = A'^-1 dX and dA = -dB X'. The flags in the result have no gradient. */
 static rlxvk_status solve_vjp(gradient_call *c)
 {
     const solve_attributes *s = c->n.attributes;

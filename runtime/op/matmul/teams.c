@@ -13,7 +13,7 @@ team_division matmul_divide_teams(const team_request *r, const device_profile *p
     d.subgroups = d.threads / lanes;
     d.rounds = MIN(divide_up(batches, teams * at_once), TEAMS_MOST_ROUNDS);
     d.groups = divide_up(batches, teams * d.rounds);
-    if (d.rounds > 1) /* all do the same, but for the last round */
+    if (d.rounds > 1) /* all are equally busy, except in the last round */
         d.groups = MAX(d.groups, at_once);
     return d;
 }
