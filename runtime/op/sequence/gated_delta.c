@@ -1,10 +1,12 @@
 /*
- * The gated delta rule: q, k, v [B, S, H, n], g, beta [B, S, H], state M [B, H, n, n], key index i
- * first. Per step and head, in this order:
+ * The gated delta rule. q, k and v are [B, S, H, n], g and beta [B, S, H]. The state M is [B, H, n,
+ * n], with the key index i first. Per step and head, in this order:
+ *
  *   M = exp(g) M,  d[j] = beta (v[j] - sum_i M[i, j] k[i]),  M[i, j] += k[i] d[j],
  *   y[j] = sum_i M[i, j] q[i] / sqrt(n).
- * Columns j do not meet, so workgroups take tiles of them and walk all the steps. n <= 2048: a
- * column must fit the registers of one workgroup.
+ *
+ * Columns j do not depend on each other, so each workgroup takes a tile of them through all steps.
+ * n is at most 2048, because a column must fit the registers of one workgroup.
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
@@ -58,7 +60,7 @@ error:
     return status;
 }
 
-/* Half the numbers a lane where whole columns do not fill the device. */
+/* How many numbers a lane keeps. It keeps half as many if whole columns do not fill the device. */
 static uint32_t choose_keep(const lowering *l, uint64_t heads, uint64_t size)
 {
     uint64_t columns = GATED_DELTA_THREADS / sequence_lanes(size, MOST_KEEP, GATED_DELTA_THREADS);
@@ -106,7 +108,7 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* All tokens of one column of a head of a batch row; m is the column. */
+/* Computes all tokens of one column of a head and batch row; m is the column. */
 static rlxvk_status walk_column(const host_call *call, uint64_t index, double *m)
 {
     const int64_t *dims = call->inputs[0].node->shape.dims;

@@ -1,13 +1,16 @@
 /*
  * Gradients of the gated delta rule (gated_delta.c): q, k, v, g, beta, [state], dy, [dstate] -> dq,
- * dk, dv, dg, dbeta, [the initial state's], packed. Per head, with D = exp(g) M of the state before
- * a step, e = v - D^T k, d = beta e, and G the gradient of the state behind it, back in time from
- * dstate or 0:
+ * dk, dv, dg, dbeta, [the initial state's], packed. Let D = exp(g) M for the state M before a step,
+ * e = v - D^T k and d = beta e. Let G be the gradient of the state after the step. Each head goes
+ * back in time from G = dstate, or 0:
+ *
  *   G += q dy^T / sqrt(n),  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
  *   dq = (D + k d^T) dy / sqrt(n),  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
- * A walk forward finds e and keeps some states, about the root of their number; the walk back finds
- * the others again from those. Columns do not meet but in sums, so workgroups take tiles of them;
- * n <= 512: a column must fit the registers of one workgroup.
+ *
+ * A first pass goes forward, computes e and keeps some states, about the square root of their
+ * number. The pass back computes the other states again from those. Columns depend on each other
+ * only in sums, so each workgroup takes a tile of them. n is at most 512, because a column must fit
+ * the registers of one workgroup.
  */
 #include "args/sequence.h"
 #include "args/sequence_backward.h"
@@ -51,7 +54,7 @@ error:
 
 /* ---- Lower ---- */
 
-/* Of the rows, all of them, by columns of a head's state. */
+/* A tile of a head's state: all rows, some columns. */
 typedef struct delta_tile {
     uint32_t lanes_i, lanes_j, own_i, own_j;
     uint64_t tiles;
@@ -65,7 +68,7 @@ typedef struct job {
     operand inputs[6], y, work;
     sequence_ends ends;
     struct gated_delta_backward_args args;
-    uint64_t first[SEQUENCE_OPERANDS + 1]; /* results */
+    uint64_t first[SEQUENCE_OPERANDS + 1]; /* of the results */
 } job;
 
 static uint32_t power_above(uint64_t count, uint32_t most)
@@ -83,7 +86,8 @@ static uint64_t shared_bytes(const delta_tile *t)
            (threads * (t->own_j + 2 * t->own_i + 2) + (uint64_t)t->own_j * t->lanes_j);
 }
 
-/* Wide tiles leave few parts to be added up; narrower ones where those do not fill the device. */
+/* A wide tile leaves few partial sums to add up. If wide tiles do not fill the device, take
+ * narrower ones. */
 static delta_tile choose_tile(const lowering *l, uint64_t heads, uint64_t size)
 {
     const device_profile *profile = l->profile;
@@ -101,7 +105,8 @@ static delta_tile choose_tile(const lowering *l, uint64_t heads, uint64_t size)
     return t;
 }
 
-/* Where everything lies. Sums that are shared go to work, others to the result. */
+/* Decides where everything lies. Partial sums go to work, sums that one tile completes to the
+ * result. */
 static rlxvk_status place_all(lowering *l, job *j)
 {
     const backward_attributes *a = graph_node(l->graph, j->id)->attributes;

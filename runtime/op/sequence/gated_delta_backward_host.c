@@ -1,9 +1,10 @@
 /*
- * Reference of gated_delta_backward: head by head and column by column, states before all steps,
- * then back. What rounding to f32 may have done to a column of M, or G, goes beside it as the
- * length of a vector: a step takes it through A (I - beta k k^T), a symmetric matrix of norm A
- * max(1, |1 - beta |k|^2|), and adds the roundings of its own. Sums of K terms in any order: 8 + 4
- * sqrt K roundings of their magnitudes. What may overflow in f32 has no bound.
+ * Reference of gated_delta_backward. It goes head by head and column by column: first forward
+ * through the states before all steps, then back. Beside each column of M, or G, it keeps the
+ * length of the error vector that rounding to f32 may have caused. A step multiplies this vector by
+ * A (I - beta k k^T) with the decay A. This matrix is symmetric, and its norm is A max(1, |1 - beta
+ * |k|^2|). The step then adds roundings of its own. A sum of K terms in any order has 8 + 4 sqrt K
+ * roundings of their magnitudes. If something may overflow in f32, it has no bound.
  */
 #include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence_backward.h"
@@ -16,22 +17,22 @@
 
 typedef struct reference {
     const host_tensor *in;
-    const float *dy, *final, *before; /* the last two: NULL without */
+    const float *dy, *final, *before; /* final, before: NULL if missing */
     uint64_t steps, heads, size;
     double *out, *error, *size_of;         /* size_of: magnitudes of terms */
-    uint64_t first[SEQUENCE_OPERANDS + 1]; /* results */
-    double *states, *errors;               /* of a column, before every step and at the end */
+    uint64_t first[SEQUENCE_OPERANDS + 1]; /* of the results */
+    double *states, *errors;               /* of a column, before each step and at the end */
     double *gradient, *decayed;            /* of a column */
     double gradient_error;
-    bool moderate; /* of the head so far */
+    bool moderate; /* no overflow in the head so far */
 } reference;
 
-/* One step of one head, for one column. */
+/* One column of one head at one step. */
 typedef struct step {
     uint64_t token, j;
     const float *q, *k;
     double decay, decay_error, beta, key_length, spread; /* spread: the norm, without the decay */
-    double found_error, d_error;                         /* of e, of d */
+    double found_error, d_error;                         /* of e and of d */
     double e, d;
     double length, length_error; /* of the decayed column */
 } step;
@@ -53,7 +54,7 @@ static void check_moderate(reference *r, double length)
     r->moderate = r->moderate && length < MODERATE;
 }
 
-/* From column j of the state before the step: what is decayed, found and learnt. */
+/* Begins a step with column j of the state before it: computes the decayed column, e and d. */
 static step begin_step(reference *r, uint64_t token, uint64_t j, const double *m, double m_error)
 {
     uint64_t n = r->size;
@@ -100,7 +101,7 @@ static void walk_forward(reference *r, uint64_t token, uint64_t j)
     }
 }
 
-/* dk, dbeta and dg of the column, dv, and G behind the step's keys. */
+/* Adds the column's parts of dk, dbeta and dg, and dv. G becomes the gradient before the step. */
 static void hand_on(reference *r, const step *s, double dd, double own_error, double dd_size)
 {
     uint64_t n = r->size;

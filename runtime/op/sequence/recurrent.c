@@ -1,13 +1,15 @@
 /*
- * Recurrent nets, PyTorch's conventions, batch first: layers l = 0 .. L-1 of D directions over
- * x [B, S, I]; direction 1 runs from the last step to the first and stores at its own step. The
- * cells (z_x = W_ih x_t + b, z_h = W_hh h):
+ * Recurrent nets with PyTorch's conventions, batch first. There are layers l = 0 .. L-1 of D
+ * directions over x [B, S, I]. Direction 1 runs from the last step to the first and stores each
+ * result at its own step. The cells (z_x = W_ih x_t + b, z_h = W_hh h):
+ *
  *   lstm  i, f, g, o = z_x + z_h:  c' = sig(f) c + sig(i) tanh(g),  h' = sig(o) tanh(c')
  *   gru   r, z = sig(z_x + z_h + b_hh), n = tanh(z_x + r (z_h + b_hh)), h' = (1 - z) n + z h
  *   rnn   h' = tanh(z_x + z_h), or max(0, z_x + z_h)
  *
- * Results without carry: y. With carry: y, hn (, cn) packed into one axis, or y alone and the
- * states written over h0 (, c0). recurrent_lower.c has the dispatches, recurrent_host.c the oracle.
+ * Without carry the result is y. With carry it is y, hn (, cn), packed into one axis. If the op
+ * works in place, it is only y, and the states are written over h0 (, c0). recurrent_lower.c has
+ * the dispatches, recurrent_host.c the reference.
  */
 #include "graph/symbol.h"
 #include "args/sequence.h"
@@ -186,7 +188,8 @@ static uint32_t recurrent_writes(const node *n)
 
 /* ---- The family ---- */
 
-/* A step depends only on the steps before it; with two directions, on its whole sequence. */
+/* A step depends only on the steps before it. If there are two directions, it depends on all
+ * steps. */
 static uint64_t recurrent_bucket(bucket_call *c)
 {
     const recurrent_attributes *a = c->node->attributes;

@@ -1,5 +1,5 @@
-/* What the files of the recurrent nets share: the sizes behind a node, and where its operands lie.
- */
+/* Shared by the files of the recurrent nets: the sizes of a node, and the places of its
+ * operands. */
 #ifndef RLXVK_RECURRENT_H
 #define RLXVK_RECURRENT_H
 
@@ -7,25 +7,25 @@
 #include "op/sequence/sequence.h"
 
 typedef struct recurrent_attributes {
-    rlxvk_recurrent_options options; /* num_layers resolved */
-    bool carry;                      /* initial states are given, final states are results */
+    rlxvk_recurrent_options options; /* num_layers filled in */
+    bool carry;                      /* initial states are operands, final states are results */
 } recurrent_attributes;
 
 typedef struct recurrent_geometry {
     uint64_t batch, steps, inputs, hidden, gates, layers, directions;
-    uint64_t rows;   /* gates * hidden: of one block of weights */
-    uint64_t states; /* 2 where a cell state goes beside h */
+    uint64_t rows;   /* gates * hidden, for one block of weights */
+    uint64_t states; /* 2 if there is a cell state besides h */
 } recurrent_geometry;
 
-/* x: the shape of operand 0. */
+/* x is the shape of operand 0. */
 recurrent_geometry recurrent_geometry_of(const rlxvk_shape *x, const node *n,
                                          const recurrent_attributes *a);
-/* Columns of w_ih in a layer. */
+/* Columns of w_ih in this layer. */
 static inline uint64_t recurrent_columns(const recurrent_geometry *r, uint64_t layer)
 {
     return layer ? r->directions * r->hidden : r->inputs;
 }
-/* Elements of w_ih before a layer. */
+/* Elements of w_ih before this layer. */
 static inline uint64_t recurrent_input_weights(const recurrent_geometry *r, uint64_t layer)
 {
     uint64_t later = layer ? layer - 1 : 0;

@@ -1,18 +1,22 @@
 /*
- * lstm_backward_gates, gru_backward_gates, rnn_backward_gates: of one layer and direction, from the
- * gates' values before their functions and the gradients of y (and of the final states), those of
- * these values, in one sweep back over the steps (backward through time). What is left of a net's
- * gradient are products of all steps at once (recurrent_gradient.c). With d. the gradient of a
- * value, h, c before a step and c' behind it:
+ * lstm_backward_gates, gru_backward_gates and rnn_backward_gates: backpropagation through time for
+ * one layer and direction. The operands are the gates before their functions are applied, the
+ * gradient of y, and perhaps those of the final states. One sweep back over the steps computes the
+ * gradients of the gates. The rest of a net's gradient is products over all steps at once
+ * (recurrent_gradient.c).
+ *
+ * Let d. be the gradient of a value, and h, c the states before a step and c' that after it:
+ *
  *   lstm  dc += dh o (1 - tanh(c')^2),  dz_i = dc g i (1 - i),  dz_f = dc c f (1 - f),
  *         dz_g = dc i (1 - g^2),  dz_o = dh tanh(c') o (1 - o);  dh = W_hh^T dz,  dc = dc f
  *   gru   dz_z = dh (h - n) z (1 - z),  dx_n = dh (1 - z) (1 - n^2),  dh_n = dx_n r,
  *         dz_r = dx_n y_n r (1 - r);  dh = z dh + W_hh^T [dz_r, dz_z, dh_n]
  *   rnn   dz = dh f'(z);  dh = W_hh^T dz
- * with dy added to dh at each step. Results are packed where there are several: the gradients of
- * the gates (gru: from x, from h), then of the initial states, where they are asked for.
  *
- * recurrent_backward_lower.c has the dispatches, recurrent_backward_host.c the oracle.
+ * At each step dy is added to dh. If there are several results, they are packed: the gradients of
+ * the gates (gru: from x, from h), then those of the initial states if they are asked for.
+ *
+ * recurrent_backward_lower.c has the dispatches, recurrent_backward_host.c the reference.
  */
 #include "graph/symbol.h"
 #include "op/sequence/recurrent_backward.h"
@@ -31,7 +35,7 @@
 typedef struct backward_call {
     rlxvk_tensor required[5], optional[BACKWARD_OPTIONALS];
     uint32_t required_count;
-    rlxvk_tensor *out_h; /* gru: the gradients of what comes from h */
+    rlxvk_tensor *out_h; /* gru: gradients of the gates from h */
     rlxvk_tensor *out_states[2];
 } backward_call;
 
@@ -41,7 +45,7 @@ static void clear(rlxvk_tensor *out)
         *out = RLXVK_NONE;
 }
 
-/* Cuts the results apart. */
+/* Splits the packed results. */
 static rlxvk_tensor unpack(rlxvk_graph *g, rlxvk_tensor packed, const backward_call *call)
 {
     const node *n = graph_node(g, packed.id - 1);
@@ -180,9 +184,8 @@ error:
 
 /* ---- The family ---- */
 
-/* A sequence depends on no other, but the sweep goes back from its last step. gru has two results
- * of the shape of the gates.
- */
+/* Sequences do not depend on each other, but the sweep goes back from the last step. gru has two
+ * results with the shape of the gates. */
 static uint64_t recurrent_backward_bucket(bucket_call *c)
 {
     const recurrent_backward_attributes *a = c->node->attributes;

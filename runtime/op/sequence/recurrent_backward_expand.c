@@ -1,7 +1,7 @@
 /*
- * The sweeps back over recurrent nets as simpler ops, for gradients of gradients. As in the
- * kernels, all that depends on no other step is found for all at once; what is left goes step by
- * step, a dozen nodes each.
+ * The sweep back over a recurrent net, built from simpler ops. It is used for gradients of
+ * gradients. As in the kernels, values that do not depend on other steps are computed for all steps
+ * at once. The rest goes step by step and takes a dozen nodes for each.
  */
 #include "op/gradient.h"
 #include "op/sequence/recurrent_backward.h"
@@ -15,7 +15,7 @@ typedef struct expansion {
     const node *n;
     recurrent_sweep s;
     const recurrent_backward_attributes *a;
-    rlxvk_tensor slopes[2];     /* [B, S, G Hd], of the gates from x and from h (gru; else alike) */
+    rlxvk_tensor slopes[2];     /* [B, S, G Hd], of gates from x and from h (equal unless gru) */
     rlxvk_tensor kept, c_slope; /* [B, S, Hd] */
 } expansion;
 
@@ -46,7 +46,7 @@ static rlxvk_tensor gate(const expansion *e, rlxvk_tensor gates, int64_t index)
     return rlxvk_narrow(e->g, gates, 2, index * hidden, hidden);
 }
 
-/* Step t of a tensor of all steps, [B, ..]. */
+/* Step t of a tensor that has all steps, as [B, ..]. */
 static rlxvk_tensor step_of(const expansion *e, rlxvk_tensor t, uint64_t step)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(e->g, t);
@@ -54,7 +54,7 @@ static rlxvk_tensor step_of(const expansion *e, rlxvk_tensor t, uint64_t step)
                          RLXVK_SHAPE(shape.dims[0], shape.dims[2]));
 }
 
-/* [B, S, ..] of [B, ..] each. */
+/* Joins steps of [B, ..] to [B, S, ..]. */
 static rlxvk_tensor join_steps(const expansion *e, rlxvk_tensor *steps)
 {
     for (uint64_t t = 0; t < e->s.steps && e->g->status == RLXVK_OK; t++) {
@@ -64,13 +64,13 @@ static rlxvk_tensor join_steps(const expansion *e, rlxvk_tensor *steps)
     return e->g->status == RLXVK_OK ? rlxvk_concat(e->g, steps, e->s.steps, 1) : RLXVK_NONE;
 }
 
-/* Where the net's step i stands. */
+/* The index, in tensors, of the net's step i. */
 static uint64_t place_of(const expansion *e, uint64_t i)
 {
     return e->a->reversed ? e->s.steps - 1 - i : i;
 }
 
-/* s (1 - s), 1 - t t */
+/* s (1 - s) and 1 - t t. */
 static rlxvk_tensor sigmoid_slope(const expansion *e, rlxvk_tensor s)
 {
     return rlxvk_sub(e->g, s, mul(e, s, s));
@@ -82,7 +82,7 @@ static rlxvk_tensor tanh_slope(const expansion *e, rlxvk_tensor t)
 
 /* ---- Factors ---- */
 
-/* The cell states before and behind each step. */
+/* The cell states before and after each step. */
 static void cell_states(const expansion *e, rlxvk_tensor forget, rlxvk_tensor added,
                         rlxvk_tensor out[2])
 {
@@ -144,7 +144,7 @@ static void make_rnn(expansion *e)
 
 /* ---- The sweep ---- */
 
-/* One step back: what the slopes are multiplied with, by gate. */
+/* Goes one step back. Returns the factors of the slopes, gate by gate. */
 static rlxvk_tensor step_back(const expansion *e, uint64_t t, rlxvk_tensor dh, rlxvk_tensor *state)
 {
     if (e->s.cell == RECURRENT_LSTM) {
@@ -166,7 +166,7 @@ static rlxvk_tensor flat(const expansion *e, rlxvk_tensor t)
     return rlxvk_reshape(e->g, t, RLXVK_SHAPE(-1));
 }
 
-/* The results one after the other, as the node has them. */
+/* Packs the results one after the other, in the node's order. */
 static rlxvk_tensor pack(const expansion *e, rlxvk_tensor factors, rlxvk_tensor dh0,
                          rlxvk_tensor dc0)
 {

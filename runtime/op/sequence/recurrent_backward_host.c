@@ -1,8 +1,9 @@
 /*
  * The sweep back in double precision: the equations of recurrent_backward.c, unit by unit.
  *
- * A sum of what arrives at a unit may pass the range of f32 in one order of its terms and not in
- * another. What is computed from it, by the weights all steps before, is open then.
+ * A sum that arrives at a unit may exceed the range of f32 in one order of its terms and not in
+ * another. Its result is then open: any value is accepted. All earlier steps are open, too, because
+ * they depend on it through the weights.
  */
 #include "op/sequence/recurrent_backward.h"
 
@@ -15,12 +16,12 @@ typedef struct walk {
     recurrent_sweep s;
     bool reversed;
     uint64_t b;
-    double *dh, *dc;   /* [hidden]: what arrives from the steps behind */
-    double *direct;    /* [hidden]: of dh, what goes past the weights (gru) */
-    double *gradients; /* [rows] of the step, of what comes from h */
-    double *sizes;     /* [hidden]: of dh's finite terms */
-    double *c;         /* [steps + 1, hidden]: before each step in the order of the net (lstm) */
-    bool open;         /* all steps from here on */
+    double *dh, *dc;   /* [hidden]: gradients from the later steps */
+    double *direct;    /* [hidden]: the part of dh that bypasses the weights (gru) */
+    double *gradients; /* [rows] of the step: those of the gates from h */
+    double *sizes;     /* [hidden]: sum of the magnitudes of dh's finite terms */
+    double *c;         /* [steps + 1, hidden]: before each step, in the net's order (lstm) */
+    bool open;         /* all steps from here on are open */
 } walk;
 
 static double sigmoid(double v)
@@ -28,7 +29,7 @@ static double sigmoid(double v)
     return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v));
 }
 
-/* v (1 - v) of a sigmoid's result, which may be 1 to the last bit */
+/* v (1 - v) for v = sigmoid(x). It is computed from x, because v may round to 1. */
 static double sigmoid_slope(double v)
 {
     double e = exp(-fabs(v));
@@ -40,13 +41,13 @@ static double tanh_slope(double v)
     return 4 * sigmoid_slope(2 * v);
 }
 
-/* Row of [B, S] of a step, counted in the order of the net. */
+/* Index in [B, S] of a step that is counted in the net's order. */
 static uint64_t row_of(const walk *w, uint64_t step)
 {
     return w->b * w->s.steps + (w->reversed ? w->s.steps - 1 - step : step);
 }
 
-/* Element of one gate of an operand. */
+/* The element of an operand for one gate. */
 static double value(const walk *w, uint32_t operand, uint64_t row, uint64_t gate, uint64_t unit)
 {
     return w->call->inputs[operand].words[row * w->s.rows + gate * w->s.hidden + unit];
@@ -90,7 +91,7 @@ static void lstm(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GA
     w->dc[u] = dc * sigmoid(z[1]);
 }
 
-/* d: of r, z, n from x, and n from h. */
+/* d receives the gradients of r, z, n from x, and n from h. */
 static void gru(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GATES])
 {
     uint64_t row = row_of(w, step);
@@ -106,7 +107,7 @@ static void gru(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GAT
     w->direct[u] = dh * sigmoid(z);
 }
 
-/* Whether what arrives at the unit passes the range of f32 in some order. */
+/* Returns whether the sum that arrives at the unit exceeds the range of f32 in some order. */
 static bool step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
 {
     const recurrent_sweep *s = &w->s;
@@ -123,7 +124,7 @@ static bool step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
     return w->sizes[u] + size_of(dy) + size_of(dc) > FLT_MAX;
 }
 
-/* dh = W_hh^T d, and what goes past it */
+/* dh = W_hh^T d, plus the part that bypasses the weights. */
 static void return_to_h(walk *w)
 {
     const recurrent_sweep *s = &w->s;
@@ -140,7 +141,7 @@ static void return_to_h(walk *w)
         }
 }
 
-/* An infinite bound marks what is open, for set_bound. */
+/* An infinite bound tells set_bound that the value is open. */
 static void store(const walk *w, uint64_t at, double value, bool open)
 {
     w->call->out[at] = value;
@@ -193,8 +194,9 @@ static void run_row(walk *w)
     }
 }
 
-/* Of one result: 1e-6 and 2e-5 of its largest magnitude. What is not finite and open is another
- * thing that is not finite. */
+/* Sets the bounds of one result: 1e-6 plus 2e-5 of its largest magnitude. If an open value is
+ * infinite or NaN here, its bound stays infinite, so the device may have a different infinity or
+ * NaN. */
 static void set_bound(const host_call *call, uint64_t first, uint64_t count)
 {
     double largest = 0;

@@ -1,10 +1,11 @@
 /*
- * Dispatches of a sweep back over a recurrent net. First all that does not depend on what arrives,
- * for all steps: the slopes of the gates, in the place of their gradients, and two factors more
- * (recurrent_factors.comp). Then either a workgroup for one or a few batch rows sweeps over all
- * steps (recurrent_sweep.comp), or each step is a dispatch over tiles of units and batch rows
- * (recurrent_sweep_step.comp), which finishes what the one before has left to multiply: the last of
- * them makes the gradient of h0. W_hh is laid out once, so that each workgroup reads one run of it.
+ * Dispatches of a sweep back over a recurrent net. Values that do not depend on later steps come
+ * first, for all steps (recurrent_factors.comp). They are the slopes of the gates, stored in the
+ * place of the gates' gradients, and two more factors. Then there are two ways. Either each
+ * workgroup sweeps over all steps for one or a few batch rows (recurrent_sweep.comp). Or each step
+ * is a dispatch over tiles of units and batch rows (recurrent_sweep_step.comp). Such a dispatch
+ * first does the product that the one before has left, and the last one computes the gradient of
+ * h0. W_hh is laid out once, so that each workgroup reads contiguous weights.
  */
 #include "constants/sequence.h"
 #include "op/movement/layout.h"
@@ -16,8 +17,8 @@ typedef struct backward_job {
     recurrent_sweep s;
     const recurrent_backward_attributes *attributes;
     const recurrent_backward_class *class;
-    operand w, dy;   /* w: laid out */
-    operand d, kept; /* kept: [B, S, Hd], of lstm twice; for rnn dy in its place */
+    operand w, dy;   /* w: in its new layout */
+    operand d, kept; /* kept: [B, S, Hd], twice for lstm; d stands in for rnn */
     uint32_t c_offset;
 } backward_job;
 
@@ -27,7 +28,7 @@ static operand reading(operand o)
     return o;
 }
 
-/* w in the place of what is missing. */
+/* If the operand is missing, w stands in for it. */
 static operand optional(const backward_job *j, enum recurrent_optional which)
 {
     uint32_t i = recurrent_sweep_optional(graph_node(j->l->graph, j->id), which);
@@ -48,7 +49,7 @@ static operand initial_state(const backward_job *j, uint32_t state)
     return o;
 }
 
-/* From x to h of the gradients of gates, in words. */
+/* Distance in words from the gradients of gates from x to those from h. */
 static uint32_t second_part(const recurrent_sweep *s)
 {
     return s->cell == RECURRENT_GRU ? (uint32_t)(s->batch * s->steps * s->rows) : 0;
@@ -86,7 +87,7 @@ static rlxvk_status emit_factors(backward_job *j)
     return lower_emit(j->l, &dispatch, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* The places of slopes and factors, and what is to be there. */
+/* Places the slopes and factors, and emits the dispatch that computes them. */
 static rlxvk_status make_factors(backward_job *j)
 {
     const recurrent_sweep *s = &j->s;
@@ -95,11 +96,11 @@ static rlxvk_status make_factors(backward_job *j)
     rlxvk_status status = RLXVK_OK;
     j->d = lower_write(j->l, j->id);
     j->d.access = ACCESS_READ | ACCESS_WRITE;
-    j->kept = lower_input(j->l, j->id, 0); /* read by none where there are no steps */
+    j->kept = lower_input(j->l, j->id, 0); /* not read if there are no steps */
     if (all == 0)
         return RLXVK_OK;
     lower_narrow(j->l, &j->d, 0, recurrent_sweep_result(s));
-    j->kept = j->d; /* written by none of rnn */
+    j->kept = j->d; /* rnn does not write it */
     if (kept)
         TRY(lower_temporary(j->l, sizeof(float) * all * s->states, &j->kept));
     j->c_offset = j->kept.offset + (uint32_t)(s->states == 2 ? all : 0);
@@ -111,8 +112,8 @@ error:
 
 /* ---- Weights ---- */
 
-/* [G Hd, Hd] -> [tiles, G Hd, units of a tile] for `count` units from `first` on, whole tiles or
- * less than one. What no unit fills is never used. */
+/* Copies [G Hd, Hd] to [tiles, G Hd, units of a tile], for `count` units from `first` on. These are
+ * whole tiles or less than one. Places without a unit are never used. */
 static rlxvk_status lay_out_units(const backward_job *j, uint64_t units, uint64_t first,
                                   uint64_t count, operand target)
 {
@@ -148,8 +149,8 @@ error:
     return status;
 }
 
-/* Rows of W_hh that a thread asks for at a time: enough to hide how long memory takes, where
- * registers last. */
+/* How many rows of W_hh a thread loads at a time. There are enough to hide the latency of memory,
+ * if registers last. */
 static uint32_t rows_ahead(const backward_job *j)
 {
     if (j->l->profile->portable)
@@ -200,9 +201,9 @@ static rlxvk_status lower_sequences(const backward_job *j)
 
 typedef struct step_job {
     const backward_job *j;
-    uint64_t columns;   /* the batch in whole tiles */
-    operand vectors[2]; /* what a step leaves to multiply with, in turn */
-    operand state;      /* dc, or what goes past the weights */
+    uint64_t columns;   /* batch rows, rounded up to whole tiles */
+    operand vectors[2]; /* factors for the next step's product, in turn */
+    operand state;      /* dc, or the part of dh that bypasses the weights */
 } step_job;
 
 static rlxvk_status make_room(step_job *t)
@@ -221,7 +222,7 @@ error:
     return status;
 }
 
-/* What `previous`, `before` and `next` are to the step, the last of which ends the sweep. */
+/* How the step uses `previous`, `before` and `next`. Step s.steps only ends the sweep. */
 static uint32_t step_flags(const backward_job *j, uint64_t step)
 {
     bool lstm = j->s.cell == RECURRENT_LSTM, gru = j->s.cell == RECURRENT_GRU;
@@ -232,7 +233,7 @@ static uint32_t step_flags(const backward_job *j, uint64_t step)
            (is_given(j, BACKWARD_DCN) ? RECURRENT_SWEEP_CONTINUES : 0);
 }
 
-/* The places of the step, counted from the last of the net back. */
+/* The places of a step. Steps are counted back from the net's last one. */
 static struct recurrent_sweep_step_args step_arguments(const step_job *t, uint64_t step)
 {
     const backward_job *j = t->j;
@@ -262,7 +263,7 @@ static rlxvk_status emit_step(const step_job *t, uint64_t step)
     operand previous = step ? reading(t->vectors[step % 2]) : optional(j, BACKWARD_DHN);
     operand next = step == s->steps ? initial_state(j, 0) : t->vectors[(step + 1) % 2];
     operand before = step ? reading(t->state) : optional(j, BACKWARD_DCN), after = t->state;
-    after.access = ACCESS_WRITE; /* what it reads, it reads as `before` */
+    after.access = ACCESS_WRITE; /* a step reads it as `before` */
     args.previous_offset = previous.offset;
     args.next_offset = next.offset;
     args.before_offset = before.offset;

@@ -1,15 +1,16 @@
 /*
- * Which way a recurrent net is swept back. One workgroup may go alone while it can read W_hh often
- * enough; beyond, every step is spread over the device, by the largest tiles that fill it: each
- * reads weights for its batch rows once, and rows for its units.
+ * How a recurrent net is swept back. If W_hh is small enough for one workgroup to read it in each
+ * step, a workgroup does all steps. Otherwise every step is spread over the device, in the largest
+ * tiles that fill it. A large tile is better, because it reads weights once for all its batch rows,
+ * and batch rows once for all its units.
  */
 #include "op/sequence/recurrent_backward_select.h"
 
-/* The most weights that one workgroup reads a step, as of the forward net. */
+/* The most weights that one workgroup reads in each step, as in the forward net. */
 #define MOST_SWEEP_WEIGHTS 65536
 #define MOST_SPLITS        16
 #define MOST_THREADS       256
-/* Loops of an invocation end silently after 65,535 rounds on a software driver. */
+/* On a software driver, an invocation's loops end without an error after 65,535 rounds. */
 #define PORTABLE_STEPS 65535
 
 /* clang-format off */
@@ -26,7 +27,7 @@ static const recurrent_backward_class classes[] = {
 };
 /* clang-format on */
 
-/* Software drivers run them in turns, and are quicker with few. */
+/* How many threads a workgroup has. Software drivers run threads in turn, so few are faster. */
 static uint32_t preferred_threads(const device_profile *profile)
 {
     uint32_t most =
@@ -49,7 +50,7 @@ uint32_t recurrent_backward_threads(const recurrent_backward_class *c, const rec
 {
     if (!c->quads)
         return recurrent_backward_lanes(s) * recurrent_backward_splits(s, profile);
-    return MAX(preferred_threads(profile), 4u * c->quads * c->bands); /* one a sum */
+    return MAX(preferred_threads(profile), 4u * c->quads * c->bands); /* one for each sum */
 }
 
 uint64_t recurrent_backward_quads(const recurrent_backward_class *c, const recurrent_sweep *s)
@@ -58,7 +59,7 @@ uint64_t recurrent_backward_quads(const recurrent_backward_class *c, const recur
     return c->quads ? round_up(quads, c->quads) : quads;
 }
 
-/* Several batch rows share what is read of W_hh where there are more than compute units. */
+/* If there are more batch rows than compute units, several rows share each weight that is read. */
 static choice_fit fit_alone(const recurrent_backward_class *c, const recurrent_sweep *s,
                             const device_profile *p)
 {

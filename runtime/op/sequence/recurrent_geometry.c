@@ -1,4 +1,4 @@
-/* The sizes behind a recurrent node, from its shapes and options. */
+/* Derives the sizes of a recurrent node from its shapes and options. */
 #include "op/sequence/recurrent.h"
 
 recurrent_geometry recurrent_geometry_of(const rlxvk_shape *x, const node *n,

@@ -1,9 +1,9 @@
 /*
- * Gradients of the recurrent nets, layer by layer from the last, by the sweeps of
- * recurrent_backward.c. What a net multiplies is known beforehand: the h before each step are the
- * result, moved by a step. So the gates of all steps are two products; the sweep turns the gradient
- * of h into that of the gates; and the gradients of weights, bias and input are a product or a sum
- * over all steps each. Layers below the last are run again, as their results are kept nowhere.
+ * Gradients of the recurrent nets, layer by layer from the last, with the sweeps of
+ * recurrent_backward.c. The gates of all steps take only two products, because the h before each
+ * step is known: it is the result, moved by one step. The sweep turns the gradient of h into that
+ * of the gates. Each gradient of weights, bias and input is then one product or one sum over all
+ * steps. Layers below the last are run again, because their results were not kept.
  */
 #include "op/gradient.h"
 #include "op/sequence/recurrent.h"
@@ -20,8 +20,8 @@ typedef struct walk {
     recurrent_geometry r;
     uint32_t code;
     const recurrent_attributes *a;
-    rlxvk_tensor *inputs;                /* of the layers; the last is the net's result */
-    rlxvk_tensor *pieces[MOST_OPERANDS]; /* the gradients of operands, by net */
+    rlxvk_tensor *inputs;                /* of each layer; the last is the net's result */
+    rlxvk_tensor *pieces[MOST_OPERANDS]; /* gradients of operands, by net */
 } walk;
 
 /* One direction of a layer. */
@@ -53,7 +53,7 @@ static rlxvk_tensor operand_part(const walk *w, uint32_t i, uint64_t first, rlxv
     return part_of(w->g, gradient_operand(w->call, i), first, shape);
 }
 
-/* Of the net's [B, Hd] beside all other nets': an initial state. */
+/* The net's [B, Hd] of an initial state, which lies among those of all nets. */
 static rlxvk_tensor initial_state(const walk *w, const net *n, uint32_t state)
 {
     const recurrent_geometry *r = &w->r;
@@ -64,7 +64,7 @@ static rlxvk_tensor initial_state(const walk *w, const net *n, uint32_t state)
                         RLXVK_SHAPE((int64_t)r->batch, (int64_t)r->hidden));
 }
 
-/* What has arrived for the net's final state. */
+/* The gradient of the net's final state. */
 static rlxvk_tensor final_state(const walk *w, const net *n, uint32_t state)
 {
     const recurrent_geometry *r = &w->r;
@@ -84,7 +84,7 @@ static rlxvk_tensor result_part(const walk *w, rlxvk_tensor packed)
                                (int64_t)(r->directions * r->hidden)));
 }
 
-/* Of [B, S, D Hd], the direction's columns. */
+/* The direction's columns of a tensor that is [B, S, D Hd]. */
 static rlxvk_tensor half_of(const walk *w, const net *n, rlxvk_tensor t)
 {
     int64_t hidden = (int64_t)w->r.hidden;
@@ -92,7 +92,7 @@ static rlxvk_tensor half_of(const walk *w, const net *n, rlxvk_tensor t)
                                 : rlxvk_narrow(w->g, t, 2, (int64_t)n->direction * hidden, hidden);
 }
 
-/* The h before each step, [B S, Hd]: `y` of the step that the net took before. */
+/* The h before each step, as [B S, Hd]. It is y at the step that the net took before. */
 static rlxvk_tensor previous_states(const walk *w, const net *n, rlxvk_tensor y)
 {
     const recurrent_geometry *r = &w->r;
@@ -139,7 +139,7 @@ static rlxvk_tensor run_layer(const walk *w, uint64_t layer, rlxvk_tensor x)
 
 /* ---- One net ---- */
 
-/* a w^T + bias, [B, S, G Hd] */
+/* Computes a w^T + bias, as [B, S, G Hd]. */
 static rlxvk_tensor gates_from(const walk *w, rlxvk_tensor a, rlxvk_tensor weights,
                                rlxvk_tensor bias)
 {
@@ -151,7 +151,7 @@ static rlxvk_tensor gates_from(const walk *w, rlxvk_tensor a, rlxvk_tensor weigh
     return rlxvk_reshape(w->g, z, shape);
 }
 
-/* Where the gradient of the net's initial state goes; NULL: nothing wants it. */
+/* The place for the gradient of the net's initial state, or NULL if it is not wanted. */
 static rlxvk_tensor *initial_gradient(walk *w, const net *n, uint32_t state)
 {
     uint32_t i = recurrent_state_operand(&w->call->n) + state;
@@ -159,7 +159,7 @@ static rlxvk_tensor *initial_gradient(walk *w, const net *n, uint32_t state)
     return wanted ? &w->pieces[i][n->index] : NULL;
 }
 
-/* The sweep: in out[0] the gradients of the gates from x, in out[1] of those from h. */
+/* The sweep. out[0] gets the gradients of the gates from x, out[1] those from h. */
 static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
 {
     rlxvk_graph *g = w->g;
@@ -195,7 +195,7 @@ static rlxvk_tensor column_sums(rlxvk_graph *g, rlxvk_tensor t)
     return rlxvk_reduce_sum(g, t, &axis, 1, false);
 }
 
-/* All that flows from the gates but to x. */
+/* Computes all gradients that follow from those of the gates, except that of x. */
 static void give_weights(walk *w, const net *n, const rlxvk_tensor d[2])
 {
     const rlxvk_matmul_options transposed = {.transpose_a = true};
@@ -209,7 +209,7 @@ static void give_weights(walk *w, const net *n, const rlxvk_tensor d[2])
         w->pieces[4][n->index] = column_sums(w->g, d[1]);
 }
 
-/* The gradient of the layer's input, of which x is; RLXVK_NONE where nothing wants it. */
+/* Returns the gradient of the layer's input x, or RLXVK_NONE if it is not wanted. */
 static rlxvk_tensor walk_net(walk *w, net *n, rlxvk_tensor x, rlxvk_tensor y, rlxvk_tensor dy)
 {
     const recurrent_geometry *r = &w->r;
@@ -245,7 +245,7 @@ static rlxvk_tensor walk_layer(walk *w, uint64_t layer, rlxvk_tensor dy)
     return dx;
 }
 
-/* Puts the pieces of all nets together. */
+/* Joins the pieces of all nets to the gradient of operand i. */
 static void give_operand(walk *w, uint32_t i)
 {
     uint64_t nets = w->r.layers * w->r.directions;
@@ -274,7 +274,7 @@ static void walk_layers(walk *w)
         give_operand(w, i);
 }
 
-/* Without steps the states pass through, and nothing else is read. */
+/* Without steps the gradients of states pass through, and all other gradients are zeros. */
 static void pass_states(walk *w)
 {
     uint64_t first = recurrent_result(&w->r), count = w->r.layers * recurrent_layer_state(&w->r);

@@ -1,9 +1,9 @@
 /*
- * Recurrent nets in double precision: the equations of recurrent.c, unit by unit, step by step.
+ * Recurrent nets in double precision: the equations of recurrent.c, unit by unit and step by step.
  *
- * Beside a term so large that its rounding alone moves a gate, what the others add up to is not
- * determined, nor is a sum that passes the range of f32 in some order. The unit is then open, and
- * so are all units of the steps behind, which read it.
+ * Two kinds of sums have no definite result in f32. A term may be so large that its rounding alone
+ * changes a gate. Or a sum may exceed the range of f32 in some order of its terms. The unit is then
+ * open: any value is accepted. All units of later steps are open, too, because they read it.
  */
 #include "args/sequence.h"
 #include "op/sequence/recurrent.h"
@@ -16,13 +16,13 @@ typedef struct walk {
     recurrent_geometry r;
     uint32_t code;
     bool relu;
-    double *h, *c, *next_h; /* [hidden] of the sequence under way */
-    bool *open_x;           /* [batch, steps]: the input row */
-    bool *open_y;           /* like the result: its elements */
-    bool open_h;            /* of the sequence under way */
+    double *h, *c, *next_h; /* [hidden] of the present sequence */
+    bool *open_x;           /* [batch, steps]: is the input row open? */
+    bool *open_y;           /* for each element of the result */
+    bool open_h;            /* of the present sequence */
 } walk;
 
-/* A sum, its largest term, and the sum of the sizes of those that are finite. */
+/* A sum, its largest term, and the sum of the magnitudes of its finite terms. */
 typedef struct affine_sum {
     double value, largest, sizes;
 } affine_sum;
@@ -57,15 +57,15 @@ static double rectified(double v)
     return v < 0 ? 0 : v;
 }
 
-/* Whether the terms leave f(sum) open. */
+/* Do the terms leave f(sum) open? */
 static bool leaves_open(affine_sum s, double (*f)(double))
 {
     double off = 0x1p-22 * s.largest, moved = fabs(f(s.value + off) - f(s.value - off));
     return s.sizes > FLT_MAX || (isfinite(s.value) && moved > 2e-5 * fmax(1, fabs(f(s.value))));
 }
 
-/* One step of one unit. `block` counts layers and directions; x is the step's input row. Whether
- * the unit is open. */
+/* Computes one step of one unit. `block` counts layers and directions; x is the step's input row.
+ * Returns whether the unit is open. */
 static bool step_unit(walk *w, uint64_t layer, uint64_t block, uint64_t unit, const double *x)
 {
     const recurrent_geometry *r = &w->r;
@@ -105,7 +105,7 @@ static bool step_unit(walk *w, uint64_t layer, uint64_t block, uint64_t unit, co
     return open;
 }
 
-/* Element (block, batch, 0) of the states. */
+/* Index of element (block, batch, 0) of the states. */
 static uint64_t state_at(const recurrent_geometry *r, uint64_t block, uint64_t b)
 {
     return (block * r->batch + b) * r->hidden;

@@ -1,4 +1,4 @@
-/* Operands of a recurrent layer. */
+/* The operands of a recurrent layer. */
 #include "op/sequence/recurrent_job.h"
 #include "op/movement/layout.h"
 

@@ -1,39 +1,39 @@
-/* What the ways of lowering a recurrent layer share: the layer, and where its operands lie. */
+/* Shared by all ways to lower a recurrent layer: the layer, and the places of its operands. */
 #ifndef RLXVK_RECURRENT_JOB_H
 #define RLXVK_RECURRENT_JOB_H
 
 #include "op/sequence/recurrent.h"
 #include "op/sequence/recurrent_select.h"
 
-typedef struct recurrent_job { /* one layer, or what all layers share */
+typedef struct recurrent_job { /* one layer, or the parts that all layers share */
     lowering *l;
     uint32_t id, cell;
     recurrent_geometry r;
     bool carry, in_place;
     uint64_t layer;
-    operand p, y; /* of the layer: W_ih x + b of all steps, and the result */
+    operand p, y; /* of the layer: p = W_ih x + b of all steps; y = its result */
 } recurrent_job;
 
 recurrent_job recurrent_job_make(lowering *l, uint32_t id);
-/* The layer's part of operand i, of which each layer has `count` elements. */
+/* The layer's part of operand i, if each layer has `count` elements in it. */
 operand recurrent_layer_part(const recurrent_job *j, uint32_t i, uint64_t first, uint64_t count);
-/* The layer's initial state (0: h, 1: c); p in its place where there is none. */
+/* The layer's initial state (0: h, 1: c). If there is none, p stands in for it. */
 operand recurrent_initial_state(const recurrent_job *j, uint32_t state);
-/* Where the layer's final state goes; only with carry. */
+/* The place of the layer's final state; only with carry. */
 operand recurrent_final_state(const recurrent_job *j, uint32_t state);
 operand recurrent_hidden_weights(const recurrent_job *j);
-/* gru's b_hh; p in its place for the others. */
+/* gru's b_hh. For other cells p stands in for it. */
 operand recurrent_hidden_bias(const recurrent_job *j);
-/* c of the layer: in its final place, or a temporary; y in its place where the cell has none. */
+/* The layer's c: in its final place, or a temporary. If the cell has no c, y stands in for it. */
 rlxvk_status recurrent_cell_state(const recurrent_job *j, operand *out);
-/* The first of y and of p at this step, by direction: first[d] counts from unit 0 of batch row 0.
- */
+/* The first elements of y and p at this step, for each direction d, at unit 0 of batch row 0. */
 void recurrent_step_places(const recurrent_job *j, uint64_t step, uint32_t p_first[2],
                            uint32_t y_first[2]);
-/* hn[d] = y at the last step of direction d */
+/* Copies y at the last step of direction d to hn[d]. */
 rlxvk_status recurrent_copy_last(const recurrent_job *j);
 
-/* The steps of a layer, a dispatch each, over tiles of units and batch rows (recurrent_tile.c). */
+/* Emits the steps of a layer over tiles of units and batch rows, one dispatch each
+ * (recurrent_tile.c). */
 rlxvk_status recurrent_lower_tiles(const recurrent_job *j, const recurrent_class *c);
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * Dispatches of a recurrent layer. W_ih x + b of all steps and both directions is one product,
- * p [B, S, D, G Hd]. Then either one workgroup per sequence walks the time steps with the state in
- * shared memory (recurrent.comp; W_hh transposed first, so that its lanes read neighbours), or, for
- * nets whose W_hh one workgroup would take too long to read, each step is a dispatch: over tiles of
- * units and batch rows (recurrent_tile.c), or over a few units (recurrent_step.comp), which takes
- * the previous h from y itself. Both keep c in its final place.
+ * Dispatches of a recurrent layer. W_ih x + b is one product for all steps and both directions, p
+ * [B, S, D, G Hd]. Then there are three ways through the time steps:
+ *
+ *   recurrent.comp        One workgroup per sequence does all steps, with the state in shared
+ *                         memory. W_hh is transposed first, so that lanes read neighbours.
+ *   recurrent_tile.c      Each step is a dispatch over tiles of units and batch rows.
+ *   recurrent_step.comp   Each step is a dispatch over a few units. It reads the previous h from y.
+ *
+ * The last two are for nets whose W_hh would take one workgroup too long to read. Both keep c in
+ * its final place.
  */
 #include "args/elementwise.h"
 #include "args/sequence.h"
@@ -13,7 +17,7 @@
 #include "op/matmul/matmul.h"
 #include "op/sequence/recurrent_job.h"
 
-/* p = x W_ih^T + bias */
+/* p = x W_ih^T + bias. */
 static rlxvk_status project(recurrent_job *j, operand x)
 {
     const recurrent_geometry *r = &j->r;
@@ -55,8 +59,8 @@ error:
     return status;
 }
 
-/* An invocation a row of W_hh where the device lets them be so many: one workgroup has a processor
- * to itself, and reads waiting for memory are what it spends its time on. */
+/* One invocation for each row of W_hh, if the device allows so many. A workgroup has a compute unit
+ * to itself and mostly waits for memory, so many reads should be in flight. */
 static uint32_t sequence_threads(const recurrent_job *j)
 {
     const device_profile *profile = j->l->profile;
@@ -113,13 +117,13 @@ static struct recurrent_step_args step_arguments(const recurrent_job *j, uint64_
                                        .y_batch = (uint32_t)(r->steps * units),
                                        .h_batch = (uint32_t)(step ? r->steps * units : r->hidden)};
     recurrent_step_places(j, step, args.p_first, args.y_first);
-    for (uint64_t d = 0; d < r->directions; d++) /* the step before is a step back, or on */
+    for (uint64_t d = 0; d < r->directions; d++) /* the previous step is a step back, or on */
         args.h_first[d] = step ? args.y_first[d] + (uint32_t)(d ? units : 0 - units)
                                : (uint32_t)(d * r->batch * r->hidden);
     return args;
 }
 
-/* Whether rows of W_hh and of h, in either direction, begin with a quad. */
+/* Do the rows of W_hh and of h, in either direction, begin with a quad? */
 static bool has_whole_quads(const struct recurrent_step_args *a)
 {
     return (a->hidden | a->w_offset | a->h_batch | a->h_first[0] | a->h_first[1]) % 4 == 0;
@@ -141,7 +145,7 @@ static rlxvk_status emit_step(const recurrent_job *j, const recurrent_class *cla
         for (uint64_t k = 0; k < r->directions; k++)
             args.h_first[k] += h.offset;
     }
-    c.access = ACCESS_WRITE; /* what it reads, it reads as c0 */
+    c.access = ACCESS_WRITE; /* a step reads it as c0 */
     args.w_offset = w.offset;
     args.bias_offset = bias.offset;
     args.c0_offset = c0.offset;
@@ -169,7 +173,7 @@ error:
 
 /* ---- All layers ---- */
 
-/* Without steps the states pass through. */
+/* Without steps the final states are the initial ones. */
 static rlxvk_status copy_states(recurrent_job *j)
 {
     rlxvk_shape shape = RLXVK_SHAPE((int64_t)recurrent_layer_state(&j->r));

@@ -1,14 +1,15 @@
 /*
- * Which way a recurrent layer takes. One workgroup may walk a sequence alone while it can read W_hh
- * often enough; beyond, every step is spread over the device, by tiles where there is a batch that
- * shares what is read of W_hh.
+ * How a recurrent layer goes through its steps. If W_hh is small enough for one workgroup to read
+ * it in each step, one workgroup does a whole sequence. Otherwise every step is spread over the
+ * device. If there is a batch, it uses tiles, because batch rows then share each weight that is
+ * read.
  */
 #include "op/sequence/recurrent_select.h"
 
-/* The most weights that one workgroup reads a step: beyond, spreading a step over the device is
- * worth a dispatch. */
+/* The most weights that one workgroup reads in each step. With more, it pays to make each step a
+ * dispatch over the whole device. */
 #define MOST_SEQUENCE_WEIGHTS 65536
-/* Fewer steps do not pay for laying out the weights anew. */
+/* With fewer steps, a new layout of the weights does not pay. */
 #define FEWEST_STEPS 3
 #define FEWEST_ROWS  4
 

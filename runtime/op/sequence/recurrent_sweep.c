@@ -1,4 +1,4 @@
-/* The sizes behind a backward node of the recurrent nets, and its operands. */
+/* The sizes of a recurrent net's backward node, and the places of its operands. */
 #include "op/sequence/recurrent_backward.h"
 
 recurrent_sweep recurrent_sweep_shaped(const rlxvk_shape *z, const rlxvk_shape *w, const node *n)

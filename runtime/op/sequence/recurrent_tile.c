@@ -1,7 +1,7 @@
 /*
  * The steps of a recurrent layer over tiles of units and batch rows (recurrent_tile.comp). W_hh is
- * laid out once for all of them, and h goes from step to step, its batch side by side, through two
- * temporaries in turn; y gets it as well.
+ * laid out once for all steps. h goes from step to step through two temporaries in turn, in which
+ * the batch rows of a unit lie side by side. y gets h as well.
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
@@ -11,7 +11,7 @@
 typedef struct tile_job {
     const recurrent_job *j;
     const recurrent_class *c;
-    uint64_t columns; /* the batch in whole tiles */
+    uint64_t columns; /* batch rows, rounded up to whole tiles */
     operand w, cell, h[2];
 } tile_job;
 
@@ -21,8 +21,8 @@ static operand reading(operand o)
     return o;
 }
 
-/* [D, G, Hd, k] -> [D, tiles, k, units of a tile, G in quads], for `count` units from `first` on,
- * whole tiles or less than one. What no unit fills is never used. */
+/* Copies [D, G, Hd, k] to [D, tiles, k, units of a tile, G in quads], for `count` units from
+ * `first` on. These are whole tiles or less than one. Places without a unit are never used. */
 static rlxvk_status lay_out_units(const tile_job *t, uint64_t first, uint64_t count)
 {
     const recurrent_geometry *r = &t->j->r;
@@ -60,7 +60,7 @@ error:
     return status;
 }
 
-/* [D, B, Hd] -> [D, Hd, columns] */
+/* Copies [D, B, Hd] to [D, Hd, columns]. */
 static rlxvk_status lay_out_state(const tile_job *t)
 {
     const recurrent_geometry *r = &t->j->r;
@@ -112,7 +112,7 @@ rlxvk_status recurrent_lower_tiles(const recurrent_job *j, const recurrent_class
     uint64_t bytes = sizeof(float) * r->directions * r->hidden * t.columns;
     rlxvk_status status;
     TRY(recurrent_cell_state(j, &t.cell));
-    t.cell.access = ACCESS_WRITE; /* what a step reads, it reads as c0 */
+    t.cell.access = ACCESS_WRITE; /* a step reads it as c0 */
     TRY(lay_out_weights(&t));
     t.w.access = ACCESS_READ;
     for (int i = 0; i < 2; i++)

@@ -71,7 +71,7 @@ void sequence_describe_carry(const node *n, text *out)
         text_append(out, a->in_place ? " carry=1 in_place=1" : " carry=1");
 }
 
-/* The initial and the final state; `other` in their places where the node carries none. */
+/* The initial and the final state. If the node carries none, `other` stands in for them. */
 static operand lower_before(const lowering *l, uint32_t id, operand other)
 {
     const carry_attributes *a = graph_node(l->graph, id)->attributes;

@@ -21,7 +21,7 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
     size_t count = 0;
     int64_t at = 0;
     for (size_t i = 0; i < 8;
-         i++) /* what may be left out is, so that nothing slips into its place */
+         i++) /* omit missing operands, so that no other takes their place */
         if (operands[i].id || (i != 5 && i != 7))
             given[count++] = operands[i];
     rlxvk_tensor packed = op_build(g, op, given, count, &a);
@@ -158,7 +158,7 @@ rlxvk_status sequence_emit_ends(lowering *l, uint32_t id, const sequence_ends *e
 {
     const node *n = graph_node(l->graph, id);
     const backward_attributes *a = n->attributes;
-    operand none = lower_input(l, id, 0); /* read by none */
+    operand none = lower_input(l, id, 0); /* it is not read */
     const operand operands[] = {a->carry ? lower_input(l, id, sequence_state_operand()) : none,
                                 a->final ? lower_input(l, id, sequence_final_operand(a)) : none,
                                 work};

@@ -1,11 +1,13 @@
 /*
- * State-space scans, batch first, from a zero or a carried state:
+ * State-space scans, batch first, from a zero state or a carried one:
+ *
  *   selective_scan  x, delta [B, S, C], a [C, n], b, c [B, S, n]:
  *                   h[ch, k] = exp(delta a[ch, k]) h[ch, k] + delta b[k] x[ch]
  *   mamba2          x [B, S, H, P], dt [B, S, H], a [H], b, c [B, S, H, n], state [B, H, P, n]:
  *                   M[p, k] = exp(dt a) M[p, k] + dt x[p] b[k]
- * and y = sum_k c[k] h[., k]. One kernel: channels are C, or H x P with a and dt by head. Any n;
- * channels of one batch row below 2^31.
+ *
+ * Both give y = sum_k c[k] h[., k]. One kernel computes both: its channels are C, or H x P with a
+ * and dt per head. n may have any size. The channels of a batch row must be fewer than 2^31.
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
@@ -102,7 +104,8 @@ scan_geometry state_scan_geometry(const rlxvk_shape *x, const rlxvk_shape *b)
                            .size = (uint64_t)b->dims[b->rank - 1]};
 }
 
-/* Few numbers a lane where the channels alone do not fill the device: a step waits for the last. */
+/* How many numbers a lane keeps. It keeps few if the channels do not fill the device, because a
+ * step waits until every lane has done its last number. */
 static uint32_t choose_keep(const lowering *l, const scan_geometry *s)
 {
     uint64_t channels = s->batch * s->heads * s->width;
@@ -155,9 +158,9 @@ static scan_geometry host_geometry(const host_call *call)
 
 #define UNIT 0x1p-24
 
-/* One element of the state, and what its error is bounded by. */
+/* Bounds for one element of the state. */
 typedef struct scan_element {
-    double size;  /* the sum of the sizes of what it was added up from */
+    double size;  /* sum of the magnitudes of its terms */
     double error; /* of f32 arithmetic so far */
 } scan_element;
 
@@ -169,7 +172,7 @@ static void step_error(scan_element *e, double exponent, double added)
         decay * e->error + UNIT * ((8 + 4 * fabs(exponent)) * kept + 4 * fabs(added) + 2 * e->size);
 }
 
-/* Of the sum over the state. */
+/* The bound of the sum over the state. */
 static double sum_bound(const scan_element *elements, const float *c, uint64_t count)
 {
     double size = 0, error = 0;
@@ -180,8 +183,8 @@ static double sum_bound(const scan_element *elements, const float *c, uint64_t c
     return 2 * (error + UNIT * (double)(count + 4) * size) + 1e-37;
 }
 
-/* Whether numbers, not infinities, have passed the range of f32: a kernel then has an infinity that
- * the reference has not, and any value may come of it. */
+/* Have finite numbers exceeded the range of f32? A kernel then has an infinity that the reference
+ * does not have, and any value may result from it. */
 static bool passes_range(const scan_element *elements, uint64_t count)
 {
     bool passes = false;
@@ -190,7 +193,7 @@ static bool passes_range(const scan_element *elements, uint64_t count)
     return passes;
 }
 
-/* The walk of one channel of one batch row. */
+/* Takes one channel of one batch row through all steps. */
 static rlxvk_status walk_channel(const host_call *call, uint64_t row, double *state)
 {
     const host_tensor *in = call->inputs;
@@ -233,7 +236,7 @@ static rlxvk_status state_scan_host(const host_call *call)
     return sequence_host_states(call, s.batch * s.heads * s.width, s.size, 1, walk_channel);
 }
 
-/* A step depends only on the steps before it. All of them need operand 2, a. */
+/* A step depends only on the steps before it. All steps need operand 2, a. */
 static uint64_t state_scan_bucket(bucket_call *c)
 {
     uint32_t within = node_code(c->node) == STATE_SCAN_SELECTIVE ? 2 : 3;

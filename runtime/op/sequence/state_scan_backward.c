@@ -1,12 +1,15 @@
 /*
  * Gradients of state scans (state_scan.c): x, delta (dt), a, b, c, [state], dy, [dstate] -> dx,
- * ddelta, da, db, dc, [the initial state's], packed. With G the gradient of the state after step t,
- * backwards in time from dstate or 0, and h' = exp(delta a) h the state before t, decayed:
+ * ddelta, da, db, dc, [the initial state's], packed. Let G be the gradient of the state after step
+ * t. It goes back in time from dstate, or 0. Let h' = exp(delta a) h be the decayed state before t:
+ *
  *   G += dy c,  dc = sum dy (h' + delta b x),  dx = delta sum G b,  db = sum G delta x,
  *   ddelta = sum G (a h' + b x),  da = sum G delta h',  G = exp(delta a) G.
- * States are found again from some that are kept, about the root of their number. Where workgroups
- * are few the time is cut into segments: what each does to a state, from zero, tells what all start
- * with, and what gradients come to their ends.
+ *
+ * Some states are kept, about the square root of their number; the others are computed again from
+ * them. If there are few workgroups, the time is cut into segments. For each segment its effect on
+ * a state that starts from zero is computed first. From these effects follow the states with which
+ * the segments start, and the gradients that arrive at their ends.
  */
 #include "op/sequence/state_scan_backward.h"
 #include "args/sequence.h"
@@ -19,10 +22,10 @@
 
 #include <rlxvk_train.h>
 
-#define MOST_OWN      4    /* channels, and numbers of a state, of an invocation */
-#define SMALL_TILE    1024 /* below, half of that: more invocations share the work */
-#define LEAST_SEGMENT 64   /* steps: below, finding its ends costs more than it gives */
-#define GROUPS_A_UNIT 2    /* workgroups to keep a compute unit busy */
+#define MOST_OWN      4    /* channels, and numbers of a state, per invocation */
+#define SMALL_TILE    1024 /* below this, half of MOST_OWN, so that more invocations share */
+#define LEAST_SEGMENT 64   /* in steps; if shorter, its ends cost more than it gives */
+#define GROUPS_A_UNIT 2    /* workgroups that keep a compute unit busy */
 
 /* ---- Building ---- */
 
@@ -61,7 +64,7 @@ error:
 
 /* ---- Tiles ---- */
 
-/* Of the channels of a head by the numbers of a state. */
+/* A tile: channels of a head by numbers of a state. */
 typedef struct scan_tile {
     uint32_t lanes_c, lanes_k, own_c, own_k;
     uint64_t tiles_c, tiles_k;
@@ -75,8 +78,8 @@ static uint32_t power_above(uint64_t count, uint32_t most)
     return power;
 }
 
-/* Words of a token and head: numbers of the state, whether there or not, which are kept and read
- * once, and parts of sums, alike. */
+/* How many words a tile moves per token and head. They are the numbers of the state, including
+ * padding, which are kept and read once, and the partial sums. Both count alike. */
 static uint64_t tile_cost(const scan_geometry *s, const scan_tile *t)
 {
     uint64_t numbers = t->tiles_c * t->lanes_c * t->own_c * t->tiles_k * t->lanes_k * t->own_k;
@@ -114,7 +117,7 @@ typedef struct job {
     struct state_scan_backward_args args;
     uint32_t decay_at;
     uint64_t words;                  /* of work */
-    uint64_t rate_parts, step_parts; /* of da, of ddt by head */
+    uint64_t rate_parts, step_parts; /* partial sums of da, and of ddt by head */
     uint64_t rates;                  /* words of da */
 } job;
 
@@ -133,7 +136,7 @@ static void cut_time(const lowering *l, job *j)
     j->groups = least * j->segments;
 }
 
-/* Where everything lies. Sums that are shared go to work, others to the result. */
+/* Decides where everything lies. Partial sums go to work, complete sums to the result. */
 static rlxvk_status place_all(lowering *l, job *j)
 {
     const node *n = graph_node(l->graph, j->id);
@@ -205,7 +208,7 @@ static rlxvk_status plan_job(lowering *l, job *j)
     return place_all(l, j);
 }
 
-/* What each segment does to a state. */
+/* Computes the effect of each segment on a state. */
 static rlxvk_status emit_segments(lowering *l, job *j)
 {
     const struct state_scan_backward_args *from = &j->args;

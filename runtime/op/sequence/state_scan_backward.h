@@ -1,4 +1,4 @@
-/* The reference of the gradients of state scans. */
+/* The reference for the gradients of state scans. */
 #ifndef RLXVK_STATE_SCAN_BACKWARD_H
 #define RLXVK_STATE_SCAN_BACKWARD_H
 

@@ -1,8 +1,9 @@
 /*
- * Reference of state_scan_backward: channel by channel, states of all steps forward, then back.
- * Beside every number go the sum of the magnitudes that made it and what rounding to f32 may have
- * added up to, in any order of the segments; of sums in any order, 8 + 4 sqrt K roundings of their
- * K terms' magnitudes. What may overflow in f32 has no bound.
+ * Reference of state_scan_backward. It goes channel by channel: forward through the states of all
+ * steps, then back. Beside every number it keeps the sum of the magnitudes of its terms. It also
+ * keeps the error that rounding to f32 may have caused, in any order of the segments. A sum of K
+ * terms in any order has 8 + 4 sqrt K roundings of their magnitudes. If something may overflow in
+ * f32, it has no bound.
  */
 #include "args/sequence.h"
 #include "op/sequence/sequence_backward.h"
@@ -16,23 +17,23 @@
 #define MODERATE 1e36
 
 typedef struct number {
-    double value, size, error; /* size: of all that was added up to make it */
+    double value, size, error; /* size: sum of the magnitudes of its terms */
 } number;
 
 typedef struct reference {
     const host_tensor *in;
-    const float *dy, *final, *before; /* the last two: NULL without */
-    bool by_head, moderate;           /* of the channel so far */
+    const float *dy, *final, *before; /* final, before: NULL if missing */
+    bool by_head, moderate;           /* moderate: no overflow in the channel so far */
     scan_geometry s;
     double *out, *error, *size;
-    uint64_t first[SEQUENCE_OPERANDS + 1]; /* results */
-    number *states;                        /* before every step of a channel, and at the end */
+    uint64_t first[SEQUENCE_OPERANDS + 1]; /* of the results */
+    number *states;                        /* of a channel, before each step and at the end */
     number *gradient;
 } reference;
 
 /* One channel of one batch row at one step. */
 typedef struct step {
-    uint64_t row, place, delta, vector; /* channel's; in x, delta, b and c */
+    uint64_t row, place, delta, vector; /* of the channel; in x; in delta; in b and c */
     double duration, x, dy;
 } step;
 
@@ -56,7 +57,7 @@ static uint64_t rate_place(const reference *r, uint64_t row, uint64_t k)
     return r->by_head ? channel / r->s.width : channel * r->s.size + k;
 }
 
-/* exp(duration a) of a number. */
+/* A number times exp(duration a). */
 static number decayed(const reference *r, const step *at, uint64_t k, number from)
 {
     double exponent = at->duration * r->in[2].words[rate_place(r, at->row, k)];
@@ -78,7 +79,7 @@ static void check_moderate(reference *r, number a)
     r->moderate = r->moderate && a.size < MODERATE;
 }
 
-/* One term of the sum at `place`: a number times exact factors. */
+/* Adds a term to the sum at `place`: a number times exact factors. */
 static void add_term(reference *r, uint64_t place, number a, double factor)
 {
     double size = fabs(factor) * a.size;
@@ -144,7 +145,7 @@ static void walk_channel(reference *r, uint64_t row)
         add_term(r, r->first[5] + row * size + k, r->gradient[k], 1);
 }
 
-/* The terms of a sum of result i. */
+/* How many terms a sum of result i has. */
 static double terms_of(const reference *r, uint32_t i)
 {
     double numbers = (double)r->s.size, width = (double)r->s.width;
