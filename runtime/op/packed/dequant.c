@@ -1,15 +1,18 @@
 /*
- * Products with packed weight matrices, and what all ops on packed formats share.
+ * Products with packed weight matrices, and code that all ops on packed formats share.
  *
  *   dequant_matmul: y[r][j] = sum over p < k of x[r][p] * decode(w row j)[p]
  *
- * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (quant_format.h), kept as
- * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
- * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
- * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Where the
- * precision asks for matrix units, there are products that unpack for them. Rows of plain floats
- * (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last operand, a
- * constant of the graph.
+ * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (quant_format.h). It stays
+ * raw bytes. There are several ways to compute a product:
+ *
+ *   dequant_matvec         decodes in registers, for few rows of x, or any number on a CPU
+ *   dequant_gather         first decodes all weights to a temporary; faster if there are many rows
+ *   dequant_matmul         decodes tiles, for many rows if that temporary would be too large
+ *   kernels for the units  decode for matrix units, if the precision asks for these
+ *   dequant_scaled.c       has the kernels for rows of plain floats (E = 1)
+ *
+ * If the format has a grid, it is the last operand, a constant of the graph.
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
@@ -76,7 +79,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
 
 /* ---- Grids ---- */
 
-/* An earlier constant with these codes, so that a model has each grid once. */
+/* Finds an earlier constant with these codes, so that a model has each grid only once. */
 static uint32_t find_grid_node(const rlxvk_graph *g, const uint16_t *codes, size_t size)
 {
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
@@ -210,7 +213,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     bool asked =
         d->variant && (d->variant == l->choice.row || variant_is_named(&l->variants, d->variant));
     if (!asked || variant_is_named(&l->variants, c.variant))
-        d->variant = c.variant; /* else the plan is to show what was asked for */
+        d->variant = c.variant; /* otherwise show the row that was asked for */
     if (parts) {
         bound[3] = parts->gamma;
         bound[4] = parts->residual;
@@ -244,12 +247,12 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
     if (variant_is_named(&l->variants, c->row.name))
         d->variant = c->row.name;
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
-    if (!args->experts) /* whose rows are sorted */
+    if (!args->experts) /* experts' rows are sorted */
         d->order.run = (uint32_t)divide_up(args->n, c->columns);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
-/* The weights of some rows decoded, in order. */
+/* Decodes the weights of some rows, in order. */
 static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage,
                                    matmul_rows_of_b rows, operand *out)
 {
@@ -282,7 +285,8 @@ error:
     return status;
 }
 
-/* What was measured in f32 says nothing of matrix units. */
+/* Chooses the form. Measured choices count only in f32, because they say nothing about matrix
+ * units. */
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
@@ -303,7 +307,7 @@ static matmul_request product_request(lowering *l, uint32_t id,
                             .problem.shape = {args->m, args->n, k, 1, false, true}};
 }
 
-/* Bytes of the weights once decoded for matrix units, if they may stay; else 0. */
+/* Bytes of the weights once they are decoded for matrix units. 0 if they may not stay in memory. */
 static uint64_t kept_bytes(const lowering *l, const matmul_shape *s, const operand *w)
 {
     const node *n = graph_node(l->graph, w->value);
@@ -346,7 +350,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     class = dequant_select(&shape, l->profile, choose(l, a, &args));
     dequant_form form = class->form;
     bool named = variant_named(&l->variants, CHOICE_dequant) != VARIANT_NONE;
-    if (!named && form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* the precision asks */
+    if (!named && form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* as the precision asks */
         form = shape.units && !kept ? DEQUANT_FORM_MATRIX : DEQUANT_FORM_UNPACKED;
     if (form == DEQUANT_FORM_FRAGMENT)
         return dequant_lower_fragment(l, id, &r, &args, operands);
@@ -384,7 +388,7 @@ error:
     return status;
 }
 
-/* Of x alone: dy times the decoded weights. */
+/* The gradient of x only: dy times the decoded weights. */
 static rlxvk_status dequant_matmul_vjp(gradient_call *c)
 {
     const dequant_attributes *a = c->n.attributes;
@@ -395,7 +399,7 @@ static rlxvk_status dequant_matmul_vjp(gradient_call *c)
         rlxvk_cumsum(g, gradient_filled(g, 1, RLXVK_F32, RLXVK_SHAPE(rows)), 0, true);
     rlxvk_tensor w = rlxvk_dequant_gather(g, gradient_operand(c, 1), indices,
                                           (rlxvk_quant_format)a->format, a->k);
-    if (a->format == RLXVK_MXFP4) /* whose NaN count as 0 in products */
+    if (a->format == RLXVK_MXFP4) /* products take its NaN as 0 */
         w = rlxvk_where(g, rlxvk_eq(g, w, w), w, gradient_scalar(g, 0));
     if (shape_numel(&y) == 0) {
         gradient_give(c, 0, gradient_filled(g, 0, RLXVK_F32, x));

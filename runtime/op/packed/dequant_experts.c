@@ -1,15 +1,15 @@
 /*
- * Packed expert weights: `experts` slabs back to back, each a whole matrix of n packed rows of k.
+ * Packed weights of experts: `experts` slabs one after the other. Each is a whole matrix of n
+ * packed rows of k elements.
  *
- *   dequant_grouped_matmul: y[i][j] = sum over p < k of x[i][p] * decode(slab e, row j)[p], e the
- *     expert that idx[i] names; a row that names none is zeros
- *   dequant_moe_weights: y[e][p][j] = decode(slab e, row j)[p], what grouped_matmul wants
+ *   dequant_grouped_matmul: y[i][j] = sum over p < k of x[i][p] * decode(slab e, row j)[p]
+ *   dequant_moe_weights:    y[e][p][j] = decode(slab e, row j)[p], the layout for grouped_matmul
  *
- * The kernels are those of dequant_matmul and dequant_gather, and for a product with plain rows
- * (E = 1) those of grouped_matmul. A format with a grid has it as a last operand, a constant of the
- * graph.
+ * e is the expert that idx[i] names. If row i names none, its result is zeros. The kernels are
+ * those of dequant_matmul and dequant_gather. A product with plain rows (E = 1) uses those of
+ * grouped_matmul. If the format has a grid, it is the last operand, a constant of the graph.
  *
- * Limits: k is whole blocks, the bytes a whole number of slabs, at least one.
+ * Limits: k is whole blocks; the bytes are a whole number of slabs, at least one.
  */
 #include "args/matmul.h"
 #include "args/packed.h"
@@ -35,7 +35,8 @@ static bool is_plain(uint32_t type)
     return quant_format_find(type)->block_elements == 1;
 }
 
-/* Checks packed operand `index`, of `operands` besides a grid, and counts its slabs. */
+/* Checks packed operand `index` and counts its slabs. The node has `operands` operands besides a
+ * grid. */
 static rlxvk_status count_slabs(const rlxvk_graph *g, const node *n, uint32_t index,
                                 uint32_t operands, expert_attributes *a)
 {
@@ -118,7 +119,7 @@ error:
     return status;
 }
 
-/* Operands: x, w, indices, y. Views of bytes start at words, hence at whole elements. */
+/* Operands: x, w, indices, y. Views of bytes start at words, so they start at whole elements. */
 static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
 {
     static const uint32_t storages[] = {
@@ -177,8 +178,8 @@ static rlxvk_status dequant_grouped_matmul_lower(lowering *l, uint32_t id)
     return lower_packed(l, id, (operand[]){w, x, y, index, grid});
 }
 
-/* Column j of expert e, for every row that names it. Bound: u (4 + 2 sqrt k) sum |x| (|scale term|
- * + |min term|), u = 2^-24. */
+/* Computes column j of expert e for every row that names it. Bound: u (4 + 2 sqrt k) sum |x|
+ * (|scale term| + |min term|), u = 2^-24. */
 static void grouped_column(const host_call *c, uint64_t expert, uint64_t j, const float *w)
 {
     const expert_attributes *a = c->node->attributes;
@@ -198,7 +199,7 @@ static void grouped_column(const host_call *c, uint64_t expert, uint64_t j, cons
     }
 }
 
-/* Decodes every row of every slab in turn, with its magnitudes behind, for `use`. */
+/* Decodes every row of every slab in turn and passes it to `use`, followed by its magnitudes. */
 static rlxvk_status each_row(const host_call *c, const uint8_t *packed,
                              void (*use)(const host_call *, uint64_t, uint64_t, const float *))
 {
@@ -222,7 +223,7 @@ static rlxvk_status dequant_grouped_matmul_host(const host_call *c)
     return each_row(c, c->inputs[1].bytes, grouped_column);
 }
 
-/* Of x alone: dy times the experts' decoded weights. */
+/* The gradient of x only: dy times the experts' decoded weights. */
 static rlxvk_status dequant_grouped_matmul_vjp(gradient_call *c)
 {
     const expert_attributes *a = c->n.attributes;

@@ -1,7 +1,7 @@
 /*
- * Products of few rows with packed weights on the device's matrix units, to which lanes give the
- * weights from their registers (dequant_fragment_f16). x is packed in the order in which they have
- * them, with its sums where the format has mins (fragment_pack).
+ * Products of few rows with packed weights on the device's matrix units (dequant_fragment_f16).
+ * Lanes give the weights to the units directly from their registers. x is packed in the same order
+ * as the lanes have the weights (fragment_pack). If the format has mins, sums of x are packed, too.
  */
 #include "args/matmul.h"
 #include "args/packed.h"

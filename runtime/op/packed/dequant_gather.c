@@ -1,9 +1,9 @@
 /*
- * Rows of packed weight matrices.
+ * Gathers rows of packed weight matrices.
  *
- *   y[i][p] = decode(table row index[i])[p]; zeros where the index is NaN or no row
+ *   y[i][p] = decode(table row index[i])[p]; zeros if the index is NaN or not a row
  *
- * A unit of 32 elements is the work of one invocation; of plain rows one element.
+ * One invocation decodes a unit of 32 elements, or one element if the rows are plain.
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */

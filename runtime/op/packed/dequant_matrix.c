@@ -1,7 +1,7 @@
 /*
- * Products with packed weights on the device's matrix units: x is packed to 16 bits (matrix_pack),
- * its K in the order of the weights' units; the product unpacks the weights on the way into shared
- * memory (dequant_matrix.glsl). Where K is split, matmul_sum joins the parts.
+ * Products with packed weights on the device's matrix units. x is packed to 16 bits (matrix_pack),
+ * with K in the order of the weights' units. The product decodes the weights on the way into shared
+ * memory (dequant_matrix.glsl). If K is split, matmul_sum joins the parts.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -13,7 +13,7 @@
     _Static_assert(QUANT_##NAME == (type), #NAME " has another number in format.def");
 #include "args/matrix_format.def"
 
-/* Those that the kernels know, which may be older than a format. */
+/* Formats that the kernels support. A newer format may be missing. */
 static const bool known[QUANT_TYPES] = {
 #define MATRIX_FORMAT(type, NAME) [type] = true,
 #include "args/matrix_format.def"
@@ -53,7 +53,7 @@ static const matrix_class *choose(lowering *l, uint32_t format, const matmul_sha
     return matrix_packed_select(s, l->precision, l->profile, row);
 }
 
-/* The product alone, into y. */
+/* Emits only the product, into y. */
 static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s,
                                  const matrix_class *c, const struct dequant_product_args *product,
                                  const operand operands[4], uint32_t format)

@@ -1,7 +1,8 @@
 /*
- * Products of many rows with packed weights on the device's matrix units, to which lanes give the
- * weights from their registers (dequant_panel.glsl). x is packed to 16 bits in the order in which
- * they have them (matrix_pack). Where K is split, matmul_sum joins the parts.
+ * Products of many rows with packed weights on the device's matrix units (dequant_panel.glsl).
+ * Lanes give the weights to the units directly from their registers. x is packed to 16 bits in the
+ * same order as the lanes have the weights (matrix_pack). If K is split, matmul_sum joins the
+ * parts.
  */
 #include "args/matmul.h"
 #include "args/packed.h"
@@ -19,8 +20,8 @@ static const dequant_panel_class *choose(const lowering *l, const matmul_shape *
                                 variant_named(&l->variants, CHOICE_dequant_panel));
 }
 
-/* Not codes of a grid, which take too long to look up in registers: an H200 had 2 ms of 512 x 4096
- * x 14336 so, and has 0.43 where they go through shared memory. */
+/* Formats with a grid are excluded, because it takes too long to look up their codes in registers.
+ * On an H200, 512 x 4096 x 14336 took 2 ms this way, and takes 0.43 ms through shared memory. */
 bool dequant_in_panels(const lowering *l, const matmul_shape *s, uint32_t format)
 {
     return dequant_on_matrices(format) && quant_format_find(format)->group != DEQUANT_GRID &&

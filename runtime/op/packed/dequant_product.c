@@ -1,5 +1,5 @@
-/* What the products with packed weights share, whether their scales lie in the blocks or beside
- * them: checks of operands, sizes of kernels, the host's sums. */
+/* Shared by the products with packed weights, if scales lie in the blocks and if they lie beside
+ * them: checks of operands, sizes of kernels, and the host's sums. */
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/matmul/matmul.h"
@@ -53,11 +53,11 @@ uint32_t dequant_tile_height(uint32_t rows)
     }
 static const uint16_t kernels[][4] = {
     [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
-    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone, */
+    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* only for group common */
     [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
     [DEQUANT_OF_MATRIX_F16] = KERNELS(DEQUANT_MATRIX_F16),
     [DEQUANT_OF_MATRIX_BF16] = KERNELS(DEQUANT_MATRIX_BF16),
-    [DEQUANT_OF_FRAGMENT] = {KERNEL_DEQUANT_FRAGMENT_F16}, /* as this one */
+    [DEQUANT_OF_FRAGMENT] = {KERNEL_DEQUANT_FRAGMENT_F16}, /* likewise */
     [DEQUANT_OF_PANEL_F16] = {KERNELS_OF_CODES(DEQUANT_PANEL_F16)},
     [DEQUANT_OF_PANEL_BF16] = {KERNELS_OF_CODES(DEQUANT_PANEL_BF16)},
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
@@ -131,7 +131,7 @@ rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k
     rlxvk_status status;
     TRY(quant_decode_row(type, packed, k, out));
     TRY(quant_decode_row_magnitude(type, packed, k, out + k));
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
+    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* no other has such codes */
         if (isnan(out[p]))
             out[p] = out[k + p] = 0;
 error:

@@ -1,12 +1,13 @@
 /*
- * Products with packed matrices whose scales are tensors of their own.
+ * Products with packed matrices whose scales are separate tensors.
  *
  *   dequant_matmul_scaled: y[r][j] = sum over p < k of x[r][p] * w(p, j)
  *   w(p, j) = (code[p][j] - zero[p / block][j]) * scale[p / block][j] (* global)
  *
- * Codes are bytes or nibbles, element p * n + j (quant_scheme.h). The kernels address weights by
- * element, so they also take plain rows of F32, F16 and BF16 of dequant_matmul. Few rows of x, and
- * any number on a CPU, take dequant_element_matvec; many take the tiled dequant_element_matmul.
+ * Codes are bytes or nibbles; element (p, j) is number p * n + j (quant_scheme.h). The kernels
+ * address weights by element, so they are also used for plain F32, F16 and BF16 rows of
+ * dequant_matmul. If there are few rows of x, or on a CPU, the kernel is dequant_element_matvec. If
+ * there are many, it is the tiled dequant_element_matmul.
  *
  * Limits: codes and scales fit 31 bits of bytes.
  */
@@ -95,7 +96,7 @@ static rlxvk_status check_codes(const rlxvk_graph *g, const node *n,
     return RLXVK_OK;
 }
 
-/* An operand of f32 words with exactly one of two counts. */
+/* Checks an operand of f32 words, which must have exactly one of two counts. */
 static rlxvk_status check_words(const rlxvk_graph *g, const node *n, uint32_t index, uint64_t count,
                                 uint64_t other)
 {
@@ -189,7 +190,7 @@ static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
     return lower_emit(l, d, &tiled, sizeof tiled, operands, 5);
 }
 
-/* Fills in what all cases share. Operands: w, x, y, scales, extra. */
+/* Fills in the arguments that all cases share. Operands: w, x, y, scales, extra. */
 static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64_t k,
                                    struct dequant_element_matvec_args *args,
                                    const operand operands[5])
@@ -228,7 +229,7 @@ rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
     return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
 }
 
-/* Of the address of every four columns that start at a multiple of four. */
+/* The alignment of the address of every four columns that start at a multiple of four. */
 static uint32_t columns_alignment(const dequant_scaled_attributes *a, uint32_t offset)
 {
     if (quant_scheme_find(a->kind)->code_bits == 8)
@@ -285,7 +286,8 @@ static rlxvk_status dequant_scaled_host(const host_call *c)
 
 /* ---- Gradient ---- */
 
-/* What each byte stands for: the codes in it, the lower one first, or a scale; 0 for no number. */
+/* The values of each byte: those of its codes, the lower one first, or that of a scale. If a value
+ * is not a number, it is 0. */
 static void fill_meanings(const quant_scheme_traits *t, bool of_scale, uint32_t byte, float *out)
 {
     uint32_t count = of_scale ? 1 : 8 / t->code_bits;
@@ -296,7 +298,8 @@ static void fill_meanings(const quant_scheme_traits *t, bool of_scale, uint32_t 
     }
 }
 
-/* A leaf of bytes by a table, [its elements, what is in one]. I8 is looked up from -128 on. */
+/* Decodes a leaf of bytes with a table: [elements of the leaf, values in one byte]. The table of I8
+ * begins with -128. */
 static rlxvk_tensor decode_bytes(rlxvk_graph *g, rlxvk_tensor bytes, const quant_scheme_traits *t,
                                  bool of_scale)
 {
@@ -313,8 +316,8 @@ static rlxvk_tensor decode_bytes(rlxvk_graph *g, rlxvk_tensor bytes, const quant
     return rlxvk_gather(g, meanings, index, 0);
 }
 
-/* One number for each row of a block, [blocks, n], as [blocks, 1, n], which broadcasts, where all
- * of k is whole blocks, else as [k, n]. */
+/* Spreads one number per block, [blocks, n], over the rows of the block. If k is whole blocks, the
+ * result is [blocks, 1, n], which broadcasts. Otherwise it is [k, n]. */
 static rlxvk_tensor spread_blocks(rlxvk_graph *g, const dequant_scaled_attributes *a, int64_t block,
                                   rlxvk_tensor numbers)
 {
@@ -326,7 +329,7 @@ static rlxvk_tensor spread_blocks(rlxvk_graph *g, const dequant_scaled_attribute
     return rlxvk_narrow(g, rlxvk_reshape(g, numbers, RLXVK_SHAPE(-1, a->n)), 0, 0, a->k);
 }
 
-/* w [k, n] as the product has it. */
+/* w [k, n], as the product has it. */
 static rlxvk_tensor decode_matrix(gradient_call *c)
 {
     const dequant_scaled_attributes *a = c->n.attributes;
@@ -351,7 +354,7 @@ static rlxvk_tensor decode_matrix(gradient_call *c)
     return rlxvk_reshape(g, w, RLXVK_SHAPE(a->k, a->n));
 }
 
-/* Of x alone: dy times the decoded weights. */
+/* The gradient of x only: dy times the decoded weights. */
 static rlxvk_status dequant_scaled_vjp(gradient_call *c)
 {
     const dequant_scaled_attributes *a = c->n.attributes;

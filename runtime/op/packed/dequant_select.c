@@ -1,7 +1,7 @@
 /*
- * The ways of packed products, and the divisions of those for few rows and by tiles. Software
- * drivers, to which shared memory is slow, have rows of their own. The last row of each setting has
- * no conditions.
+ * How packed products are computed, and how kernels for few rows and for tiles divide their work.
+ * Software drivers have rows of their own, because shared memory is slow on them. The last row of
+ * each setting has no conditions.
  */
 #include "op/packed/dequant_select.h"
 
@@ -16,16 +16,17 @@ enum {
 #define LEAST_THREADS 512
 
 #define UNIT_BYTES     128 /* of x */
-#define LEAST_SUBGROUP 4   /* with integers: that bring 32 elements of x together */
+#define LEAST_SUBGROUP 4   /* integers: lanes that load 32 elements of x together */
 #define LEAST_CHUNK    8
 #define MOST_STAGED    256 /* units, of all rows */
 #define MOST_LEVELS    16
 #define TILE_STEP      32                  /* along K, a unit */
 #define TILE_PADDING   16                  /* vectors (glsl/lib/tile.glsl) */
-#define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32: they go in parts */
+#define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32 weights go in parts */
 
-/* Matrix units take any more rows, too, unless the weights are decoded once for all runs: unpacked
- * for every tile above another, they take as long as by a pass before the product. */
+/* The matrix form also suits more rows than its most, unless the weights are decoded once for all
+ * runs. Its kernel decodes them again for each row of tiles. That takes as long as to decode them
+ * in a pass before the product. */
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
@@ -80,14 +81,18 @@ const dequant_class *dequant_select(const dequant_shape *shape, const device_pro
 /* ---- dequant_vector ---- */
 
 /*
- * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
- * lane's load: teams of one, and several columns to a load of x (more would double the time to
- * compile the kernel). A GPU wants neighbours to read neighbouring bytes, many of them in flight,
- * and x from shared memory, shared by as many outputs as a workgroup can make; and small teams
- * where there are outputs enough, since each ends with a sum over the team. Integers take 0.6 to
- * 0.85 of the time; there, x is held in registers, since bringing it takes long (teams.h). Several
- * rows share what they can in shared memory, where there are columns for large workgroups: each
- * brings all of x. The last row of each setting has no conditions.
+ * A CPU runs the invocations of a workgroup as vector lanes. Barriers and the loads of every lane
+ * are expensive. So it gets teams of one, with several columns for each load of x. More columns
+ * would double the time to compile the kernel.
+ *
+ * On a GPU, neighbours should read neighbouring bytes, and many reads should be in flight. x should
+ * come from shared memory, for as many outputs as a workgroup can compute. If there are enough
+ * outputs, teams should be small, because each team ends with a sum over its members.
+ *
+ * Integers take 0.6 to 0.85 of the time. With them, x is held in registers, because loading it
+ * takes long (teams.h). Several rows of x share as much as they can in shared memory, if there are
+ * enough columns for large workgroups: each workgroup loads all of x. The last row of each setting
+ * has no conditions.
  */
 /* clang-format off */
 #define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES)
@@ -117,8 +122,8 @@ uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vect
     return divide_up(s->n, columns) * divide_up(s->m, c->rows);
 }
 
-/* Runs of x in digits, or five vectors of packed bytes to an invocation; what groups of x are worth
- * and sum up to; partial sums. */
+/* Shared memory of the integer kernel. It has runs of x as digits, or five vectors of packed bytes
+ * for each invocation. It also has the scales and sums of groups of x, and partial sums. */
 static uint64_t integer_shared_bytes(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
     uint64_t spans = c->chunk / 2u, stage = 256 * (spans + 1);
@@ -137,7 +142,7 @@ uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c, const dequan
     return MAX(stage, sums) + sizeof(float) * MOST_LEVELS + squares;
 }
 
-/* A team has the whole row, 64 elements to an invocation. */
+/* A team has the whole row, 64 elements for each invocation. */
 static dequant_vector_class integer_sized(dequant_vector_class c, const dequant_vector_shape *s,
                                           const device_profile *profile)
 {
@@ -151,7 +156,7 @@ static dequant_vector_class integer_sized(dequant_vector_class c, const dequant_
     return c;
 }
 
-/* Not more invocations, rows and shared memory than the shape has use for. */
+/* Reduces invocations, rows and shared memory to as much as the shape can use. */
 static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_shape *s,
                                   const device_profile *profile)
 {
@@ -168,7 +173,8 @@ static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_s
     return c;
 }
 
-/* Rows of one row of x are for that alone, except where a processor has no other. */
+/* A table row for one row of x suits only one row, and the others suit only several. On software,
+ * the only table row suits both. */
 static bool vector_suits(const dequant_vector_class *c, const dequant_vector_shape *s,
                          uint64_t groups, const device_profile *profile)
 {
@@ -209,9 +215,9 @@ dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
 /* ---- dequant_tile ---- */
 
 /*
- * The rows of an expert that spill over into a second tile cost nearly as much as a whole one, so
- * a tile holds an average expert's rows and twice their root more where it can; of those that are
- * not there, whole patches are skipped. The last row has no conditions.
+ * If an expert's rows spill into a second tile, that costs nearly as much as a whole tile. So a
+ * tile has room for the average expert's rows plus twice their square root, if possible. Whole
+ * patches without rows are skipped. The last row has no conditions.
  */
 /* clang-format off */
 static const dequant_tile_class tile_classes[] = {
@@ -265,14 +271,15 @@ uint64_t dequant_fragment_groups(const dequant_fragment_shape *s, const device_p
     return divide_up(s->m, FRAGMENT_ROWS) * divide_up(s->n, profile->matrix_f16.m);
 }
 
-/* Whether lanes can give such matrices. */
+/* Can lanes hold such matrices in registers for the units? */
 static bool gives(const matrix_shape *u, uint32_t lanes)
 {
     return u->m && u->m == u->n && u->k % (2 * MATRIX_LANES) == 0 &&
            MATRIX_LANES * u->m % lanes == 0;
 }
 
-/* ... and what stands in the kernel is whole units, and a lane has four words of each. */
+/* The same for dequant_fragment: the kernel's sizes must be whole units, and each lane must hold
+ * four words of a matrix. */
 static bool divides(const matrix_shape *u, uint32_t lanes)
 {
     return gives(u, lanes) && FRAGMENT_ROWS % u->n == 0 && FRAGMENT_SUMS % u->k == 0 &&
@@ -306,8 +313,8 @@ const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_sha
 
 #define LEAST_SLICE 4 /* groups of a split */
 
-/* Longer panels decode each weight less often, and have one round of workgroups the less. Costs are
- * those of an H200. */
+/* If a panel has more rows, each weight is decoded less often, and there may be a round of
+ * workgroups less. The costs are those of an H200. */
 /* clang-format off */
 static const dequant_panel_class panel_classes[] = {
     /* {name, settings}, rows, subgroups, cost */
@@ -326,7 +333,7 @@ static uint64_t panel_tiles(const dequant_panel_class *c, const matmul_shape *s)
     return divide_up(s->m, c->rows) * divide_up(s->n, dequant_panel_columns(c));
 }
 
-/* K is split where else half of the compute units, or more, would have nothing to do. */
+/* K is split if otherwise half of the compute units, or more, would have no work. */
 uint64_t dequant_panel_slice(const dequant_panel_class *c, const matmul_shape *s,
                              const device_profile *profile)
 {
@@ -335,7 +342,7 @@ uint64_t dequant_panel_slice(const dequant_panel_class *c, const matmul_shape *s
     return divide_up(groups, MAX(MIN(splits, groups / LEAST_SLICE), 1));
 }
 
-/* Whether parts are whole units and threads carry whole octets. */
+/* Are parts whole units, and do threads carry whole octets? */
 static bool panel_divides(const dequant_panel_class *c, const matrix_shape *u, uint32_t lanes)
 {
     return gives(u, lanes) && DEQUANT_PANEL_PART % u->m == 0 && c->rows % u->n == 0 &&
@@ -367,7 +374,7 @@ static choice_fit panel_fit(const void *row, const void *problem, const device_p
 
 const choice_table dequant_panel_choice = {CHOICE_ROWS(panel_classes), .fit = panel_fit};
 
-/* The kernels of bf16 use f16 arithmetic, too, which who has units for it has. */
+/* The bf16 kernels use f16 arithmetic, too. A device that has matrix units for f16 has it. */
 const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
                                                 rlxvk_precision precision,
                                                 const device_profile *profile, size_t forced)

@@ -1,6 +1,6 @@
 /*
- * Which way a product with packed weights goes, and how the ways of few rows and of tiles divide
- * their work: five tables, in order of preference. Pure; unit-tested on made-up profiles.
+ * How a product with packed weights is computed, and how the kernels divide their work. There are
+ * five tables, in order of preference. All of this is pure, so unit tests use made-up profiles.
  */
 #ifndef RLXVK_DEQUANT_SELECT_H
 #define RLXVK_DEQUANT_SELECT_H
@@ -10,12 +10,12 @@
 #include "op/matmul/teams.h"
 
 typedef enum dequant_form {
-    DEQUANT_FORM_FRAGMENT, /* decoded in registers, which matrix units take (dequant_fragment.c) */
-    DEQUANT_FORM_PANEL,    /* the same for many rows of x, which share them (dequant_panel.c) */
+    DEQUANT_FORM_FRAGMENT, /* decoded in registers for the matrix units (dequant_fragment.c) */
+    DEQUANT_FORM_PANEL,    /* the same; many rows of x share the weights (dequant_panel.c) */
     DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_select.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
-    DEQUANT_FORM_VECTOR    /* decoded in registers, once for each few rows of x */
+    DEQUANT_FORM_VECTOR    /* decoded in registers, once for every few rows of x */
 } dequant_form;
 
 typedef struct dequant_class {
@@ -25,53 +25,54 @@ typedef struct dequant_class {
 } dequant_class;
 
 typedef struct dequant_shape {
-    uint64_t rows, weights; /* of x; packed */
-    bool elements;          /* no blocks (dequant_scaled.c), hence no kernel that unpacks */
-    bool units;             /* the precision is that of matrix units, which can do it */
-    bool fragments;         /* also with weights in registers, of few rows of x */
-    bool panels;            /* ... and of many */
-    bool in_lanes;          /* where they are without being brought there */
-    bool kept;              /* once decoded they stay, and no run decodes them (plan/prepare.c) */
+    uint64_t rows, weights; /* rows of x; packed weights */
+    bool elements;          /* no blocks (dequant_scaled.c), so no kernel unpacks them */
+    bool units;             /* matrix units, which the precision asks for, can do it */
+    bool fragments;         /* they can with weights in registers and few rows of x */
+    bool panels;            /* ... and with many rows */
+    bool in_lanes;          /* matrices lie in lanes as in matrix_layout.glsl */
+    bool kept;              /* decoded only once and kept for all runs (plan/prepare.c) */
 } dequant_shape;
 
-/* The first row of a form. */
+/* The name of the first row with this form. */
 const char *dequant_name(dequant_form form);
-/* What the plan shows of a product that is a row of the form's own family, too: `within`, that
- * row's name, unless the caller named the form and not the row. */
+/* The name to show in the plan if the product also has a row of the form's own kernel family.
+ * `within` is the name of that row. It is shown unless the caller named the form and not the
+ * row. */
 const char *dequant_shown(const variant_set *named, dequant_form form, const char *within);
-/* The first row that suits; there always is one. The row `forced` (VARIANT_NONE: none) goes before,
- * if it can. */
+/* The first row that suits; there always is one. If the row `forced` can do the product, it comes
+ * first. VARIANT_NONE forces no row. */
 const dequant_class *dequant_select(const dequant_shape *shape, const device_profile *profile,
                                     size_t forced);
 
 /* ---- dequant_vector: how dequant_matvec divides the outputs ---- */
 
 typedef struct dequant_vector_shape {
-    uint64_t m, n, units; /* of x, of w; units of 32 elements in a row */
-    bool experts;         /* rows of x have matrices of their own */
-    bool integers;        /* a kernel takes x of this format in integers, and these rows */
-    bool pieces;          /* whose blocks do not lie at 16 bytes, as rows do */
+    uint64_t m, n, units; /* rows of x; rows of w; units of 32 elements in a row */
+    bool experts;         /* each row of x has a matrix of its own */
+    bool integers;        /* a kernel multiplies this format in integers, with these rows */
+    bool pieces;          /* blocks do not lie at 16 bytes, although rows do */
     bool normalized;      /* x is normalized on the way: PROJECTION_NORM */
 } dequant_vector_shape;
 
 #define DEQUANT_SPAN 2 /* units that an invocation holds in integers */
 
-/* Constants of the kernel (glsl/packed/dequant_matvec.glsl), at their most. An invocation keeps
- * rows * columns sums; `team` of them share the row. */
+/* Constants of the kernel (glsl/packed/dequant_matvec.glsl), each at its largest. An invocation
+ * keeps rows * columns sums, and `team` invocations share a row. */
 typedef struct dequant_vector_class {
     choice_row row;
-    bool lookup;      /* codes of tables from shared memory */
-    uint8_t integers; /* workgroups for each compute unit whose teams hold x in integers, whose
-                         bytes hardware multiplies (dequant_matvec_integer.comp); or 0 */
+    bool lookup;      /* find codes of tables in shared memory */
+    uint8_t integers; /* workgroups for each compute unit; their teams hold x in integers, and
+                         hardware multiplies the bytes (dequant_matvec_integer.comp); or 0 */
     uint16_t threads; /* of a workgroup */
-    uint16_t team, columns; /* powers of two, but for a team with integers */
+    uint16_t team, columns; /* powers of two, except for a team with integers */
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
-    uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */
+    uint16_t chunk;         /* units of x in shared memory: a power of two; 0: none */
     team_division teams;    /* with integers */
-    const char *variant;    /* the table's own name of the row, which outlives a copy */
+    const char *variant;    /* the row's name in the table, because it outlives a copy */
 } dequant_vector_class;
 
-/* The first row that suits, its sizes fitted to the shape; there always is one. */
+/* The first row that suits, with its sizes fitted to the shape. There always is one. */
 dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
                                            const device_profile *profile, size_t forced);
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *shape);
@@ -80,16 +81,17 @@ uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c,
 
 /* ---- dequant_tile: the tiles of the tiled form ---- */
 
-/* Constants of the kernel (glsl/packed/dequant_matmul.glsl). A workgroup has twice as many
- * invocations as a tile has columns or more, or as many or a fraction of that. */
+/* Constants of the kernel (glsl/packed/dequant_matmul.glsl). Let a tile have C columns. A workgroup
+ * has 2 C invocations or more, or C, or a fraction of C. */
 typedef struct dequant_tile_class {
     choice_row row;
-    uint16_t rows, columns; /* of a tile; of which an invocation sums these: */
+    uint16_t rows, columns; /* of a tile; an invocation sums this part: */
     uint8_t register_rows, register_columns;
     uint64_t least_rows, most_rows;
 } dequant_tile_class;
 
-/* For so many rows of x, or on average of an expert's: the first row that suits. */
+/* The first row that suits so many rows of x. With experts, it is the average number of rows of an
+ * expert. */
 const dequant_tile_class *dequant_tile_select(uint64_t rows, const device_profile *profile,
                                               size_t forced);
 uint32_t dequant_tile_threads(const dequant_tile_class *c);
@@ -103,10 +105,10 @@ typedef struct dequant_fragment_shape {
 
 typedef struct dequant_fragment_class {
     choice_row row;
-    uint8_t splits; /* subgroups of a workgroup, which share out K */
+    uint8_t splits; /* subgroups of a workgroup; they share K */
 } dequant_fragment_class;
 
-/* NULL where the device has no units for it. */
+/* Returns NULL if the device has no units for it. */
 const dequant_fragment_class *dequant_fragment_select(const dequant_fragment_shape *shape,
                                                       const device_profile *profile, size_t forced);
 uint64_t dequant_fragment_groups(const dequant_fragment_shape *shape,
@@ -119,15 +121,16 @@ uint64_t dequant_fragment_groups(const dequant_fragment_shape *shape,
 typedef struct dequant_panel_class {
     choice_row row;
     uint8_t rows, subgroups; /* of x, of a workgroup */
-    uint8_t cost;            /* of a tile beside another's */
+    uint8_t cost;            /* of a tile, relative to others */
 } dequant_panel_class;
 
-/* NULL where the device has no units for it. */
+/* Returns NULL if the device has no units for it. */
 const dequant_panel_class *dequant_panel_select(const matmul_shape *shape,
                                                 rlxvk_precision precision,
                                                 const device_profile *profile, size_t forced);
 uint64_t dequant_panel_columns(const dequant_panel_class *c); /* of a workgroup */
-/* How much of K a workgroup sums, in groups: all of it, or a part, to be joined afterwards. */
+/* How many groups of K a workgroup sums. If it is only a part of K, the partial sums are joined
+ * afterwards. */
 uint64_t dequant_panel_slice(const dequant_panel_class *c, const matmul_shape *shape,
                              const device_profile *profile);
 

@@ -1,5 +1,5 @@
-/* What the families that compute with 8-bit integers share: quantize, dequantize, qmatmul, qconv2d.
- * An I8 operand is bytes where it is a leaf and words where it was computed. */
+/* Shared by the families that compute with 8-bit integers: quantize, dequantize, qmatmul and
+ * qconv2d. If an I8 operand is a leaf, it is bytes; if it was computed, it is words. */
 #include "op/packed/integer.h"
 
 #include <math.h>

@@ -1,12 +1,14 @@
 /*
- * Projections, the products of a decode step with what stands around them:
- *   y = residual + g(w (x / sqrt(mean x^2 + epsilon) * gamma)),  w: n rows of k
- * where g leaves up * silu(gate) of the halves of a row, or is absent, as norm and residual may be.
- * w is packed, any format of dequant_matmul, or a matrix of F32, F16 or BF16.
+ * Projections: the products of a decode step, together with the ops around them.
  *
- * Of one row of x it is one dispatch: each workgroup reads all of x anyway, so the mean costs it
- * little, and multiplies its sums by the root in the end. Of more rows, and with an epsilon so
- * small that x may be, simpler ops. Order of the operands: x, w, gamma, residual, the format's
+ *   y = residual + g(w (x / sqrt(mean x^2 + epsilon) * gamma)),  w: n rows of k
+ *
+ * If there is a gate, g is up * silu(gate) of the two halves of a row. Gate, norm and residual are
+ * optional. w is packed, in any format of dequant_matmul, or a matrix of F32, F16 or BF16.
+ *
+ * With one row of x it is one dispatch. The mean costs little, because each workgroup reads all of
+ * x anyway; the sums are multiplied by the root at the end. If there are more rows, or if epsilon
+ * is so small that x may be, it becomes simpler ops. Operands: x, w, gamma, residual, the format's
  * grid.
  */
 #include "args/elementwise.h"
@@ -50,13 +52,13 @@ static uint32_t residual_index(const projection_attributes *a)
     return 2 + (a->parts & PROJECTION_NORM ? 1 : 0);
 }
 
-/* How many operands there are without a grid. */
+/* The number of operands without a grid. */
 static uint32_t operand_count(const projection_attributes *a)
 {
     return residual_index(a) + (a->parts & PROJECTION_RESIDUAL ? 1 : 0);
 }
 
-/* Rows of w. */
+/* Counts the rows of w. */
 static rlxvk_status count_rows(const rlxvk_graph *g, const node *n, projection_attributes *a,
                                uint64_t *out)
 {
@@ -219,7 +221,7 @@ static rlxvk_status projection_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-/* Row `row` of x, normalized where it is, in double and as floats. */
+/* Loads row `row` of x in double, normalized if the projection has a norm. */
 static void load_row(const host_call *c, uint64_t row, double *x)
 {
     const projection_attributes *a = c->node->attributes;
@@ -234,7 +236,7 @@ static void load_row(const host_call *c, uint64_t row, double *x)
         x[p] = a->parts & PROJECTION_NORM ? source[p] * root * c->inputs[2].words[p] : source[p];
 }
 
-/* A product of the row with weights, k of them and then their magnitudes, and its bound. */
+/* Multiplies the row by k weights, which their magnitudes follow. Also computes the bound. */
 static double multiply(const host_call *c, const double *x, const float *w, uint64_t k,
                        double *bound)
 {
@@ -252,7 +254,7 @@ static double multiply(const host_call *c, const double *x, const float *w, uint
     return sum;
 }
 
-/* up * silu(gate), and what the bounds of both make of it; they are given in *bound and `other`. */
+/* up * silu(gate), and its bound. On entry *bound is the bound of `up`, `other` that of `gate`. */
 static double gated(double up, double gate, double *bound, double other)
 {
     double more, s = activation_host(UNARY_SILU, gate);
@@ -276,8 +278,8 @@ static rlxvk_status decode_weights(const host_call *c, uint64_t row, float *out)
     return RLXVK_OK;
 }
 
-/* Output `column` of the row x, from its weights and, where there is a gate, those half the matrix
- * further on, `w` having room for both. */
+/* Computes output `column` of the row x. If there is a gate, it also needs the weights that lie
+ * half the matrix further on. `w` has room for the weights of one row and their magnitudes. */
 static rlxvk_status make_output(const host_call *c, const double *x, uint64_t row, uint64_t column,
                                 float *w)
 {

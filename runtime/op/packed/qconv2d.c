@@ -1,6 +1,6 @@
 /*
- * qconv2d: the convolution of 8-bit images (integer_product.h), x [N, C, H, W] and
- * w [Co, C / groups, kernel]. Limits: a padded image has fewer than 2^31 rows and columns.
+ * qconv2d: the convolution of 8-bit images (integer_product.h). x is [N, C, H, W] and w is [Co, C /
+ * groups, kernel]. Limits: a padded image has fewer than 2^31 rows and columns.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -10,7 +10,7 @@
 #include "op/packed/integer_product.h"
 
 typedef struct qconv2d_attributes {
-    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled */
+    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled in */
 } qconv2d_attributes;
 
 rlxvk_tensor rlxvk_qconv2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
@@ -23,7 +23,7 @@ rlxvk_tensor rlxvk_qconv2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk
     return op_build(g, OP_qconv2d, inputs, ARRAY_COUNT(inputs), &attributes);
 }
 
-/* Puts `standard` where the caller left 0; E_ATTR outside 0 .. 2^31 - 1. */
+/* Replaces 0 by `standard`. Fails with E_ATTR if the value is outside 0 .. 2^31 - 1. */
 static rlxvk_status fill_attribute(const node *n, const char *name, int64_t *value,
                                    int64_t standard)
 {
@@ -64,7 +64,7 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
 
 static rlxvk_status infer_size(node *n, const rlxvk_qconv2d_options *o, uint32_t i, int64_t size)
 {
-    /* An empty tensor may have dims of any length beside its zero. */
+    /* If a tensor is empty, its other dims may have any length. */
     if (size > INT32_MAX - 2 * o->padding[i] || o->kernel[i] > INT32_MAX)
         return op_fail(n, RLXVK_E_TOO_LARGE,
                        "axis %u of %lld padded by %lld, kernel %lld; 2^31 - 1 at most", 2 + i,
@@ -153,7 +153,8 @@ static rlxvk_status qconv2d_lower(lowering *l, uint32_t id)
     return integer_emit(l, &d, &args, sizeof args, o, &sum);
 }
 
-/* The sum of one channel's taps at output cell (row, column); x and w are flat starts. */
+/* The sum of one channel's taps at output cell (row, column). x and w are the indices of its first
+ * elements. */
 static int64_t host_taps(const host_call *c, const rlxvk_qconv2d_options *o, uint64_t x, uint64_t w,
                          int64_t row, int64_t column)
 {
@@ -189,7 +190,7 @@ static rlxvk_status qconv2d_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* As of qmatmul: the sums before they are rounded. */
+/* Expands to the sums before they are rounded, as qmatmul does. */
 static rlxvk_tensor qconv2d_expand(rlxvk_graph *g, const node *n)
 {
     const rlxvk_qconv2d_options *o = &((const qconv2d_attributes *)n->attributes)->options;

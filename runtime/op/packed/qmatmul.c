@@ -1,6 +1,6 @@
 /*
- * qmatmul: the product of 8-bit matrices (integer_product.h), x [.., M, K] and w [K, N]. The long
- * sums of a small y are split, too, to keep a GPU busy.
+ * qmatmul: the product of 8-bit matrices (integer_product.h), x [.., M, K] and w [K, N]. If y is
+ * small, long sums are also split to keep a GPU busy.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -14,9 +14,9 @@ typedef struct qmatmul_attributes {
 } qmatmul_attributes;
 
 enum {
-    QMATMUL_SIDE = 8, /* of the workgroup */
+    QMATMUL_SIDE = 8, /* of the square workgroup */
     QMATMUL_COLUMNS = 32,
-    QMATMUL_MOST_ROWS = 4,   /* an invocation sums */
+    QMATMUL_MOST_ROWS = 4,   /* rows that an invocation sums, at most */
     QMATMUL_BUSY = 256,      /* workgroups that a GPU should have */
     QMATMUL_SHORTEST = 1024, /* terms of a split */
 };
@@ -46,7 +46,8 @@ error:
     return status;
 }
 
-/* Terms of one split: enough splits that a GPU has work, each long enough to be worth its sum. */
+/* How many terms one split sums. There are enough splits to keep a GPU busy, but each must be long
+ * enough to be worth its sum. */
 static uint64_t qmatmul_slice(const lowering *l, uint64_t tiles, uint64_t k)
 {
     uint64_t wanted = profile_is_software(l->profile) ? 1 : divide_up(QMATMUL_BUSY, tiles);
@@ -114,8 +115,8 @@ static rlxvk_status qmatmul_host(const host_call *c)
     return RLXVK_OK;
 }
 
-/* The product before rounding, saturation and zero point, whose gradients pass for those of x and w
- * (straight-through); the bias is of integers. */
+/* The product before rounding, saturation and zero point. Its gradients stand in for those of x and
+ * w (straight-through). The bias has no gradient, because it is integers. */
 static rlxvk_tensor qmatmul_expand(rlxvk_graph *g, const node *n)
 {
     const rlxvk_requantize *r = &((const qmatmul_attributes *)n->attributes)->requantize;

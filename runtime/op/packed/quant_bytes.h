@@ -1,4 +1,4 @@
-/* Fields of packed blocks: little-endian, unaligned. */
+/* Reads and writes fields of packed blocks. They are little-endian and need no alignment. */
 #ifndef RLXVK_QUANT_BYTES_H
 #define RLXVK_QUANT_BYTES_H
 
@@ -26,7 +26,7 @@ static inline uint32_t nibble(uint32_t byte, bool high)
     return high ? byte >> 4 : byte & 15u;
 }
 
-/* The top nibbles of four u16 as one (the scale of IQ1_M). */
+/* Joins the top nibbles of four u16 (the scale of IQ1_M). */
 static inline uint32_t load_top_nibbles(const uint8_t *bytes)
 {
     uint32_t bits = 0;
@@ -47,7 +47,7 @@ static inline void store_u32(uint8_t *out, uint32_t value)
     store_u16(out + 2, value >> 16);
 }
 
-/* Stores a binary16 and returns it as the decoder will read it. */
+/* Stores a binary16. Returns it as the decoder will read it. */
 static inline float store_half(uint8_t *out, float value)
 {
     uint16_t half = f32_to_f16(value);

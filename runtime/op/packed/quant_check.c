@@ -1,9 +1,9 @@
 /*
- * Which packed bytes no encoder writes: a scale that is NaN, infinite or, of unsigned formats,
- * negative; codes that are NaN or infinite. One of them spoils a block or a column; looking for
- * them is an option (check_packed) because it reads every block.
+ * Finds packed bytes that no encoder writes: a scale that is NaN, infinite or, in unsigned formats,
+ * negative, and codes that are NaN or infinite. A single one spoils a block or a column. The check
+ * is optional (check_packed), because it reads every block.
  *
- * Where a format keeps its scales: format.def. Plain elements are not looked at.
+ * format.def says at which bytes a format has its scales. Plain elements are not checked.
  */
 #include "op/packed/quant_bytes.h"
 #include "op/packed/quant_codec.h"

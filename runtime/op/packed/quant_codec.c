@@ -1,7 +1,7 @@
 /*
- * Rounding to small floats. A value is counted in units of its binade's last place; the count is
- * rounded once. Exponent and fraction lie next to each other in a code, so that a count that rounds
- * up to the next binade carries into the exponent by plain addition.
+ * Rounding to small floats. A value is counted in units of the last place of its binade, and this
+ * count is rounded once. In a code, the exponent and the fraction lie next to each other. So if a
+ * count rounds up to the next binade, a plain addition carries into the exponent.
  */
 #include "op/packed/quant_codec.h"
 #include "graph/half.h"
@@ -11,7 +11,7 @@
 
 typedef struct small_float {
     int fraction_bits, bias;
-    uint32_t largest; /* code */
+    uint32_t largest; /* the largest code */
 } small_float;
 
 static uint8_t round_to(const small_float *f, float value)
@@ -39,7 +39,7 @@ uint8_t quant_e5m2_from_f32(float value)
     return round_to(&(small_float){2, 15, 0x7b}, value);
 }
 
-/* A binade of E2M1 has two codes, and its even codes even fractions. */
+/* E2M1 has two codes in a binade, and its even codes have even fractions. */
 uint8_t quant_fp4_from_f32(float value)
 {
     if (isnan(value))

@@ -1,11 +1,11 @@
 /*
- * Encoders of the packed formats: elements and blocks of up to 128; those of 256 are in
- * quant_encode_k.c. The decoders are normative; these round to nearest with the plain scale of the
- * block's extremes, without a search for better ones.
+ * Encoders of the packed formats: single elements, and blocks of up to 128. Those of 256 are in
+ * quant_encode_k.c. The decoders define the formats. These encoders round to nearest with the plain
+ * scale of the block's extremes; they do not search for better scales.
  *
- * The codes of the small formats are rounded with the scale in f32, before it is stored as
- * binary16. Grid formats (IQ1, IQ2, IQ3) have no encoder: without knowing which weights matter
- * their few levels are of no use.
+ * In the small formats, codes are rounded with the scale in f32, before it is stored as binary16.
+ * Grid formats (IQ1, IQ2, IQ3) have no encoder, because their few levels are useless if it is not
+ * known which weights matter.
  */
 #include "op/packed/quant_encode.h"
 #include "op/packed/quant_codec.h"
@@ -36,8 +36,9 @@ static void encode_q4_0(const float *x, uint8_t *block)
         put_nibble(block + 2, i, saturate(x[i] * scale + 8.5f, 0, 15));
 }
 
-/* The range of 32 elements in `steps` steps: their size and the least element, as the first of
- * `bytes` bytes, the others cleared. Returns the inverse of the size. */
+/* Divides the range of 32 elements into `steps` steps. It writes their size and the least element
+ * to the start of the block's `bytes` bytes, and clears the rest. Returns the inverse of the
+ * size. */
 static float store_range(const float *x, uint8_t *block, size_t bytes, float steps, float *out_low)
 {
     float low = x[0], high = x[0];
@@ -57,7 +58,7 @@ static void encode_q4_1(const float *x, uint8_t *block)
         put_nibble(block + 4, i, saturate((x[i] - low) * scale + 0.5f, 0, 15));
 }
 
-/* Five-bit codes: the fifth bits are the word at `high`, bit i that of element i. */
+/* Stores a five-bit code. Its fifth bit is bit i of the word at `high`. */
 static void put_five(uint8_t *high, uint8_t *qs, int i, int code)
 {
     put_nibble(qs, i, code & 15);
@@ -131,7 +132,8 @@ static void encode_q1_0(const float *x, uint8_t *block)
     store_half(block, (float)(sum / 128));
 }
 
-/* Levels -d, 0, d, 2d: the smallest |d| of either sign whose levels enclose the block. */
+/* The levels are -d, 0, d, 2d. It takes the smallest |d| of either sign whose levels enclose the
+ * block. */
 static void encode_q2_0(const float *x, uint8_t *block)
 {
     float low = 0, high = 0;
@@ -169,7 +171,8 @@ static rlxvk_status fail_no_encoder(uint32_t type)
                        format ? format->name : "unknown", names);
 }
 
-/* Blocks take finite values only: one scale is for many of them. *out_largest: of the |values|. */
+/* Blocks take only finite values, because many of them share one scale. *out_largest is the largest
+ * magnitude. */
 static rlxvk_status check_finite(const quant_format *format, const float *values, uint64_t k,
                                  float *out_largest)
 {
@@ -186,7 +189,7 @@ static rlxvk_status check_finite(const quant_format *format, const float *values
     return RLXVK_OK;
 }
 
-/* Encodes to nowhere, to find a block whose scale overflows. */
+/* Encodes to a scratch block to find out whether a scale overflows. */
 static rlxvk_status check_scales(const quant_format *format, const float *values, uint64_t k)
 {
     rlxvk_status status = RLXVK_OK;
@@ -221,7 +224,7 @@ rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k, vo
             (unsigned long long)k, format->block_elements, format->name);
     if (format->block_elements > 1)
         TRY(check_finite(format, values, k, &largest));
-    if (largest > 65504) /* no scale is above the largest value */
+    if (largest > 65504) /* no scale exceeds the largest value */
         TRY(check_scales(format, values, k));
     for (uint64_t i = 0; i < k; i += format->block_elements, block += format->block_bytes)
         encoders[type](values + i, block);

@@ -1,5 +1,6 @@
-/* What the encoders of packed blocks share, and those of the 256-element formats for the table of
- * quant_encode.c. Each takes the block's finite values and writes all of its bytes. */
+/* Shared by the encoders of packed blocks. It also declares the encoders of the 256-element
+ * formats, for the table of quant_encode.c. Each takes a block's values, which must be finite, and
+ * writes all bytes of the block. */
 #ifndef RLXVK_QUANT_ENCODE_H
 #define RLXVK_QUANT_ENCODE_H
 
@@ -25,13 +26,13 @@ static inline float inverse(float scale)
     return scale != 0 ? 1.0f / scale : 0.0f;
 }
 
-/* Truncates; NaN (of a scale that overflowed or vanished) gives `low`. */
+/* Truncates. NaN gives `low`; it arises if a scale overflowed or vanished. */
 static inline int saturate(float value, int low, int high)
 {
     return !(value > (float)low) ? low : value >= (float)high ? high : (int)value;
 }
 
-/* The value of largest magnitude, with its sign; the first one on ties. */
+/* The value of largest magnitude, with its sign. On ties it is the first one. */
 static inline float extreme(const float *x, int count)
 {
     float found = 0;
@@ -41,8 +42,8 @@ static inline float extreme(const float *x, int count)
     return found;
 }
 
-/* Extends low .. high to enclose the values. By comparisons, so that the sign of a zero does not
- * depend on the compiler. */
+/* Extends low .. high to enclose the values. It uses comparisons, so that the sign of a zero does
+ * not depend on the compiler. */
 static inline void widen_range(const float *x, int count, float *low, float *high)
 {
     for (int i = 0; i < count; i++) {
@@ -51,7 +52,7 @@ static inline void widen_range(const float *x, int count, float *low, float *hig
     }
 }
 
-/* Elements i and i + 16 of 32 share byte i, the first low. */
+/* Elements i and i + 16 of 32 share byte i; the first is the low nibble. */
 static inline void put_nibble(uint8_t *qs, int i, int code)
 {
     qs[i % 16] |= (uint8_t)(code << (i >= 16 ? 4 : 0));

@@ -1,10 +1,10 @@
 /*
- * Encoders of the 256-element formats. A sub-block gets a scale (and a minimum) of its own, those
- * are rounded to a few bits relative to one binary16 value a block, and the elements are then
- * rounded with the scales as a decoder will see them.
+ * Encoders of the 256-element formats. Each sub-block has a scale (and a minimum) of its own. These
+ * are rounded to a few bits relative to one binary16 value per block. Then the elements are rounded
+ * with the scales as a decoder will see them.
  *
- * Formats with a minimum: x is about scale * code - minimum with minimum = max(0, -min x). Formats
- * without: the value of largest magnitude gets the lowest code, so scales have a sign.
+ * If a format has a minimum, x is about scale * code - minimum with minimum = max(0, -min x). If it
+ * has none, scales have a sign, because the value of largest magnitude gets the lowest code.
  */
 #include "op/packed/quant_encode.h"
 #include "op/packed/quant_codec.h"
@@ -16,7 +16,8 @@ typedef struct affine_scales {
     int scale[16], minimum[16];
 } affine_scales;
 
-/* Rounds `count` values of 0 and more to 0 .. most relative to the largest; returns the unit. */
+/* Rounds `count` values that are not negative to 0 .. most, relative to the largest. Returns the
+ * unit. */
 static float round_scales(const float *values, int count, int most, int *codes)
 {
     float largest = 0;
@@ -27,8 +28,8 @@ static float round_scales(const float *values, int count, int most, int *codes)
     return largest / (float)most;
 }
 
-/* `count` sub-blocks, element codes 0 .. top, scale codes 0 .. most; stores d and dmin at `halves`.
- */
+/* Fits `count` sub-blocks with element codes 0 .. top and scale codes 0 .. most. Stores d and dmin
+ * at `halves`. */
 static void affine_fit(const float *x, int count, int top, int most, uint8_t *halves,
                        affine_scales *s)
 {
@@ -68,8 +69,8 @@ void quant_encode_q2_k(const float *x, uint8_t *block)
         put_two_bits(block + 16, i, affine_code(&s, i / 16, x[i], 3));
 }
 
-/* The 12 bytes that hold eight 6-bit scales and eight 6-bit minima: the inverse of the decoder's
- * k_scale_min. */
+/* Packs eight 6-bit scales and eight 6-bit minima into 12 bytes. This is the inverse of the
+ * decoder's k_scale_min. */
 static void pack_scale_min(const affine_scales *a, uint8_t *s)
 {
     const int *scale = a->scale, *minimum = a->minimum;
@@ -80,7 +81,7 @@ static void pack_scale_min(const affine_scales *a, uint8_t *s)
     }
 }
 
-/* 0: d, 2: dmin, 4: scales[12]; the fifth bits of codes at `high`, NULL for Q4_K. */
+/* 0: d, 2: dmin, 4: scales[12]. The fifth bits of codes are at `high`, which is NULL for Q4_K. */
 static void encode_k_affine(const float *x, uint8_t *block, uint8_t *high, uint8_t *qs)
 {
     affine_scales s;
@@ -109,8 +110,9 @@ void quant_encode_q5_k(const float *x, uint8_t *block)
 
 /* ---- Signed scales: Q3_K, Q6_K, IQ4_XS ---- */
 
-/* `count` sub-blocks: the extreme of each maps to code `lowest`, and the scale of largest magnitude
- * to -bound; stores d and returns it as stored. Codes are -bound .. bound - 1. */
+/* Fits `count` sub-blocks. The extreme of each maps to code `lowest`, and the scale of largest
+ * magnitude maps to -bound. Codes of scales are -bound .. bound - 1. Stores d and returns it as
+ * stored. */
 static float signed_fit(const float *x, int count, float lowest, int bound, uint8_t *half,
                         int *codes)
 {
@@ -128,7 +130,8 @@ static int signed_code(float step, float x, int low, int high)
     return step != 0 ? saturate(rintf(x / step), low, high) : 0;
 }
 
-/* Sixteen 6-bit scales, 32 added: low nibbles in bytes 0 .. 7, upper two bits in bytes 8 .. 11. */
+/* Packs sixteen 6-bit scales, after adding 32. Low nibbles are in bytes 0 .. 7, the upper two bits
+ * in bytes 8 .. 11. */
 static void pack_q3_k_scales(const int *codes, uint8_t *s)
 {
     for (int j = 0; j < 16; j++) {
@@ -195,7 +198,7 @@ void quant_encode_q8_k(const float *x, uint8_t *block)
 {
     float d = -extreme(x, 256) / 127.0f;
     int sums[16] = {0};
-    store_u32(block, f32_bits(d + 0.0f)); /* no -0 for a block of zeros */
+    store_u32(block, f32_bits(d + 0.0f)); /* no -0 if all are 0 */
     for (int i = 0; i < 256; i++) {
         int q = signed_code(d, x[i], -127, 127);
         block[4 + i] = (uint8_t)(int8_t)q;
@@ -205,14 +208,14 @@ void quant_encode_q8_k(const float *x, uint8_t *block)
         store_u16(block + 260 + 2 * j, (uint32_t)sums[j]);
 }
 
-/* 0, 1 or 2 for -d, 0 and d, where d is the largest magnitude. */
+/* 0, 1 or 2 for -d, 0 and d; d is the largest magnitude. */
 static int ternary_code(float x, float scale)
 {
     return saturate(roundf(x * scale) + 1, 0, 2);
 }
 
-/* Where element i of TQ1_0 lies: byte, and digit inside it. Five base-3 digits a byte, four in the
- * last four. */
+/* Finds the byte of element i of TQ1_0, and its digit in that byte. A byte has five base-3 digits;
+ * the last four bytes have four. */
 static void find_digit(int i, int *byte, int *digit)
 {
     int start = i < 160 ? 0 : i < 240 ? 160 : 240;
@@ -221,8 +224,8 @@ static void find_digit(int i, int *byte, int *digit)
     *digit = (i - start) / stride;
 }
 
-/* 0: bytes of digits[52], 52: d. A byte is its digits as a fraction of 3^5, in 256ths, rounded up.
- */
+/* 0: bytes of digits[52], 52: d. A byte has its digits as a fraction of 3^5, in 256ths, rounded
+ * up. */
 void quant_encode_tq1_0(const float *x, uint8_t *block)
 {
     static const int weights[5] = {81, 27, 9, 3, 1};

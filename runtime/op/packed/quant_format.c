@@ -1,10 +1,10 @@
 /*
- * Table of the packed formats and their exact decoders.
+ * Table of the packed formats, and their exact decoders.
  *
- * Every product and sum is one f32 operation, in the order written: the results are compared bit
- * for bit with other implementations. d (scale) and m (minimum) are binary16 unless a comment says
- * otherwise. Names inside a 256-element block: H = 128-element half, g = 32-element group inside
- * the half, l = position inside the group.
+ * Every product and sum is one f32 operation, in the order written, because results are compared
+ * bit for bit with other implementations. The scale d and the minimum m are binary16 if a comment
+ * does not say otherwise. Inside a 256-element block: H = 128-element half, g = 32-element group in
+ * the half, l = position in the group.
  */
 #include "args/packed.h"
 #include "op/packed/quant_format.h"
@@ -52,7 +52,8 @@ static void decode_f64(const uint8_t *block, float *y, float *min_term)
     double value;
     (void)min_term;
     memcpy(&value, &bits, sizeof value);
-    /* Out-of-range conversion is undefined in C: round the border as IEEE does, explicitly. */
+    /* In C it is undefined to convert a value out of range, so this rounds the border as IEEE
+     * does. */
     if (fabs(value) >= 0x1.ffffffp127)
         y[0] = value < 0 ? -INFINITY : INFINITY;
     else
@@ -168,8 +169,8 @@ static void decode_mxfp4(const uint8_t *block, float *y, float *min_term)
 
 /* ---- Other small blocks ---- */
 
-/* Unsigned E4M3, bias 7. The code of NaN counts as 0, so that one bad scale cannot poison a whole
- * product. */
+/* Unsigned E4M3, bias 7. The code of NaN counts as 0, because otherwise one bad scale would spoil a
+ * whole product. */
 float quant_ue4m3_to_f32(uint32_t code)
 {
     uint32_t exponent = code >> 3 & 15u, fraction = code & 7u;
@@ -233,8 +234,8 @@ static int q3_k_scale(const uint8_t *scales, int j)
     return (int)(low | high << 4) - 32;
 }
 
-/* 0: hmask[32], 32: qs[64], 96: scales[12], 108: d. A set bit 4H + g of hmask[l] means "do not
- * subtract 4". */
+/* 0: hmask[32], 32: qs[64], 96: scales[12], 108: d. If bit 4H + g of hmask[l] is set, 4 is not
+ * subtracted. */
 static void decode_q3_k(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block + 108);
@@ -257,7 +258,7 @@ static void k_scale_min(const uint8_t *s, int j, uint32_t *scale, uint32_t *mini
     }
 }
 
-/* Shared tail of Q4_K and Q5_K: 0: d, 2: dmin, 4: scales[12]; qh is NULL for Q4_K. */
+/* The part that Q4_K and Q5_K share: 0: d, 2: dmin, 4: scales[12]. For Q4_K, qh is NULL. */
 static void decode_k_affine(const uint8_t *block, const uint8_t *qh, const uint8_t *qs, float *y,
                             float *min_term)
 {
@@ -322,8 +323,8 @@ static void decode_iq4_xs(const uint8_t *block, float *y, float *min_term)
     }
 }
 
-/* Base-3 digits: a byte holds floor(value * 256 / 3^5) rounded up, so digit n is the carry of (byte
- * * 3^n mod 256) * 3. */
+/* Decodes base-3 digits. A byte is floor(value * 256 / 3^5) rounded up, so digit n is the carry of
+ * (byte * 3^n mod 256) * 3. */
 static void decode_tq1_0(const uint8_t *block, float *y, float *min_term)
 {
     static const uint32_t powers[5] = {1, 3, 9, 27, 81};
@@ -349,7 +350,7 @@ static void decode_tq2_0(const uint8_t *block, float *y, float *min_term)
 
 /* ---- The table ---- */
 
-/* The scales of a row. */
+/* The scales in a row of format.def. */
 #define HALF(offset, name)       {QUANT_SCALE_HALF, offset, #name},
 #define FLOAT(offset, name)      {QUANT_SCALE_FLOAT, offset, #name},
 #define BRAIN(offset, name)      {QUANT_SCALE_BRAIN, offset, #name},
@@ -426,8 +427,8 @@ static rlxvk_status check_decode(uint32_t type, uint64_t k, const quant_format *
     return RLXVK_OK;
 }
 
-/* Each element is a product and, of an affine format, a minimum term: their sum, or that of their
- * magnitudes. */
+/* Decodes a row. Each element is the sum of a product and, if the format is affine, a minimum term.
+ * If `magnitude` is set, it is the sum of their magnitudes. */
 static rlxvk_status decode_row(uint32_t type, const void *bytes, uint64_t k, bool magnitude,
                                float *out)
 {

@@ -1,10 +1,10 @@
 /*
  * Exact decoders of the grid formats (IQ1, IQ2, IQ3), and their tables.
  *
- * A block has eight groups (ib) of 32 elements, a group four runs (l) of 8. A code of the grid
- * stands for the levels of 8 elements (2 bits each) or of 4 (3 bits). Signs of 8 elements come as a
- * mask; seven stored bits have the eighth added so that the number of set bits is even. As in
- * quant_format.c every operation is one f32 operation, in the order written.
+ * A block has eight groups (ib) of 32 elements, and a group has four runs (l) of 8. A code of the
+ * grid stands for the levels of 8 elements (2 bits each) or of 4 (3 bits). Signs of 8 elements are
+ * a mask. If only seven bits are stored, the eighth makes the number of set bits even. As in
+ * quant_format.c, every operation is one f32 operation, in the order written.
  */
 #include "op/packed/quant_grid.h"
 #include "op/packed/quant_bytes.h"
@@ -41,7 +41,7 @@ const uint16_t *quant_grid_find(uint32_t type, uint32_t *out_count)
     return NULL;
 }
 
-/* The mask of 8 signs whose eighth makes the count of set bits even. */
+/* The mask of 8 signs. The eighth makes the number of set bits even. */
 static uint32_t even_mask(uint32_t seven)
 {
     uint32_t parity = seven ^ seven >> 4;
@@ -50,7 +50,7 @@ static uint32_t even_mask(uint32_t seven)
     return seven | (parity & 1u) << 7;
 }
 
-/* y[j] = scale * level j of the code, negated where bit j of the mask is set. */
+/* y[j] = scale * level j of the code. It is negated if bit j of the mask is set. */
 static void put_signed(float *y, float scale, uint32_t code, uint32_t mask, int count, int bits,
                        const int8_t *levels)
 {
@@ -153,8 +153,8 @@ void quant_decode_iq1_s(const uint8_t *block, float *y, float *min_term)
     }
 }
 
-/* 0: low index bytes[32], 32: a nibble a run: 3 high bits, sign of the offset; 48: 4 u16 of four
- * 3-bit scales, whose top nibbles together are d. */
+/* 0: low index bytes[32], 32: a nibble for each run, with 3 high bits and the sign of the offset,
+ * 48: 4 u16 with four 3-bit scales each. The top nibbles of these u16 together are d. */
 void quant_decode_iq1_m(const uint8_t *block, float *y, float *min_term)
 {
     float d = f16_to_f32((uint16_t)load_top_nibbles(block + 48));

@@ -1,6 +1,7 @@
 /*
- * The grids of the IQ formats: entry i is one code, position j in its bits w j .. w j + w - 1 (w =
- * 2 for eight positions, 3 for four). quant_grid.c tells the levels. Kernels read the same words.
+ * The grids of the IQ formats. Entry i is one code. Position j is in its bits w j .. w j + w - 1.
+ * If the code has eight positions, w is 2; if it has four, w is 3. The levels are in quant_grid.c.
+ * Kernels read the same words.
  */
 #ifndef RLXVK_QUANT_GRID_DATA_H
 #define RLXVK_QUANT_GRID_DATA_H

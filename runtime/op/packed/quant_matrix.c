@@ -1,10 +1,10 @@
 /*
  * Packing on the host: the public calls, and the encoders of matrices with side scales.
  *
- * A matrix is cut into pieces, `count` elements of one column that share a scale: a block of k, or
- * all of k for the scales of a column. A kind is two functions: one that fits scale and zero point
- * to a piece, one that rounds an element. Quotients by a scale of 0 (a piece of zeros, or values
- * below the least f32 scale) are 0.
+ * A matrix is cut into pieces: `count` elements of one column that share a scale. A piece is a
+ * block of k, or all of k if each column has one scale. A kind has two functions. One fits scale
+ * and zero point to a piece, the other rounds an element. If a scale is 0, quotients by it are 0.
+ * It is 0 if a piece is zeros, or if its values are below the least f32 scale.
  */
 #include <rlxvk_quant.h>
 
@@ -53,7 +53,7 @@ typedef struct piece {
     float global; /* NVFP4 */
 } piece;
 
-/* As decoded: byte scales have their code in `byte`. */
+/* The values that a decoder will see. If scales are bytes, the code is in `byte`. */
 typedef struct piece_scale {
     float scale, zero;
     uint8_t byte;
@@ -88,7 +88,7 @@ static piece_scale fit_int4(const piece *p)
     return (piece_scale){.scale = piece_extreme(p) / -8.0f};
 }
 
-/* Codes lowest .. lowest + steps for a range that includes 0. */
+/* Fits codes lowest .. lowest + steps to a range that includes 0. */
 static piece_scale fit_range(const piece *p, float lowest, float steps)
 {
     float low = 0, high = 0;
@@ -179,7 +179,7 @@ static const struct matrix_encoder {
 
 /* ---- Matrices ---- */
 
-/* The scheme as a matrix without data. */
+/* Describes a scheme as a matrix without data. */
 static rlxvk_status describe_matrix(const char *call, const rlxvk_quant_scheme *scheme, uint64_t k,
                                     quant_matrix *out)
 {
@@ -228,13 +228,13 @@ error:
     return status;
 }
 
-/* A zero point rounded to a whole code moves a range by up to half a step, which must not overflow.
- */
+/* Checks that values are finite and not too large. If zero points are rounded to whole codes, a
+ * range moves by up to half a step. That must not overflow, so the limit is lower. */
 static rlxvk_status check_values(const quant_matrix *m, const float *w, float *out_largest)
 {
     float largest = 0, limit = m->traits->zero_point ? 0x1p126f : 0x1.fffffep127f;
     for (uint64_t i = 0; i < m->k * m->n; i++) {
-        if (!(fabsf(w[i]) <= limit)) /* NaN is not */
+        if (!(fabsf(w[i]) <= limit)) /* also if NaN */
             return status_fail(
                 RLXVK_E_RANGE,
                 "quant_encode_matrix: %s: w[%llu][%llu] is %g; blocks hold finite values "

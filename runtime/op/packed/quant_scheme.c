@@ -1,7 +1,7 @@
 /*
- * Table and exact decoders of the side-scale schemes. Element (p, j) has number p * n + j: a byte
- * each, or a nibble each, the even element low. Order of evaluation: the difference (q - zero)
- * first, then products from left to right, each one f32 operation.
+ * Table and exact decoders of the schemes with side scales. Element (p, j) has number p * n + j. It
+ * is a byte, or a nibble; the even element is the low one. Evaluation is the difference (q - zero)
+ * first, and then products from left to right, each one f32 operation.
  */
 #include "base/sized.h"
 #include "op/packed/quant_scheme.h"
@@ -34,7 +34,7 @@ static float fp4(uint32_t bits)
     return quant_fp4_levels[bits];
 }
 
-/* Sign, 4 bits of exponent (bias 7), 3 of mantissa; only 0x7f and 0xff are not finite. */
+/* Sign, 4 bits of exponent (bias 7), 3 of mantissa. Only 0x7f and 0xff are not finite. */
 static float e4m3(uint32_t bits)
 {
     int exponent = (int)(bits >> 3 & 15), mantissa = (int)(bits & 7);

@@ -1,13 +1,14 @@
 /*
- * quantize and dequantize: F32 to 8-bit integers and back, with one scale and zero point, or one
- * for every index of an axis.
+ * quantize and dequantize: F32 to 8-bit integers and back. There is one scale and zero point, or
+ * one for each index of an axis.
  *
  *   quantize:   q = clamp(round(x * r) + zero point, -128, 127), r = 1 / scale rounded to f32
  *   dequantize: x = (q - zero point) * scale
  *
- * round takes halves away from zero; every operation is one f32 operation, so results are exact.
- * The builders turn the numbers into constants, the operands after x: factors (r or scale) and zero
- * points, [1] or [length of the axis]. A quantized tensor is computed, hence words and no bytes.
+ * round takes halves away from zero. Results are exact, because every operation is one f32
+ * operation. The builders turn the numbers into constants, the operands after x: factors (r or
+ * scale) and zero points, [1] or [length of the axis]. A quantized tensor is words and not bytes,
+ * because it is computed.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -49,7 +50,7 @@ error:
     return status;
 }
 
-/* The factors and zero points as constants of the graph. */
+/* Appends the factors and zero points as constants of the graph. */
 static rlxvk_status append_numbers(rlxvk_graph *g, op_kind op, const rlxvk_quantize_options *o,
                                    rlxvk_tensor out[2])
 {
@@ -140,7 +141,7 @@ static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
 
 /* ---- Lower and host ---- */
 
-/* How many factors there are, and how many elements follow each other with the same one. */
+/* How many factors there are, and how many consecutive elements share one. */
 static uint64_t channels_of(const rlxvk_graph *g, const node *n)
 {
     return (uint64_t)input_shape(g, n, 1)->dims[0];
