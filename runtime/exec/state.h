@@ -63,7 +63,7 @@ static inline void input_take_handle(input_state *to, const input_state *from)
 typedef struct output_state {
     const program_result *result;
     staged_copy readback;
-    memory_pool *copy; /* holds the output if a feed overwrites it; NULL: in place */
+    memory_pool *copy;              /* holds the output if a feed overwrites it; NULL: in place */
     VkCommandBuffer *copy_readback; /* replaces readback.commands then */
     bool copy_settled;              /* the present feed commands fill the copy */
     uint64_t last_read;             /* the launch that read it last */
@@ -160,8 +160,8 @@ struct rlxvk_executable {
     bool is_prepared;         /* they have run before */
     uint64_t preparations;
     int64_t extent_actual, extent_upper; /* active extent; upper 0: none */
-    memory_pool *group_counts; /* per dispatch, for scaled ones; NULL: none is scaled */
-    canary *canaries;          /* by place; NULL: the check is off */
+    memory_pool *group_counts;           /* per dispatch, for scaled ones; NULL: none is scaled */
+    canary *canaries;                    /* by place; NULL: the check is off */
     uint32_t canary_count, canary_fills;
     bool diagnosed; /* runs are checked afterwards: diagnose_run */
     bool lost;

@@ -61,10 +61,10 @@ typedef struct dequant_vector_shape {
  * keeps rows * columns sums, and `team` invocations share a row. */
 typedef struct dequant_vector_class {
     choice_row row;
-    bool lookup;      /* find codes of tables in shared memory */
-    uint8_t integers; /* workgroups for each compute unit; their teams hold x in integers, and
-                         hardware multiplies the bytes (dequant_matvec_integer.comp); or 0 */
-    uint16_t threads; /* of a workgroup */
+    bool lookup;            /* find codes of tables in shared memory */
+    uint8_t integers;       /* workgroups for each compute unit; their teams hold x in integers, and
+                               hardware multiplies the bytes (dequant_matvec_integer.comp); or 0 */
+    uint16_t threads;       /* of a workgroup */
     uint16_t team, columns; /* powers of two, except for a team with integers */
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
     uint16_t chunk;         /* units of x in shared memory: a power of two; 0: none */

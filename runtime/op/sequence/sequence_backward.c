@@ -20,8 +20,7 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
     rlxvk_tensor given[8], first = RLXVK_NONE;
     size_t count = 0;
     int64_t at = 0;
-    for (size_t i = 0; i < 8;
-         i++) /* omit missing operands, so that no other takes their place */
+    for (size_t i = 0; i < 8; i++) /* omit missing operands, so that no other takes their place */
         if (operands[i].id || (i != 5 && i != 7))
             given[count++] = operands[i];
     rlxvk_tensor packed = op_build(g, op, given, count, &a);
