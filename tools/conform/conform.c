@@ -1,6 +1,6 @@
 /*
- * rlxvk conform: which cases to run, in how many processes, and what is made of the results.
- * Results are kept by case and reported in the order of the cases, however the processes ran.
+ * rlxvk conform: selects the cases, runs them in one or more processes, and reports the results.
+ * Results are stored by case and reported in the order of the cases, in whatever order they ran.
  */
 #include "conform/conform_job.h"
 #include "conform/conform_pool.h"
@@ -37,14 +37,13 @@ static bool takes_op(const conform_options *o, const char *row)
     return !o->ops;
 }
 
-/* Whether a case is one of those that --sparse takes. */
 bool conform_is_of_share(const conform_options *o, uint64_t number)
 {
     return !o->sparse || number % o->sparse == o->phase;
 }
 
-/* Numbers the case within its row and takes it when the options want it. What pipelines a run needs
- * decides before the share that it takes of them does. `row` must outlive the report. */
+/* Numbers the case within its op, and adds it if the options select it. `row` must outlive the
+ * report. */
 static rlxvk_status add_case(conform_job *j, const char *row, const char *line,
                              const golden_case *golden)
 {
@@ -90,7 +89,8 @@ static rlxvk_status choose_generated(conform_job *j)
     return status;
 }
 
-/* All options but the ops' names leave cases out: how many there were before. */
+/* Names the reason if no case is left. Only the ops' names select; all other options leave cases
+ * out, so the sentence says how many cases there were before that. */
 static rlxvk_status fail_none(const conform_job *j)
 {
     size_t all = 0;
@@ -111,7 +111,7 @@ static rlxvk_status choose_cases(conform_job *j)
         return status;
     for (size_t i = 0; i < j->report.rows.count; i++) {
         j->report.rows.items[i].all_cases = j->report.rows.items[i].cases;
-        j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
+        j->report.rows.items[i].cases = 0; /* from here on this counts cases that ran */
     }
     if (j->cases.count == 0)
         return fail_none(j);
@@ -137,7 +137,7 @@ static void list_cases(const conform_job *j)
 
 /* ---- Running ---- */
 
-/* What all runs of this job have in common: "rlxvk conform" and options. */
+/* Appends the part that all command lines of this job share: "rlxvk conform" and options. */
 static void append_command(const conform_job *j, text *line)
 {
     const conform_options *o = j->options;
@@ -174,7 +174,7 @@ static void append_seeds(const conform_setup *setup, text *line)
         text_append(line, "%s%llu", i ? "," : " --seed ", (unsigned long long)setup->seeds[i]);
 }
 
-/* A command line that runs this case alone, as it ran here. */
+/* A command line that runs only this case, as it ran here. */
 static char *rerun_line(const conform_job *j, const conform_case *c, uint64_t seed)
 {
     char buffer[1024] = "", row[40];
@@ -297,7 +297,7 @@ static void close_device(void *user)
     j->setup.context = NULL;
 }
 
-/* Notes in the results, which are no case's yet, what is left out. */
+/* Marks in the results, which are still empty, the cases to leave out. */
 static void mark_cases(void *user, size_t item)
 {
     conform_job *j = user;
@@ -326,8 +326,8 @@ static void ignore_crash(void *user, size_t item, const char *how)
     (void)user, (void)item, (void)how;
 }
 
-/* Either all of a job's pools run in the caller's process, or none does: a child of a process that
- * has the device open lacks the driver's threads, and waits for them without end. */
+/* Either all pools of a job run in the caller's process, or none. If a process forks while it has
+ * the device open, the child lacks the driver's threads and waits for them forever. */
 static rlxvk_status run_pool(conform_job *j, conform_pool pool)
 {
     pool.user = j;
@@ -344,8 +344,8 @@ rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item))
         j, (conform_pool){.items = 1, .run = look, .done = ignore_done, .crashed = ignore_crash});
 }
 
-/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left
- * in, for its run to say why; so is everything if the process that looks crashes. */
+/* Leaves out cases by the pipelines that they need (--pipelines). A case that cannot be lowered
+ * stays, so that its run reports why. If the process that decides crashes, all cases stay. */
 static rlxvk_status choose_pipelines(conform_job *j)
 {
     rlxvk_status status;
@@ -396,7 +396,7 @@ static rlxvk_status add_failure(conform_job *j, size_t i, const char *row)
     return status_fail_memory("report");
 }
 
-/* Adds up what the case compared. */
+/* Adds up the counts of a case's elements. */
 static rlxvk_status add_elements(conform_job *j, conform_row *row, uint64_t number,
                                  const conform_result *result)
 {
@@ -474,7 +474,7 @@ static rlxvk_status conform(conform_job *j)
         TRY(collect(j));
         (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
     }
-    fflush(stdout); /* the page may go to the same place */
+    fflush(stdout); /* because the page may go to the same stream */
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
     close_device(j);

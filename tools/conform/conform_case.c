@@ -1,5 +1,5 @@
-/* What every way of checking a case begins with: its leaves' contents, its graph, and what
- * that is to be compiled with. */
+/* The preparation of a case, common to all checks: contents of its leaves, its graph, and its
+ * compile options. */
 #include "conform/conform.h"
 #include "op/op.h"
 
@@ -43,15 +43,15 @@ rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
     return RLXVK_OK;
 }
 
-enum { MOST_SHIFTED = 1 << 20 }; /* elements: a larger tensor may be as large as a device allows */
+enum { MOST_SHIFTED = 1 << 20 }; /* elements; larger tensors might exceed the device's limits */
 
 static bool may_shift(const rlxvk_shape *shape)
 {
     return shape->rank > 0 && shape_numel(shape) <= MOST_SHIFTED;
 }
 
-/* Leaves that stay whole: params, scalars, large ones, and what is written in place, which is no
- * view. */
+/* Finds the leaves that do not become part of a larger tensor: params, scalars, large leaves, and
+ * leaves that are written in place, because a view cannot be. */
 static rlxvk_status find_whole(const case_spec *spec, bool whole[CASE_MAX_INPUTS])
 {
     rlxvk_graph *g = NULL;

@@ -1,6 +1,7 @@
 /*
- * rlxvk conform --each-variant: every kernel variant with the cases that dispatch it, and every
- * kernel with none. Which cases those are is counted by lowering (conform_variants.c).
+ * rlxvk conform --each-variant: runs every kernel variant with the cases that dispatch it, and
+ * finds kernels that no case dispatches. Lowering tells which cases dispatch a variant
+ * (conform_variants.c).
  */
 #include "conform/conform_job.h"
 
@@ -8,7 +9,7 @@
 
 enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
 
-/* The cases of a family's ops. */
+/* Takes the cases of the family's ops. */
 static rlxvk_status take_cases(conform_job *j, const choice_family *family, const conform_case *all,
                                size_t count)
 {
@@ -28,8 +29,8 @@ static size_t count_kernels(const conform_use *use)
     return count;
 }
 
-/* Of the family's cases, those with dispatches of the variant: counted in another process if others
- * are to run them. */
+/* Counts which cases of the family dispatch the variant. If other processes run the cases, this
+ * runs in a child, too. */
 static void count_dispatches(void *user, size_t item)
 {
     conform_job *j = user;
@@ -59,7 +60,8 @@ error:
     return status;
 }
 
-/* Of the cases that have dispatches, every Nth (--sparse), and the first of each kernel. */
+/* Of the cases that dispatch the variant, keeps every Nth (--sparse), and the first of each kernel.
+ */
 static void keep_reaching(conform_job *j)
 {
     size_t kept = 0, reaching = 0;
@@ -71,7 +73,8 @@ static void keep_reaching(conform_job *j)
     memset(j->common->results, 0, kept * sizeof *j->common->results);
 }
 
-/* The precisions to run a family in: its own, or the caller's. */
+/* Whether to run a family in this precision. If the caller gave a precision, only that one;
+ * otherwise those of the family. */
 static bool runs_in(const conform_job *j, const choice_family *family, rlxvk_precision precision)
 {
     if (family->precisions == 0 || j->options->precision)
@@ -94,7 +97,8 @@ static void find_lack(void *user, size_t item)
         }
 }
 
-/* A variant that no case dispatches: has the device no way to run it, or is a case missing? */
+/* Reports a variant that no case dispatches: either the device cannot run it, or a case is missing.
+ */
 static rlxvk_status report_unused(conform_job *j)
 {
     rlxvk_status status = conform_look(j, find_lack);
@@ -129,7 +133,8 @@ static void report_variant(conform_job *j, const char *name)
     printf("\n");
 }
 
-/* In one precision, with the cases in hand; no line if none has a dispatch of the variant. */
+/* Runs the selected cases in one precision. Prints no line if none of them dispatches the variant.
+ */
 static rlxvk_status run_in_precision(conform_job *j, rlxvk_precision precision,
                                      uint64_t *dispatches)
 {
@@ -153,7 +158,8 @@ error:
     return status;
 }
 
-/* In the family's precisions; if it is dispatched in none of them, in the others. */
+/* Runs the variant in its family's precisions. If none dispatches it, tries the other precisions.
+ */
 static rlxvk_status run_variant(conform_job *j, const choice_family *family, const char *row,
                                 const conform_case *all, size_t count)
 {
@@ -182,7 +188,8 @@ error:
 
 /* ---- Kernels ---- */
 
-/* What the device would need for the kernel; empty if no case reaches it on any device. */
+/* Finds which features the device lacks for the kernel. Empty if no case dispatches it on any
+ * device. */
 static void find_kernel_lack(conform_job *j, size_t kernel, const size_t *first)
 {
     text out = {j->common->lack, sizeof j->common->lack, 0};
@@ -197,7 +204,7 @@ static void find_kernel_lack(conform_job *j, size_t kernel, const size_t *first)
     j->setup.kernel = 0;
 }
 
-/* Kernels that are no op's: of feeds, of the probe of matrix units, of rlxvk bench. */
+/* Whether the kernel belongs to no op, but to feeds, the probe of matrix units, or rlxvk bench. */
 static bool is_of_no_op(size_t kernel)
 {
     static const uint32_t kernels[] = {KERNEL_FEED_ROW, KERNEL_MATRIX_PROBE_F16,
@@ -240,8 +247,8 @@ static void look_at_kernels(void *user, size_t item)
     memory_free(first);
 }
 
-/* A kernel that no case reaches, in no precision and by no variant, fails unless the device lacks
- * what it needs. */
+/* A kernel fails if no case dispatches it, in any precision and with any variant. If the device
+ * lacks a feature that it needs, it does not fail. */
 static rlxvk_status check_kernels(conform_job *j)
 {
     rlxvk_status status = RLXVK_OK;
@@ -249,7 +256,7 @@ static rlxvk_status check_kernels(conform_job *j)
         j->setup.precision = (rlxvk_precision)p;
         status = count_uses(j);
     }
-    j->common->failed_kernels = KERNEL_COUNT; /* unless they are looked at to the end */
+    j->common->failed_kernels = KERNEL_COUNT; /* stays so if the check below does not finish */
     if (status == RLXVK_OK)
         status = conform_look(j, look_at_kernels);
     j->variants.failed += j->common->failed_kernels;

@@ -1,15 +1,16 @@
 /*
- * Gradients of a conformance case against central differences.
+ * Compares gradients of a conformance case with central differences.
  *
- * The loss is a sum of the result's words with random weights, the seed. Its derivative by a word
- * of a leaf, on the host: differences over steps h and h / 2 (powers of two near 2^-7 of the word),
- * and from both Richardson's extrapolation, good to h^4. Host functions compute in double from f32
- * operands, so nothing but the operands is rounded; in graphs of several nodes, what lies between
- * them is, and the steps' disagreement tells. Where it does, or at a kink, the word says nothing
- * and is left out.
+ * The loss is a sum of the result's words with random weights, which are the seed. The host
+ * computes its derivative with respect to one word of a leaf from differences over steps h and h /
+ * 2. The steps are powers of two near 2^-7 of the word. Richardson's extrapolation joins both; its
+ * error is of order h^4. Host functions compute in double from f32 operands, so only operands are
+ * rounded. If a graph has several nodes, the values between them are rounded, too; then the results
+ * of both steps disagree. In that case, or at a kink, the word tells nothing and is left out.
  *
- * An opt-in precision makes the gradient's own products and those of the forward pass that it is
- * computed from less exact: the bound of a word is then wider by what that may do to it.
+ * An opt-in precision makes products less exact, both those of the gradient and those of the
+ * forward pass that it depends on. So the bound of a word is wider by the error that this can
+ * cause.
  */
 #include "conform/conform.h"
 #include "exec/state.h"
@@ -23,11 +24,11 @@
 #include <string.h>
 
 #define SEED_NAME    "conform.seed"
-#define MOST_WORDS   40000u  /* of all nodes: more are passed over */
-#define MOST_WORK    600000u /* words evaluated for a leaf */
-#define MOST_PROBES  24u     /* words of a leaf that are looked at */
-#define RELATIVE     2e-4    /* accepted, of the leaf's largest gradient */
-#define DISAGREEMENT 2e-3    /* of the steps, above which a word says nothing */
+#define MOST_WORDS   40000u  /* in all nodes; larger cases are passed over */
+#define MOST_WORK    600000u /* words to evaluate for one leaf, at most */
+#define MOST_PROBES  24u     /* words to test in one leaf, at most */
+#define RELATIVE     2e-4    /* accepted error, relative to the leaf's largest gradient */
+#define DISAGREEMENT 2e-3    /* if the two steps disagree by more, the word is left out */
 
 typedef struct check {
     const conform_setup *setup;
@@ -35,18 +36,18 @@ typedef struct check {
     conform_result *result;
     case_spec spec;
     void *contents[CASE_MAX_INPUTS];
-    rlxvk_graph *graph, *plain; /* with gradients, and without */
+    rlxvk_graph *graph, *plain; /* with gradients; without */
     rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
-    rlxvk_tensor variables[CASE_MAX_INPUTS + 1];   /* of `graph`: the leaves, and the seed */
+    rlxvk_tensor variables[CASE_MAX_INPUTS + 1];   /* in `graph`: the leaves, then the seed */
     size_t differentiated[CASE_MAX_INPUTS], count; /* leaves, in the order of the graph's outputs */
     float *seed, *got[CASE_MAX_INPUTS];
     uint64_t length;  /* words of the result */
-    double magnitude; /* of the terms of the last loss */
-    double largest;   /* of them */
-    bool *reached;    /* per node of `plain` */
-    bool special;     /* NaN or infinities among the operands: a product of theirs may be either */
-    double allowed[CASE_MAX_INPUTS][MOST_PROBES]; /* of the words looked at: what the precision
-                                                     adds to their bounds */
+    double magnitude; /* sum of the last loss's |terms| */
+    double largest;   /* the largest |term| */
+    bool *reached;    /* for each node of `plain`: find_reached */
+    bool special;     /* an operand has NaN or infinities, so a product may be either */
+    double allowed[CASE_MAX_INPUTS][MOST_PROBES]; /* for the tested words: error that the precision
+                                                     adds */
     evaluation reference;
     rlxvk_executable *executable;
 } check;
@@ -57,7 +58,7 @@ static uint64_t words_of(const rlxvk_graph *g, rlxvk_tensor t)
     return shape_numel(&shape) * (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? 2 : 1);
 }
 
-/* Which nodes of the graph the result hands a gradient to, as gradient.def has it. */
+/* Finds the nodes to which the result passes a gradient, according to gradient.def. */
 static rlxvk_status find_reached(check *k)
 {
     const rlxvk_graph *g = k->plain;
@@ -81,7 +82,7 @@ static bool is_differentiated(const check *k, size_t leaf)
 
 /* ---- The host's side ---- */
 
-/* The loss with the leaves as they are set. */
+/* The loss for the present contents of the leaves. */
 static rlxvk_status evaluate_loss(check *k, double *out)
 {
     evaluation *v = &k->reference;
@@ -99,7 +100,7 @@ static rlxvk_status evaluate_loss(check *k, double *out)
     return status;
 }
 
-/* The loss at word + step, and how far that is from the word as f32. */
+/* The loss at word + step, and the true distance, because the sum is rounded to f32. */
 static rlxvk_status probe(check *k, float *word, double step, double *out_loss,
                           double *out_distance)
 {
@@ -112,8 +113,8 @@ static rlxvk_status probe(check *k, float *word, double step, double *out_loss,
 }
 
 typedef struct slopes {
-    double middle, gap; /* of the central difference; of the right one over the left one */
-    double noise;       /* what doubles may make of it */
+    double middle, gap; /* slope of the central difference; right slope - left slope */
+    double noise;       /* rounding error of doubles in the slopes */
 } slopes;
 
 static rlxvk_status differences(check *k, float *word, double step, double loss, slopes *out)
@@ -130,9 +131,9 @@ error:
 }
 
 typedef struct derivative {
-    double value, unsure; /* by four times what the steps disagree */
-    bool smooth;          /* false at a kink, where the gap does not shrink with the step, and where
-                             too much is rounded */
+    double value, unsure; /* unsure: four times the disagreement of the steps */
+    bool smooth;          /* false at a kink, because the gap does not shrink with the step; also if
+                             rounding is too large */
 } derivative;
 
 static rlxvk_status derive_over(check *k, float *word, double step, double loss, double scale,
@@ -151,8 +152,9 @@ error:
     return status;
 }
 
-/* Over a step that goes by the word, or where that drowns in what else the loss adds up or in what
- * the steps of regions are rounded by on the host, too, not. */
+/* Takes a step proportional to the word. If that fails or gives 0, it tries 2^-10, because a small
+ * step may be lost among the loss's other terms. Regions begin with at least 2^-10, because the
+ * host rounds their steps, too. */
 static rlxvk_status derive(check *k, float *word, double loss, double scale, derivative *out)
 {
     double step = *word != 0 ? fmin(exp2(floor(log2(fabs(*word))) - 7), 0x1p-4) : 0x1p-10;
@@ -190,8 +192,8 @@ error:
     return status;
 }
 
-/* Ops whose gradient is none of theirs: an estimate that is of use, or nothing on purpose; and
- * those that write a leaf, which is another tensor before and behind them. */
+/* Whether differences cannot judge the op's gradient. The gradient is an estimate or zero on
+ * purpose, or the op writes a leaf, which then has other contents before and after it. */
 static bool is_estimated(const node *n)
 {
     static const char *const rows[] = {"round", "quantize", "dequantize", "fake_quantize",
@@ -208,7 +210,7 @@ static bool is_estimated(const node *n)
     return false;
 }
 
-/* Whether the case is of use here: a real or complex result that the leaves may move, small. */
+/* Whether the case can be tested: its result is real or complex, depends on leaves and is small. */
 static bool is_suitable(const check *k)
 {
     if (case_real(&k->spec, "differences", 1) == 0)
@@ -227,7 +229,7 @@ static bool is_suitable(const check *k)
            words_of(k->plain, k->output) > 0;
 }
 
-/* Drivers may count denormals as 0, and choose by that. */
+/* Makes denormals 0, because drivers may treat them so and then take another branch. */
 static void flush_leaves(check *k)
 {
     for (size_t i = 0; i < k->spec.input_count && !k->given->golden; i++)
@@ -327,7 +329,7 @@ static void judge(check *k, size_t index, uint64_t word, const derivative *wante
     }
 }
 
-/* Words spread over the leaf, as many as the budget allows. */
+/* How many words of the leaf to test, within the budget. They are spread over the leaf. */
 static uint64_t probe_count(const check *k, size_t index)
 {
     uint64_t words = 1, count = case_length(&k->spec.inputs[k->differentiated[index]]);
@@ -459,7 +461,7 @@ static void run_seed(const conform_setup *setup, const conform_case *c, uint64_t
     check_destroy(&k);
 }
 
-/* A seed whose values cannot be checked is passed over; the case is, if all are. */
+/* Seeds whose values cannot be tested are passed over. If all are, so is the case. */
 void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out)
 {
     conform_result one;

@@ -1,7 +1,7 @@
 /*
- * The conformance report as a page: one file, nothing loaded from elsewhere. Colours follow the
- * reader's light or dark mode; columns without a count are left out on narrow screens; the script
- * only sorts, so that the page is complete without it.
+ * The conformance report as one HTML page that loads nothing. It follows the reader's light or dark
+ * mode. On narrow screens, columns of verdicts that no case got are hidden. The script only sorts,
+ * so the page is complete without it.
  */
 #include "cli/commands.h"
 #include "conform/conform.h"
@@ -172,7 +172,7 @@ static void write_error(const conform_row *row, FILE *file)
         fprintf(file, "<span class=bar><i style='width:%.1f%%'></i></span>", percent);
 }
 
-/* Long names break behind an underscore. */
+/* Lets long names break after an underscore. */
 static void write_name(const char *name, FILE *file)
 {
     for (; *name; name++) {
@@ -211,7 +211,8 @@ static bool same_reason(const conform_failure *a, const conform_failure *b)
     return strcmp(a->row, b->row) == 0 && strcmp(a->message, b->message) == 0;
 }
 
-/* One reason, once, and every case that failed for it; skipped when an earlier case told it. */
+/* Writes a reason once, with all cases that failed for it. Does nothing if an earlier case had the
+ * same reason. */
 static void write_reason(const conform_report *report, size_t first, FILE *file)
 {
     const conform_failure *all = report->failures.items;

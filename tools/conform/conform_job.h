@@ -1,4 +1,4 @@
-/* A run of rlxvk conform: what its parts share. */
+/* A run of rlxvk conform: the state that its files share. */
 #ifndef RLXVK_CONFORM_JOB_H
 #define RLXVK_CONFORM_JOB_H
 
@@ -13,17 +13,19 @@ typedef struct conform_variant_totals {
     size_t unused; /* variants that the device cannot run */
 } conform_variant_totals;
 
-/* What the processes that run the cases write. */
+/* Memory that the processes share; they write here what they find. */
 typedef struct conform_in_common {
     rlxvk_device_info device;
-    _Atomic uint32_t messages;            /* of the validation layer */
-    _Atomic uint64_t pipelines, permuted; /* made, and those of another order of invocations */
-    _Atomic bool permutes;                /* such an order was asked for */
-    conform_use use;                      /* of --each-variant: of the variant in hand */
-    char lack[256];                       /* ... and what the device would need for it */
-    uint64_t kernels[KERNEL_COUNT];       /* ... and dispatches of each in all that was lowered */
-    uint64_t failed_kernels;              /* ... and those that no case dispatches but could */
-    conform_result results[];             /* of each case */
+    _Atomic uint32_t messages;            /* messages of the validation layer */
+    _Atomic uint64_t pipelines, permuted; /* made; and those whose invocations are permuted */
+    _Atomic bool permutes;                /* a permutation was requested */
+    conform_use use;                      /* --each-variant: dispatches of the current variant */
+    char lack[256];                       /* ... the features that it would need */
+    uint64_t kernels[KERNEL_COUNT];       /* ... dispatches of each kernel in everything that was
+                                             lowered */
+    uint64_t failed_kernels;              /* ... kernels that cases could dispatch here, but none
+                                             does */
+    conform_result results[];             /* one for each case */
 } conform_in_common;
 
 typedef struct conform_job {
@@ -32,25 +34,25 @@ typedef struct conform_job {
     case_list lines;
     golden_set golden;
     VECTOR(conform_case) cases;
-    char (*rows)[40]; /* the row of each case */
+    char (*rows)[40]; /* the op's name of each case */
     conform_in_common *common;
     size_t common_bytes;
     conform_report report;
-    conform_variant_totals variants; /* of --each-variant */
-    const choice_family *family;     /* ... in hand */
+    conform_variant_totals variants; /* --each-variant */
+    const choice_family *family;     /* ... the current kernel family */
     size_t done;
 } conform_job;
 
-/* The op of a case. */
+/* The name of a case's op. */
 const char *conform_row_of(const conform_case *c, char out[40]);
-/* Whether a case, or one of those chosen before, is of those that --sparse takes. */
+/* Whether --sparse keeps the case with this number (or position in an earlier selection). */
 bool conform_is_of_share(const conform_options *o, uint64_t number);
 /* Runs the job's cases in its processes. */
 RLXVK_MUST_CHECK rlxvk_status conform_run_all(conform_job *j);
-/* Calls `look` once with the device open, in another process where --jobs has several; what it
- * finds must then lie in j->common. A crash there is no failure. */
+/* Calls `look` once with the device open. If --jobs has several processes, it runs in a child; it
+ * must then write what it finds to j->common. A crash of that child is not a failure. */
 RLXVK_MUST_CHECK rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item));
-/* --each-variant; in conform_each.c. */
+/* Runs --each-variant (conform_each.c). */
 RLXVK_MUST_CHECK rlxvk_status conform_run_variants(conform_job *j);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
+enum { SPARSE = 8 }; /* --sparse without a number: one case in 8 */
 
 const char conform_help[] =
     "usage: rlxvk conform [OPTION]...\n\n"
@@ -154,7 +154,7 @@ static bool check_op(const char *name)
     return false;
 }
 
-/* Every name of a list must be known; an empty one is not. */
+/* Checks that every name of the list is known and not empty. */
 static bool check_ops(const char *list)
 {
     char name[64];

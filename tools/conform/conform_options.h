@@ -1,4 +1,4 @@
-/* What the command line of rlxvk conform asks for. */
+/* The options of rlxvk conform. */
 #ifndef RLXVK_CONFORM_OPTIONS_H
 #define RLXVK_CONFORM_OPTIONS_H
 
@@ -10,7 +10,7 @@
 typedef struct conform_options {
     const char *device, *ops, *golden, *html, *variant, *invocations;
     rlxvk_precision precision;
-    invocation_choice order; /* of `invocations`, where it is given */
+    invocation_choice order; /* if `invocations` is given */
     uint64_t seeds[16], number, jobs, sparse, phase, pipelines;
     size_t seed_count;
     bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, folded,
@@ -18,7 +18,7 @@ typedef struct conform_options {
 } conform_options;
 
 extern const char conform_help[];
-/* False, with the reason reported, where the line is wrong. */
+/* Parses the command line. If it is wrong, this prints the reason and returns false. */
 bool conform_options_parse(conform_options *o, int argc, char **argv);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * The error of a failed case over its elements, as bars: the worst element of each of at most 96
- * parts, in units of its bound, on a logarithmic scale from a thousandth of the bound up. What is
- * beyond measure (NaN, infinity, a bound of 0) reaches the top, which is kept for it. Colours are
- * the page's.
+ * A bar chart of a failed case's errors, by element. There are up to 96 bars, each for a part of
+ * the elements, and a bar shows the worst error in its part. Errors are in units of the bound, on a
+ * logarithmic scale that begins at a thousandth of the bound. Bars for errors that have no number
+ * (NaN, infinity, a bound of 0) reach the top, which is kept for them. The page defines the
+ * colours.
  */
 #include "conform/conform.h"
 
@@ -36,7 +37,7 @@ void conform_picture_take(conform_picture *p, uint64_t element, double error)
 
 /* ---- Scales ---- */
 
-/* The power of ten that the axis ends with: above all that can be measured, and above the bound. */
+/* The power of ten at which the axis ends: above every finite error, and above the bound. */
 static int highest(const conform_picture *p)
 {
     double most = 10;
@@ -48,7 +49,7 @@ static int highest(const conform_picture *p)
 
 static double height_of(double error, int high)
 {
-    const double free = 8; /* above the axis' end, for what is beyond it */
+    const double free = 8; /* room above the axis' end, for errors without a number */
     double power = fmax(log10(error), LOWEST);
     return isinf(error)
                ? TOP
@@ -81,7 +82,7 @@ static void write_axes(const conform_picture *p, int high, FILE *file)
     fprintf(file, "<text x=2 y=12>error / bound</text>");
 }
 
-/* One path of all bars that are right, and one of all that are wrong. */
+/* Draws one path for all bars that are right and one for all that are wrong. */
 static void write_bars(const conform_picture *p, int high, bool wrong, FILE *file)
 {
     fprintf(file, "<path class=%s d='", wrong ? "wrong" : "within");
@@ -98,7 +99,7 @@ static void write_worst(const conform_picture *p, FILE *file)
 {
     size_t part = (size_t)((double)p->worst * (double)part_count(p) / (double)p->elements);
     double x = (place_of(p, part) + place_of(p, part + 1)) / 2;
-    bool right = x > (LEFT + RIGHT) / 2.0; /* the text is on the side with more room */
+    bool right = x > (LEFT + RIGHT) / 2.0; /* place the text on the side with more room */
     fprintf(file, "<path class=worst d='M%.1f %dl-5 -8h10z'/>", x, TOP - 1);
     fprintf(file, "<text class=worst x=%.1f y=%d text-anchor=%s>worst: element %llu, ",
             right ? x - 9 : x + 9, TOP - 4, right ? "end" : "start", (unsigned long long)p->worst);

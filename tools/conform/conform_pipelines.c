@@ -1,10 +1,11 @@
 /*
- * Which cases --pipelines=N runs. Software drivers spend nearly all of a run on compiling
- * pipelines, one for each set of a kernel's constants, and most cases need none that others do not.
- * So a case whose pipelines are all made by cases before it always runs; of those that ask for
- * another one, the first of each kernel does and every Nth that follows. Decided by lowering alone:
- * nothing is compiled, and the choice depends on the cases and the device's profile, on nothing
- * else.
+ * Selects the cases that --pipelines=N runs. Software drivers spend nearly all of a run on
+ * compiling pipelines, one for each set of a kernel's constants. Most cases share all their
+ * pipelines with others.
+ *
+ * A case always runs if earlier cases make all its pipelines. Cases that need a new pipeline are
+ * sampled: the first for each kernel and op, then every Nth. Lowering decides this, so nothing is
+ * compiled. The selection depends only on the cases and the device's profile.
  */
 #include "conform/conform.h"
 
@@ -18,7 +19,7 @@ static bool is_made(const conform_pipelines *p, const pipeline_request *wanted)
     return false;
 }
 
-/* Zeroed first, so that requests compare as bytes. */
+/* The request is zeroed first, so that requests can be compared as bytes. */
 static void request_of(const dispatch *d, pipeline_request *out)
 {
     memset(out, 0, sizeof *out);
@@ -40,7 +41,7 @@ static bool take_schedule(conform_pipelines *p, const schedule *s, uint64_t ever
     for (size_t i = 0; i < s->dispatches.count && chosen; i++) {
         request_of(&s->dispatches.items[i], &wanted);
         if (!is_made(p, &wanted) && !VECTOR_PUSH(&p->made, wanted))
-            break; /* no memory: it counts as not made, and more cases run */
+            break; /* out of memory: the pipeline counts as not made, so more cases run */
     }
     return has_all || chosen;
 }

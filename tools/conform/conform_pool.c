@@ -1,7 +1,8 @@
 /*
- * Processes take items from one counter. Each that is done goes through a pipe to the caller, who
- * alone prints; the pipe ends with the last process, and then it is seen who crashed, and at what.
- * Should none be left while there are items, the next lot takes them. See conform_pool.h.
+ * Processes take items from one shared counter. Each finished item goes through a pipe to the
+ * caller, and only the caller prints. The pipe ends when the last process has ended. Then the
+ * caller finds out which processes crashed, and at which items. If items are left but no process, a
+ * new batch of processes takes them. See conform_pool.h.
  */
 #include "conform/conform_pool.h"
 
@@ -17,7 +18,7 @@ enum { MOST_PROCESSES = 64 };
 
 typedef struct worker {
     pid_t process;
-    _Atomic size_t at; /* the item that runs, plus 1 */
+    _Atomic size_t at; /* the running item, plus 1 */
     rlxvk_status status;
     char sentence[1024];
 } worker;
@@ -57,7 +58,7 @@ static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
         w->at = item + 1;
         pool->run(pool->user, item);
         w->at = 0;
-        if (write(out, &item, sizeof item) != sizeof item) /* at once, being so small */
+        if (write(out, &item, sizeof item) != sizeof item) /* atomic, because it is so small */
             break;
     }
     pool->close(pool->user);
@@ -67,19 +68,19 @@ static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
 
 static bool start(const conform_pool *pool, shared *s, worker *w, const int ends[2])
 {
-    *w = (worker){0}; /* before there is a child that writes it */
+    *w = (worker){0}; /* before a child exists that writes it */
     pid_t process = fork();
     if (process == 0) {
         close(ends[0]);
         run_items(pool, s, w, ends[1]);
         fflush(NULL);
-        _exit(EXIT_SUCCESS); /* what the caller does at its end is not the child's to do */
+        _exit(EXIT_SUCCESS); /* not exit(): the child must not run the caller's exit handlers */
     }
     w->process = process;
     return process > 0;
 }
 
-/* Whether an item ended with it. */
+/* Returns whether the process died during an item. */
 static bool report_end(const conform_pool *pool, worker *w, rlxvk_status *status)
 {
     char how[96];
@@ -100,7 +101,7 @@ static bool report_end(const conform_pool *pool, worker *w, rlxvk_status *status
     return w->at;
 }
 
-/* As many processes as there may be, until all have ended. */
+/* Starts as many processes as allowed and waits until all have ended. */
 static rlxvk_status run_lot(const conform_pool *pool, shared *s)
 {
     int ends[2];
@@ -116,7 +117,7 @@ static rlxvk_status run_lot(const conform_pool *pool, shared *s)
     while (started && read(ends[0], &item, sizeof item) == sizeof item) {
         pool->done(pool->user, item);
         ended++;
-        if (is_stopped(pool)) /* the children may not have been told */
+        if (is_stopped(pool)) /* because children may not have received the signal */
             s->next = pool->items;
     }
     close(ends[0]);

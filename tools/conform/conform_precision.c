@@ -1,26 +1,26 @@
 /*
- * What an opt-in precision of products may add to the error of words that a graph computes.
+ * Computes how much an opt-in precision of products may add to the error of words in a graph.
  *
- * The evaluation gives each node a bound for that node alone; what it gives at the precision beyond
- * what it gives in f32 is how far the precision may move each element. To first order a word is
- * then off by the sum, over all elements of all nodes, of what each makes of it alone, moved up or
- * down by so much: that is tried, one after the other, on the host.
+ * The evaluation gives each node a bound for its own error. The bound at the precision minus the
+ * bound at f32 is how far the precision may move each element of that node. To first order, the
+ * error of a word is the sum of the effects of all elements of all nodes. To find the effect of an
+ * element, the host moves it up and down by that distance and computes the word again.
  */
 #include "conform/conform.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_MOVED 40000000u /* words computed again */
+#define MOST_MOVED 40000000u /* limit for words computed again */
 
 typedef struct spread {
     evaluation *v;
     const conform_word *words;
     size_t count;
-    double *values, *moved; /* of the words: as they are; the most that the element in hand does */
-    bool *reaches;          /* by node: a word is computed from it, or is its own */
-    bool *follows;          /* by node: that, and computed from the node in hand */
-    uint64_t work;          /* words computed again, with those of the node in hand */
+    double *values, *moved; /* of the words: original; largest effect of the current element */
+    bool *reaches;          /* by node: it is, or leads to, a node of a word */
+    bool *follows;          /* by node: it also depends on the current node */
+    uint64_t work;          /* words computed again so far, including the current node */
 } spread;
 
 static double value_of(const evaluation *v, const conform_word *w)
@@ -57,7 +57,7 @@ static void mark_following(spread *s, uint32_t from)
         s->follows[id] = s->reaches[id] && reads(graph_node(s->v->graph, (uint32_t)id), s->follows);
 }
 
-/* What the words are with the element moved, against what they were. */
+/* Computes the words with the element moved, and their distance from the original ones. */
 static rlxvk_status move(spread *s, uint32_t id, uint64_t element, double by)
 {
     float *word = &s->v->words[id][element], before = *word;
@@ -76,7 +76,7 @@ static rlxvk_status move(spread *s, uint32_t id, uint64_t element, double by)
     return status;
 }
 
-/* How far the precision moves each element, and how many it does. */
+/* Computes how far the precision moves each element, and how many elements it moves. */
 static rlxvk_status extra_bounds(evaluation *v, uint32_t id, rlxvk_precision precision, double *out,
                                  uint64_t *out_count)
 {
@@ -93,14 +93,14 @@ static rlxvk_status extra_bounds(evaluation *v, uint32_t id, rlxvk_precision pre
         out[e] = v->bounds[id][e] > out[e] ? v->bounds[id][e] - out[e] : 0;
         *out_count += out[e] > 0;
     }
-    v->values_only = true; /* others go on with what is open, too */
+    v->values_only = true; /* the other nodes read values, even of open elements */
     TRY(evaluation_node(v, id));
 error:
     v->values_only = true;
     return status;
 }
 
-/* `bounds`: room for those of the node. */
+/* `bounds` has room for the bounds of the node. */
 static rlxvk_status add_node(spread *s, uint32_t id, rlxvk_precision precision, double *bounds,
                              double *out)
 {

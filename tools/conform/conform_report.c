@@ -1,4 +1,4 @@
-/* Two forms of a conformance report: text for people, JSON for programs. */
+/* Writes a conformance report as text for people or as JSON for programs. */
 #include "conform/conform.h"
 #include "cli/output.h"
 
@@ -35,7 +35,7 @@ uint64_t conform_unjudged_ops(const conform_report *report)
     return total;
 }
 
-/* Why --bounds says that the op has failed; NULL if it has not. */
+/* Why --bounds fails the op; NULL if it does not. */
 static const char *looseness(const conform_report *report, const conform_row *row)
 {
     if (!report->bounds || 2 * row->cases < row->all_cases)
@@ -67,7 +67,7 @@ static double share(const conform_row *row)
     return 100.0 * (double)row->unjudged / (double)MAX(row->elements, 1);
 }
 
-/* Of each op that leaves elements unjudged: how many, and in which cases. */
+/* For each op with unjudged elements: how many there are, and in which cases. */
 static void write_unjudged(const conform_report *report, FILE *file)
 {
     size_t at = 0;
@@ -87,7 +87,7 @@ static void write_unjudged(const conform_report *report, FILE *file)
     }
 }
 
-/* What --bounds asks for. An op that has bounds and is always exact uses 0 of them. */
+/* Writes the findings of --bounds. If an op has bounds and is always exact, it uses 0 of them. */
 static void write_slack(const conform_report *report, FILE *file)
 {
     fprintf(file, "\nbounds: largest error in units of its bound; elements with a bound; cases in "

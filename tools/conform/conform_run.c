@@ -1,6 +1,6 @@
 /*
- * One conformance case, start to end: leaves -> graph -> reference on the host -> compile -> two
- * runs, which must agree to the bit -> comparison. Holds nothing between cases.
+ * Runs one conformance case: leaves -> graph -> reference on the host -> compile -> two runs, which
+ * must agree bit for bit -> comparison. It keeps nothing between cases.
  */
 #include "conform/conform.h"
 #include "exec/state.h"
@@ -12,26 +12,26 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHAINED_PRODUCTS = 8 }; /* of a composite, at most */
+enum { CHAINED_PRODUCTS = 8 }; /* upper limit in a composite */
 
 typedef struct session {
     const conform_setup *setup;
     const conform_case *given;
     conform_result *result;
     case_spec spec;
-    void *contents[CASE_MAX_INPUTS]; /* owned unless the case is golden */
+    void *contents[CASE_MAX_INPUTS]; /* owned, unless the case is golden */
     rlxvk_graph *graph;
     rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
-    rlxvk_tensor whole; /* what the run gives: the output, or what it is at the end of */
+    rlxvk_tensor whole; /* read after a run: the output, or the tensor at whose end it lies */
     evaluation reference;
-    uint32_t node;   /* what the reference is read from: the output, or what it is a view of */
-    uint64_t offset; /* ... from this element on */
+    uint32_t node;   /* has the reference: the output, or the owner of the view's memory */
+    uint64_t offset; /* ... first element of the output in it */
     rlxvk_executable *executable;
     bool raw; /* the output is read as bytes */
     uint64_t count;
-    double within; /* the bound of every element where the case gives one, else 0 */
-    double *slack; /* golden: what rounded attributes add to each element's bound; NULL: nothing */
-    void *got[2];  /* of the two runs */
+    double within; /* the bound of all elements if the case sets one (within=), else 0 */
+    double *slack; /* golden: added to each bound because attributes are rounded; NULL: none */
+    void *got[2];  /* results of the two runs */
     rlxvk_precision precision;
 } session;
 
@@ -42,8 +42,8 @@ static double flush(double value)
     return fabs(value) < FLT_MIN ? 0 : value;
 }
 
-/* An infinite bound comes of infinite terms, too: then the result is infinite or NaN for certain.
- */
+/* An infinite bound may also come from infinite terms. The reference is then infinite or NaN, and
+ * the result must be so, too. */
 bool conform_is_unjudged(double reference, double bound)
 {
     return isinf(bound) && isfinite(reference);
@@ -55,7 +55,7 @@ double conform_error(float got, double reference, double bound)
     double value = flush(got), wanted = flush(bound > 0 ? reference : (float)reference);
     if (conform_is_unjudged(reference, bound))
         return 0;
-    if (isinf(bound)) /* 0 times infinity, of a term that counts as 0, and infinities that meet */
+    if (isinf(bound)) /* 0 * infinity if a term counts as 0; or infinities that cancel */
         return isfinite(value) ? INFINITY : 0;
     if (isnan(value) || isnan(wanted))
         return isnan(value) && isnan(wanted) ? 0 : INFINITY;
@@ -65,7 +65,7 @@ double conform_error(float got, double reference, double bound)
                    ? 0
                    : INFINITY;
     double error = fabs(value - wanted);
-    if (bound > 0) /* a number next to the smallest normal one may be close to one below it */
+    if (bound > 0) /* next to the smallest normal number, flushing must not enlarge the error */
         error = fmin(error, fabs(got - reference));
     return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
 }
@@ -97,8 +97,8 @@ static float got_element(const session *s, const void *got, uint64_t i)
                : ((const uint8_t *)got)[i];
 }
 
-/* What the reference says of element i; leaves that are outputs have no exact value of their own.
- */
+/* The reference of element i. If the output is a leaf, the reference is the leaf's own word,
+ * because it has no exact value. */
 static double wanted_element(const session *s, uint64_t i)
 {
     const evaluation *v = &s->reference;
@@ -110,9 +110,9 @@ static double wanted_element(const session *s, uint64_t i)
     return v->exact[s->node] ? v->exact[s->node][at] : (double)v->words[s->node][at];
 }
 
-/* The case's own bound, see cases.h, for what several nodes add up to; the last one's by itself may
- * be larger. An opt-in precision adds its relative error (rlxvk_precision) once for each of the few
- * products that a composite chains. */
+/* The case's own bound (within=, see cases.h), used if errors of several nodes add up. The last
+ * node's own bound may be larger. An opt-in precision adds its relative error (rlxvk_precision)
+ * once for each of the few products that a composite chains. */
 static double bound_within(const session *s)
 {
     double factor = case_real(&s->spec, "within", 0), largest = 0;
@@ -199,7 +199,7 @@ static void compare(session *s)
 
 /* ---- Do the bounds bind? ---- */
 
-/* Whether the comparison takes element i, moved by so many of its bounds. */
+/* Whether element i would pass if it were off by so many bounds. */
 static bool takes_moved(const session *s, uint64_t i, double bounds)
 {
     double reference = wanted_element(s, i), bound = bound_of(s, i);
@@ -208,8 +208,8 @@ static bool takes_moved(const session *s, uint64_t i, double bounds)
     return isnan(moved) ? right : conform_error(moved, reference, bound) <= 1;
 }
 
-/* Whether the comparison takes zeros for everything, though some judged element is to be another
- * value: then the case tells a kernel from one that does nothing only by infinities and NaN. */
+/* Whether a result of only zeros would pass, although the reference of some judged element is not
+ * zero. Such a case cannot tell the kernel from one that does nothing. */
 static bool takes_zeros(const session *s)
 {
     bool all_zero = true;
@@ -231,8 +231,9 @@ static void fail_bounds(session *s, const char *what, uint64_t i)
     text_append(&out, ", expected %.12g, bound %.3g", wanted_element(s, i), bound_of(s, i));
 }
 
-/* A result 1.5 bounds off must be wrong and one half a bound off right, in every element that has
- * a bound. Notes whether zeros would be right. */
+/* Tests that the bounds are tight. In every element with a finite bound, a result that is 1.5
+ * bounds off must fail, and one that is half a bound off must pass. Also notes whether zeros would
+ * pass. */
 static void check_bounds(session *s)
 {
     static const double moves[] = {1.5, -1.5, 0.5, -0.5};
@@ -246,8 +247,8 @@ static void check_bounds(session *s)
     s->result->takes_zeros = s->result->takes_zeros || takes_zeros(s);
 }
 
-/* The reference of an output that is a view is read from what it is a view of, which has the
- * bounds. The view's own host function must say the same. */
+/* If the output is a view, its reference comes from the node that owns the memory, because that
+ * node has the bounds. The view's own host function must give the same value. */
 static bool says_the_same(const session *s, uint64_t i)
 {
     const evaluation *v = &s->reference;
@@ -267,8 +268,8 @@ static void check_view(session *s)
 
 /* ---- Steps ---- */
 
-/* A case that must not build: right when the status is the one expected and the text names the op.
- */
+/* Judges a case that must not build. It passes if the status is the expected one and the text names
+ * the op. */
 static void judge_refusal(session *s, const char *expected)
 {
     rlxvk_status status = rlxvk_graph_status(s->graph);
@@ -308,14 +309,14 @@ static rlxvk_status run_reference(session *s, float open_as)
     rlxvk_status status;
     s->reference.open_as = open_as;
     TRY(set_rng_state(s));
-    for (size_t i = 0; i < s->spec.input_count; i++) /* ops may have written them */
+    for (size_t i = 0; i < s->spec.input_count; i++) /* again, because ops may have written them */
         TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
     TRY(evaluation_run(&s->reference));
 error:
     return status;
 }
 
-/* Whether a node before the one that is judged has an element that its reference leaves open. */
+/* Whether a node before the judged one has an element that its reference leaves open. */
 static bool has_open_operands(const session *s)
 {
     const evaluation *v = &s->reference;
@@ -327,7 +328,8 @@ static bool has_open_operands(const session *s)
     return false;
 }
 
-/* What depends on open elements is open, too: what differs when they are other values. */
+/* Elements that depend on open elements are open, too. To find them, this gives open elements other
+ * values and looks which results change. */
 static rlxvk_status spread_open(session *s)
 {
     static const float others[] = {NAN, INFINITY, -INFINITY, 1};
@@ -410,7 +412,7 @@ static rlxvk_status compile(session *s)
     if (status != RLXVK_OK)
         return status;
     s->precision =
-        s->executable->program->options.precision; /* RLXVK_PRECISION's, where the case has none */
+        s->executable->program->options.precision; /* RLXVK_PRECISION's, if the case has none */
     if (s->setup->row) {
         s->result->dispatches = count_dispatches(s->executable, s->setup->row);
         if (!s->result->dispatches) {
@@ -489,7 +491,7 @@ static void check_repeatable(session *s)
         }
 }
 
-/* What only one seed's run needs. */
+/* Frees everything that belongs to one seed's run. */
 static void clear_seed(session *s)
 {
     for (size_t i = 0; i < CASE_MAX_INPUTS; i++) {
@@ -543,7 +545,7 @@ static rlxvk_status execute(session *s)
     }
     rlxvk_graph_output(s->graph, s->whole);
     if (expected) {
-        judge_refusal(s, expected); /* without contents, which may be gigabytes */
+        judge_refusal(s, expected); /* before contents are made, because they may be gigabytes */
         return RLXVK_OK;
     }
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)

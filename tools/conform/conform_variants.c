@@ -1,7 +1,8 @@
 /*
- * Which kernels a case dispatches, told by lowering alone: nothing is compiled and nothing runs. A
- * dispatch counts for a variant only if it carries the address of that row's name, which no row of
- * another table shares. The same on a profile with more features tells what a device lacks.
+ * Tells which kernels a case dispatches. Lowering is enough: nothing is compiled or run. A dispatch
+ * counts for a variant only if it carries the address of that row's name, because rows of other
+ * tables may have an equal name. Lowering for a profile with more features tells which features a
+ * device lacks.
  */
 #include "conform/conform.h"
 #include "exec/stage.h"
@@ -10,13 +11,13 @@
 
 /* ---- Lowering ---- */
 
-/* As the device, but with this profile. Where matrices lie (matrix_layout.c) is not asked of a
- * driver that may have none. */
+/* Copies the device, with another profile. The driver is not asked for the layout of matrices
+ * (matrix_layout.c), because it may have none. */
 static void set_profile(device *d, const device *real, const device_profile *profile)
 {
     *d = *real;
     d->choice.profile = *profile;
-    d->matrix_layouts[0] = d->matrix_layouts[1] = 2; /* as lanes hold them */
+    d->matrix_layouts[0] = d->matrix_layouts[1] = 2; /* as the lanes hold them */
 }
 
 static rlxvk_status lower_graph(const conform_setup *setup, const case_spec *spec,
@@ -104,7 +105,7 @@ uint64_t conform_count(const conform_setup *setup, const conform_case *c,
 
 /* ---- What a device lacks ---- */
 
-/* Matrix units come in several sizes, and rows suit some of them. */
+/* Matrix units have several sizes, and each row suits only some of them. */
 static const struct units {
     matrix_shape half, single;
     uint32_t subgroup;
@@ -163,7 +164,7 @@ static const struct feature {
     {"half floats that keep subnormals and round to nearest", give_rounding},
 };
 
-/* The device's profile with every feature but one; `without`: ARRAY_COUNT(features) for all. */
+/* The device's profile with every feature except one. `without` ARRAY_COUNT(features): with all. */
 static device_profile widened(const conform_setup *setup, const struct units *u, size_t without)
 {
     device_profile p = setup->context->device->choice.profile;
@@ -173,7 +174,7 @@ static device_profile widened(const conform_setup *setup, const struct units *u,
     return p;
 }
 
-/* The first of the cases, from *from on, that dispatches the row; *from is then its index. */
+/* Finds the first case, from *from on, that dispatches the row. Sets *from to its index. */
 static bool reaches(const conform_setup *setup, const conform_case *cases, size_t case_count,
                     const device_profile *p, size_t *from)
 {
@@ -212,7 +213,7 @@ bool conform_lacks(const conform_setup *setup, const conform_case *cases, size_t
         if (!reaches(setup, cases, case_count, &p, &first))
             continue;
         for (size_t i = 0; i < ARRAY_COUNT(features); i++) {
-            size_t from = first; /* no case before it does with more features */
+            size_t from = first; /* earlier cases do not reach it even with all features */
             p = widened(setup, &units[u], i);
             if (!reaches(setup, cases, case_count, &p, &from))
                 text_append(out, "%s%s", named++ ? ", " : "", features[i].name);

@@ -1,5 +1,5 @@
-/* Reader of golden vectors; the format is in golden.h. A line that names no row of this build is
- * kept, with an empty row, so that it can be counted. */
+/* Reads golden vectors; golden.h describes the format. A line without an op in this build is kept,
+ * with an empty row, so that it can be counted. */
 #include "conform/golden.h"
 #include "cli/file.h"
 #include "op/op.h"
@@ -11,8 +11,9 @@
 /* ---- Names: outside op -> row ---- */
 
 static const struct mapping {
-    const char *op, *row; /* %s: the case's kind */
-    const char *pair; /* that the case has besides: a bound of its own for what takes several ops */
+    const char *op, *row; /* %s is replaced by the case's kind */
+    const char *pair;     /* an extra pair for the case, for example a bound if it becomes several
+                             ops */
 } mappings[] = {
     {"activation", "%s"},
     {"binary", "%s"},
@@ -27,7 +28,7 @@ static const struct mapping {
     {"conv2d_backward_weight", "conv_backward_weight"},
 };
 
-/* A case of a format that is no weight format has no op. */
+/* If the format is not a weight format, no op fits the case. */
 static bool format_known(const case_spec *s)
 {
     const char *name = case_word(s, "format", NULL);
@@ -55,7 +56,7 @@ static void map_row(case_spec *s, const char *op)
 
 /* ---- Lines ---- */
 
-/* "tensor:file;tensor:file" -> names and files; at most `capacity` of them, how many there are. */
+/* Splits "tensor:file;tensor:file" into names and files, at most `capacity`. Returns how many. */
 static size_t split_files(char *list, char *names[], char *files[], size_t capacity)
 {
     size_t count = 0;
@@ -79,7 +80,7 @@ static bool copy_word(const char *from, char *to, size_t size)
     return (size_t)snprintf(to, size, "%s", from) < size;
 }
 
-/* Names of files stay inside the folder. */
+/* Names of files must stay inside the folder. */
 static bool copy_file(const char *from, char *to, size_t size)
 {
     return !strchr(from, '/') && copy_word(from, to, size);
@@ -111,7 +112,7 @@ static bool take_outputs(golden_case *c, char *list)
     return true;
 }
 
-/* False when the line is malformed; a line with more inputs than a case holds has no row. */
+/* False if the line is malformed. A line with too many inputs gets no row. */
 static bool parse_line(char *line, golden_case *c)
 {
     char *rest = NULL, *op = NULL, *in = NULL, *out = NULL;
@@ -204,7 +205,7 @@ static rlxvk_status load(const golden_set *set, const char *file, npy_array *out
     return npy_read(path, out);
 }
 
-/* Complex contents come as pairs along a last axis of 2. */
+/* Complex contents are pairs along a last axis of 2. */
 static void take_complex(case_spec *s)
 {
     rlxvk_shape *shape = &s->inputs[0].shape;
@@ -215,7 +216,8 @@ static void take_complex(case_spec *s)
     shape->rank--;
 }
 
-/* Several outputs are one array of all their elements, as ops of several results give them. */
+/* Several outputs become one array of all their elements, in the way that ops with several results
+ * return them. */
 static rlxvk_status append_output(npy_array *all, const npy_array *more)
 {
     double *grown = memory_zeroed(all->numel + more->numel + 1, sizeof *grown);

@@ -1,11 +1,13 @@
 /*
- * Golden vectors: a folder with cases.txt and .npy arrays, computed by outside frameworks.
+ * Golden vectors: reference results that other frameworks computed. A folder has cases.txt and .npy
+ * arrays. Each line of cases.txt is a case:
  *
  *   name op=OP [key=value ...] in=tensor:file;... out=tensor:file;...
  *
- * Inputs are float32, or uint8 for packed bytes; outputs float64. The op names of the outside world
- * are mapped onto rows here (activation kind=relu is row relu, dequant is dequant_gather of every
- * row, ...), so that the case builders serve golden cases too.
+ * Inputs are float32, or uint8 if they are packed bytes; outputs are float64. Other frameworks have
+ * other names for ops, which are mapped onto ours here. For example, activation kind=relu becomes
+ * relu, and dequant becomes dequant_gather of every row. So the builders of ordinary cases also
+ * build golden cases.
  */
 #ifndef RLXVK_GOLDEN_H
 #define RLXVK_GOLDEN_H
@@ -15,11 +17,12 @@
 
 typedef struct golden_case {
     char name[64];
-    char *line;     /* as written */
-    case_spec spec; /* row, attributes, inputs; row is "" when no op of this build takes the case */
+    char *line;                         /* as in the file */
+    case_spec spec;                     /* row is "" if no op of this build fits the case */
     char files[CASE_MAX_INPUTS][160];   /* of the inputs */
-    char outputs[CASE_MAX_INPUTS][160]; /* one after the other, they are the result */
-    uint64_t ends[CASE_MAX_INPUTS];     /* elements of the first, of the first two ... */
+    char outputs[CASE_MAX_INPUTS][160]; /* concatenated, they are the result */
+    uint64_t ends[CASE_MAX_INPUTS];     /* total elements of the first output, of the first two,
+                                           ... */
     size_t output_count;
     npy_array contents[CASE_MAX_INPUTS], expected;
 } golden_case;
@@ -29,15 +32,16 @@ typedef struct golden_set {
     VECTOR(golden_case) cases;
 } golden_set;
 
-/* Reads cases.txt; the arrays come with golden_load. E_FILE, E_ATTR name the file and the line. */
+/* Reads cases.txt. The arrays are read later, by golden_load. E_FILE and E_ATTR name the file and
+ * the line. */
 RLXVK_MUST_CHECK rlxvk_status golden_open(const char *directory, golden_set *out);
 void golden_close(golden_set *set);
 
-/* Reads the arrays of one case and completes its spec with their shapes. */
+/* Reads the arrays of one case and sets the shapes of its spec. */
 RLXVK_MUST_CHECK rlxvk_status golden_load(const golden_set *set, golden_case *c);
 void golden_unload(golden_case *c);
 
-/* Whether a result of so many elements is the first output, or the first few. */
+/* Whether the first output, or the first few together, have `length` elements. */
 bool golden_has_length(const golden_case *c, uint64_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Golden results come from attributes as they are written, in double precision; the library's
- * options are f32. An attribute that f32 does not hold lies between the f32 that is taken and one
- * of its neighbours: the reference at that neighbour tells how much of the result goes with it.
+ * Golden results were computed from decimal attributes in double, but the library's options are
+ * f32. If f32 cannot hold an attribute, the true value lies between the f32 that is used and one of
+ * its neighbours. The reference at that neighbour tells how much of the result depends on this.
  */
 #include "conform/conform.h"
 
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CURVED 1.0625 /* what is not straight between two neighbours */
+#define CURVED 1.0625 /* margin, because the result is not linear between two neighbours */
 
-/* Whether a pair is a number that f32 rounds; *out_neighbour: on its other side; *out_part: of the
- * way there. */
+/* Whether a pair is a number that f32 rounds. *out_neighbour is the f32 on the other side of the
+ * number; *out_part is the number's fraction of the way there. */
 static bool is_rounded(const case_pair *pair, float *out_neighbour, double *out_part)
 {
     char *end = NULL;
@@ -25,7 +25,7 @@ static bool is_rounded(const case_pair *pair, float *out_neighbour, double *out_
     return true;
 }
 
-/* Adds what the reference of this spec differs by from `at`, times `part`. */
+/* Adds the difference between the reference of this spec and `at`, times `part`. */
 static rlxvk_status add_difference(const case_spec *spec, const golden_reference *r, double part,
                                    double *slack)
 {

@@ -1,5 +1,5 @@
-/* Arrays in NumPy's .npy files: little-endian float32, float64, uint8, int32, int64 in C order, up
- * to rank 8. */
+/* Arrays in NumPy's .npy files: little-endian float32, float64, uint8, int32 or int64 in C order,
+ * up to rank 8. */
 #ifndef RLXVK_NPY_H
 #define RLXVK_NPY_H
 
@@ -12,15 +12,16 @@ typedef struct npy_array {
     void *data;           /* owned */
 } npy_array;
 
-/* `out` must hold no array; it is zeroed on failure. E_FILE: cannot be read, or malformed (the text
- * says where); E_DTYPE: another element type, byte order or memory order; E_SHAPE: rank above 8 or
- * size overflow. */
+/* Reads a file. `out` must not hold an array; it is zeroed if the call fails.
+ *   E_FILE    the file cannot be read or is malformed; the text says where
+ *   E_DTYPE   another element type, byte order or memory order
+ *   E_SHAPE   rank above 8, or the size overflows */
 RLXVK_MUST_CHECK rlxvk_status npy_read(const char *path, npy_array *out);
-/* The same from memory; the data are copied. */
+/* Parses a file that is in memory. The data are copied. */
 RLXVK_MUST_CHECK rlxvk_status npy_parse(const void *bytes, uint64_t length, npy_array *out);
-void npy_destroy(npy_array *array); /* leaves it zeroed */
+void npy_destroy(npy_array *array); /* leaves the array zeroed */
 
-/* Element `index`, converted. */
+/* Element `index`, converted to double. */
 double npy_element(const npy_array *array, uint64_t index);
 
 /* Writes a float32 array. E_FILE names the path and the reason. */
