@@ -1,4 +1,4 @@
-/* Shared by the files that make graphs: a graph of a model under construction. */
+/* A graph of a model under construction. Shared by the files that make graphs. */
 #ifndef RLXVK_LLAMA_BUILDER_H
 #define RLXVK_LLAMA_BUILDER_H
 
@@ -9,13 +9,13 @@ typedef struct builder {
     const llama *model;
     const llama_config *config;
     llama_rows shape;
-    int64_t sequences; /* that have rows */
-    int64_t rows;      /* in all */
+    int64_t sequences; /* that the graph runs */
+    int64_t rows;      /* of all sequences together */
     rlxvk_tensor embedding, position, last;
-    rlxvk_tensor cosines[2], sines[2]; /* of blocks that see all, and of those with a window */
+    rlxvk_tensor cosines[2], sines[2]; /* for blocks that see all keys; for blocks with a window */
 } builder;
 
-/* What the experts that `scores` [n, experts] choose make of rows [n, width]. */
+/* Sends rows x [n, width] through the experts that `scores` [n, experts] chooses. */
 rlxvk_tensor llama_experts(builder *b, const llama_block *block, rlxvk_tensor x,
                            rlxvk_tensor scores);
 

@@ -1,8 +1,8 @@
 /*
- * Text to token ids and back, as a GGUF file's tokenizer.ggml.* keys define it: `llama`
- * (SentencePiece-like, merges by score) and `gpt2` (byte-level BPE, merges by rank) with the
- * pre-split flavours of presplit.c. Control tokens, user-defined tokens and the unknown token stand
- * for themselves wherever a text has their spelling.
+ * Converts text to token ids and back, as the tokenizer.ggml.* keys of a GGUF file define it. There
+ * are two kinds: `llama` is like SentencePiece and merges by score. `gpt2` is byte-level BPE,
+ * merges by rank, and splits the text first as presplit.c says. If a text spells a control token, a
+ * user-defined token or the unknown token, it becomes that token.
  */
 #ifndef RLXVK_TOKENIZER_H
 #define RLXVK_TOKENIZER_H
@@ -16,38 +16,39 @@ typedef VECTOR(char) token_text;
 
 typedef struct tokenizer tokenizer;
 
-/* Copies what it needs: the file may be closed afterwards. E_UNSUPPORTED: another model or flavour;
- * E_UNKNOWN_NAME: a key that must be there is not; E_LENGTH, E_RANGE: arrays or ids that do not fit
- * the vocabulary. */
+/* Copies everything that it needs, so the file may be closed afterwards.
+ *   E_UNSUPPORTED      another kind of tokenizer, or an unknown pre-split flavour
+ *   E_UNKNOWN_NAME     a required key is missing
+ *   E_LENGTH, E_RANGE  arrays or ids do not fit the vocabulary */
 RLXVK_MUST_CHECK rlxvk_status tokenizer_create(gguf_file *file, tokenizer **out);
-void tokenizer_destroy(tokenizer *t); /* takes NULL */
+void tokenizer_destroy(tokenizer *t); /* accepts NULL */
 
 uint32_t tokenizer_size(const tokenizer *t);
-/* TOKEN_NONE where the file names none. */
+/* These return TOKEN_NONE if the file names no such token. */
 uint32_t tokenizer_bos(const tokenizer *t);
 uint32_t tokenizer_eos(const tokenizer *t);
-/* The model's own wish whether prompts begin with bos. */
+/* Whether the model wants prompts to begin with bos. */
 bool tokenizer_adds_bos(const tokenizer *t);
-/* Ends a generation: a key of the file says so (eos, eot, eom, ...), or its name is one that chat
- * models end their turns with. */
+/* Whether the token ends a generation. Either a key of the file says so (eos, eot, eom, ...), or it
+ * has a name with which chat models end their turns. */
 bool tokenizer_is_end(const tokenizer *t, uint32_t id);
 
-/* Whether the text begins with bos although the model wants one put in front: there would be two.
+/* Whether the text begins with bos although the model also wants one in front. There would be two.
  */
 bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length);
 
-/* Appends the ids of `length` bytes of text, any bytes, to `out`; `add_bos` puts bos in front (if
- * there is one). E_RANGE: a byte that no token stands for, in a vocabulary without unknown token.
- */
+/* Appends the ids of a text to `out`. The text may be any bytes. If `add_bos`, bos is put in front,
+ * provided that there is one. E_RANGE: no token stands for a byte, and the vocabulary has no
+ * unknown token. */
 RLXVK_MUST_CHECK rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t length,
                                                bool add_bos, token_list *out);
 
-/* The bytes that one token adds to a text: for streaming. Possibly an incomplete UTF-8 sequence;
- * none for control tokens and for ids outside the vocabulary. Lives as long as the tokenizer. */
+/* The bytes that one token adds to a text, for streaming. They may be an incomplete UTF-8 sequence.
+ * Control tokens and ids outside the vocabulary add none. They live as long as the tokenizer. */
 gguf_string tokenizer_token_bytes(const tokenizer *t, uint32_t id);
 
-/* Appends the text of a whole sequence: the tokens' bytes, less the space that encoding put in
- * front. */
+/* Appends the text of a whole sequence: the bytes of its tokens without the space that encoding put
+ * in front. */
 RLXVK_MUST_CHECK rlxvk_status tokenizer_decode(const tokenizer *t, const uint32_t *ids,
                                                size_t count, token_text *out);
 

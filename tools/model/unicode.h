@@ -50,7 +50,8 @@ typedef struct unicode_pair {
     uint32_t first, second, composed;
 } unicode_pair;
 
-/* Code points of one combining class. `place` is 1 for the lowest class, 2 for the next, ... */
+/* A run of code points with the same combining class. `place` ranks the classes: 1 is the lowest, 2
+ * the next. */
 typedef struct unicode_class_run {
     uint32_t first, last, place;
 } unicode_class_run;
@@ -64,7 +65,7 @@ extern const size_t unicode_pairs_count;
 extern const unicode_class_run unicode_classes[];
 extern const size_t unicode_classes_count;
 
-/* Of a code point up to U+10FFFF. */
+/* `point` is at most U+10FFFF. */
 static inline enum unicode_category unicode_category_of(uint32_t point)
 {
     size_t low = 0, high = unicode_categories_count;
@@ -78,7 +79,7 @@ static inline enum unicode_category unicode_category_of(uint32_t point)
     return (enum unicode_category)(unicode_categories[low] & 31);
 }
 
-/* The White_Space property. */
+/* Whether it has the White_Space property. */
 static inline bool unicode_is_space(uint32_t point)
 {
     return (point >= 9 && point <= 13) || point == 0x20 || point == 0x85 || point == 0xa0 ||

@@ -7,8 +7,8 @@
 
 #define UTF8_INVALID UINT32_MAX
 
-/* The code point at `bytes` (length > 0) and how many bytes it takes; UTF8_INVALID and 1 for a byte
- * that starts none. */
+/* Decodes the code point at `bytes` and sets *size to its number of bytes. `length` must be above
+ * 0. If the bytes are invalid, this returns UTF8_INVALID and sets *size to 1. */
 static inline uint32_t utf8_decode(const uint8_t *bytes, size_t length, size_t *size)
 {
     static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
@@ -31,7 +31,7 @@ static inline uint32_t utf8_decode(const uint8_t *bytes, size_t length, size_t *
     return point;
 }
 
-/* Writes a code point up to U+10FFFF; returns how many bytes it takes. */
+/* Encodes a code point up to U+10FFFF. Returns its number of bytes. */
 static inline size_t utf8_encode(uint32_t point, uint8_t out[4])
 {
     size_t extra = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
