@@ -1,8 +1,13 @@
 /*
- * Cases of pad (before, after, mode, value; roll: shifts, axes; tile: repeats), pad_backward (axis,
- * before, extent, mode; in=dy) and slice (starts, stops, steps; "first" and "last" stand for ends
- * that are left out). shift=n drops the first n rows of x by a view; turned=1 exchanges axes before
- * the last, so that x lies in another's memory.
+ * Cases of ops that pad, roll, tile and slice:
+ *   pad            before, after, mode, value
+ *   pad_backward   axis, before, extent, mode; in=dy
+ *   roll           shifts, axes
+ *   tile           repeats
+ *   slice          starts, stops, steps; "first" and "last" stand for ends that are left out
+ *
+ * shift=n drops the first n rows of x by a view. turned=1 exchanges axes before the last one, so
+ * that x is a view with other strides.
  */
 #include "conform/cases/cases.h"
 

@@ -1,6 +1,9 @@
-/* Cases of sort and argsort (axis, descending): row lengths around the limits of every kernel; of
- * histogram (bins, low, high; in=x) and bincount (bins; in=x, weights). shift=n drops the first n
- * rows of x by a view. */
+/* Cases of ops that order and count. Row lengths lie around the limits of every kernel.
+ *   sort, argsort   axis, descending
+ *   histogram       bins, low, high; in=x
+ *   bincount        bins; in=x, weights
+ *
+ * shift=n drops the first n rows of x by a view. */
 #include "conform/cases/cases.h"
 
 #include <string.h>

@@ -1,9 +1,14 @@
 /*
- * Cases of scatter (axis, mode), scatter_nd (mode), gather_nd (in=x, idx, updates), one_hot
- * (depth, axis, on, off; in=idx) and keep_first (axis, fill; in=x, count), pack_first and
- * unpack_first (axis; in=x, count). `rank` numbers of an
- * index of scatter_nd and gather_nd: idx's last axis. shift=n drops the first n rows of x and
- * updates by views.
+ * Cases of ops that write or read at indices:
+ *   scatter                    axis, mode; in=x;idx;updates
+ *   scatter_nd                 mode; in=x;idx;updates
+ *   gather_nd                  in=x;idx
+ *   one_hot                    depth, axis, on, off; in=idx
+ *   keep_first                 axis, fill; in=x, count
+ *   pack_first, unpack_first   axis; in=x, count
+ *
+ * An index of scatter_nd and gather_nd has `rank` numbers, along the last axis of idx. shift=n
+ * drops the first n rows of x and updates (of one_hot: idx) by views.
  */
 #include "conform/cases/cases.h"
 
@@ -97,7 +102,7 @@ static void generate_scatters(case_list *list)
         "expect=E_DTYPE in=x:f32:3;idx:c64:3;updates:f32:3",
         "expect=E_INDEX_RANGE in=x:f32:0x16777217;idx:f32:0x2;updates:f32:0x2",
     };
-    /* Five lines: with --folded, workgroups without one. */
+    /* There are five lines. With --folded, some workgroups then have no line. */
     static const char *const ways[] = {"direct", "lines", "tiles", "owners", "split", "sort"};
     for (size_t m = 0; m < COUNT(modes); m++)
         for (size_t i = 0; i < COUNT(every_mode); i++)
@@ -112,7 +117,7 @@ static void generate_scatters(case_list *list)
                    "updates:f32:70:range:1e-12:1");
     case_add(list, "scatter mode=mul axis=0 in=x:f32:9;idx:f32:5000:index:9;"
                    "updates:f32:5000:range:0.8:1");
-    /* More updates of an element than loops of one dispatch may go through. */
+    /* More updates of one element than the loops of one dispatch may go through. */
     case_add(list, "scatter mode=add axis=0 in=x:f32:2:unit;idx:f32:620001:zero;"
                    "updates:f32:620001:constant:1");
 }

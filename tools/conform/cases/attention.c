@@ -1,15 +1,21 @@
 /*
- * Cases of attention. Keys: layout=auto|bhsd|bshd|packed|bh_sd,
- * mask=none|causal|sliding|custom|bias (window is another word for sliding), heads, kv_heads,
- * head_dim, window, score_scale, softcap; in=q;k;v;mask.
+ * Cases of attention. Keys:
+ *   layout        auto, bhsd, bshd, packed or bh_sd
+ *   mask          none, causal, sliding, custom or bias; window is another word for sliding
+ *   heads, kv_heads, head_dim, window, score_scale, softcap
+ *   in=q;k;v;mask
  *
- * attention_backward takes the same and in=..;dy: bias=1 adds the gradient of a bias, part=0..3
- * returns one of them.
+ * attention_backward has the same keys, and dy behind the other inputs. bias=1 also returns the
+ * gradient of a bias. part=0..3 returns only the gradient of one operand.
  *
- * Besides: lse=1 returns the log-sum-exp, lse=2 the result beside it; shift=1 drops the first index
- * of axis 0 of q, k and v by a view, so that they start inside their slots; prefix=n turns an iota
- * mask into "the first n keys". turned=1 and cut=n (case_viewed) of q, k and v, and turned of the
- * result; joint=1: q holds the three side by side, in axis 2 of five or in the last.
+ * More keys:
+ *   lse=1, lse=2  return the log-sum-exp; return the result of the call that gives both
+ *   shift=1       drops the first index of axis 0 of q, k and v by a view, so that they begin
+ *                 inside their slots
+ *   prefix=n      turns an iota mask into "the first n keys"
+ *   turned=1, cut=n   views of q, k and v, see case_viewed; turned also applies to the result
+ *   joint=1       q holds all three operands, along axis 2 if it has rank 5, otherwise along the
+ *                 last axis
  */
 #include "conform/cases/cases.h"
 #include "op/op.h"
@@ -55,7 +61,7 @@ static rlxvk_tensor shifted(rlxvk_graph *g, const case_spec *s, const rlxvk_tens
     return x.id ? case_viewed(g, s, case_shifted(g, s, "shift", x)) : x;
 }
 
-/* Parts q, k and v of what holds all three. */
+/* Takes q, k and v from a tensor that holds all three. */
 static void split(rlxvk_graph *g, const case_spec *s, rlxvk_tensor all, rlxvk_tensor out[3])
 {
     rlxvk_attention_options o = options_of(s);
@@ -80,8 +86,9 @@ static rlxvk_tensor mask_operand(rlxvk_graph *g, const case_spec *s, const rlxvk
     return rlxvk_lt(g, mask, count);
 }
 
-/* The gradients as they lie, that of the bias with bias=1 alone, as golden cases have none: the
- * packed node is what the first of them is a view of. part=i: of operand i alone. */
+/* The gradients as one packed tensor. The first gradient is a view, and the packed node is its
+ * root. Without bias=1 the gradient of the bias is left out, because golden cases do not have it.
+ * part=i returns only that of operand i. */
 static rlxvk_tensor build_backward(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_attention_options options = options_of(s);
@@ -134,7 +141,7 @@ static void add(case_list *list, const char *attributes, int batch, int heads, i
              kv_heads, keys, width);
 }
 
-/* The same with a mask tensor of these dims and fill. */
+/* Adds the same with a mask tensor of these dims and this fill. */
 static void add_masked(case_list *list, const char *attributes, int kv_heads, int queries, int keys,
                        int width, const char *mask)
 {
@@ -144,9 +151,9 @@ static void add_masked(case_list *list, const char *attributes, int kv_heads, in
              attributes, queries, width, kv_heads, keys, width, kv_heads, keys, width, mask);
 }
 
-/* Software drivers take up to a second to compile one pipeline, and those depend on the width and
- * on how many rows share a kv head: wide cases keep to one number of decoded rows, and most others
- * have 8 columns. */
+/* Software drivers take up to a second to compile one pipeline. Pipelines depend on the width and
+ * on how many rows share a kv head. So wide cases have only one number of decoded rows, and most
+ * others have 8 columns. */
 static const int lengths[][2] = {{1, 1}, {1, 129}, {65, 65}, {70, 5}, {33, 130}, {7, 7}, {5, 70}};
 enum { WIDE_LENGTHS = 5 };
 
@@ -283,7 +290,7 @@ static void generate_values(case_list *list)
     }
 }
 
-/* A NaN that no query may see changes nothing. */
+/* If no query may see a NaN, it must change nothing. */
 static void generate_unseen(case_list *list)
 {
     static const int sizes[][2] = {{7, 7}, {5, 70}, {20, 130}};
@@ -296,8 +303,8 @@ static void generate_unseen(case_list *list)
     }
 }
 
-/* Operands that lie at strides of their own, quads whole and not, in every form; and results that
- * are turned. */
+/* Operands with strides of their own, in every form, in whole quads and not; and transposed
+ * results. */
 static void generate_strides(case_list *list)
 {
     static const char *const lines[] = {
@@ -338,8 +345,8 @@ static void generate_strides(case_list *list)
     case_add_all(list, "attention", lines, COUNT(lines));
 }
 
-/* Precision f16: widths of whole units and others, partial tiles of queries and keys, every band.
- * Devices without matrix units run them in f32. */
+/* Precision f16: widths that do and do not fill matrix units, partial tiles of queries and keys,
+ * and every band. Devices without matrix units run these cases in f32. */
 static void generate_halves(case_list *list)
 {
     static const char *const attributes[] = {"mask=none", "mask=causal lse=1",
@@ -385,7 +392,7 @@ static void generate_edges(case_list *list)
         "mask=causal in=q:f32:1x8x8x128;k:f32:1x1x500x128;v:f32:1x1x500x128",
         "mask=sliding window=100 in=q:f32:1x2x200x64;k:f32:1x2x200x64;v:f32:1x2x200x64",
         "mask=causal in=q:f32:1x2x260x64;k:f32:1x1x260x64;v:f32:1x1x260x64",
-        /* Long enough to be split where many queries are (variant tile_split). */
+        /* Keys are long enough to be split although there are many queries (variant tile_split). */
         "mask=causal in=q:f32:1x2x20x8;k:f32:1x1x1100x8;v:f32:1x1x1100x8",
         "mask=causal lse=1 in=q:f32:2x2x600x8;k:f32:2x1x600x8;v:f32:2x1x600x8",
         "mask=sliding window=300 in=q:f32:1x2x100x6;k:f32:1x1x700x6;v:f32:1x1x700x6",
@@ -423,7 +430,7 @@ static void generate_backward_sizes(case_list *list)
                                              "mask=sliding window=1000 score_scale=-1",
                                              "mask=causal softcap=2 score_scale=0.7",
                                              "softcap=0.5"};
-    enum { UNCAPPED = 5 }; /* of these: the widest heads have no more pipelines than they need */
+    enum { UNCAPPED = 5 }; /* the first ones have no softcap, which would need more pipelines */
     static const int heads[][2] = {{1, 1}, {4, 1}, {4, 4}, {6, 3}, {3, 1}};
     for (size_t w = 0; w < COUNT(widths); w++)
         for (size_t i = 0; i < (widths[w] > 8 ? WIDE_LENGTHS : COUNT(lengths)); i++)
@@ -471,8 +478,8 @@ static void generate_backward_masks(case_list *list)
     add_backward(list, "mask=bias bias=1 part=3", 2, 2, 2, 300, 300, 8, "mask:f32:300:unit;");
 }
 
-/* All gradients in one pass: parts that share out the keys forth and back, tiles of queries that no
- * first tile of keys visits, or that a mask drops. */
+/* All gradients in one pass. Cases share out the keys among parts in both directions. They have
+ * tiles of queries that the first tile of keys does not visit, or that a mask drops. */
 static void generate_backward_joined(case_list *list)
 {
     static const char *const lines[] = {
@@ -547,8 +554,9 @@ static void generate(case_list *list)
     generate_backward_masks(list);
     generate_backward_joined(list);
     generate_backward_edges(list);
-    /* Biases at the ends of f32: only -Inf removes a key. Every form: rows, tiles, split keys.
-     * Scores vanish beside such a bias, so that differences of the result say nothing. */
+    /* Biases at the limits of f32, because only -Inf may remove a key. They run in every form:
+     * rows, tiles, split keys. Scores vanish beside such a bias, so differences of the result
+     * cannot judge gradients. */
     static const int bias_sizes[][3] = {{1, 3, 1},    {1, 70, 8},    {5, 600, 8},
                                         {40, 70, 16}, {70, 300, 33}, {3, 40, 128}};
     static const char *const biases[] = {"constant:-3.4028234e38", "range:-3.4e38:-3e38",
@@ -563,7 +571,7 @@ static void generate(case_list *list)
                          "in=q:f32:1x2x%dx%d;k:f32:1x2x%dx%d;v:f32:1x2x%dx%d;mask:f32:%dx%d:%s",
                          lse, q, d, s, d, s, d, 1, s, biases[j]);
             }
-    /* The gradients of rows whose biases are at the ends of f32, or far from 0. */
+    /* Gradients of rows whose biases are at the limits of f32, or far from 0. */
     for (size_t i = 0; i < 4; i++)
         for (size_t j = 0; j < COUNT(biases); j++) {
             int q = bias_sizes[i][0], s = bias_sizes[i][1], d = bias_sizes[i][2];

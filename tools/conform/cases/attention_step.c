@@ -1,11 +1,14 @@
 /*
- * Cases of attention_step: heads, kv_heads, head_dim, n_rot, style=neox|gptj, window, score_scale,
- * softcap; in=q;k;v;keys;values;position;cos;sin. at=0,7,-1 in place of a position: a constant,
- * with places=2,0,1 of two columns.
+ * Cases of attention_step. Keys: heads, kv_heads, head_dim, n_rot, style=neox|gptj, window,
+ * score_scale, softcap; in=q;k;v;keys;values;position;cos;sin. at=0,7,-1 replaces the input
+ * position by a constant; places=2,0,1 then gives it a second column.
  *
- * Besides: show=keys or values returns what a cache holds afterwards, by=gather leaves it packed;
- * twice=1 takes a second step with the first one's result as q, behind the first one's rows; cut=n
- * (case_viewed) of q, k and v.
+ * More keys:
+ *   show=keys, show=values   return a cache after the step
+ *   by=gather                reads that cache by a gather, which leaves it packed
+ *   twice=1                  adds a second step, whose q is the first one's result and whose rows
+ *                            follow the first one's
+ *   cut=n                    views of q, k and v, see case_viewed
  */
 #include "conform/cases/cases.h"
 
@@ -84,12 +87,13 @@ typedef struct step_case {
     const char *style;
     int capacity;
     const char *at, *more;
-    const char *joined; /* operands: the columns of the others follow; NULL: q;k;v */
+    const char *joined; /* operands that this tensor joins by columns; NULL: q;k;v */
     int entries;        /* of the caches; 0: batch */
-    const char *held;   /* the caches' dtype; NULL: f32 */
+    const char *held;   /* the dtype of the caches; NULL: f32 */
 } step_case;
 
-/* "q;k;v" as inputs, where "qk" stands for one tensor with the columns of both. */
+/* Writes "q;k;v" as inputs. A joined name, for example "qk", is one tensor with the columns of
+ * both. */
 static void add_rows(const step_case *c, char *out, size_t size)
 {
     const char *at = c->joined ? c->joined : "q;k;v";
@@ -122,7 +126,8 @@ static void add(case_list *list, const step_case *c, const char *show)
              c->capacity, c->width, tables);
 }
 
-/* Of a kv head with four rows or more, software drivers take 256 keys a chunk; with one, 1,024. */
+/* Software drivers take 256 keys a chunk if four rows or more share a kv head, and 1,024 if it is
+ * one row. */
 static const step_case cases[] = {
     {1, 1, 4, 4, 64, 64, "gptj", 40, "0", ""},
     {1, 1, 4, 4, 64, 64, "gptj", 40, "17", ""},

@@ -1,6 +1,6 @@
 /*
- * Cases of batch norm in training. Keys: eps, momentum; result=mean, variance looks at what the
- * running averages, operands of these names, have become. x and dy may be views (shift=n).
+ * Cases of batch norm in training. Keys: eps, momentum; result=mean or variance returns the updated
+ * running average, which is an operand of that name. shift=n makes x and dy views.
  */
 #include "conform/cases/cases.h"
 

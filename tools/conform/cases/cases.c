@@ -73,7 +73,7 @@ void case_list_destroy(case_list *list)
 
 /* ---- Parser ---- */
 
-/* Copies [begin, end) into a fixed field; false when it does not fit. */
+/* Copies [begin, end) into a fixed field; false if it does not fit. */
 static bool take(const char *begin, const char *end, char *out, size_t size)
 {
     size_t length = (size_t)(end - begin);
@@ -116,7 +116,7 @@ static bool parse_dtype(const char *word, rlxvk_dtype *out)
     return false;
 }
 
-/* name:dtype:dims[:fill]; the fill may hold colons of its own. */
+/* Parses name:dtype:dims[:fill]; a fill may contain colons. */
 static bool parse_input(const char *begin, const char *end, case_input *out)
 {
     char word[160], dtype[16], dims[96];

@@ -1,30 +1,41 @@
 /*
- * Conformance cases in one small language, one case a line:
+ * The case language: conformance cases, one a line.
  *
  *   softmax axis=1 in=x:f32:3x5x7:uniform
  *   layer_norm eps=1e-5 axis=-1 in=x:f32:4x64:offset;gamma:f32:64;beta:f32:64
  *   row [key=value ...] in=name:dtype:dims[:fill];...
  *
- * dims "scalar" is rank 0. A family file gives a builder (text -> graph) and the lines; the runner
- * makes the leaves, fills them from the seed, runs the device and the host reference and compares.
- * Golden cases use the same builders. Leaves are Inputs, except f16, bf16, u8 and i8, which are
- * Params.
+ * The dims "scalar" mean rank 0. Each file of a family has the case lines and a builder, which
+ * makes a graph from a line. The runner makes the leaves, fills them from the seed, runs the device
+ * and the host reference, and compares. Golden cases use the same builders. Leaves of f16, bf16, u8
+ * and i8 are params; all others are inputs.
  *
- * expect=E_X: the graph must fail so, naming the row; run=E_X: every run must end so, and its
- * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
- * for ops built of several nodes; an opt-in precision adds to F. backend=minstd|zero: of the run's
- * random numbers.
+ * Keys for every op:
+ *   expect=E_X              the graph must fail with this status, and the text must name the row
+ *   run=E_X                 every run must end with this status; outputs are compared nevertheless
+ *   within=F                each element may be off by 1e-6 + F max|reference|, for ops built of
+ *                           several nodes; an opt-in precision adds to F
+ *   backend=minstd|zero     the generator of the run's random numbers
+ *   variant=family=row      asks for this kernel variant, before those of the command line; if the
+ *                           device cannot run it, the library chooses
+ *   precision=...           see case_precision
  *
- * variant=family=row: kernels by name, before what the command line says; where the device cannot,
- * its own choice runs.
- *
- * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
- * special (NaN, +-Inf, +-0, denormals and the largest numbers among uniform: one of each at least,
- * or a choice by the seed if the tensor has fewer than ten elements), large (magnitudes 1e30 and
- * 1e-30), outliers (uniform, one of 40 1e4 times as large), offset (1e4 + unit noise), zero, one,
- * constant:v, bool, index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT
- * (random blocks with finite scales), neginf (mostly -Inf), iota, turned:h:w (points of a grid [..,
- * h, w, 2] over an image, turned by 15 degrees).
+ * Fills:
+ *   uniform [-3,3] (default), unit [-1,1], positive [0.1,3], range:a:b
+ *   integers        -8..8
+ *   special         uniform, with NaN, +-Inf, +-0, denormals and the largest numbers: at least one
+ *                   of each; a tensor of fewer than ten elements has some of them, which the seed
+ *                   chooses
+ *   large           magnitudes 1e30 and 1e-30
+ *   outliers        uniform, but one of 40 is 1e4 times as large
+ *   offset          1e4 + unit noise
+ *   zero, one, constant:v, bool, iota
+ *   index:n         0..n-1
+ *   badindex:n      also indices outside of that range, NaN, x.4 and x.5
+ *   neginf          mostly -Inf
+ *   bytes           random bytes
+ *   quant:FORMAT    random blocks with finite scales
+ *   turned:h:w      points of a grid [.., h, w, 2] over an image, rotated by 15 degrees
  */
 #ifndef RLXVK_CASES_H
 #define RLXVK_CASES_H
@@ -49,53 +60,55 @@ typedef struct case_pair {
 } case_pair;
 
 typedef struct case_spec {
-    char row[40]; /* row of the op table */
+    char row[40]; /* an op of the op table */
     case_pair pairs[24];
     size_t pair_count;
     case_input inputs[CASE_MAX_INPUTS];
     size_t input_count;
 } case_spec;
 
-/* Attribute access for builders; the fallback is returned when the key is absent. */
+/* These read attributes for builders. They return the fallback if the key is absent. */
 const char *case_word(const case_spec *s, const char *key, const char *fallback);
-/* The activation of this name; NONE without the key, (rlxvk_activation)-1 of another name. */
+/* The activation of this name. NONE if the key is absent; (rlxvk_activation)-1 if the name is
+ * unknown. */
 rlxvk_activation case_activation(const case_spec *s, const char *key);
 int64_t case_integer(const case_spec *s, const char *key, int64_t fallback);
 double case_real(const case_spec *s, const char *key, double fallback);
-/* "0,2,-1" -> values; returns how many (at most `capacity`). */
+/* Parses "0,2,-1" into values. Returns how many there are, at most `capacity`. */
 size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_t capacity);
-/* The same for axes; those that are not there stay as they are. */
+/* The same for up to three axes. Entries that are not given stay unchanged. */
 void case_entries(const case_spec *s, const char *key, int64_t out[3]);
-/* kernel, stride and padding of a pool; the stride of a case is 1 where it names none. */
+/* Reads kernel, stride and padding of a pool. If the case names no stride, it is 1. */
 void case_windows(const case_spec *s, rlxvk_pool_options *out);
-/* precision=f32|f16|bf16|split: of the compile, for any op. */
+/* Reads precision=f32|f16|bf16|split, the precision with which any op is compiled. */
 rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback);
-/* "2x3x4" */
+/* Parses "2x3x4". */
 rlxvk_shape case_shape(const case_spec *s, const char *key);
-/* The tensor of the input with this name; RLXVK_NONE when the case has none. */
+/* The tensor of the input with this name; RLXVK_NONE if the case has none. */
 rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const char *name);
 
-/* x without as many first indices of axis 0 as `key` says, by a view. */
+/* Drops the first indices of axis 0 of x by a view. The value of `key` is how many. */
 rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x);
-/* turned=1: x with the two axes before its last exchanged. */
+/* If turned=1, exchanges the two axes before the last one. */
 rlxvk_tensor case_turned(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x);
-/* The same without cut=n columns on either side: no run of x's memory. */
+/* If cut=n, drops n columns on either side; then does the same as case_turned. The elements are
+ * then not contiguous. */
 rlxvk_tensor case_viewed(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x);
 
 typedef struct case_list case_list;
 /* Appends one case line, printf-style. */
 void case_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends `head` and each of `rests` as a line. */
+/* Appends lines: `head` followed by each of `rests`. */
 void case_add_all(case_list *list, const char *head, const char *const *rests, size_t count);
 
 typedef struct case_family {
-    const char *const *rows; /* row names this family builds; NULL-terminated */
+    const char *const *rows; /* names of ops that this family builds; NULL-terminated */
     /* Adds the nodes to the graph and returns the result. Errors stick to the graph. */
     rlxvk_tensor (*build)(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs);
     void (*generate)(case_list *list);
 } case_family;
 
-/* Every `const case_family` of the files here, from the build. */
+/* Declares the `const case_family` of each file in this folder. The build makes the list. */
 #define CASES(family) extern const case_family family;
 #include "case_families.h"
 #undef CASES

@@ -1,13 +1,16 @@
 /*
  * Cases of cast and copy: every pair of dtypes, values at the limits of the target, raw bytes at
- * any offset. cast: to=DTYPE, via=DTYPE (a cast before it). shift=n drops the first n rows of x by
- * a view; scratch=1 computes x (by copy).
+ * any offset.
+ *   to=DTYPE    the target of cast
+ *   via=DTYPE   a cast to this dtype first
+ *   shift=n     drops the first n rows of x by a view
+ *   scratch=1   computes x (by copy)
  */
 #include "conform/cases/cases.h"
 
 #include <string.h>
 
-/* By rlxvk_dtype. */
+/* In the order of rlxvk_dtype. */
 static const char *const dtypes[] = {"f32", "f16", "bf16", "f64", "i8",   "i16",
                                      "i32", "i64", "u8",   "u32", "bool", "c64"};
 

@@ -1,9 +1,10 @@
 /*
- * Cases of the ops that are built of others. dot_general: contract=A,.. contract_rhs=B,.. batch=..
- * batch_rhs=.. (in=lhs;rhs); lora_matmul: scale (in=x;w;a;b); fused_attention_block: heads, dim
- * (in=x;qkv_w;out_w;mask[;qkv_b;out_b][;cos;sin]); fused_transformer_layer: heads, dim, width,
- * activation (a number; in=x;qkv_w;out_w;g1;fc1_w;fc2_w;g2;mask and the biases qkv_b, out_b, b1,
- * fc1_b, fc2_b, b2).
+ * Cases of ops that are built of other ops:
+ *   dot_general               contract=A,.. contract_rhs=B,.. batch=.. batch_rhs=..; in=lhs;rhs
+ *   lora_matmul               scale; in=x;w;a;b
+ *   fused_attention_block     heads, dim; in=x;qkv_w;out_w;mask[;qkv_b;out_b][;cos;sin]
+ *   fused_transformer_layer   heads, dim, width, activation (a number); in=x;qkv_w;out_w;g1;fc1_w;
+ *                             fc2_w;g2;mask and the biases qkv_b, out_b, b1, fc1_b, fc2_b, b2
  */
 #include "conform/cases/cases.h"
 

@@ -1,15 +1,17 @@
 /*
- * Cases of control flow, whose bodies are inlined: what they compute and, with --gradients, what
- * flows through them. All bodies are h = carry, times each matrix b.., h x + h for each x.., and
- * the sine of that.
+ * Cases of control flow, whose bodies are inlined. They test the results and, with --gradients, the
+ * gradients. Every body computes the same: h = carry, times each matrix b..; then h x + h for each
+ * x..; then the sine of that.
  *
- * unroll=1: all that is longer than one round replays a recorded body. noise=1: bodies add random
+ * unroll=1: loops of more than one round replay a recorded body. noise=1: bodies add random
  * numbers, which differ from round to round.
  *
- *   scan   length, save=1 (the trajectory), checkpoints; in=carry;b..;x.. (x.. [length, ..])
- *   while  limit, bound: goes on while all |carry| < bound; in=carry;b..
- *   if     in=predicate;carry;b..;x..; the other branch is exp(carry)
- *   call   in=carry;b..;x..; custom_function: the same with a vjp, which is the body's gradient
+ *   scan              length, save=1 (returns the trajectory), checkpoints; in=carry;b..;x.. (x..
+ *                     have a leading axis of `length`)
+ *   while             limit, bound: continues while all |carry| < bound; in=carry;b..
+ *   if                in=predicate;carry;b..;x..; the other branch is exp(carry)
+ *   call              in=carry;b..;x..
+ *   custom_function   the same with a vjp, which is the body's gradient
  */
 #include "conform/cases/cases.h"
 
@@ -23,7 +25,7 @@ enum body_kind { BODY_OF_STEP, BODY_OF_ROUND, BODY_OF_BRANCH, BODY_OF_OTHER, BOD
 
 typedef struct values {
     rlxvk_tensor items[MOST_VALUES];
-    size_t count, broadcasts; /* of them, after the carry */
+    size_t count, broadcasts; /* number of b.., after the carry */
     bool noise;
 } values;
 
@@ -40,7 +42,7 @@ static values take_values(const case_spec *s, const rlxvk_tensor *inputs)
     return v;
 }
 
-/* Of tensor i as a body sees it: without its leading axis where it is a sequence. */
+/* The shape of tensor i inside a body: without the leading axis if it is a sequence. */
 static rlxvk_shape body_shape(const rlxvk_graph *g, const values *v, size_t i, bool sequences)
 {
     rlxvk_shape s = rlxvk_tensor_shape(g, v->items[i]);
@@ -96,7 +98,7 @@ static rlxvk_tensor build_scan(rlxvk_graph *g, const case_spec *s, const values 
     return y;
 }
 
-/* All values are carried; the matrices stay as they are. */
+/* All values are carried, but the matrices do not change. */
 static rlxvk_tensor build_while(rlxvk_graph *g, const case_spec *s, const values *v)
 {
     rlxvk_graph *body = make_body(g, v, BODY_OF_ROUND), *condition = NULL;
@@ -213,7 +215,7 @@ static void generate(case_list *list)
         "while within=1e-5 unroll=1 limit=5 in=" CARRY ";" MATRIX,
         "while within=1e-5 unroll=1 noise=1 limit=5 in=" CARRY ";" MATRIX,
         "while within=1e-5 noise=1 limit=5 in=" CARRY,
-        /* ends at once, and on the way */
+        /* the condition is false at once; it becomes false in a later round */
         "while within=1e-5 limit=5 bound=0 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=9 bound=0.9 in=carry:f32:3x4:range:0.01:0.1;"
         "b0:f32:4x4:range:0.3:0.6",

@@ -1,10 +1,13 @@
 /*
- * Cases of conv, conv_transpose2d, fused_conv, im2col and col2im.
+ * Cases of conv, conv_transpose2d, fused_conv, im2col and col2im. Keys:
+ *   kernel, stride, padding, dilation, output_padding   one value for each spatial axis
+ *   groups
+ *   size                                 of col2im: height, width
+ *   activation=NAME, activation_first=1  of fused_conv
+ *   shift=n, w_shift=n, residual_shift=n drop the first n of axis 0 of x, w or the residual, so
+ *     that they begin inside their slots
  *
- * Keys: kernel, stride, padding, dilation, output_padding (one value a spatial axis), groups; size
- * (col2im: height, width); activation=NAME, activation_first=1 (fused_conv); shift=n drops the
- * first n of x's first axis, w_shift=n of w's and residual_shift=n of the residual's, so that they
- * start inside their slots. Case files of others give `dims`, which the shapes show.
+ * Case files of other frameworks also give `dims`, which the shapes already show.
  */
 #include "conform/cases/cases.h"
 
@@ -62,7 +65,7 @@ typedef struct window {
     int kernel, stride, padding, dilation, groups;
 } window;
 
-/* conv of 6 channels to 12 over `axes` axes, the same window on each. */
+/* Adds a conv from 6 to 12 channels over `axes` axes, with the same window on each. */
 static void add_forward(case_list *list, int axes, window v, bool bias)
 {
     static const char *const sizes[] = {"2x6x19", "2x6x7x9", "2x6x5x6x7"};
@@ -106,19 +109,19 @@ static void generate_forward(case_list *list)
         "in=x:f32:1x1x1;w:f32:1x1x1", "in=x:f32:1x1x1x1;w:f32:1x1x1x1;bias:f32:1",
         "in=x:f32:1x1x1x1x1;w:f32:1x1x1x1x1",
         "stride=2 padding=1 dilation=2 in=x:f32:1x1x5:iota;w:f32:1x1x2:iota",
-        /* one position: the kernel is the whole padded input */
+        /* only one position, because the kernel is the whole padded input */
         "in=x:f32:2x3x5x4;w:f32:7x3x5x4;bias:f32:7", "padding=1,2 in=x:f32:2x3x3x2;w:f32:4x3x5x6",
         "padding=1 dilation=6 in=x:f32:1x2x5;w:f32:3x2x2",
-        /* axes that differ */
+        /* different values for each axis */
         "stride=1,3 padding=2,0 dilation=3,1 in=x:f32:2x3x9x11;w:f32:5x3x2x4;bias:f32:5",
         "stride=3,1,2 padding=0,2,1 dilation=1,2,3 in=x:f32:1x2x7x6x8;w:f32:3x2x3x2x1",
         "kernel=3,2 stride=5,4 in=x:f32:1x2x11x13;w:f32:9x2x3x2",
         "padding=7,9 in=x:f32:1x1x1x1;w:f32:2x1x2x2",
-        /* empty */
+        /* empty tensors */
         "in=x:f32:0x3x5x5;w:f32:4x3x3x3;bias:f32:4", "in=x:f32:2x3x5x5;w:f32:0x3x3x3",
         "in=x:f32:2x0x5x5;w:f32:4x0x3x3;bias:f32:4",
         "padding=2 in=x:f32:2x3x0;w:f32:4x3x3;bias:f32:4", "in=x:f32:2x0x5x5;w:f32:4x0x3x3",
-        /* taps outside are skipped, whatever the weight */
+        /* taps outside the input are skipped, whatever the weight */
         "padding=1,1 in=x:f32:1x3x6x5;w:f32:9x3x3x3:special",
         "padding=1,1 in=x:f32:2x40x6x6;w:f32:40x40x3x3:special;bias:f32:40",
         "padding=2 groups=4 in=x:f32:2x4x9;w:f32:4x1x5:special",
@@ -126,7 +129,7 @@ static void generate_forward(case_list *list)
         "padding=1,1,1 in=x:f32:1x3x3x4x5;w:f32:5x3x3x3x3:special",
         "padding=1,1 in=x:f32:1x3x6x5:special;w:f32:40x3x3x3:zero",
         "padding=1,1 in=x:f32:1x3x6x5:zero;w:f32:40x3x3x3:special",
-        /* values */
+        /* values of several kinds */
         "padding=1,1 in=x:f32:2x5x9x9:integers;w:f32:33x5x3x3:integers;bias:f32:33:integers",
         "padding=1,1 in=x:f32:1x6x9x9:large;w:f32:10x6x3x3:unit;bias:f32:10",
         "padding=1,1 in=x:f32:1x6x9x9:offset;w:f32:10x6x3x3:offset",
@@ -137,7 +140,7 @@ static void generate_forward(case_list *list)
         "shift=1 padding=1,1 in=x:f32:3x5x7x7;w:f32:9x5x3x3",
         "w_shift=1 padding=1,1 in=x:f32:1x5x8x8;w:f32:10x5x3x3;bias:f32:9",
         "shift=1 w_shift=3 groups=3 in=x:f32:3x3x5x7;w:f32:6x1x3x3",
-        /* sizes around tiles */
+        /* sizes around those of tiles */
         "padding=1,1 in=x:f32:1x16x16x16;w:f32:32x16x3x3",
         "padding=1,1 in=x:f32:2x17x13x11;w:f32:65x17x3x3;bias:f32:65",
         "in=x:f32:2x64x9x13;w:f32:129x64x1x1;bias:f32:129", "in=x:f32:3x31x33;w:f32:31x31x1",
@@ -147,7 +150,7 @@ static void generate_forward(case_list *list)
         "stride=2,2 padding=3,3 in=x:f32:1x3x32x32;w:f32:24x3x7x7;bias:f32:24",
         "padding=1,1,1 in=x:f32:1x9x6x6x6;w:f32:36x9x3x3x3",
         "in=x:f32:1x1200x1x1:unit;w:f32:10x1200x1x1:unit;bias:f32:10",
-        /* depthwise, with several outputs a channel too; positions across images */
+        /* depthwise, also with several outputs a channel; positions across images */
         "groups=37 padding=1,1 in=x:f32:3x37x9x9;w:f32:37x1x3x3;bias:f32:37",
         "groups=5 padding=2,2 in=x:f32:2x5x14x14;w:f32:15x1x5x5",
         "groups=64 stride=2 padding=1 in=x:f32:1x64x33;w:f32:64x1x4",
@@ -155,15 +158,16 @@ static void generate_forward(case_list *list)
         "groups=2 in=x:f32:1x2x4194309;w:f32:2x1x1", /* more groups than a grid dimension */
     };
     case_add_all(list, "conv", lines, COUNT(lines));
-    /* More terms than a software driver loops over in one invocation. */
+    /* More terms than a software driver may loop over in one invocation. */
     case_add(list, "conv in=x:f32:1x16000x3x3:one;w:f32:2x16000x3x3:one");
 }
 
-/* On both sides of what decides between kernels, and between ways through them. */
+/* Sizes on both sides of the limits between kernels, and between ways through one kernel. */
 static void generate_edges(case_list *list)
 {
     static const char *const lines[] = {
-        /* many planes a workgroup; quads of x that start left of the taps; rows and columns over */
+        /* many planes in a workgroup; quads of x that begin left of the taps; leftover rows and
+         * columns */
         "groups=40 padding=3,3 in=x:f32:2x40x7x7;w:f32:40x1x7x7;bias:f32:40",
         "groups=6 padding=3,3 in=x:f32:2x6x28x28;w:f32:6x1x7x7",
         "groups=6 padding=2,1 stride=2,2 in=x:f32:2x6x17x16;w:f32:12x1x5x4;bias:f32:12",
@@ -177,7 +181,7 @@ static void generate_edges(case_list *list)
         "groups=2 padding=8,8 in=x:f32:1x2x9x24;w:f32:2x1x5x17",
         "groups=2 stride=4,4 in=x:f32:1x2x19x40;w:f32:2x1x5x6",
         "groups=2 stride=5,5 in=x:f32:1x2x19x40;w:f32:2x1x5x6",
-        /* as many taps along the axes as have bits in a word, and more */
+        /* as many taps along the axes as a word has bits, and more */
         "padding=7,7 in=x:f32:1x2x6x6;w:f32:35x2x15x15",
         "padding=7,7 in=x:f32:1x2x6x6;w:f32:35x2x15x16",
         "padding=4,4,4 in=x:f32:1x2x5x4x4;w:f32:3x2x10x10x11",
@@ -196,7 +200,8 @@ static void generate_edges(case_list *list)
         "w_shift=1 padding=1 in=x:f32:2x16x40;w:f32:41x16x5",
     };
     case_add_all(list, "conv", lines, COUNT(lines));
-    /* One channel or position less and more than tiles have, in exact numbers. */
+    /* One channel or position less and more than a tile has, with integers so that sums are exact.
+     */
     static const int counts[] = {15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129};
     for (size_t i = 0; i < COUNT(counts); i++)
         for (int step = 1; step <= 5; step += 4) {
@@ -209,8 +214,8 @@ static void generate_edges(case_list *list)
             case_add(list, "conv in=x:f32:1x%dx%dx%d:integers;w:f32:%dx%dx1x1:integers", in,
                      counts[i], step, out, in);
         }
-    /* The same of tiles, wherever they are not the first choice: taps of more bits than a word has,
-     * taps of many channels, windows of one cell beside what is no number. */
+    /* The same for tiles even if they are not the first choice: more taps than a word has bits,
+     * taps of many channels, and windows of one cell beside NaN and infinities. */
     static const char *const tiles[] = {"tiled_32x32", "tiled_64x64", "tiled_32x128"};
     static const char *const tiled[] = {
         "padding=7,7 in=x:f32:1x2x6x6:integers;w:f32:35x2x15x16:integers",
@@ -224,8 +229,8 @@ static void generate_edges(case_list *list)
             case_add(list, "conv variant=conv=%s %s", tiles[t], tiled[l]);
 }
 
-/* Tiles that do what only other kernels were first chosen for: transposed products, and what is
- * done to sums, of one part and of several. */
+/* Tiles in cases for which other kernels are the first choice: transposed products, and the
+ * epilogue of sums in one and several parts. */
 static void generate_tiles(case_list *list)
 {
     static const char *const tiles[] = {"tiled_32x32", "tiled_64x64", "tiled_32x128"};
@@ -259,7 +264,8 @@ static void generate_transposed(case_list *list)
         "stride=2,2,2 padding=1,0,1 output_padding=1,0,1 in=x:f32:1x3x3x4x2;w:f32:3x2x3x2x4",
         "groups=3 in=x:f32:1x6x3x2x2;w:f32:6x3x2x2x2",
         "stride=1,3 padding=2,0 dilation=3,1 in=x:f32:2x3x9x5;w:f32:3x5x3x4;bias:f32:5",
-        "stride=5,4 in=x:f32:1x2x3x4;w:f32:2x9x3x2;bias:f32:9", /* gaps hold the bias */
+        "stride=5,4 in=x:f32:1x2x3x4;w:f32:2x9x3x2;bias:f32:9", /* only the bias reaches gaps
+                                                                   between windows */
         "kernel=4,4 stride=2,2 padding=1,1 in=x:f32:2x20x7x6;w:f32:20x40x4x4;bias:f32:40",
         "groups=8 stride=2,2 padding=1,1 in=x:f32:2x8x6x6;w:f32:8x1x4x4;bias:f32:8",
         "groups=2 stride=2,2 in=x:f32:1x36x8x8;w:f32:36x35x2x2",
@@ -293,7 +299,7 @@ static void generate_transposed(case_list *list)
     case_add_all(list, "conv_transpose2d", lines, COUNT(lines));
 }
 
-/* Every activation, with and without what may stand around it. */
+/* Every activation, with and without optional operands. */
 static void generate_activations(case_list *list)
 {
     static const char *const names[] = {
@@ -321,14 +327,14 @@ static void generate_fused(case_list *list)
         "activation=relu in=x:f32:1x1x1x1x1;w:f32:1x1x1x1x1;bias:f32:2x1;residual:f32:1x1x1x1x1",
         "activation=relu in=x:f32:0x3x5x5;w:f32:4x3x3x3;bias:f32:4;residual:f32:0x4x3x3",
         "activation=relu in=x:f32:2x0x5x5;w:f32:4x0x3x3;bias:f32:2x4;residual:f32:2x4x3x3",
-        /* over one and three axes, odd channels */
+        /* one and three axes, odd numbers of channels */
         "activation=silu stride=2 padding=1 in=x:f32:2x5x19;w:f32:7x5x3;bias:f32:2x7;"
         "residual:f32:2x7x10",
         "activation=relu padding=1,1,1 in=x:f32:1x3x5x6x7;w:f32:37x3x3x3x3;bias:f32:37;"
         "residual:f32:1x37x5x6x7",
         "activation=gelu activation_first=1 stride=1,2,1 in=x:f32:2x33x4x5x6;w:f32:35x33x1x1x1;"
         "residual:f32:2x35x4x3x6",
-        /* around tiles */
+        /* sizes around those of tiles */
         "activation=relu padding=1,1 in=x:f32:1x16x16x16;w:f32:32x16x3x3;bias:f32:2x32;"
         "residual:f32:1x32x16x16",
         "activation=relu padding=1,1 in=x:f32:2x17x13x11;w:f32:65x17x3x3;bias:f32:2x65;"
@@ -346,13 +352,13 @@ static void generate_fused(case_list *list)
         "residual:f32:1x10x1x1",
         "activation=silu activation_first=1 padding=1,1 in=x:f32:1x130x3x3:unit;"
         "w:f32:20x130x3x3:unit;bias:f32:20;residual:f32:1x20x3x3",
-        /* depthwise, with several outputs a channel too */
+        /* depthwise, also with several outputs a channel */
         "activation=relu groups=37 padding=1,1 in=x:f32:3x37x9x9;w:f32:37x1x3x3;bias:f32:2x37;"
         "residual:f32:3x37x9x9",
         "activation=silu groups=6 padding=3,3 in=x:f32:2x6x28x28;w:f32:6x1x7x7;bias:f32:2x6;"
         "residual:f32:2x6x28x28",
         "activation=relu groups=5 padding=2,2 in=x:f32:2x5x14x14;w:f32:15x1x5x5;bias:f32:15",
-        /* values */
+        /* values of several kinds */
         "activation=relu padding=1,1 in=x:f32:2x5x6x6:special;w:f32:33x5x3x3;bias:f32:2x33;"
         "residual:f32:2x33x6x6",
         "activation=relu padding=1,1 in=x:f32:2x5x6x6;w:f32:33x5x3x3:special;bias:f32:33",
@@ -372,7 +378,7 @@ static void generate_fused(case_list *list)
         "bias:f32:2x9;residual:f32:3x9x7x7",
         "activation=relu shift=1 residual_shift=1 groups=3 padding=1,1 in=x:f32:3x3x6x7;"
         "w:f32:3x1x3x3;bias:f32:2x3;residual:f32:3x3x6x7",
-        /* refused */
+        /* must be refused */
         "expect=E_ATTR activation=swish in=x:f32:1x3x5x5;w:f32:4x3x3x3",
         "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;bias:f32:3",
         "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;bias:f32:4x2",
@@ -411,7 +417,7 @@ static void generate_columns(case_list *list)
         "kernel=3,3 padding=1,1 size=4,5 in=x:f32:40x27",
         "kernel=3,2 stride=2,1 padding=0,1 dilation=1,2 size=7,6 in=x:f32:36x18",
         "kernel=4,5 size=4,5 in=x:f32:2x60",
-        "kernel=2,2 stride=3,4 size=9,10 in=x:f32:9x12", /* cells no window has */
+        "kernel=2,2 stride=3,4 size=9,10 in=x:f32:9x12", /* cells in no window */
         "kernel=3,3 padding=5,6 size=1,1 in=x:f32:99x9",
         "kernel=3,3 padding=1,1 size=6,6 in=x:f32:72x27:special",
         "kernel=3,3 padding=1,1 size=6,6 in=x:f32:72x27:integers",
@@ -492,7 +498,8 @@ static void generate_refusals(case_list *list)
     case_add_all(list, "", lines, COUNT(lines));
 }
 
-/* Few weights, so that one alone may not be finite: whichever it is, taps outside are skipped. */
+/* So few weights that a single one may be NaN or infinite. Whichever it is, taps outside the input
+ * are skipped. */
 static void generate_lone_weights(case_list *list)
 {
     static const char *const tiles[] = {"tiled_32x32", "tiled_64x64"};

@@ -3,11 +3,12 @@
  * indices idx.
  *
  *   format=NAME      block format
- *   k=N              gather: elements of a row (cols=N in golden cases)
- *   rows=N           gather without idx: every row in order
- *   skip=N           w starts with N rows that are sliced off first: a view at a byte offset
- *   shift=N as=DIMS  x is a vector; the product reads DIMS of it from element N on: a view at an
- * odd offset
+ *   k=N              of dequant_gather: elements of a row (cols=N in golden cases)
+ *   rows=N           of dequant_gather without idx: takes every row in order
+ *   skip=N           w starts with N rows that are sliced off first, so that it is a view at a byte
+ *                    offset
+ *   shift=N as=DIMS  x is a vector; the product reads DIMS of it from element N on, so that it is a
+ *                    view at an odd offset
  */
 #include "conform/cases/cases.h"
 #include "op/packed/quant_format.h"
@@ -81,10 +82,11 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 
 /* ---- Cases ---- */
 
-/* Those whose decoders differ most get every case; the others a selection. */
+/* Formats whose decoders differ most get every case; the others get a selection. */
 static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
 
-/* Of each group of kernels, with and without mins, and every distance between runs. */
+/* Formats from each group of kernels, with and without mins, and with every distance between runs.
+ */
 static const uint32_t variant_formats[] = {QUANT_Q4_K, QUANT_Q6_K, QUANT_Q8_0,
                                            QUANT_Q5_1, QUANT_Q2_K, QUANT_IQ2_S};
 
@@ -104,8 +106,8 @@ static void add_product(case_list *list, const quant_format *b, int m, int n, in
              b->name);
 }
 
-/* m crosses every row count of the vector kernel and the tile heights; n and k cross the tile and
- * team sizes. */
+/* m takes every row count of the vector kernel and crosses the heights of tiles. n and k cross the
+ * sizes of tiles and teams. */
 static void generate_products(case_list *list, const quant_format *b)
 {
     static const int rows[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 67};
@@ -117,7 +119,7 @@ static void generate_products(case_list *list, const quant_format *b)
         add_product(list, b, i % 2 ? 1 : 12, columns[i], b->block_elements == 32 ? 11 : 2, "unit");
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         add_product(list, b, i % 2 ? 2 : 10, 33, 2, fills[i]);
-    /* long rows: several team steps */
+    /* long rows: several steps of a team */
     add_product(list, b, 1, 70, 4096 / (int)b->block_elements, "uniform");
     add_product(list, b, 40, 70, 2048 / (int)b->block_elements, "uniform");
 }
@@ -169,9 +171,10 @@ static void generate_gathers(case_list *list, const quant_format *b)
              f);
 }
 
-/* One row and many, several blocks, an odd count of columns, a view at an odd byte offset where the
- * block's size is odd; decoded alone. How many of few rows share a decoding goes around the
- * formats, as each count is a pipeline more: 2, 3, or 4 as of many rows. */
+/* A selection: one row and many, several blocks, an odd number of columns, dequant_gather, and a
+ * view, whose byte offset is odd if the block's size is. If few rows share a decoding, each count
+ * of rows needs another pipeline, so the formats take turns: 2, 3, or 4, which many rows use, too.
+ */
 static void generate_selection(case_list *list, const quant_format *b)
 {
     const char *f = b->name;
@@ -191,8 +194,8 @@ static void generate_selection(case_list *list, const quant_format *b)
              f, e, s, f);
 }
 
-/* One row, by the kernels that take x as integers: contents that differ in scale, are tiny, or
- * none. */
+/* One row, by the kernels that use x as integers. Contents of x have different scales, are tiny, or
+ * are zero. */
 static void generate_integers(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"integer_512", "integer_256"};
@@ -215,8 +218,8 @@ static void generate_integers(case_list *list, const quant_format *b)
     }
 }
 
-/* Few rows that share a decoding, x in shared memory: whole passes and unequal ones, units that do
- * not fill a chunk or a team. */
+/* Few rows that share a decoding, with x in shared memory: whole and partial passes, and units that
+ * do not fill a chunk or a team. */
 static void generate_few_rows(case_list *list, const quant_format *b)
 {
     static const int rows[] = {2, 3, 5, 7, 8, 9, 13};
@@ -232,7 +235,8 @@ static void generate_few_rows(case_list *list, const quant_format *b)
     }
 }
 
-/* x at a place that no vec4 begins at: every group of kernels, by rows and by tiles. */
+/* x begins at an element that is not a multiple of four. Every group of kernels has a case, by rows
+ * and by tiles. */
 static void generate_odd_places(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"variant=dequant_vector=shared_four shift=1 as=3x512",
@@ -246,7 +250,7 @@ static void generate_odd_places(case_list *list, const quant_format *b)
                  variants[i], bytes, b->name);
 }
 
-/* Tiles on both sides of their sizes. */
+/* Sizes on both sides of those of tiles. */
 static void generate_tiles(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"tiled_160x128", "tiled_128x128", "tiled_64x64",
@@ -262,7 +266,7 @@ static void generate_tiles(case_list *list, const quant_format *b)
     }
 }
 
-/* x at odd offsets, by every way to read it. */
+/* x at odd offsets, for every way to read it. */
 static void generate_odd_offsets(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"dequant=tiled", "dequant_vector=shared_512",
@@ -279,8 +283,8 @@ static void generate_odd_offsets(case_list *list, const quant_format *b)
     }
 }
 
-/* On matrix units, where the precision asks for them; otherwise these are as any others. Tiles on
- * both sides of their sizes, units that do not fill a step, K split and not. */
+/* For matrix units, if the precision asks for them; otherwise they are ordinary cases. Tiles on
+ * both sides of their sizes, units that do not fill a step, and K split and not split. */
 static void generate_units(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"rows_32",    "short",   "rows_16_late", "square",
@@ -298,8 +302,8 @@ static void generate_units(case_list *list, const quant_format *b)
     }
 }
 
-/* A product of m x k by k x n (`sizes`: m, k, n) with weights in registers; of blocks of 32, k is
- * in no whole chunks. */
+/* Adds a product of m x k by k x n with weights in registers; `sizes` is m, k, n. If blocks have 32
+ * elements, k is not a multiple of the chunk. */
 static void add_from_registers(case_list *list, const quant_format *b, const char *form,
                                const char *row, int number, const int sizes[3])
 {
@@ -313,8 +317,8 @@ static void add_from_registers(case_list *list, const quant_format *b, const cha
              across * (int)b->block_bytes, b->name);
 }
 
-/* The same with weights in registers: tiles of rows and columns begun and full, K of less than a
- * chunk, and of more chunks and fewer than are shared out. */
+/* The same with weights in registers: partial and full tiles of rows and columns; K shorter than a
+ * chunk; and more and fewer chunks than are shared out. */
 static void generate_fragments(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"eight_parts", "four_parts"};
@@ -325,8 +329,8 @@ static void generate_fragments(case_list *list, const quant_format *b)
                            (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
-/* And for many rows: panels begun and full, columns of less than a subgroup and of more than a
- * workgroup, K of less than a group, with half a group at its end, and split. */
+/* The same for many rows: partial and full panels, columns for less than a subgroup and more than a
+ * workgroup, K of less than a group, K with half a group at its end, and split K. */
 static void generate_panels(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"rows_64", "rows_128"};
@@ -337,7 +341,7 @@ static void generate_panels(case_list *list, const quant_format *b)
                            (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
-/* Rows without blocks in tiles: one tile and several, K of more than a step. */
+/* Formats without blocks, in tiles: one tile and several, K longer than a step. */
 static void generate_plain_tiles(case_list *list)
 {
     static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16};

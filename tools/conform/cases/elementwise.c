@@ -1,8 +1,9 @@
 /*
- * Cases of the elementwise ops. Operands are taken in order, whatever their names. Besides the
- * inputs: shift=n drops the first n rows of every operand by a view, so that they start inside
- * their slot; scratch=m computes the operands of bit mask m (by copy) instead of reading leaves, so
- * that the result may take their memory.
+ * Cases of the elementwise ops. Operands are taken in order, whatever their names.
+ *   shift=n     drops the first n rows of every operand by a view, so that they begin inside their
+ *               slot
+ *   scratch=m   computes the operands of bit mask m (by copy); they are then not leaves, so the
+ *               result may take their memory
  */
 #include "conform/cases/cases.h"
 
@@ -124,8 +125,8 @@ static void generate_unary(case_list *list, const char *row)
     case_add(list, "%s shift=1 scratch=1 in=x:f32:5x7:special", row);
 }
 
-/* Pairs of shapes: dense, single elements, suffixes, rows, columns, loops over axes, more axes than
- * the arguments hold. */
+/* Pairs of shapes: dense, single elements, suffixes, rows, columns, loops over axes, and more axes
+ * than the arguments hold. */
 static const char *const pairs[][2] = {
     {"scalar", "scalar"},
     {"1", "1"},
@@ -251,7 +252,7 @@ static void generate_complex(case_list *list)
     case_add(list, "where in=c:bool:30:bool;x:c64:30;y:f32:30");
     case_add(list, "where in=c:f32:4x5:special;x:f32:5;y:c64:4x1");
     case_add(list, "where scratch=6 in=c:bool:1x600:bool;x:c64:2x600;y:c64:1");
-    /* What overflows or underflows on the way to an ordinary quotient. */
+    /* Ordinary quotients whose intermediate values overflow or underflow. */
     case_add(list, "div in=a:c64:67:range:-3e38:3e38;b:c64:67:range:1:3");
     case_add(list, "div in=a:c64:67:range:-3e38:3e38;b:c64:67:range:-3e38:3e38");
     case_add(list, "div in=a:c64:67:range:1e-36:2e-36;b:c64:67:range:-2e-36:-1e-36");
@@ -260,7 +261,7 @@ static void generate_complex(case_list *list)
     case_add(list, "mul in=a:c64:67:range:1e19:1.8e19;b:c64:67:range:1:1.8e19");
     case_add(list, "div in=a:c64:200:special;b:c64:200:range:1:3");
     case_add(list, "mul in=a:c64:200:special;b:c64:200:range:1:3");
-    /* Pairs of imaginary part 0, which equal real numbers. */
+    /* Complex numbers with imaginary part 0 equal real numbers. */
     case_add(list, "eq in=a:c64:130:bool;b:f32:130:bool");
     case_add(list, "ne in=a:f32:13x1:bool;b:c64:13x9:bool");
     case_add(list, "div in=a:c64:30:zero;b:c64:30:range:-1e-44:1e-44");

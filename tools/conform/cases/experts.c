@@ -1,8 +1,12 @@
 /*
- * Cases of grouped_matmul (transpose_w; in=x;w;idx or expert_idx), its backward_weight
- * (transpose_w, experts; in=x;dy;idx), dequant_grouped_matmul (format, n; in=x;w;idx),
- * dequant_moe_weights (format, k, n; in=w) and group_limited_gate (n_group, topk_group, top_k,
- * scaling, experts; in=sig;route). skip=S drops the first S rows or slabs of w by a view.
+ * Cases of ops on experts:
+ *   grouped_matmul                   transpose_w; in=x;w;idx or in=x;w;expert_idx
+ *   grouped_matmul_backward_weight   transpose_w, experts; in=x;dy;idx
+ *   dequant_grouped_matmul           format, n; in=x;w;idx
+ *   dequant_moe_weights              format, k, n; in=w
+ *   group_limited_gate               n_group, topk_group, top_k, scaling, experts; in=sig;route
+ *
+ * skip=S drops the first S rows or slabs of w by a view.
  */
 #include "conform/cases/cases.h"
 #include "op/packed/quant_format.h"
@@ -103,7 +107,7 @@ static void generate_grouped(case_list *list)
         "transpose_w=1 in=x:f32:33x21;w:f16:5x23x21;idx:f32:33:badindex:5",
         "in=x:f32:300x24;w:f32:200x24x12;idx:f32:300:badindex:200",
         "in=x:f32:500x40;w:f32:3x40x70;idx:f32:500:badindex:3",
-        /* more rows than the sort has invocations; more experts, in runs that end unevenly */
+        /* more rows than the sort has invocations; more experts; runs that end unevenly */
         "variant=experts=sorted in=x:f32:2500x5:unit;w:f32:3x5x7:unit;idx:f32:2500:badindex:3",
         "variant=experts=sorted in=x:f32:40x5:unit;w:f32:300x5x7:unit;idx:f32:40:badindex:300",
         "variant=experts=sorted in=x:f32:1500x3:unit;w:f32:1100x3x2:unit;"
@@ -152,7 +156,7 @@ static void generate_weights(case_list *list)
         "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:4",
         "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:1.9",
         "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:nan",
-        /* unused experts between used ones, all of one expert, parts joined */
+        /* unused experts between used ones; all rows of one expert; joined parts */
         "experts=300 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:index:300",
         "experts=7 in=x:f32:900x12;dy:f32:900x20;idx:f32:900:constant:3",
         "experts=1 in=x:f32:5000x5;dy:f32:5000x3;idx:f32:5000:badindex:1",
@@ -196,7 +200,7 @@ static void generate_packed_products(case_list *list, const quant_format *b)
         }
 }
 
-/* Blocks that fill tiles and that do not, a row without an expert among them. */
+/* Blocks that do and do not fill tiles. One of the rows has no expert. */
 static void generate_packed_tiles(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"tiled_160x128", "tiled_128x128", "tiled_64x64",
@@ -245,8 +249,8 @@ static void generate_packed_shapes(case_list *list, const quant_format *b)
              e, s, f);
 }
 
-/* One expert; several, some rows without one; experts without rows, another repeated; a view; many
- * rows of few experts; no rows; decoded alone. */
+/* A selection: one expert; several, with rows that have none; experts without rows while another
+ * has several; a view; many rows of few experts; no rows; dequant_moe_weights. */
 static void generate_selection(case_list *list, const quant_format *b)
 {
     int across = b->block_elements == 1 ? 45 : 3;
@@ -272,7 +276,7 @@ static void generate_selection(case_list *list, const quant_format *b)
              f);
 }
 
-/* Scales that are the code of NaN; what is no format. */
+/* Scales that encode NaN; an unknown format. */
 static void generate_packed_corners(case_list *list)
 {
     static const char *const lines[] = {

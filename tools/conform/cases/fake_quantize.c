@@ -1,7 +1,7 @@
 /*
- * Cases of fake quantization. Keys: bits, axis (absent: one scale), mode=batch|ema|fixed,
- * ste=identity|clipped|tanh|hard_tanh, decay; result=state looks at what an average has become.
- * x and dy may be views (shift=n).
+ * Cases of fake quantization. Keys: bits, axis (if absent, there is one scale),
+ * mode=batch|ema|fixed, ste=identity|clipped|tanh|hard_tanh, decay. result=state returns the
+ * updated average. shift=n makes x and dy views.
  */
 #include "conform/cases/cases.h"
 
@@ -54,7 +54,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
                : rlxvk_fake_quantize_lsq_backward_scale(g, x, scale, dy, &o);
 }
 
-/* Of a scale, or one for each of `channels`. */
+/* One scale, or one for each of `channels`. */
 static const struct shape_case {
     const char *dims, *axis, *fill;
     int channels, bits;
@@ -195,7 +195,7 @@ static void generate(case_list *list)
     case_add_all(list, "fake_quantize_backward", backward_others, COUNT(backward_others));
     case_add_all(list, "fake_quantize_lsq_backward_x", learned_others, COUNT(learned_others));
     case_add_all(list, "fake_quantize_lsq_backward_scale", learned_others, COUNT(learned_others));
-    for (size_t i = 0; i < COUNT(classes); i++) { /* of the reduction to magnitudes */
+    for (size_t i = 0; i < COUNT(classes); i++) { /* of kernels that find the largest magnitude */
         case_add(list, "fake_quantize variant=rows=%s axis=0 in=x:f32:33x132:special", classes[i]);
         case_add(list, "fake_quantize variant=rows=%s in=x:f32:20000", classes[i]);
     }

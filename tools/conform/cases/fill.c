@@ -1,6 +1,7 @@
 /*
- * What leaves hold: a small generator (splitmix64) behind named fills. Words of integer and bool
- * leaves are made integral and kept inside the dtype, because kernels rely on it.
+ * Fills leaves with contents. Fills have names and use a small generator, splitmix64. Words of
+ * integer and bool leaves are made integral and kept inside the range of the dtype, because kernels
+ * rely on it.
  */
 #include "conform/cases/table.h"
 #include "graph/half.h"
@@ -24,7 +25,7 @@ static uint64_t next(source *s)
     return z ^ z >> 31;
 }
 
-/* [0, n); n is far below 2^64, so the bias does not matter. */
+/* Uniform in [0, n). n is far below 2^64, so the bias does not matter. */
 static uint64_t below(source *s, uint64_t n)
 {
     return next(s) % n;
@@ -136,7 +137,7 @@ static double fill_iota(source *s)
 {
     return (double)s->index;
 }
-/* Points of a grid [.., a, b, 2] over an image, turned by 15 degrees. */
+/* Points of a grid [.., a, b, 2] over an image, rotated by 15 degrees. */
 static double fill_turned(source *s)
 {
     uint64_t rows = (uint64_t)s->a, columns = (uint64_t)s->b, point = s->index / 2;
@@ -164,7 +165,7 @@ static const struct fill_row {
     {"turned", fill_turned},
 };
 
-/* "range:-1:1" -> its row, with a and b set. */
+/* Finds the row for a text like "range:-1:1" and sets a and b. */
 static const struct fill_row *find(const char *name, source *s)
 {
     size_t length = strcspn(name, ":");
@@ -218,7 +219,7 @@ static void write_scale(source *s, uint8_t kind, uint8_t *out)
     else if (kind == QUANT_SCALE_BRAIN)
         write_little(out, f32_bits(scale) >> 16, 2);
     else if (kind == QUANT_SCALE_E8M0)
-        out[0] = (uint8_t)(below(s, 16) ? 118 + below(s, 6) : 255); /* NaN now and then */
+        out[0] = (uint8_t)(below(s, 16) ? 118 + below(s, 6) : 255); /* sometimes NaN */
     else
         for (int i = 0; i < 4; i++)
             if (kind == QUANT_SCALE_FOUR_UE4M3)
@@ -227,7 +228,7 @@ static void write_scale(source *s, uint8_t kind, uint8_t *out)
                 out[2 * i + 1] = (uint8_t)((out[2 * i + 1] & 15u) | (half >> 4 * i & 15u) << 4);
 }
 
-/* Random bits, but scales that are numbers. */
+/* Random bits, but with scales that are finite. */
 static void fill_block(source *s, const quant_format *format, uint8_t *out)
 {
     for (uint32_t i = 0; i < format->block_bytes; i += 8) {
@@ -284,7 +285,7 @@ uint64_t case_length(const case_input *input)
     return length;
 }
 
-/* What words of a dtype may hold; the largest are the f32 values next to the dtype's own limits. */
+/* Limits for words of a dtype. The largest are the f32 values next to the dtype's own limits. */
 static const struct limits {
     rlxvk_dtype dtype;
     float lowest, highest;
@@ -306,7 +307,7 @@ static void make_integral(rlxvk_dtype dtype, float *words, uint64_t count)
         }
 }
 
-/* Special values of half types: the type's own largest and smallest numbers instead of f32's. */
+/* Half types get their own largest and smallest numbers as special values, not those of f32. */
 static void make_half(rlxvk_dtype dtype, float *words, uint64_t count)
 {
     float largest = dtype == RLXVK_F16 ? 65504 : 0x1.fep127f;

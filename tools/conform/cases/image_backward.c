@@ -1,8 +1,10 @@
 /*
- * Cases of the gradients of pools and convolutions: pool_*_backward and pool_*_take (x, dy or
- * values; kernel, stride, padding), conv_backward_input (w, dy; input_size, stride, padding,
- * dilation, groups) and conv_backward_weight (x, dy; kernel, the same). shift=n and dy_shift=n drop
- * the first n of axis 0 of the first operand and of dy by a view.
+ * Cases of the gradients of pools and convolutions:
+ *   pool_*_backward, pool_*_take   kernel, stride, padding; in=x, dy or values
+ *   conv_backward_input            input_size, stride, padding, dilation, groups; in=w;dy
+ *   conv_backward_weight           kernel, stride, padding, dilation, groups; in=x;dy
+ *
+ * shift=n drops the first n of axis 0 of the first operand by a view, dy_shift=n those of dy.
  */
 #include "conform/cases/cases.h"
 
@@ -54,15 +56,15 @@ static void generate_pools(case_list *list, const char *row)
         "kernel=2 stride=9 in=x:f32:2x3x4;dy:f32:2x3x1",
         "kernel=2 in=x:f32:3x2x9;dy:f32:3x2x8:integers",
         "kernel=2,2 stride=2,2 in=x:f32:2x3x8x9;dy:f32:2x3x4x4",
-        /* equal cells: the first */
+        /* equal cells: the first one gets the gradient */
         "kernel=3,3 stride=2,2 padding=1,1 in=x:f32:2x3x7x9:constant:-5;dy:f32:2x3x4x5",
         "kernel=3,3 padding=1,1 in=x:f32:2x3x7x9:integers;dy:f32:2x3x7x9:large",
         "kernel=3,2 stride=1,3 padding=1,0 in=x:f32:2x3x7x9:special;dy:f32:2x3x7x3",
-        /* windows of nothing but -Inf */
+        /* windows with only -Inf */
         "kernel=1,5 padding=0,2 in=x:f32:2x3x7x9:neginf;dy:f32:2x3x7x9",
         "kernel=5,5 padding=2,2 in=x:f32:1x2x33x65;dy:f32:1x2x33x65",
         "kernel=7,7 in=x:f32:2x2x7x7;dy:f32:2x2x1x1",
-        /* a workgroup a window */
+        /* a workgroup for each window */
         "kernel=101,67 stride=9,9 in=x:f32:1x3x101x67:integers;dy:f32:1x3x1x1",
         "kernel=300 stride=150 padding=150 in=x:f32:2x2x700:special;dy:f32:2x2x5",
         "kernel=7,7,7 stride=3,3,3 padding=3,3,3 in=x:f32:1x2x8x9x7:integers;dy:f32:1x2x3x3x3",
@@ -123,8 +125,8 @@ static void generate_takes(case_list *list, const char *row)
 
 /* ---- Convolutions ---- */
 
-/* Windows over x [2, 6, ...] to 12 channels, the same on every axis, and with `less` windows fewer
- * than fit. */
+/* Adds cases with windows over x [2, 6, ...] to 12 channels, the same on every axis. `less` is by
+ * how much the windows are fewer than fit. */
 static void add_windows(case_list *list, int axes, int number)
 {
     static const int sizes[] = {9, 7, 8}, groups[] = {1, 2, 6};
@@ -163,14 +165,14 @@ static void generate_inputs(case_list *list)
         "input_size=1 in=w:f32:1x1x1;dy:f32:1x1x1",
         "input_size=5,4 in=w:f32:7x3x5x4;dy:f32:2x7x1x1",
         "input_size=9,11 stride=1,3 padding=2,0 dilation=3,1 in=w:f32:5x3x2x4;dy:f32:2x5x10x3",
-        "input_size=8,9 stride=5,4 in=w:f32:9x2x3x2;dy:f32:1x9x2x2", /* cells no window has */
+        "input_size=8,9 stride=5,4 in=w:f32:9x2x3x2;dy:f32:1x9x2x2", /* cells in no window */
         "input_size=7,6,8 stride=3,1,2 padding=0,2,1 dilation=1,2,3 in=w:f32:3x2x3x2x1;"
         "dy:f32:1x3x2x8x5",
         "input_size=12,12 stride=2,2 padding=1,1 in=w:f32:40x20x4x4;dy:f32:2x40x6x6",
         "input_size=9,9 padding=1,1 in=w:f32:65x33x3x3;dy:f32:2x65x9x9",
         "input_size=11,11 stride=2,2 padding=1,1 groups=8 in=w:f32:16x1x3x3;dy:f32:2x16x6x6",
         "input_size=1,1 in=w:f32:300x9x1x1:unit;dy:f32:1x300x1x1:unit",
-        /* w is turned round */
+        /* w is rotated */
         "input_size=48,48 padding=1,1 in=w:f32:24x24x3x3:unit;dy:f32:1x24x48x48:unit",
         "input_size=31,37 padding=2,1 dilation=2,1 groups=2 in=w:f32:70x20x3x4:unit;"
         "dy:f32:2x70x31x36:unit",
@@ -178,14 +180,14 @@ static void generate_inputs(case_list *list)
         "input_size=12,13,16 padding=0,1,2 in=w:f32:16x18x3x3x2:unit;dy:f32:1x16x10x13x19:unit",
         "input_size=2100 padding=1 shift=1 dy_shift=1 in=w:f32:40x40x5:unit;dy:f32:2x39x2098:unit",
         "input_size=48,48 padding=1,1 in=w:f32:24x24x3x3:special;dy:f32:1x24x48x48",
-        /* values */
+        /* values of several kinds */
         "input_size=5,5 stride=2,2 padding=1,1 in=w:f32:3x9x3x3:special;dy:f32:1x3x3x3",
         "input_size=5,5 stride=2,2 padding=1,1 in=w:f32:20x40x3x3:special;dy:f32:1x20x3x3",
         "input_size=7,7 in=w:f32:3x9x3x3;dy:f32:1x3x5x5:special",
         "input_size=7,7 in=w:f32:3x9x3x3:integers;dy:f32:2x3x5x5:integers",
         "input_size=7,7 in=w:f32:3x9x3x3:unit;dy:f32:1x3x5x5:large",
         "input_size=7,7 in=w:bf16:6x10x3x3;dy:f32:1x6x5x5",
-        /* empty */
+        /* empty tensors */
         "input_size=7,7 in=w:f32:3x9x3x3;dy:f32:0x3x5x5",
         "input_size=7,7 in=w:f32:0x9x3x3;dy:f32:2x0x5x5",
         "input_size=7,7 in=w:f32:3x0x3x3;dy:f32:2x3x5x5",
@@ -211,7 +213,7 @@ static void generate_weights(case_list *list)
         "kernel=2,4 stride=1,3 padding=2,0 dilation=3,1 in=x:f32:2x3x9x11;dy:f32:2x5x10x3",
         "kernel=3,2,1 stride=3,1,2 padding=0,2,1 dilation=1,2,3 in=x:f32:1x2x7x6x8;"
         "dy:f32:1x3x2x8x5",
-        /* many images and windows: parts of the sum */
+        /* many images and windows: the sum is computed in parts */
         "kernel=3,3 padding=1,1 in=x:f32:8x5x20x20:unit;dy:f32:8x7x20x20:unit",
         "kernel=3,3 stride=2,2 padding=1,1 in=x:f32:3x17x33x31:unit;dy:f32:3x40x17x16:unit",
         "kernel=7,7 stride=2,2 padding=3,3 in=x:f32:2x3x64x64:unit;dy:f32:2x24x32x32:unit",
@@ -224,19 +226,19 @@ static void generate_weights(case_list *list)
         "kernel=3 padding=1 groups=3 in=x:f32:4x3x5000:unit;dy:f32:4x3x5000:unit",
         "kernel=3,3,2 padding=1,1,1 in=x:f32:2x9x6x6x6;dy:f32:2x36x6x6x7",
         "kernel=1,1 in=x:f32:70000x1x1x1:one;dy:f32:70000x2x1x1:one",
-        /* windows of one cell: four of K at a time, and where they are no quads */
+        /* windows of one cell: four elements of K at a time, also if they are not quads */
         "kernel=1,1 in=x:f32:3x40x6x6;dy:f32:3x70x6x6",
         "kernel=1,1 in=x:f32:3x37x5x5;dy:f32:3x33x5x5",
         "kernel=1,1 shift=1 dy_shift=2 in=x:f32:3x33x6x6;dy:f32:4x35x6x6:special",
         "kernel=1 groups=2 in=x:f32:2x18x260:unit;dy:f32:2x70x260:unit",
         "kernel=1,1 stride=2,2 in=x:f32:2x12x8x8;dy:f32:2x40x4x4",
         "kernel=1,1 in=x:f32:2x12x8x8;dy:f32:2x40x7x8",
-        /* as many taps along the axes as have bits in a word, and more */
+        /* as many taps along the axes as a word has bits, and more */
         "kernel=3,3 in=x:f32:1x2x17x17;dy:f32:1x35x15x15",
         "kernel=3,3 in=x:f32:1x2x17x18;dy:f32:1x35x15x16",
         "kernel=2,2,2 in=x:f32:1x2x11x11x12;dy:f32:1x3x10x10x11",
         "kernel=2,2,2 in=x:f32:1x2x11x12x12;dy:f32:1x33x10x11x11",
-        /* values: taps outside are skipped, whatever dy */
+        /* values of several kinds: taps outside the input are skipped, whatever dy is */
         "kernel=3,3 padding=1,1 in=x:f32:1x3x6x5;dy:f32:1x9x6x5:special",
         "kernel=3,3 padding=1,1 in=x:f32:2x40x6x6;dy:f32:2x40x6x6:special",
         "kernel=3,3 padding=1,1 in=x:f32:2x5x6x6:special;dy:f32:2x33x6x6",
@@ -245,7 +247,7 @@ static void generate_weights(case_list *list)
         "kernel=3,3 padding=1,1 in=x:f32:1x6x9x9:offset;dy:f32:1x10x9x9:offset",
         "kernel=3,3 padding=1,1 in=x:f16:2x5x9x9;dy:f32:2x33x9x9",
         "shift=1 kernel=3,3 padding=1,1 in=x:f32:3x5x7x7;dy:f32:2x9x7x7",
-        /* empty */
+        /* empty tensors */
         "kernel=3,3 in=x:f32:0x3x5x5;dy:f32:0x4x3x3",
         "kernel=3,3 in=x:f32:2x0x5x5;dy:f32:2x4x3x3",
         "kernel=3,3 in=x:f32:2x3x5x5;dy:f32:2x0x3x3",

@@ -1,7 +1,7 @@
 /*
  * Cases of gather and take_along_axis, and of their backward ops (axis, dim; in=dy;idx). shift=n
- * drops the first n rows of x (idx_shift=n: of idx) by a view, so that operands start inside their
- * slot.
+ * drops the first n rows of x by a view, and idx_shift=n those of idx, so that operands begin
+ * inside their slot.
  */
 #include "conform/cases/cases.h"
 
@@ -66,7 +66,7 @@ static void generate_gathers(case_list *list)
         "axis=0 shift=1 idx_shift=3 in=x:f32:10x6;idx:f32:8:index:9",
         "axis=0 in=x:f32:320x256;idx:f32:17:index:320",
         "axis=0 in=x:f32:1000000;idx:f32:100:index:1000000",
-        "axis=0 in=x:f32:9000001;idx:f32:100:index:9000001", /* v + 0.5 is no f32 above 2^23 */
+        "axis=0 in=x:f32:9000001;idx:f32:100:index:9000001", /* f32 has no v + 0.5 above 2^23 */
         "axis=1 in=x:f32:3x100x7;idx:f32:500:index:100",
     };
     for (size_t i = 0; i < COUNT(inners); i++) {
@@ -112,7 +112,7 @@ static void generate_takes(case_list *list)
         "axis=1 shift=1 idx_shift=2 in=x:f32:4x5;idx:f32:5x3:index:5",
         "axis=0 idx_shift=1 in=x:f32:6x4;idx:f32:4x4:index:6",
         "axis=1 in=x:f32:64x320;idx:f32:64x40:index:320",
-        "axis=0 in=x:f32:9000001;idx:f32:100:index:9000001", /* v + 0.5 is no f32 above 2^23 */
+        "axis=0 in=x:f32:9000001;idx:f32:100:index:9000001", /* f32 has no v + 0.5 above 2^23 */
         "axis=1 in=x:f32:100x300;idx:f32:100x257:index:300",
     };
     for (int axis = 0; axis < 3; axis++) {

@@ -1,12 +1,13 @@
 /*
- * Cases of quantize, dequantize, qmatmul and qconv2d. An 8-bit operand given as f32 is cast to I8
- * first: then it is computed and held as words; given as i8 it is raw bytes.
+ * Cases of quantize, dequantize, qmatmul and qconv2d. If an 8-bit operand is given as f32, it is
+ * cast to I8 first, so that it is computed and held as words. If it is given as i8, it is raw
+ * bytes.
  *
  *   scales=0.5,1 zero_points=3,-4   one of each, or as many as the axis is long
- *   count=N                         N made-up scales and zero points instead
- *   axis=A                          absent: one scale for all
+ *   count=N                         N generated scales and zero points instead
+ *   axis=A                          if absent: one scale for the whole tensor
  *   zp=X,W,OUT mult=M               of the integer products
- *   shift=N                         operands x and w start with N rows that a view leaves out
+ *   shift=N                         operands x and w begin with N rows that a view leaves out
  */
 #include "base/base.h"
 #include "conform/cases/cases.h"
@@ -34,7 +35,7 @@ static size_t read_scales(const case_spec *s, float *scales, int32_t *zero_point
     return count;
 }
 
-/* The operand as I8, whatever holds it. */
+/* The operand as I8, however it is held. */
 static rlxvk_tensor integer_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
                                     const char *name)
 {
@@ -103,7 +104,7 @@ static const char *const quantize_rests[] = {
     "scales=0.5 zero_points=3 in=x:f32:1",
     "scales=0.5 zero_points=3 in=x:f32:0",
     "scales=0.02 in=x:f32:1023",
-    "scales=2 in=x:f32:501:integers", /* halves */
+    "scales=2 in=x:f32:501:integers", /* ties */
     "scales=2 zero_points=-128 in=x:f32:501:integers",
     "scales=2 zero_points=127 in=x:f32:501:integers",
     "scales=1 in=x:f32:37:constant:0.49999997",
@@ -182,7 +183,7 @@ static const char *const dequantize_rests[] = {
 
 static const char *const qmatmul_rests[] = {
     "in=x:i8:1x1;w:i8:1x1",
-    "mult=0.5 in=x:i8:9x1:range:-9:9;w:i8:1x11:one", /* halves */
+    "mult=0.5 in=x:i8:9x1:range:-9:9;w:i8:1x11:one", /* ties */
     "mult=0.5 zp=1,-1,0 in=x:f32:9x3:range:-4:4;w:f32:3x11:range:-4:4",
     "zp=3,-5,7 in=x:i8:0x5;w:i8:5x3;bias:i32:3:integers",
     "zp=3,-5,7 in=x:i8:4x5;w:i8:5x0;bias:i32:0",
@@ -237,8 +238,8 @@ static void generate_tiles(case_list *list)
                  "qmatmul zp=%d,-17,%d mult=5e-4 in=x:i8:%dx%d;w:i8:%dx%d;bias:i32:%d:integers",
                  11 - (int)i, (int)i, sizes[i], sizes[(i * 3 + 1) % 10], sizes[(i * 3 + 1) % 10],
                  sizes[(i * 7 + 2) % 10], sizes[(i * 7 + 2) % 10]);
-    /* Sums about 2^24 and 2^25, each its own, that f32 rounds to the nearest, halves to even: the
-     * multiplier takes what lies there to a half, where one step of f32 tells. */
+    /* Different sums near 2^24 and 2^25, which f32 rounds to the nearest, ties to even. The
+     * multiplier brings them close to a tie, so that a difference of one f32 step shows. */
     static const struct {
         int depth, columns;
         const char *multiplier;
@@ -257,7 +258,7 @@ static void generate_tiles(case_list *list)
 static const char *const qconv2d_rests[] = {
     "in=x:i8:1x1x1x1;w:i8:1x1x1x1",
     "in=x:f32:1x1x1x1:one;w:f32:1x1x1x1:one;bias:i32:1:integers",
-    "mult=0.5 in=x:i8:1x1x5x6:range:-9:9;w:i8:2x1x1x1:one", /* halves */
+    "mult=0.5 in=x:i8:1x1x5x6:range:-9:9;w:i8:2x1x1x1:one", /* ties */
     "zp=3,-5,7 mult=1e-3 in=x:i8:2x3x7x9;w:i8:4x3x3x3;bias:i32:4:range:-3000:3000",
     "zp=3,-5,7 mult=1e-3 in=x:f32:2x3x7x9:range:-128:127;w:i8:4x3x3x3",
     "zp=3,-5,7 mult=1e-3 in=x:i8:2x3x7x9;w:f32:4x3x3x3:range:-128:127",

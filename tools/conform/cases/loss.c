@@ -1,7 +1,7 @@
 /*
  * Cases of softmax_backward (axis; in=y;dy) and of cross entropy (in=logits;labels;dloss). shift=n
- * drops the first n rows of the first input by a view (other_shift: of the others); scratch has a
- * bit for each operand that the result may take the place of.
+ * drops the first n rows of the first input by a view, other_shift=n those of the others. scratch
+ * has a bit for each operand that is computed, so that the result may take its place.
  */
 #include "conform/cases/cases.h"
 
@@ -14,7 +14,7 @@ static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x, 
     return case_integer(s, "scratch", 0) >> index & 1 ? rlxvk_copy(g, x) : x;
 }
 
-/* wrt=targets: theirs, else the gradient of the logits. */
+/* wrt=targets returns the gradient of the targets, otherwise that of the logits. */
 static rlxvk_tensor dense_gradient(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *x)
 {
     rlxvk_tensor targets, logits;
@@ -38,7 +38,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return rlxvk_softmax_cross_entropy_backward(g, x[0], x[1], x[2]);
 }
 
-/* On both sides of what a lane, a workgroup and registers hold. */
+/* Lengths on both sides of those that a lane, a workgroup and the registers hold. */
 static const char *const lengths[] = {"131x33",  "70x256",  "70x257",  "9x8",     "5x11",
                                       "2x8192",  "3x8193",  "2x16388", "3x16389", "2x32768",
                                       "2x32770", "3x32773", "2x65537", "300x17"};
@@ -84,7 +84,7 @@ static void generate_softmax_backward(case_list *list)
                      classes[c], lengths[i], lengths[i]);
 }
 
-/* The shape of logits, what fills them, and what fills the labels. */
+/* `shape` is that of the logits; the fills are those of the logits and of the labels. */
 static void add_losses(case_list *list, const char *attributes, const char *shape, const char *fill,
                        const char *labels)
 {

@@ -1,7 +1,14 @@
 /*
- * Cases of what rlxvk_ops_math.h has: log_softmax, cumprod (axis, exclusive), log_sum_exp, l1_norm,
- * l2_norm (axes, keep_dim), triu, tril (k), leaky_relu (slope), prelu (in=x;slope), clip (low,
- * high), scalar and full (value, to: added to x).
+ * Cases of the ops in rlxvk_ops_math.h:
+ *   log_softmax                     axis
+ *   cumprod                         axis, exclusive
+ *   log_sum_exp, l1_norm, l2_norm   axes, keep_dim
+ *   triu, tril                      k
+ *   leaky_relu                      slope
+ *   prelu                           in=x;slope
+ *   clip                            low, high
+ *   mod, fmod, bitwise_*, shift_*   in=a;b (bitwise_not: in=x)
+ *   scalar, full                    value, to; the result is added to x
  */
 #include "conform/cases/cases.h"
 
@@ -97,11 +104,11 @@ static const char *const log_softmax_cases[] = {
     "axis=1 in=x:f32:2x9001x3",   "axis=1 in=x:f32:300x1000:range:-200:0",
 };
 
-/* Products stay near 1: beyond the range of f32 the order of products counts. */
+/* Products stay near 1, because the order of factors matters if they leave the range of f32. */
 static const char *const cumprod_cases[] = {
     "axis=0 in=x:f32:scalar",
     "axis=0 in=x:f32:1",
-    "axis=1 in=x:f32:9x40:range:1e-3:1", /* products of parts below f32's normal numbers */
+    "axis=1 in=x:f32:9x40:range:1e-3:1", /* products of parts that are below f32's normal numbers */
     "axis=1 exclusive=1 in=x:f32:9x400:range:-0.7:0.9",
     "axis=0 in=x:f32:200x5:range:1e-20:1e-19",
     "axis=1 in=x:f32:3x9000:range:0.9:1",
@@ -220,7 +227,7 @@ static const char *const bit_cases[] = {
     "expect=E_SHAPE in=a:i32:3;b:i32:4",
 };
 
-/* Bounds of composites are measured by the largest element; exponentials lose more. */
+/* The bounds of composites are relative to the largest element. Exponentials lose more. */
 static void generate_reductions(case_list *list)
 {
     for (size_t i = 0; i < COUNT(reduce_builders); i++) {

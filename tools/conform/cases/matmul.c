@@ -1,8 +1,9 @@
 /*
- * Cases of matmul and fused_matmul_bias_act.
- *
- * Keys: transpose_a=1, transpose_b=1 (transpose_w=1 for the fused row), activation=NAME; narrow_a=S
- * and narrow_b=S drop the first S of the operand's first axis, which leaves a view at that offset.
+ * Cases of matmul and fused_matmul_bias_act. Keys:
+ *   transpose_a=1, transpose_b=1   of matmul
+ *   transpose_w=1, activation=NAME of fused_matmul_bias_act
+ *   narrow_a=S, narrow_b=S         drop the first S of the operand's first axis, which leaves a
+ *                                  view at that offset
  */
 #include "conform/cases/cases.h"
 
@@ -48,7 +49,8 @@ typedef struct size {
     int m, n, k;
 } size;
 
-/* One matrix product of these sizes, transposed as the two low bits of `flags` say. */
+/* Adds one matrix product of these sizes. The two low bits of `flags` say which operands are
+ * transposed. */
 static void add_plain(case_list *list, size z, int flags, const char *a_fill, const char *b_fill)
 {
     bool ta = flags & 1, tb = flags & 2;
@@ -71,11 +73,12 @@ static void generate_sizes(case_list *list)
     for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
         add_plain(list, once[i], (int)i & 3, "unit", "uniform");
     for (int flags = 0; flags < 4;
-         flags++) /* more rounds than a software driver's loops may have */
+         flags++) /* more rounds than loops of a software driver may have */
         add_plain(list, (size){3, 5, 70001}, flags, "unit", "unit");
 }
 
-/* Where few rows change how they are shared: whole and ragged quads and steps, one tile and two. */
+/* If rows are few, they are shared out in other ways: whole and partial quads and steps, one tile
+ * and two. */
 static void generate_few_rows(case_list *list)
 {
     static const size sizes[] = {{9, 132, 96},   {17, 128, 64},  {33, 130, 101},
@@ -132,7 +135,7 @@ static void generate_values(case_list *list)
     add_plain(list, (size){20, 20, 20}, 0, "special", "zero");
 }
 
-/* Packed halves, either operand or both, with odd sizes and odd offsets. */
+/* Packed halves in either operand or both, with odd sizes and odd offsets. */
 static void generate_halves(case_list *list)
 {
     static const char *const types[][2] = {
@@ -151,12 +154,12 @@ static void generate_halves(case_list *list)
                      types[t][1], shapes[s][2]);
     case_add(list, "matmul in=a:f16:1x1:special;b:f32:1x64:special");
     case_add(list, "matmul in=a:f32:1x1:one;b:bf16:1x301:special");
-    /* Subnormal halves, scaled up so that the tolerance does not hide them. */
+    /* Denormal halves, scaled up so that the tolerance does not hide them. */
     case_add(list, "matmul in=a:f32:1x1:constant:1048576;b:f16:1x301:range:-7e-5:7e-5");
     case_add(list, "matmul in=a:f16:67x1:range:-7e-5:7e-5;b:f32:1x36:constant:1048576");
 }
 
-/* Batches of both operands, as matrix units take them: broadcast, turned, with edges. */
+/* Batches in both operands for matrix units: broadcast, transposed, with partial tiles. */
 static void generate_batches_for_units(case_list *list)
 {
     static const char *const ways[] = {"", "variant=matrix=small ", "variant=matrix=medium ",
@@ -172,7 +175,8 @@ static void generate_batches_for_units(case_list *list)
             case_add(list, "matmul %s%s", ways[w], operands[i]);
 }
 
-/* Blocks in registers, whatever the device takes itself: edges of each side of a block. */
+/* Blocks in registers, even if the device would choose another kernel: edges on each side of a
+ * block. */
 static void generate_scalar(case_list *list)
 {
     static const char *const variants[] = {"scalar_block", "scalar_row", "scalar_column",

@@ -1,9 +1,15 @@
 /*
- * Cases of averaged power and mel spectra. welch_power: segments, n_fft, unfolded; welch_peaks: k,
- * segments; shift=1 drops the first row of x by a view; log_mel and what comes with it: scope, a
- * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. log_mel: hop, of a
- * signal. upfirdn, resample: up, down; in=x[;taps]. mfcc: count, lifter; in=x. overlap_add, istft:
- * length, hop, n_fft, center, samples, window, the name of one.
+ * Cases of averaged power, of mel spectra and of signals:
+ *   welch_power    segments, n_fft, unfolded
+ *   welch_peaks    k, segments
+ *   log_mel, log_mel_slopes, log_mel_backward   scope (a number); bank=1: the filters are a mel
+ *                                               filterbank of mels=n filters for n_fft=n; hop: the
+ *                                               input is a signal
+ *   upfirdn, resample      up, down; in=x[;taps]
+ *   mfcc                   count, lifter; in=x
+ *   overlap_add, istft     length, hop, n_fft, center, samples, window (a name, or an input)
+ *
+ * shift=1 drops the first row of x by a view.
  */
 #include "conform/cases/cases.h"
 
@@ -14,7 +20,7 @@ static const char *const rows[] = {"welch_power",      "welch_peaks", "log_mel",
                                    "resample",         "mfcc",        NULL};
 #define FIRST_OF_SIGNALS 5
 
-/* Of a signal under a Hann window. */
+/* The spectra of a signal, with a Hann window. */
 static rlxvk_tensor spectra_of(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
 {
     int64_t n = case_integer(s, "n_fft", 400);
@@ -145,7 +151,7 @@ static const char *const peaks[] = {
     "expect=E_DTYPE k=1 in=x:i32:4x8",
 };
 
-/* Spectrum and filters; the result's shape, for dy. */
+/* Dims of the spectrum, of the filters, and of the result for dy. */
 static const char *const mels[][3] = {
     {"x:f32:2", "filters:f32:1x1", "1"},
     {"x:f32:8", "filters:f32:3x3:positive", "3"},

@@ -1,11 +1,13 @@
 /*
  * Cases of the layout ops: reshape, stop_gradient, after, transpose, narrow, concat, expand,
- * reverse. All bit-exact copies, so the shapes are chosen for the paths of the copy: coalesced or
- * not, words moved one, two or four at a time, tiled, folded.
+ * reverse. All of them copy bit for bit. So shapes are chosen for the paths of the copy: coalesced
+ * or not, one, two or four words at a time, tiled, folded.
  *
- * Besides the attributes: shift=n drops the first n rows of x by a view, so that operands start
- * inside their slot; flip=1 computes each concat part instead of taking a leaf; nest=n concatenates
- * the first n parts by a concat of their own; twice=1 names the parts a second time.
+ * Keys besides the attributes:
+ *   shift=n   drops the first n rows of x by a view, so that operands begin inside their slot
+ *   flip=1    computes each part of a concat, so that it is not a leaf
+ *   nest=n    concatenates the first n parts in a concat of their own
+ *   twice=1   passes the parts a second time
  */
 #include "conform/cases/cases.h"
 

@@ -1,6 +1,9 @@
 /*
- * Cases of knn (k, metric; in=q;p; indices=1: their indices as result; shift=n as selection.c's),
- * umap_knn (k; in=x), umap_knn_backward (k; in=x;d) and pairwise_distance (metric; in=x).
+ * Cases of neighbours:
+ *   knn                 k, metric; in=q;p; indices=1 returns the indices; shift=n as in selection.c
+ *   umap_knn            k; in=x
+ *   umap_knn_backward   k; in=x;d
+ *   pairwise_distance   metric; in=x
  */
 #include "conform/cases/cases.h"
 
@@ -25,7 +28,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return rlxvk_pairwise_distance(g, x, metric);
 }
 
-/* Cosines of parallel vectors are ties that rounding breaks: none are made. */
+/* No case has parallel vectors for cosines, because rounding decides such ties. */
 static void add_knn(case_list *list, int k, int metric, int indices, int m, int n, int d,
                     const char *fill)
 {
@@ -64,7 +67,8 @@ static void generate_knn(case_list *list)
     case_add_all(list, "knn", rests, COUNT(rests));
 }
 
-/* What products in f32 filter; `close`: ties, numbers that they cannot tell apart, NaN. */
+/* Products in f32 filter the candidates. `close`: ties, numbers that these products cannot tell
+ * apart, and NaN. */
 static void generate_filtered(case_list *list)
 {
     static const char *const apart[] = {"k=15 in=q:f32:40x32;p:f32:3000x32",
@@ -87,8 +91,9 @@ static void generate_filtered(case_list *list)
     case_add(list, "knn within=1e-6 k=15 in=q:f32:250x24;p:f32:4000x24");
 }
 
-/* More than a workgroup holds, and any number by the same way. Differences do not judge those of
- * many distances: steps change the order of some, so there are too many words for that. */
+/* Results longer than a workgroup holds; also results of any length, by the same kernels. If there
+ * are many distances, differences cannot judge gradients, because a step changes the order of some.
+ * So these cases have too many words for that. */
 static void generate_sorted(case_list *list)
 {
     static const char *const any[] = {"k=65 in=q:f32:40x3:unit;p:f32:90x3:unit",
@@ -115,7 +120,7 @@ static void generate_sorted(case_list *list)
     case_add(list, "knn k=66 indices=1 in=q:f32:5x6:range:-2e25:2e25;p:f32:90x6:range:-2e25:2e25");
     case_add(list,
              "knn k=66 indices=1 in=q:f32:5x6:range:1e-22:3e-22;p:f32:90x6:range:1e-22:3e-22");
-    /* Rows that loops go through several columns a round; some end within one. */
+    /* Rows that loops read several columns at a time; some rows end within one round. */
     for (int metric = 0; metric < 3; metric++)
         case_add(list, "knn metric=%d k=5 indices=1 in=q:f32:2x20001:unit;p:f32:20x20001:unit",
                  metric);
@@ -168,7 +173,7 @@ static void generate(case_list *list)
     }
     case_add(list, "pairwise_distance expect=E_SHAPE in=x:f32:3");
     case_add(list, "pairwise_distance expect=E_ATTR metric=4 in=x:f32:3x3");
-    /* Far out of scale: squares and products over- or underflow. */
+    /* Values so large or small that squares and products overflow or underflow. */
     static const char *const scales[] = {"range:-2e25:2e25",      "range:-5e37:5e37",
                                          "range:1e-22:3e-22",     "range:-2e-30:2e-30",
                                          "range:-1.5e38:-1.4e38", "large"};
@@ -177,7 +182,7 @@ static void generate(case_list *list)
             bool tiny = i == 2 || i == 3;
             if (metric == RLXVK_METRIC_DOT || (metric == RLXVK_METRIC_COSINE && (tiny || i > 3)))
                 continue;
-            if (!tiny) /* of which differences over steps say nothing */
+            if (!tiny) /* differences over steps say nothing of tiny values */
                 case_add(list, "knn within=1e-6 k=7 metric=%d in=q:f32:5x6:%s;p:f32:40x6:%s",
                          metric, scales[i], scales[i]);
             case_add(list, "knn k=7 metric=%d indices=1 in=q:f32:5x6:%s;p:f32:40x6:%s", metric,
@@ -198,7 +203,8 @@ static void generate(case_list *list)
     case_add(list, "pairwise_distance within=2e-4 metric=1 in=x:f32:17x5:range:-3e38:3e38");
     case_add(list, "pairwise_distance within=2e-4 metric=0 in=x:f32:17x5:range:-2e25:2e25");
     case_add(list, "pairwise_distance within=2e-4 metric=0 in=x:f32:17x5:range:-2e-25:2e-25");
-    /* Ties among all candidates, about as many as may wait, and among those at the list's end. */
+    /* Ties among all candidates, with about as many candidates as may wait, and ties at the end of
+     * the list. */
     for (int points = 999; points <= 1001; points++)
         for (int metric = 0; metric < 3; metric += 2)
             for (int k = 1; k <= 64; k += 21) {
@@ -215,7 +221,7 @@ static void generate(case_list *list)
                    "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
     case_add(list, "knn variant=knn=filtered metric=2 k=20 indices=1 "
                    "in=q:f32:3x1:range:999:1001;p:f32:4000x1:range:999:1001");
-    /* Products of denormals that are none; angles that only long norms tell apart. */
+    /* Products that are not denormal although an operand is; small angles between long vectors. */
     case_add(list, "knn metric=2 k=9 indices=1 "
                    "in=q:f32:3x1:range:1e30:2e30;p:f32:40x1:range:-1e-39:1e-39");
     case_add(list, "knn metric=1 k=20 indices=1 "

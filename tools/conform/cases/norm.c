@@ -1,4 +1,4 @@
-/* Cases of the norms: row lengths around every kernel's limits, every axis, and every set of
+/* Cases of the norms: row lengths around the limits of every kernel, every axis, and every set of
  * optional operands. */
 #include "conform/cases/cases.h"
 
@@ -30,7 +30,7 @@ static const int lengths[] = {1, 2, 31, 64, 257, 768, 1024, 4096, 8193};
 static const int row_counts[] = {1, 3, 65};
 static const char *const fills[] = {"unit", "uniform", "offset"};
 
-/* ";bias:..;gamma:..;beta:.." for the bits of `present` (1 bias, 2 gamma, 4 beta). */
+/* Writes ";bias:..;gamma:..;beta:.." for the bits of `present` (1 bias, 2 gamma, 4 beta). */
 static const char *vectors(unsigned present, int n, char *out, size_t size)
 {
     static const char *const names[] = {"bias", "gamma", "beta"};
@@ -59,7 +59,7 @@ static void generate_lengths(case_list *list, const char *row, bool fused)
         }
 }
 
-/* dims, axis, its length */
+/* dims, axis, length of the axis */
 static const struct axis_case {
     const char *dims, *axis;
     int n;
@@ -88,8 +88,9 @@ static void generate_special(case_list *list, const char *row)
     case_add(list, "%s eps=1e-12 in=x:f16:5x64;gamma:bf16:64;beta:f16:64", row);
 }
 
-/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. Which
- * vectors there are goes with the shape: devices with one class compile no more than that. */
+/* Every class of row kernel, with rows for a part of a workgroup, for a whole one, and in chunks.
+ * Each shape has only one set of vectors, because devices with one class should compile no more
+ * than that. */
 static void generate_classes(case_list *list, const char *row)
 {
     static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
@@ -104,8 +105,8 @@ static void generate_classes(case_list *list, const char *row)
     }
 }
 
-/* Without a residual: the forms of rows that are copied or read again, on both sides of what one
- * lane, one workgroup and the registers of the largest hold. */
+/* Without a residual: kernels that copy rows and kernels that read them again. Lengths lie on both
+ * sides of those that a lane, a workgroup and the registers of the largest workgroup hold. */
 static void generate_forms(case_list *list, const char *row)
 {
     static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
@@ -122,7 +123,8 @@ static void generate_forms(case_list *list, const char *row)
     }
 }
 
-/* Rows whose squares overflow, or are lost: each kernel of plain and of residual norms. */
+/* Rows whose squares overflow or underflow, for each kernel of plain norms and of norms with a
+ * residual. */
 static void generate_ranges(case_list *list, const char *row, bool fused)
 {
     static const char *const classes[] = {"shared_words",    "shared_quads",  "subgroup_words",

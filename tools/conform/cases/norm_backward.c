@@ -1,5 +1,5 @@
-/* Cases of the norms' gradients (axis, groups, eps): the lengths, axes and forms that norm.c and
- * pooling.c have, whole and through views (shift=n). */
+/* Cases of the norms' gradients (axis, groups, eps). They have the lengths, axes and forms of
+ * norm.c and pooling.c, with and without views (shift=n). */
 #include "conform/cases/cases.h"
 
 #include <stdio.h>
@@ -198,7 +198,7 @@ static void generate_images(case_list *list)
     }
 }
 
-/* Channels of one chunk, of several, and of quads as of words, by each class of kernel. */
+/* Channels of one chunk and of several, in quads and in words, for each class of kernel. */
 static void generate_chunks(case_list *list)
 {
     static const struct chunk_case {
@@ -260,7 +260,7 @@ static void generate_refusals(case_list *list)
     case_add(list, "layer_norm2d_backward_beta expect=E_SHAPE in=dy:f32:2x8x5");
 }
 
-/* Rows whose squares overflow, or are lost. */
+/* Rows whose squares overflow or underflow. */
 static void generate_ranges(case_list *list, const char *norm)
 {
     static const char *const classes[] = {"shared_words",   "shared_quads", "subgroup_words",

@@ -1,9 +1,15 @@
 /*
- * Cases of the image ops: layer_norm2d, group_norm (groups), batch_norm_inference (axis; in=x;
- * gamma;beta;mean;var), pool_* (kernel, stride, padding, exclude_pad), resize_nearest2x and
- * axial_rope2d (grid=x,y, head_dim, num_heads, theta, repeat, tile, inverse; twice=1 turns back
- * again). shift=n drops the first n indices of axis 0 of x by a view; join=1 makes the result the
- * second part of a concat, where y does not begin at a multiple of four.
+ * Cases of the image ops:
+ *   layer_norm2d
+ *   group_norm             groups
+ *   batch_norm_inference   axis; in=x;gamma;beta;mean;var
+ *   pool_*                 kernel, stride, padding, exclude_pad
+ *   resize_nearest2x
+ *   axial_rope2d           grid=x,y, head_dim, num_heads, theta, repeat, tile, inverse; twice=1
+ *                          turns back again
+ *
+ * shift=n drops the first n indices of axis 0 of x by a view. join=1 makes the result the second
+ * part of a concat, so that y does not begin at a multiple of four.
  */
 #include "conform/cases/cases.h"
 
@@ -213,7 +219,7 @@ static void generate_batch_norms(case_list *list)
 
 /* ---- Pooling ---- */
 
-/* dims, kernel, stride, padding, fill (a product's stays near one) */
+/* dims, kernel, stride, padding, fill (products must stay near 1) */
 static const char *const pool_shapes[][5] = {
     {"1x1x1", "1", "1", "0", "uniform"},
     {"1x1x5", "3", "2", "1", "iota"},
@@ -346,7 +352,7 @@ static void generate_axials(case_list *list)
     case_add_all(list, "axial_rope2d", others, COUNT(others));
 }
 
-/* Rows whose squares, and windows whose sums, do not fit f32. */
+/* Rows whose squares do not fit f32, and windows whose sums do not. */
 static void generate_ranges(case_list *list)
 {
     static const char *const sizes[] = {"1e25:1e25", "1e18:1e18", "1e-25:1e-25", "3e38:3e38"};

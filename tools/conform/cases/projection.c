@@ -1,7 +1,6 @@
 /*
- * Cases of projection: x, w (packed where format=NAME is given), gamma, residual;
- * gate=first|second, eps. shift=N drops the first N indices of axis 0 of x, gamma and residual by
- * views.
+ * Cases of projection: in=x;w;gamma;residual; gate=first|second, eps. If format=NAME is given, w is
+ * packed. shift=N drops the first N indices of axis 0 of x, gamma and residual by views.
  */
 #include "conform/cases/cases.h"
 #include "op/packed/quant_format.h"
@@ -31,10 +30,10 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return rlxvk_projection(g, parts[0], case_tensor(s, inputs, "w"), &o);
 }
 
-/* The parts by bits: norm, residual, a gate, and which. */
+/* Bits for the parts: norm, residual, a gate, and whether the gate comes first. */
 enum { NORM = 1, RESIDUAL = 2, GATED = 4, GATE_FIRST = 8 };
 
-/* `w`: dtype, dims and fill; n: its rows. `more` stands in front of the inputs. */
+/* `w`: its dtype, dims and fill; n: its rows. `more` is written before the inputs. */
 static void add(case_list *list, unsigned parts, const char *more, int rows, int n, int k,
                 const char *fill, const char *w)
 {
@@ -79,7 +78,7 @@ static const unsigned combinations[] = {NORM,
                                         NORM | RESIDUAL | GATED};
 #define COMBINATIONS (sizeof combinations / sizeof *combinations)
 
-/* Every class of the kernels; rows that a team does not fill. */
+/* Every class of the kernels, and rows that a team does not fill. */
 static void generate_variants(case_list *list)
 {
     static const char *const names[] = {"alone",      "integer_256", "integer_512",

@@ -1,8 +1,12 @@
 /*
- * Cases of rng_uniform, rng_normal (shape=; a= and b= are low and high, or mean and scale; key=;
- * op_seed=; in=like instead of shape=), sample (temperature= top_k= top_p= seed= key=; in=x) and
- * dropout (rate= seed=; shift=1 drops the first index of x's axis 0 by a view; in=x and maybe
- * step). The run's seed is the default, 42, at step 0. twice=1 draws from two ops and returns both,
+ * Cases of random numbers:
+ *   rng_uniform   shape= (or in=like); a= and b= are low and high; key=; op_seed=
+ *   rng_normal    the same, but a= and b= are mean and scale
+ *   sample        temperature= top_k= top_p= seed= key=; in=x
+ *   dropout       rate= seed=; in=x and maybe step; shift=1 drops the first index of axis 0 of x by
+ *                 a view
+ *
+ * The run has the default seed, 42, at step 0. twice=1 draws from two ops and returns both results,
  * one after the other, so that default keys must differ.
  */
 #include "conform/cases/cases.h"
@@ -77,11 +81,12 @@ static void generate_numbers(case_list *list, const char *row)
     case_add(list, "%s shape=16 a=0 b=-1 expect=E_ATTR", row);
 }
 
-/* Keys that make the first word x of seed 42 what is said: key = x / 16807 - 42 mod 2^31 - 1. */
+/* Chooses keys so that the first word is a given x with seed 42: key = x / 16807 - 42 mod 2^31 - 1.
+ */
 static void generate_first_words(case_list *list)
 {
-    /* 1: fraction 0. m - 1: 1, held below 1. Those about 2^30 where f64 rounds to a tie of f32, and
-     * their neighbours; those where the number of bits left out changes. */
+    /* 1: fraction 0. m - 1: held below 1. Words near 2^30 that f64 rounds to a tie of f32, and
+     * their neighbours. Words at which the number of dropped bits changes. */
     static const uint32_t words[] = {1,          2,          0x7ffffffe, 0x7fffffbe, 0x7fffffbd,
                                      0x3fffffe0, 0x3fffffdf, 0x3fffffe1, 0x40000040, 0x4000003f,
                                      0x40000041, 0x40000000, 0x3fffffff, 0x1000000,  0x1000001,
@@ -150,7 +155,7 @@ static void generate_samples(case_list *list)
         for (size_t k = 0; k < 6; k++)
             case_add(list, "sample %s in=x:f32:7x65:%s", rules[k], fills[i]);
     case_add(list, "sample temperature=0.8 top_k=50 top_p=0.9 in=x:f32:1x128256");
-    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) /* equals in their thousands */
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) /* thousands of equal values */
         case_add(list, "sample %s in=x:f32:1x5000:one", rules[k]);
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) /* in parts */
         case_add(list, "sample %s in=x:f32:3x%d:%s", rules[i % 4], 8192 + 4097 * (int)i, fills[i]);
@@ -220,8 +225,8 @@ static void generate(case_list *list)
     case_add(list, "sample temperature=1 backend=minstd in=x:f32:4x320");
     case_add(list, "rng_uniform shape=33 twice=1");
     generate_samples(list);
-    /* Ranges that are longer than f32 holds; logits whose quotient by the temperature it does not
-     * hold, all low, all high, or both. */
+    /* Ranges that are longer than f32 can hold. Logits whose quotient by the temperature exceeds
+     * f32: all low, all high, or both. */
     case_add(list, "rng_uniform shape=301 a=-3e38 b=3e38");
     case_add(list, "rng_uniform shape=301 a=-3.4028235e38 b=3.4028235e38");
     case_add(list, "rng_uniform shape=301 backend=minstd a=-3e38 b=2e38");

@@ -1,7 +1,7 @@
 /*
- * Cases of the recurrent nets' backward ops: relu, reversed; in=z (gru: x, h, previous), w_hh, dy,
- * and c0, dhn, dcn where there are some. part=1, 2 returns the gradient of h0, c0; part=h that of
- * what comes from h (gru).
+ * Cases of the backward ops of recurrent nets: relu, reversed; in=z (gru: x, h, previous), w_hh,
+ * dy, and optional c0, dhn, dcn. part=1 and part=2 return the gradients of h0 and c0. part=h
+ * returns that of the terms that come from h (gru).
  */
 #include "conform/cases/cases.h"
 
@@ -43,7 +43,7 @@ typedef struct net {
     int batch, steps, hidden;
 } net;
 
-/* Weights shrink with the width, so that gradients stay of order one. */
+/* Weights shrink as the width grows, so that gradients stay near 1. */
 static void add(case_list *list, size_t row, net n, bool carry, const char *extra)
 {
     char line[CASE_TEXT];
@@ -66,7 +66,7 @@ static void add(case_list *list, size_t row, net n, bool carry, const char *extr
 
 static const char *const parts[] = {"", " part=1", " part=2"};
 
-/* On both sides of what one workgroup sweeps, and of whole quads, tiles and bands. */
+/* Sizes on both sides of those that one workgroup sweeps, and of whole quads, tiles and bands. */
 static void generate_shapes(case_list *list, size_t row)
 {
     static const net nets[] = {{1, 1, 1},    {1, 2, 4},   {3, 17, 5},  {1, 40, 33},
@@ -95,7 +95,7 @@ static void generate_states(case_list *list, size_t row)
             add(list, row, nets[i], i == 1, " part=h");
 }
 
-/* Every way that there is, over nets that it may not have been made for. */
+/* Every variant, also for nets that it was not made for. */
 static void generate_variants(case_list *list, size_t row)
 {
     static const char *const ways[] = {"sequences_4", "sequences", "tiles_32x32", "tiles_16x16",

@@ -1,5 +1,5 @@
-/* Cases of reduce_*, softmax, cumsum, cumsum_backward (in=dy), argmax and argmin: every axis (set),
- * ranks 0 to 8, short, long and many rows. */
+/* Cases of reduce_*, softmax, cumsum, cumsum_backward (in=dy), argmax and argmin: every axis and
+ * set of axes, ranks 0 to 8, and short, long and many rows. */
 #include "conform/cases/cases.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const reduce_builder reduce_builders[] = {rlxvk_reduce_sum, rlxvk_reduce_
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    /* of golden cases the row is cumsum */
+    /* golden cases name the op cumsum here, too */
     bool backward = strcmp(s->inputs[0].name, "dy") == 0;
     rlxvk_tensor x = case_tensor(s, inputs, backward ? "dy" : "x");
     int32_t axes[RLXVK_MAX_RANK], axis = (int32_t)case_integer(s, "axis", -1);
@@ -36,7 +36,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return rlxvk_argmin(g, x, axis, keep);
 }
 
-/* dims, axes, fill (products: product_fill of it) */
+/* dims, axes, fill (product_fill converts it for products) */
 static const char *const reduce_shapes[][3] = {
     {"scalar", "", "uniform"},
     {"scalar", "0", "uniform"},
@@ -70,8 +70,8 @@ static const char *const reduce_shapes[][3] = {
     {"9x4", "1", "neginf"},
 };
 
-/* Products stay near one, or infinite: a driver that flushes denormals makes NaN of a denormal
- * times an infinity. */
+/* Products stay near 1 or become infinite. If a driver flushes denormals, a denormal times an
+ * infinity becomes NaN. */
 static const char *product_fill(const char *fill)
 {
     if (strcmp(fill, "special") == 0 || strcmp(fill, "neginf") == 0)
@@ -93,7 +93,8 @@ static void generate_reductions(case_list *list, const char *row)
     case_add(list, "%s axes=1 in=x:f32:2x30011x3:%s", row, product ? "one" : "constant:0.1");
 }
 
-/* By parts; of what has an order or a product, none. */
+/* Complex operands are reduced part by part. Reductions that need an order, and products, must be
+ * refused. */
 static void generate_complex(case_list *list, const char *row, bool sums)
 {
     for (size_t i = 0; i < COUNT(reduce_shapes) && sums; i += 1 + i % 2)
@@ -105,7 +106,7 @@ static void generate_complex(case_list *list, const char *row, bool sums)
         case_add(list, "%s expect=E_DTYPE axes=0 in=x:c64:7", row);
 }
 
-/* dims and axis, for the ops with one axis; none is empty along it. */
+/* dims and axis, for ops with one axis. No tensor is empty along it. */
 static const char *const axis_shapes[][2] = {
     {"scalar", "0"},   {"scalar", "-1"},  {"1", "0"},
     {"2", "0"},        {"31", "0"},       {"3x5", "0"},
@@ -188,7 +189,8 @@ static void generate_arguments(case_list *list, const char *row)
     case_add(list, "%s axis=1 in=x:f32:3000x5:integers", row);
 }
 
-/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
+/* Every class of row kernel, with rows for a part of a workgroup, for a whole one, and in chunks.
+ */
 static void generate_classes(case_list *list)
 {
     static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
@@ -213,7 +215,8 @@ static void generate_classes(case_list *list)
         }
 }
 
-/* Means of what no sum can hold, beside those of what may not be made smaller; softmax. */
+/* Means of values whose sum f32 cannot hold, beside values that must not be scaled down; and
+ * softmax. */
 static void generate_ranges(case_list *list)
 {
     static const char *const classes[] = {"shared_words",   "shared_quads", "subgroup_words",
@@ -236,8 +239,8 @@ static void generate_ranges(case_list *list)
     case_add(list, "reduce_mean axes=1 in=x:c64:3x3001:range:2e38:3e38");
 }
 
-/* Softmax alone knows these; on both sides of what one lane, one workgroup and the registers of
- * the largest hold. */
+/* Only softmax has these kernels. Lengths lie on both sides of those that a lane, a workgroup and
+ * the registers of the largest workgroup hold. */
 static void generate_forms(case_list *list)
 {
     static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
@@ -252,7 +255,7 @@ static void generate_forms(case_list *list)
             case_add(list, "softmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shapes[s]);
 }
 
-/* Quads of rows side by side, on both sides of what a lane and a workgroup take. */
+/* Quads of neighbouring rows, on both sides of the lengths that a lane and a workgroup take. */
 static void generate_columns(case_list *list, const char *row)
 {
     static const char *const shapes[] = {"128x4:special",   "129x300:uniform",  "2x200x12:special",
@@ -272,7 +275,8 @@ static void generate(case_list *list)
         generate_columns(list, rows[i]);
         generate_complex(list, rows[i], i < 2);
     }
-    /* On a device with 64 rows a workgroup: more workgroups than one grid dimension has. */
+    /* If a device has 64 rows a workgroup, these are more workgroups than one grid dimension has.
+     */
     generate_softmax(list);
     generate_cumsum(list);
     generate_cumsum_backward(list);
@@ -280,7 +284,7 @@ static void generate(case_list *list)
     generate_arguments(list, "argmin");
     generate_classes(list);
     generate_forms(list);
-    /* Ties between the blocks of quads that a lane looks at in turn. */
+    /* Ties between the blocks of quads that a lane reads in turn. */
     case_add(list, "argmax axis=1 in=x:f32:300x9004:integers");
     case_add(list, "argmin axis=1 in=x:f32:300x9004:integers");
     case_add(list, "argmax axis=1 variant=rows=shared_quads in=x:f32:30x9004:integers");

@@ -1,15 +1,23 @@
 /*
- * Cases of elementwise regions. Programs are written as steps=relu:i0,add:s0:i1 (inputs i, steps s;
- * where:condition:x:y, cast.i8:x), continued by more=.. and more2=..; chain=gelu,20 is an op
- * applied 20 times to input 0; random=SEED,20 is a program of 20 steps of smooth ops on the inputs.
+ * Cases of elementwise regions. There are three ways to write a program:
+ *   steps=relu:i0,add:s0:i1   operands are inputs i and steps s; where:condition:x:y and cast.i8:x
+ *                             are steps, too; more=.. and more2=.. continue the list
+ *   chain=gelu,20             applies an op 20 times to input 0
+ *   random=SEED,20            20 steps of smooth ops on the inputs
  *
- * elementwise_region makes one node, of shape=.. (that of input 0), with what addressing the shapes
- * ask for; scalars=, modulus=, prologue=, prologue_input= say otherwise. elementwise_chain makes a
- * node a step, for compiling to join (regions=0 tells bench not to). batch_elementwise_region makes
- * one node of all inputs, each read as input 0; batch_chain a chain of each, and a concat. shift=n
- * drops the first n rows of every input by a view; scratch=m computes the inputs of bit mask m (by
- * copy; the last bit is that of all that follow). pieces=n cuts the one input given into n inputs
- * along axis 0, each a view.
+ * The row says how the program becomes nodes:
+ *   elementwise_region         one node of shape=.. (if absent, that of input 0); the shapes decide
+ *                              about the addressing, unless scalars=, modulus=, prologue= or
+ *                              prologue_input= does
+ *   elementwise_chain          a node for each step, which compiling may join (regions=0 tells
+ *                              bench not to)
+ *   batch_elementwise_region   one node of all inputs, each read as input 0
+ *   batch_chain                a chain for each input, and a concat
+ *
+ *   shift=n     drops the first n rows of every input by a view
+ *   scratch=m   computes the inputs of bit mask m (by copy); the last bit is for all inputs after
+ *               it
+ *   pieces=n    cuts the only input into n inputs along axis 0, each a view
  */
 #include "conform/cases/cases.h"
 
@@ -30,7 +38,7 @@ static const char *const dtypes[] = {"f32", "f16", "bf16", "f64", "i8",  "i16",
 
 enum { MOST_INPUTS = 130 };
 
-/* What the program reads. */
+/* The operands that the program reads. */
 typedef struct operands {
     rlxvk_tensor items[MOST_INPUTS];
     size_t count;
@@ -62,7 +70,7 @@ static rlxvk_region_step named_step(const char *name)
         s.kind = RLXVK_REGION_COMPARE;
     else if (strncmp(name, "cast.", 5) == 0 && find(dtypes, COUNT(dtypes), name + 5, &s.op))
         s.kind = RLXVK_REGION_CAST;
-    else if (sscanf(name, "kind%u.%u", &s.kind, &s.op) != 2) /* for what must be refused */
+    else if (sscanf(name, "kind%u.%u", &s.kind, &s.op) != 2) /* for cases that must be refused */
         s.op = 0;
     return s;
 }
@@ -111,8 +119,9 @@ static uint32_t next(uint32_t *state, uint32_t below)
     return (*state >> 8) % below;
 }
 
-/* Ops whose results stay small, and that do not make much of a small error. The last three, which
- * take software drivers long to compile, go into short programs and those of seeds from 1000 on. */
+/* Draws ops whose results stay small and which do not magnify a small error. The last three ops
+ * take software drivers long to compile. So they occur only in short programs and with seeds from
+ * 1000 on. */
 static void random_steps(program *p, const char *word, uint32_t inputs)
 {
     static const char *const ops[] = {"gelu",     "silu", "relu",  "sigmoid", "tanh",
@@ -126,7 +135,7 @@ static void random_steps(program *p, const char *word, uint32_t inputs)
     for (uint32_t i = 0; i < count && i < COUNT(p->steps); i++) {
         uint32_t operands[3];
         rlxvk_region_step s = named_step(ops[next(&state, most)]);
-        for (int k = 0; k < 3; k++) { /* mostly what was computed last */
+        for (int k = 0; k < 3; k++) { /* mostly recent results */
             uint32_t at = next(&state, inputs + i);
             operands[k] = at < inputs ? RLXVK_REGION_INPUT(at) : RLXVK_REGION_STEP(at - inputs);
         }
@@ -284,7 +293,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 
 /* ---- Lines ---- */
 
-/* Every op alone, on the values its own cases find hard. */
+/* Every op by itself, with values that are hard for it. */
 static void generate_ops(case_list *list)
 {
     static const char *const fills[] = {"uniform", "special", "large", "integers", "range:-20:20"};
@@ -308,7 +317,7 @@ static void generate_ops(case_list *list)
                    "in=c:f32:300:special;x:f32:300:special;y:f32:300:large");
 }
 
-/* How inputs are read: shapes of the result, of x and of y. */
+/* Ways in which inputs are read: shapes of the result, of x and of y. */
 static void generate_addressing(case_list *list)
 {
     static const char *const shapes[][3] = {
@@ -385,7 +394,7 @@ static void generate_prologues(case_list *list)
                    "steps=relu:i0 in=x:f32:2x3x3x1;y:f32:2x3x3x1");
 }
 
-/* As long and as wide as regions and kernels get. */
+/* Programs as long and as wide as regions and kernels allow. */
 static void generate_programs(case_list *list)
 {
     static const int lengths[] = {2, 8, 9, 31, 32};
@@ -404,7 +413,7 @@ static void generate_programs(case_list *list)
         case_add(list, "elementwise_region random=%d,%d in=%s", seed, seed + 2, few);
         case_add(list, "elementwise_region random=%d,8 in=%s", seed + 100, seven);
     }
-    /* One of each kernel that software drivers take long to compile. */
+    /* One of each kernel that software drivers compile slowly. */
     case_add(list, "elementwise_region random=1,32 in=%s", seven);
     case_add(list, "elementwise_region random=2,12 in=%s", sixteen);
     case_add(list, "elementwise_region random=1000,9 in=%s", few);
@@ -415,7 +424,7 @@ static void generate_programs(case_list *list)
                    "in=a:f32:9:integers;b:f32:9:integers;c:f32:9:integers;d:f32:9:integers;"
                    "e:f32:9:integers;f:f32:9:integers;g:f32:9:integers;h:f32:9:integers;"
                    "i:f32:9:integers;j:f32:9:integers");
-    /* Of many steps or inputs, with an angle. */
+    /* Many steps or inputs, with a sine or cosine. */
     case_add(list, "elementwise_region chain=sin,12 in=x:f32:5x37");
     case_add(list, "elementwise_region steps=sin:i0,add:s0:i1,add:s1:i2,add:s2:i3,mul:s3:i4 "
                    "more=add:s4:i5,sub:s5:i6,add:s6:i7,add:s7:i8,cos:s8 "
@@ -470,7 +479,8 @@ static void generate_refusals(case_list *list)
                    "in=x:f32:4;y:i32:4");
 }
 
-/* Of a result, and of each of `count` inputs. Batches, and what compiling makes into one. */
+/* Batches, and chains that compiling joins into one. Shapes are those of the result and of each of
+ * `count` inputs. */
 static void generate_batches(case_list *list)
 {
     static const struct {
@@ -496,8 +506,9 @@ static void generate_batches(case_list *list)
     }
 }
 
-/* Batches of as many inputs as a dispatch takes on devices with few and with many bindings, of one
- * more and of one less. Pieces of 4 elements are read by fours where they begin at a four. */
+/* Batches with as many inputs as a dispatch takes, on devices with few and with many bindings; also
+ * one more and one less. Pieces of 4 elements are read in quads if they begin at a multiple of
+ * four. */
 static void generate_many(case_list *list)
 {
     static const int counts[] = {16, 17, 31, 32, 33, 63, 64, 65, 70, 130};
@@ -516,7 +527,8 @@ static void generate_many(case_list *list)
             case_add(list, "batch_chain pieces=%d scratch=-1 steps=abs:i0,neg:s0 in=x:f32:%d%s", n,
                      rows, pieces[k].columns);
         }
-    /* One element, again every 6 elements, half the resolution; many steps, with an angle. */
+    /* Inputs with one element, inputs that repeat every 6 elements, inputs of half the resolution;
+     * many steps, with a sine. */
     case_add(list, "batch_elementwise_region pieces=40 shape=80x6 steps=exp:i0 in=x:f32:40");
     case_add(list, "batch_elementwise_region pieces=40 shape=160x6 steps=exp:i0 in=x:f32:240");
     case_add(list,

@@ -1,10 +1,10 @@
 /*
- * Cases of dequant_matmul_scaled: x [.., k], w packed codes of [k, n], scale, and zero points or
- * the global factor as `extra`.
+ * Cases of dequant_matmul_scaled: x [.., k], w (packed codes of [k, n]), scale, and `extra`, which
+ * is the zero points or the global factor.
  *
  *   kind=N          number of rlxvk_quant_kind
  *   block=N n=N     of the scheme
- *   skip=N          w starts with N bytes that are sliced off first
+ *   skip=N          w begins with N bytes that are sliced off first
  */
 #include "conform/cases/cases.h"
 
@@ -26,10 +26,11 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 
 /* ---- Cases ---- */
 
-/* Integer codes are leaves of i8 or u8 in turn; scale bytes keep to exponents around 1. */
+/* Integer codes are leaves of i8 and u8 by turns. Scale bytes have exponents around 1. */
 static const struct kind {
-    int bits, block;           /* block: the only one allowed, or 0 */
-    const char *scale, *extra; /* dtype and fill; none of [columns] but the global factor */
+    int bits, block;           /* block: the only one allowed, or 0 for any */
+    const char *scale, *extra; /* dtype and fill; all have dims [columns], except the global
+                                  factor */
 } kinds[] = {
     {8, 0, "f32:%d:unit", NULL},          {8, 0, "f32:%d:unit", "uniform"},
     {4, 0, "f32:%d:unit", NULL},          {8, -1, "f32:%d:unit", NULL},
@@ -45,7 +46,7 @@ static const struct shape {
     {40, 96, 70, 32}, {64, 33, 12, 32}, {17, 256, 4, 64}, {1, 2048, 20, 64},
 };
 
-/* Rows and columns on both sides of a tile's, one tile and several, K of a step and of more. */
+/* Rows and columns on both sides of a tile's, one tile and several, K of one step and of more. */
 static const struct shape tiles[] = {
     {1, 32, 1, 32}, {17, 40, 65, 5}, {33, 64, 63, 16}, {65, 70, 64, 32}, {130, 33, 131, 48},
 };
@@ -92,7 +93,7 @@ static void generate_kind(case_list *list, int kind)
             add(list, kind, &shapes[i], "uniform", "", 0, 1);
 }
 
-/* The dummy operand of symmetric kinds, scale bytes that are NaN, ranks; bad operands. */
+/* The dummy operand of symmetric kinds, scale bytes that are NaN, ranks, and bad operands. */
 static void generate_rest(case_list *list)
 {
     static const char *const lines[] = {

@@ -1,6 +1,7 @@
 /*
  * Cases of scatter_add (dim; in=updates;idx) and topk (k; in=x). shift=n drops the first n rows of
- * updates and indices, or of x, by views. topk values=1 returns the values instead.
+ * updates and indices, or of x, by views. For topk, values=1 returns the values instead of the
+ * indices.
  */
 #include "conform/cases/cases.h"
 
@@ -73,7 +74,7 @@ static void generate_scatters(case_list *list)
         "expect=E_DTYPE dim=4 in=updates:f32:3x2;idx:c64:3"};
     static const char *const ways[] = {"direct", "runs", "elements", "parts"};
     case_add_all(list, "scatter_add", rests, COUNT(rests));
-    /* More updates of a row than loops of one dispatch may go through. */
+    /* More updates of one row than the loops of one dispatch may go through. */
     case_add(list, "scatter_add dim=2 variant=scatter_add=elements "
                    "in=updates:f32:620001:constant:1;idx:f32:620001:zero");
     case_add(list, "scatter_add dim=2 variant=scatter_add=elements "

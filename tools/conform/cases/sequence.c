@@ -1,11 +1,17 @@
 /*
- * Cases of the sequence models. lstm, gru, rnn: hidden, layers, bidirectional, relu; in=x, weights
- * as golden files name them or w_ih, w_hh, bias (gru: b_ih, b_hh), h0, c0. selective_scan: in=x,
- * delta, a, b, c. mamba2: in=x, dt, a, b, c, state. gated_delta_net: in=q, k, v, g, beta, state.
+ * Cases of the sequence models:
+ *   lstm, gru, rnn    hidden, layers, bidirectional, relu; in=x, h0, c0 and weights: either w_ih,
+ *                     w_hh, bias (gru: b_ih, b_hh), or named as in golden files
+ *   selective_scan    in=x, delta, a, b, c
+ *   mamba2            in=x, dt, a, b, c, state
+ *   gated_delta_net   in=q, k, v, g, beta, state
  *
- * Besides: show=h, c or state returns a final state; in_place=1 writes the states over their
- * operands, which show then returns; split=t cuts axis 1 of the sequence operands at t and runs two
- * nets, the second from the states of the first, and returns the second's result (or states).
+ * More keys:
+ *   show=h, c or state   returns a final state
+ *   in_place=1           writes the states over their operands; show returns these
+ *   split=t              cuts axis 1 of the sequence operands at t and runs two nets; the second
+ *                        one begins with the states of the first, and its result (or states) is
+ *                        returned
  */
 #include "conform/cases/cases.h"
 
@@ -15,7 +21,7 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define MOST_OPERANDS 6
 
-/* One op's operands in order; those before `sequences` (and x) have time on axis 1. */
+/* The operands of one op, in order. Those before `sequences` and x have time on axis 1. */
 typedef struct call {
     rlxvk_graph *graph;
     const case_spec *spec;
@@ -30,7 +36,7 @@ static bool is_row(const case_spec *s, const char *name)
 
 /* ---- Recurrent nets ---- */
 
-/* The concatenation, flattened, of the inputs called base, base_reverse; RLXVK_NONE when absent. */
+/* Flattens and concatenates the inputs `base` and base_reverse. RLXVK_NONE if they are absent. */
 static rlxvk_tensor both_directions(call *c, const rlxvk_tensor *inputs, const char *base)
 {
     char reverse[40];
@@ -43,7 +49,7 @@ static rlxvk_tensor both_directions(call *c, const rlxvk_tensor *inputs, const c
     return count == 2 ? rlxvk_concat(c->graph, parts, 2, 0) : parts[0];
 }
 
-/* The input `name`, or PyTorch's parameters packed. */
+/* The input `name`; or, if it is absent, PyTorch's parameters, packed. */
 static rlxvk_tensor weight(call *c, const rlxvk_tensor *inputs, const char *name,
                            const char *torch_name)
 {
@@ -125,7 +131,7 @@ static bool is_recurrent(const case_spec *s)
     return is_row(s, "lstm") || is_row(s, "gru") || is_row(s, "rnn");
 }
 
-/* Where the states stand among the operands. */
+/* Index of the first state among the operands. */
 static size_t state_index(const case_spec *s)
 {
     return is_row(s, "lstm") || is_row(s, "rnn") ? 4 : 5;
@@ -145,7 +151,7 @@ static void emit(call *c)
     }
 }
 
-/* Operand i has time steps on axis 1. */
+/* Whether operand i has time steps on axis 1. */
 static bool has_time(const case_spec *s, size_t i)
 {
     bool rates = i == 2 && !is_row(s, "gated_delta_net");
@@ -181,9 +187,9 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         recurrent_operands(&c, inputs);
     else
         scan_operands(&c, inputs);
-    if (case_integer(s, "same", 0)) /* the second state is the first */
+    if (case_integer(s, "same", 0)) /* one tensor serves as both states */
         c.operands[5] = c.operands[4];
-    if (case_integer(s, "computed", 0)) /* the state is no leaf */
+    if (case_integer(s, "computed", 0)) /* the state is not a leaf */
         c.operands[state_index(s)] = rlxvk_neg(g, c.operands[state_index(s)]);
     if (case_integer(s, "split", 0))
         emit_split(&c, case_integer(s, "split", 0));
@@ -201,7 +207,7 @@ typedef struct net {
 static const char *const recurrent_rows[] = {"lstm", "gru", "rnn"};
 static const int recurrent_gates[] = {4, 3, 1};
 
-/* Weights shrink with the width, so that sums stay of order one. */
+/* Weights shrink as the width grows, so that sums stay near 1. */
 static void add_net(case_list *list, size_t row, net n, bool carry, const char *extra)
 {
     char line[CASE_TEXT];
@@ -238,7 +244,7 @@ static void generate_shapes(case_list *list, size_t row)
 static void generate_states(case_list *list, size_t row)
 {
     static const net nets[] = {{1, 1, 2, 3, 1, 1}, {3, 17, 5, 33, 2, 2}, {2, 1, 3, 33, 1, 2}};
-    static const int wide_hidden[] = {140, 150, 260}; /* each above one workgroup's share */
+    static const int wide_hidden[] = {140, 150, 260}; /* each exceeds one workgroup's share */
     static const net longer = {2, 8, 3, 10, 2, 1};
     const net wide = {2, 3, 3, wide_hidden[row], 1, 2};
     static const char *const shows[] = {"", " show=h", " show=c"};
@@ -405,7 +411,7 @@ static void generate_mamba2(case_list *list)
     case_add_all(list, "mamba2 expect=E_SHAPE", lines, COUNT(lines));
 }
 
-/* s: steps, batch, heads, size. Keys are scaled to a length below one. */
+/* s: steps, batch, heads, size. Keys are scaled so that their length is below 1. */
 static void add_delta(case_list *list, const int *s, const char *extra, const char *g,
                       const char *beta, bool state)
 {

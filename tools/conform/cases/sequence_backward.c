@@ -1,6 +1,6 @@
 /*
- * Cases of the gradients of scans: in= the forward op's operands as sequence.c names them, dy, and
- * dstate. The gradients as they lie, packed; part=i: of operand i alone.
+ * Cases of the gradients of scans: in= the forward op's operands as in sequence.c, dy, and dstate.
+ * The result is the packed tensor of all gradients; part=i returns only that of operand i.
  */
 #include "conform/cases/cases.h"
 #include "op/op.h"
@@ -46,8 +46,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return packed;
 }
 
-/* steps, batch, channels (heads x width), size. The wide ones, whose pipelines take longest to
- * compile, go to one op or the other by turns: both ops are modes of one kernel. */
+/* steps, batch, channels (heads x width), size. Pipelines of the wide ones take longest to compile.
+ * Both ops are modes of one kernel, so each wide one goes to only one op, by turns. */
 static const int scans[][5] = {{1, 1, 1, 1, 1},     {2, 2, 1, 3, 16},   {65, 2, 3, 5, 16},
                                {65, 1, 2, 7, 1},    {2, 1, 2, 3, 300},  {65, 1, 1, 2, 300},
                                {17, 3, 2, 64, 4},   {7, 1, 1, 1, 600},  {130, 1, 2, 3, 5},
@@ -112,7 +112,7 @@ static void generate_selective(case_list *list)
     case_add_all(list, "selective_scan_backward", lines, COUNT(lines));
 }
 
-/* states: 0 none, 1 an initial one, 2 a gradient of the final one too. */
+/* states: 0 none; 1 an initial one; 2 also a gradient of the final one */
 static void add_mamba2(case_list *list, const int *s, const char *extra, const char *dt, int states)
 {
     char carried[160] = "", given[60];
@@ -163,7 +163,8 @@ static void generate_mamba2(case_list *list)
                    "b:f32:1x2x2x4;c:f32:1x2x2x4;dy:f32:1x2x2x3;dstate:f32:1x2x3x4");
 }
 
-/* s: steps, batch, heads, size; states as above. Keys are scaled to a length below one. */
+/* s: steps, batch, heads, size; states as above. Keys are scaled so that their length is below 1.
+ */
 static void add_delta(case_list *list, const int *s, const char *extra, const char *g,
                       const char *beta, int states)
 {

@@ -1,7 +1,8 @@
 /*
- * Cases of dense_solve and batched_dense_solve (in=a;b). dominant=V adds V to the diagonal of every
- * matrix first, permuted=1 turns the rows of A upside down, so that every step must exchange rows;
- * run=E_SINGULAR: the run must end so.
+ * Cases of dense_solve and batched_dense_solve (in=a;b).
+ *   dominant=V       adds V to the diagonal of every matrix first
+ *   permuted=1       reverses the rows of A, so that every step must exchange rows
+ *   run=E_SINGULAR   the run must end with this status
  */
 #include "conform/cases/cases.h"
 

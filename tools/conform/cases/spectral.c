@@ -1,8 +1,11 @@
 /*
- * Cases of fft and of the complex elementwise ops. fft: shift=1 drops the first row of x by a view,
- * scratch=1 computes x (by copy); norm=bad is a value that is no norm. rfft and irfft: n, and
- * shift=1 drops the first element. Activations of complex
- * operands have lines here too; their builders are the elementwise ones.
+ * Cases of fft and of the complex elementwise ops.
+ *   fft          shift=1 drops the first row of x by a view; scratch=1 computes x (by copy);
+ *                norm=bad is not a norm
+ *   rfft, irfft  n; shift=1 drops the first element
+ *
+ * Activations of complex operands have their lines here, too, but their builders are in
+ * elementwise.c.
  */
 #include "conform/cases/cases.h"
 

@@ -1,9 +1,10 @@
 /*
- * Cases of the Gaussian splats: width, height, tile, radius, cutoff, steps, threshold, entries,
- * gamma, axis, anisotropy; clip, band, alpha (of the backward);
- * in=positions;scales;rotations;opacities;colors; sh[;loss]. eye=x,y,z: the camera's place, in
- * tenths, which looks at the origin; fov, near, far. gaussian_splat_rasterize takes what a prepare
- * before it gives.
+ * Cases of the Gaussian splats. Keys: width, height, tile, radius, cutoff, steps, threshold,
+ * entries, gamma, axis, anisotropy; of the backward ops also clip, band, alpha;
+ * in=positions;scales;rotations;opacities;colors;sh[;loss].
+ *
+ * The camera looks at the origin: eye=x,y,z is its place in tenths; fov, near, far.
+ * gaussian_splat_rasterize takes the results of a prepare node before it.
  */
 #include "conform/cases/cases.h"
 
@@ -87,7 +88,8 @@ static void add_scene(case_list *list, const char *row, const char *options, int
     bool back = strcmp(row, "gaussian_splat_render_backward") == 0;
     if (back)
         snprintf(loss, sizeof loss, ";loss:f32:%dx%dx4:unit", height, width);
-    /* sums behind the op have no bounds of their own: what thin splats may be off by */
+    /* sums behind the op have no bounds of their own; this is the error that thin splats may have
+     */
     const char *within = back && strncmp(options, "anisotropy", 10) == 0 ? "within=5e-4 " : "";
     case_add(list,
              "%s %s%s in=positions:f32:%dx3:unit;scales:f32:%dx3:%s;rotations:f32:%dx4:unit;"
@@ -154,7 +156,7 @@ static void generate_scenes(case_list *list, const char *row)
         add_scene(list, row, "", 0, 0, "unit");
         add_scene(list, row, "width=17 height=9 tile=4", 0, 3, "unit");
     }
-    /* A list without room for all. What prepare gives tells that itself. */
+    /* A list without room for all entries. The result of prepare tells this. */
     for (size_t i = 0; i < 2; i++) {
         char line[80];
         snprintf(line, sizeof line, "%swidth=16 height=16 tile=%d entries=40",
@@ -197,7 +199,7 @@ static void generate_borders(case_list *list)
                    "in=prepared:f32:116:unit;meta:f32:23");
 }
 
-/* Random splats with operands of these fills. */
+/* Adds random splats whose operands have these fills. */
 static void add_filled(case_list *list, const char *row, const char *options, int count,
                        const char *positions, const char *scales, const char *opacities,
                        const char *loss)
@@ -210,8 +212,8 @@ static void add_filled(case_list *list, const char *row, const char *options, in
              back ? ";loss:f32:24x32x4:" : "", back ? loss : "");
 }
 
-/* Transmittances far below what a pixel shows, alphas of 1, opacities close to the cutoff, splats
- * that are up to 10,000 times as wide as thick, and what is not a number. */
+/* Transmittances far below those that a pixel shows, alphas of 1, opacities close to the cutoff,
+ * NaN and infinities, and splats up to 10,000 times as wide as thick. */
 static void generate_extremes(case_list *list, const char *row)
 {
     const char *const wide = "range:-3:-1", *const place = "range:-0.3:0.3";
@@ -244,8 +246,8 @@ static void generate_extremes(case_list *list, const char *row)
              row, wide);
 }
 
-/* Splats whose places, in their own axes or the camera's, pass the range of f32, and quaternions
- * whose squares do. */
+/* Splats whose places exceed f32 in their own axes or the camera's, and quaternions whose squares
+ * do. */
 static void generate_far(case_list *list, const char *row)
 {
     static const char rest[] = "opacities:f32:20:range:0.1:0.9;colors:f32:20x3:range:0:1;sh:f32:0";
@@ -259,7 +261,7 @@ static void generate_far(case_list *list, const char *row)
              row, rest);
 }
 
-/* Thin splats, of which most scales are raised, and equal scales, of which none is. */
+/* Thin splats, most of whose scales are raised; and equal scales, of which none is raised. */
 static void generate_limited(case_list *list, const char *row)
 {
     static const char *const refused[] = {"anisotropy=0.5", "anisotropy=-1", "anisotropy=nan"};
@@ -289,9 +291,9 @@ static void generate(case_list *list)
         generate_extremes(list, rows[r]);
     for (size_t r = 0; r < 3; r++)
         generate_far(list, rows[r]);
-    for (size_t r = 0; rows[r]; r++) /* a list with just room */
+    for (size_t r = 0; rows[r]; r++) /* a list that is just long enough */
         add_scene(list, rows[r], "width=8 height=8 tile=8 entries=3", 3, 1, "range:-2:-1");
-    case_add(list, /* the largest constant terms for which colors stand */
+    case_add(list, /* the largest constant terms that colors may replace */
              "%s in=positions:f32:4x3:unit;scales:f32:4x3:range:-2:-1;rotations:f32:4x4:unit;"
              "opacities:f32:4:range:0.1:1;colors:f32:4x3:range:0.1:0.4;"
              "sh:f32:4x1x3:constant:1e-8",

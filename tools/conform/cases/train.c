@@ -1,7 +1,10 @@
 /*
- * Cases of optimizers. Keys: lr, beta1, beta2, eps, weight_decay, momentum, nesterov=1, step;
- * in_place=1 writes p, m and v. result=m, v looks at these instead of p. schedule and scale are
- * operands of these names. And accumulate: in=sum;t;keep, or where these shall be one, in=sum;keep.
+ * Cases of optimizers. Keys: lr, beta1, beta2, eps, weight_decay, momentum, nesterov=1, step.
+ * schedule and scale are optional inputs. in_place=1 writes p, m and v over their operands.
+ * result=m or v returns that instead of p.
+ *
+ * Cases of accumulate: in=sum;t;keep. If t is absent, t is the sum itself. shift=n drops the first
+ * n rows of t by a view.
  */
 #include "conform/cases/cases.h"
 
@@ -81,8 +84,8 @@ static void generate_sums(case_list *list)
     case_add(list, "accumulate expect=E_DTYPE in=sum:f32:3;t:c64:3;keep:f32:1");
 }
 
-/* Numbers that are none, and the ends of the range, in each operand and in all; a gradient, and a
- * direction, of exactly 0; steps as large as the parameter. */
+/* NaN and infinities, and the limits of f32, in each operand and in all of them; a gradient and a
+ * direction of exactly 0; steps as large as the parameter. */
 static void generate_extremes(case_list *list)
 {
     static const char *const optimizers[] = {"adamw step=2 weight_decay=0.01",

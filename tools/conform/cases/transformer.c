@@ -1,11 +1,13 @@
 /*
- * Cases of rope and rope_backward (head_dim, n_rot, style=neox|gptj, table=auto|position|token;
- * in=x;cos;sin), fused_swiglu (gate_first; in=x) and write_rows (in=cache;rows;position). shift=n
- * drops the first n indices of axis 0 of x by a view; turned=1 and cut=n (case_viewed) of x and of
- * rows, cut of the tables too.
+ * Cases of ops in transformers:
+ *   rope, rope_backward   head_dim, n_rot, style=neox|gptj, table=auto|position|token; in=x;cos;sin
+ *   fused_swiglu          gate_first; in=x
+ *   write_rows            in=cache;rows;position[;rows2;position2]; with rows2 and position2, a
+ *                         second write follows the first; difference=1 returns the cache after the
+ *                         write minus the cache that an earlier reader saw
  *
- * write_rows also: difference=1 returns the cache after the write minus what a reader built before
- * it saw; with rows2 and position2 a second write follows the first.
+ * shift=n drops the first n indices of axis 0 of x by a view. turned=1 and cut=n make x and rows
+ * views (case_viewed); cut applies to the tables, too.
  */
 #include "conform/cases/cases.h"
 

@@ -1,19 +1,26 @@
 /*
- * Cases of the ops on images. resize and resize_backward: size, mode (nearest, linear, cubic,
- * area), coordinates (half_pixel, align_corners, asymmetric), input (of resize_backward); join=1
- * makes the result the second part of a concat at an odd place. grid_sample,
- * grid_sample_backward_input and grid_sample_backward_grid: mode (bilinear, nearest, bicubic),
- * padding (zeros, border, reflection), align, input; in=x;grid[;dy]. Pools: kernel, stride,
- * padding, p, size; in=x[;indices]; pool_max_unpool without indices takes those of a
- * pool_max_with_indices. Convolutions: stride, padding, dilation, output_padding, groups, before,
- * after; in=x;w[;bias]. shift=n drops the first n indices of axis 0 of x by a view, dy_shift of dy.
+ * Cases of the ops on images:
+ *   resize, resize_backward   size, mode (nearest, linear, cubic, area), coordinates (half_pixel,
+ *                             align_corners, asymmetric), input (of resize_backward); join=1 makes
+ *                             the result the second part of a concat, at an odd offset
+ *   grid_sample, grid_sample_backward_input, grid_sample_backward_grid   mode (bilinear, nearest,
+ *                                                                        bicubic), padding (zeros,
+ *                                                                        border, reflection),
+ *                                                                        align, input;
+ *                                                                        in=x;grid[;dy]
+ *   pools                     kernel, stride, padding, p, size; in=x[;indices]; if pool_max_unpool
+ *                             has no indices, it takes those of a pool_max_with_indices
+ *   convolutions              stride, padding, dilation, output_padding, groups, before, after;
+ *                             in=x;w[;bias]
+ *
+ * shift=n drops the first n indices of axis 0 of x by a view, dy_shift=n those of dy.
  */
 #include "conform/cases/cases.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of names; past them for another. */
+/* Index of the value among `names`; `count` if it is not one of them. */
 static int enumerator(const case_spec *s, const char *key, const char *const *names, int count)
 {
     const char *word = case_word(s, key, names[0]);
@@ -51,7 +58,7 @@ static rlxvk_tensor build_resize(rlxvk_graph *g, const case_spec *s, const rlxvk
     return joined(g, s, rlxvk_resize_backward(g, x, input, &o));
 }
 
-/* dims of x, its spatial part, size, which is the other way round for resize_backward */
+/* dims of x, their spatial part, size; for resize_backward, these two are exchanged */
 static const char *const resize_shapes[][4] = {
     {"1x1", "1", "1", "1"},
     {"2x3", "5", "5", "13"},
@@ -62,7 +69,7 @@ static const char *const resize_shapes[][4] = {
     {"2x1", "3x4x5", "3,4,5", "5,2,8"},
 };
 
-/* From and to few cells, where all are next to an edge. */
+/* Resizes from and to few cells, all of which are next to an edge. */
 static void generate_edges(case_list *list)
 {
     for (int from = 1; from <= 5; from++)
@@ -90,7 +97,7 @@ static void generate_resizes(case_list *list)
         "size=70000 mode=linear in=x:f32:1x1x3", "size=3 mode=linear in=x:f32:1x1x70000",
         "size=512,400 in=x:f32:2x2x37x129", "size=600,602 mode=linear in=x:f32:2x2x64x65",
         "size=1024,300 mode=cubic in=x:f32:1x4x33x60",
-        /* blocks of rows, that columns or rows do not fill, some with what is no number */
+        /* blocks of rows that are not filled by columns or rows; some have NaN and infinities */
         "size=1026,301 mode=cubic in=x:f32:1x5x33x60",
         "size=514,512 mode=cubic shift=1 in=x:f32:3x3x256x255",
         "size=515,513 mode=linear in=x:f32:1x5x257x259:special",
@@ -194,7 +201,7 @@ static void generate_grids(case_list *list)
         "in=x:f32:2x9x40x44:unit;grid:f32:2x40x33x2:unit",
         "mode=bicubic in=x:f32:1x19x30x34:unit;grid:f32:1x50x33x2:unit",
         "in=x:f32:1x1024x4x4:unit;grid:f32:1x50x50x2:unit",
-        /* several channels at once, which leave some, and strips of points, the last narrow */
+        /* several channels at once, with a remainder; strips of points, with a narrow last one */
         "in=x:f32:2x13x60x70:unit;grid:f32:2x290x301x2:turned:290:301",
         "mode=nearest in=x:f32:1x27x30x30:special;grid:f32:1x2x40001x2:range:-1.2:1.2",
         "padding=border shift=1 in=x:f32:3x3x50x50:unit;grid:f32:2x700x510x2:range:-1.2:1.2",
@@ -213,13 +220,14 @@ static void generate_grids(case_list *list)
         "input=2,2 in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
         "input=300,2 mode=nearest in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
         "input=3,3 padding=border in=dy:f32:1x1x4x6;grid:f32:1x4x6x2:special",
-        /* many channels at once, which leave some; strips of cells; each image sorted alone */
+        /* many channels at once, with a remainder; strips of cells; each image is sorted by itself
+         */
         "input=300,310 in=dy:f32:2x12x100x90:unit;grid:f32:2x100x90x2:turned:100:90",
         "input=16,16 padding=reflection in=dy:f32:2x5x80x70:unit;grid:f32:2x80x70x2:range:-1.4:1.4",
         "input=16,16 mode=bicubic in=dy:f32:3x3x70x80:unit;grid:f32:3x70x80x2:range:-1.4:1.4",
         "input=2,2 mode=bicubic padding=reflection in=dy:f32:1x3x50x8:unit;grid:f32:1x50x8x2:unit",
         "input=1,1 in=dy:f32:1x3x5x8:unit;grid:f32:1x5x8x2:unit",
-        /* points that read nothing, and cells of weight 0, whatever dy */
+        /* points that read nothing, and cells of weight 0, whatever dy is */
         "input=7,5 in=dy:f32:2x3x40x41:special;grid:f32:2x40x41x2:range:5:6",
         "input=7,5 align=1 in=dy:f32:2x3x4x6:special;grid:f32:2x4x6x2:integers",
         "input=5,4 dy_shift=1 in=dy:f32:3x6x3x5;grid:f32:2x3x5x2:unit",
@@ -258,7 +266,7 @@ static void generate_grids(case_list *list)
     case_add_all(list, "grid_sample_backward_grid", slopes, COUNT(slopes));
 }
 
-/* Of three axes. */
+/* Three spatial axes. */
 static void generate_volumes(case_list *list)
 {
     static const char *const samples[] = {
@@ -413,7 +421,7 @@ static void generate_pools(case_list *list)
     case_add_all(list, "pool_max_indices", indices, COUNT(indices));
     case_add_all(list, "pool_lp", powers, COUNT(powers));
     for (size_t i = 2; i < 5; i++)
-        for (size_t k = 0; k < COUNT(wholes); k++) /* the largest is exact */
+        for (size_t k = 0; k < COUNT(wholes); k++) /* the maximum is exact */
             case_add(list, "%s%s %s", pool_rows[i],
                      strcmp(pool_rows[i], "global_pool_lp") == 0 && strncmp(wholes[k], "in", 2) == 0
                          ? " within=2e-6"

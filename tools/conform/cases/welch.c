@@ -1,7 +1,7 @@
 /*
- * Cases of Welch's average of a signal: length, hop, n_fft, unfolded, scale; window=hann, or one
- * among the inputs; shift=1 drops the first row of x by a view. Of golden vectors and times:
- * nperseg, overlap, fs, scaling, under a Hann window.
+ * Cases of Welch's average of a signal. Keys: length, hop, n_fft, unfolded, scale; window=hann, or
+ * an input `window`; shift=1 drops the first row of x by a view. Golden vectors and timings have
+ * other keys: nperseg, overlap, fs, scaling, with a Hann window.
  */
 #include "conform/cases/cases.h"
 
