@@ -1,11 +1,10 @@
 /*
- * The GGUF parser: one cursor over the bytes, from the magic to the last tensor info, then a check
- * of the payloads.
+ * The GGUF parser: a cursor goes over the bytes once, from the magic to the last tensor info; then
+ * the payloads are checked.
  *
- * Invariant: cursor.position <= cursor.available <= cursor.length, and whoever takes n bytes has
- * compared n with length
- * - position first. Counts are bounded by (bytes left) / (smallest encoding) before anything is
- * allocated for them.
+ * Invariant: cursor.position <= cursor.available <= cursor.length. Code that takes n bytes first
+ * compares n with length - position. Counts are limited to (bytes left) / (smallest encoding)
+ * before anything is allocated for them.
  */
 #include "model/gguf.h"
 #include "op/packed/quant_format.h"
@@ -20,12 +19,13 @@
 typedef struct cursor {
     const uint8_t *data;
     uint64_t length, position;
-    uint64_t available, needed; /* of the length, in memory; above it once a take asked for more */
+    uint64_t available, needed; /* available: of the length, in memory; needed: above it if a take
+                                   asked for more */
     bool narrow;                /* version 1: counts, lengths and dims are u32 */
     gguf_limits limits;
 } cursor;
 
-/* What the tensor infos say, kept until the alignment and the start of the data are known. */
+/* The contents of tensor infos, until the alignment and the start of the data are known. */
 typedef struct tensor_place {
     uint64_t name_offset, offset_offset, offset;
 } tensor_place;
@@ -63,13 +63,13 @@ static gguf_status take_integer(cursor *c, uint32_t size, uint64_t *out)
     return status;
 }
 
-/* A count, length or dim: u64, or u32 in version 1. */
+/* Takes a count, length or dim: u64, or u32 in version 1. */
 static gguf_status take_count(cursor *c, uint64_t *out)
 {
     return take_integer(c, c->narrow ? 4 : 8, out);
 }
 
-/* A count of items that take at least `smallest` bytes each. */
+/* Takes a count of items that need at least `smallest` bytes each. */
 static gguf_status take_bounded(cursor *c, const char *what, uint64_t limit, uint64_t smallest,
                                 uint64_t *out)
 {
@@ -260,8 +260,8 @@ static gguf_status take_name(cursor *c, arena *names, const char **out)
     return GGUF_OK;
 }
 
-/* The product is taken with every 0 as 1, so that the verdict does not depend on the order of the
- * dims. */
+/* In the product every 0 counts as 1, so that the result of the check does not depend on the order
+ * of the dims. */
 static gguf_status take_dims(cursor *c, gguf_tensor *tensor)
 {
     gguf_status status;

@@ -1,6 +1,6 @@
 /*
- * Looking up what the parser found: the name indices, and values converted without loss or not at
- * all.
+ * Looks up keys and tensors that the parser found: name indices, and values, which are converted
+ * without loss or not at all.
  */
 #include "model/gguf.h"
 
@@ -30,7 +30,7 @@ static uint64_t hash(const char *data, uint64_t length)
     return h ^ h >> 29;
 }
 
-/* The slot that holds `name`, or the free one where it belongs. */
+/* The slot that holds `name`, or the free slot in which it belongs. */
 static uint32_t *index_slot(const gguf_file *file, const gguf_index *index, name_function name_of,
                             gguf_string name)
 {
@@ -92,7 +92,7 @@ const gguf_tensor *gguf_find_tensor(const gguf_file *file, const char *name)
 
 /* ---- Values ---- */
 
-/* How the bytes of each type are to be read; sizes of 0 are the types without a fixed size. */
+/* How the bytes of each type are read. Types with size 0 have no fixed size. */
 enum number_kind { NOT_A_NUMBER, UNSIGNED, SIGNED, FLOATING };
 static const struct {
     uint32_t size;
@@ -112,7 +112,7 @@ uint32_t gguf_type_size(uint32_t type)
     return type < GGUF_TYPE_COUNT ? types[type].size : 0;
 }
 
-/* A number of any type: an integer as sign and magnitude, or a floating value. */
+/* A number of any type: an integer as sign and magnitude, or a floating-point value. */
 typedef struct number {
     bool floating, negative;
     uint64_t magnitude;
@@ -169,7 +169,7 @@ bool gguf_element_i64(const gguf_pair *pair, uint64_t index, int64_t *out)
             return false;
         *out = (int64_t)n.value;
     } else if (n.negative) {
-        *out = -(int64_t)(n.magnitude - 1) - 1; /* 2^63 has no positive counterpart */
+        *out = -(int64_t)(n.magnitude - 1) - 1; /* because int64_t has no +2^63 */
     } else if (n.magnitude > INT64_MAX) {
         return false;
     } else {
@@ -185,7 +185,7 @@ bool gguf_element_f64(const gguf_pair *pair, uint64_t index, double *out)
         return false;
     if (!n.floating) {
         n.value = (double)n.magnitude;
-        /* 2^64 itself, where values next to it round to, is outside u64 */
+        /* Values next to 2^64 round to 2^64, which is outside u64. */
         if (n.value >= 0x1p64 || (uint64_t)n.value != n.magnitude)
             return false;
         n.value = n.negative ? -n.value : n.value;
@@ -194,7 +194,7 @@ bool gguf_element_f64(const gguf_pair *pair, uint64_t index, double *out)
     return true;
 }
 
-/* The pair of a single value, NULL for an array. */
+/* The pair of a single value; NULL for an array. */
 static const gguf_pair *find_single(const gguf_file *file, const char *key)
 {
     const gguf_pair *pair = gguf_find(file, key);
@@ -238,7 +238,7 @@ bool gguf_get_string(const gguf_file *file, const char *key, gguf_string *out)
     return true;
 }
 
-/* Lengths were checked when the file was parsed. */
+/* The lengths were checked by the parser. */
 static rlxvk_status build_strings(const gguf_file *file, gguf_pair *pair)
 {
     uint32_t width = file->version == 1 ? 4 : 8;

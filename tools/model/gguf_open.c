@@ -1,7 +1,7 @@
 /*
- * Opening model files, split ones included. A split model is files <base>-00001-of-0000N.gguf, each
- * a GGUF file with its own data section; every part stays open by itself, and the first one's
- * tensor list is extended by the others' tensors.
+ * Opens model files, including split ones. A split model is files <base>-00001-of-0000N.gguf, each
+ * a GGUF file with its own data section. Every part stays open. The first part's list of tensors
+ * also gets those of the other parts.
  */
 #include "model/gguf.h"
 
@@ -12,7 +12,8 @@
 #define FIRST_BYTES         (1 << 20)
 #define SPLIT_SUFFIX_LENGTH 20 /* "-00001-of-00002.gguf" */
 
-/* Parses as much of the file as it takes: each turn reads at least four times what the last had. */
+/* Parses from as few bytes as possible. Each round reads at least four times as many as the last.
+ */
 static gguf_status parse_head(const input_file *source, uint8_t **head, gguf_file **out)
 {
     gguf_status status;
@@ -51,7 +52,7 @@ error:
     return status;
 }
 
-/* Does `path` end in -DDDDD-of-DDDDD.gguf ? */
+/* Whether `path` ends in -DDDDD-of-DDDDD.gguf. */
 static bool has_split_suffix(const char *path)
 {
     static const char pattern[] = "-ddddd-of-ddddd.gguf";
@@ -96,7 +97,7 @@ error:
     return status;
 }
 
-/* Appends the tensors of the other parts to those of the first, which owns the parts afterwards. */
+/* Appends the tensors of the other parts to those of the first part, which then owns the parts. */
 static gguf_status merge_tensors(gguf_file *first, const char *path)
 {
     gguf_status status;

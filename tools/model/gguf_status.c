@@ -1,6 +1,6 @@
 /*
- * Statuses of the GGUF parser, and their way to and from the library's. Invariant: the sentence of
- * a failure is the thread's last error, whichever of the two kinds of status goes with it.
+ * Statuses of the GGUF parser, and how they convert to and from the library's. Invariant: after a
+ * failure, the thread's last error has the sentence, whichever kind of status is returned.
  */
 #include "model/gguf.h"
 

@@ -1,7 +1,8 @@
 /*
- * A model as executables over one set of weights and caches: the step's, which owns them, and those
- * of chunks by length, compiled when first needed. Whichever ran last has left the caches' content
- * for the next. Rows of the cache at and after `position` are never read.
+ * Runs a model as several executables over one set of weights and caches. One is the step, which
+ * owns both; the others are chunks, one for each length, compiled when they are first needed. Each
+ * run continues with the caches that the last run left, whichever executable it was. Cache rows at
+ * and after `position` are never read.
  */
 #include "cli/clock.h"
 #include "model/llama_internal.h"
@@ -31,7 +32,8 @@ static rlxvk_status plan_capacity(llama *m)
                : status_fail_memory("sequences");
 }
 
-/* Whether lengths choose the divisors: the tokens are kept then, to be run once more. */
+/* Decides whether lengths select the divisors. If so, tokens are kept, because they may have to run
+ * again. */
 static rlxvk_status plan_stretch(llama *m)
 {
     const llama_weights *w = &m->weights;
@@ -51,7 +53,8 @@ static uint64_t cache_bytes(const llama *m)
            (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->capacity);
 }
 
-/* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
+/* Checks memory before anything is uploaded. If this misses something, the driver reports it later.
+ */
 static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 {
     uint64_t weights = m->file_bytes;
@@ -65,7 +68,7 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
         (long long)m->capacity, (unsigned long long)(device_bytes >> 20));
 }
 
-/* A param has to be set, whoever reads it. */
+/* Clears the caches, because every param must be set before a run, even if nothing reads it. */
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
@@ -79,7 +82,7 @@ error:
     return status;
 }
 
-/* Values of the widest tensor of a block, for each row. */
+/* Elements of the widest tensor in a block, for each row. */
 static uint64_t widest_row(const llama_config *c)
 {
     int64_t projected = (c->heads + 2 * c->kv_heads) * c->head_dim;
@@ -87,9 +90,9 @@ static uint64_t widest_row(const llama_config *c)
     return (uint64_t)MAX(projected, gated);
 }
 
-/* Long chunks keep a large GPU busier: 4,096 tokens of an 8B model take 9 % less on an H200. What a
- * run computes is some twice its widest tensor: for that there must be room, and it is to be small
- * beside weights and cache, a sixteenth. */
+/* Chooses the longest chunk. Long chunks keep a large GPU busier: 4,096 tokens of an 8B model take
+ * 9 % less time on an H200. Temporaries need about twice the widest tensor. So the widest tensor
+ * may be at most a sixteenth of weights and cache, and a quarter of the memory that these leave. */
 static void plan_chunks(llama *m, uint64_t device_bytes)
 {
     uint64_t held = m->file_bytes + cache_bytes(m), row = sizeof(float) * widest_row(&m->config);
@@ -217,7 +220,8 @@ static rlxvk_status check_room(const llama *m, size_t count)
                        count, (long long)m->positions[m->sequence], (long long)m->capacity);
 }
 
-/* Runs a graph that ends in `rows` rows, with the next draw, and reads what is asked for. */
+/* Runs a graph with `rows` rows of logits and the next random numbers. Reads the results that are
+ * not NULL. */
 static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
                         size_t rows, float *logits, float *tokens)
 {
@@ -240,7 +244,7 @@ error:
 
 /* ---- Stretching ---- */
 
-/* The row of the rotary tables for position 0 of a sequence. */
+/* The row of the rotary tables that this sequence uses for position 0. */
 static float stretch_of(const llama *m, int64_t sequence)
 {
     return m->stretched[sequence] ? (float)llama_stretch_offset(m) : 0;
@@ -255,8 +259,8 @@ static void remember(const llama *m, int64_t sequence, const uint32_t *ids, size
 
 static rlxvk_status extend(llama *m, const uint32_t *ids, size_t count, llama_result result);
 
-/* Before `count` more tokens: a sequence that they make longer than the original context is run
- * again, as keys that were turned by other divisors are of no use. */
+/* Call this before `count` more tokens. If they make a sequence longer than the original context,
+ * it runs again from the start, because its keys were rotated by other divisors. */
 static rlxvk_status stretch(llama *m, uint32_t sequence, size_t count)
 {
     uint32_t selected = m->sequence;
@@ -276,9 +280,9 @@ static rlxvk_status stretch(llama *m, uint32_t sequence, size_t count)
 
 /* ---- Every sequence at once ---- */
 
-/* Runs `length` rows of every sequence: the first of what its piece holds, which becomes the rest,
- * then padding with the last. An idle one's rows run, too, and leave nothing behind. Without the
- * draws. */
+/* Runs `length` rows of every sequence: the first tokens of its piece, then padding with the last
+ * of these. The pieces keep the tokens that are left. Rows of idle sequences run, too, but change
+ * nothing. Does not count `draws`. */
 static rlxvk_status run_every(llama *m, rlxvk_executable *e, size_t length, llama_piece *pieces,
                               float *logits, uint32_t *tokens)
 {
@@ -326,7 +330,7 @@ static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t cou
     return RLXVK_OK;
 }
 
-/* Before anything is run. */
+/* Checks room and tokens before anything runs. */
 static rlxvk_status check_pieces(const llama *m, const llama_piece *pieces)
 {
     rlxvk_status status = RLXVK_OK;
@@ -360,11 +364,12 @@ error:
 
 /* ---- One sequence ---- */
 
-/* What a run of some tokens is: a chunk, or a lone token of a lone sequence: a step. */
+/* A run of some tokens of one sequence. It is a chunk; or a step if there is one token and the
+ * model has one sequence. */
 typedef struct chunk {
     size_t tokens;
     int64_t rows; /* 0: a step */
-    int length;   /* 8 << length rows, where the cache has as many */
+    int length;   /* the chunk has 8 << length rows, or fewer if the cache has */
 } chunk;
 
 static chunk next_chunk(const llama *m, size_t count)
@@ -394,8 +399,8 @@ static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
     return find(m, c.rows ? &m->chunks[c.length] : &m->decode, (llama_rows){c.rows, false}, out);
 }
 
-/* Pads with the last token: as good a number as any that the prompt leads to. What is only padding
- * is left out as far as the graph keeps rows apart. */
+/* Pads with the last token, which is as good as any, because padding has no effect. Rows of padding
+ * are not computed as long as the graph keeps rows apart. */
 static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
@@ -445,7 +450,7 @@ error:
     return status;
 }
 
-/* Without the draws. */
+/* Does not count `draws`. */
 static rlxvk_status extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
 {
     rlxvk_status status = RLXVK_OK;
@@ -476,7 +481,7 @@ rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
 
 /* ---- Pieces of several sequences ---- */
 
-/* What is run next: SMALLEST_CHUNK << length rows of every sequence, or all that one has. */
+/* The next run: SMALLEST_CHUNK << length rows of every sequence, or all tokens of one sequence. */
 typedef struct run_plan {
     bool every;
     int length;
@@ -488,8 +493,8 @@ static double rate_of(const llama *m, size_t tokens, size_t rows)
     return (double)tokens / (double)(m->run_rows + rows);
 }
 
-/* What runs the most tokens in the time: the longest piece alone, or some of all. False: nothing is
- * left. */
+/* Chooses the run that handles the most tokens in a unit of time: only the longest piece, or some
+ * tokens of all pieces. Returns false if nothing is left. */
 static bool next_round(const llama *m, run_plan *out)
 {
     const llama_piece *pieces = m->pieces;
@@ -544,7 +549,8 @@ error:
     return status;
 }
 
-/* All rounds that the pieces take: runs them, or only compiles for them. Without the draws. */
+/* Goes through all rounds that the pieces need. If `runs`, it runs them; otherwise it only compiles
+ * for them. Does not count `draws`. */
 static rlxvk_status take_pieces(llama *m, const llama_piece *pieces, bool runs, uint32_t *tokens)
 {
     run_plan r;

@@ -1,4 +1,4 @@
-/* The architectures, each as what sets it apart: one row. */
+/* The table of architectures: a row has only the differences from plain llama. */
 #include "model/llama_internal.h"
 
 static const llama_architecture architectures[] = {

@@ -1,6 +1,6 @@
 /*
- * A model's hyperparameters from GGUF metadata. What a key says is either understood or refused: a
- * model is never run with a feature left out.
+ * Reads a model's hyperparameters from GGUF metadata. Each key is either supported or refused, so
+ * that no model runs without one of its features.
  */
 #include "model/llama_internal.h"
 
@@ -21,7 +21,7 @@ static const gguf_pair *find_key(const reader *r, const char *name, char key[KEY
     return gguf_find(r->file, key);
 }
 
-/* A count, given once or as an array of equal counts, one a block. */
+/* Reads a count. It may be a single value, or an array with an equal count for each block. */
 static rlxvk_status read_count(const reader *r, const char *name, int64_t otherwise, int64_t *out)
 {
     char key[KEY_LENGTH];
@@ -72,8 +72,8 @@ static rlxvk_status read_real(const reader *r, const char *name, double otherwis
     return RLXVK_OK;
 }
 
-/* A string key that must be absent, or hold one of the words: its place among them, 0 where it is
- * absent. */
+/* Reads a string key. It may be absent or one of the words. The result is the word's index, or 0 if
+ * the key is absent. */
 static rlxvk_status read_word(const reader *r, const char *name, const char *const *words,
                               uint32_t *out)
 {
@@ -90,13 +90,13 @@ static rlxvk_status read_word(const reader *r, const char *name, const char *con
                        (int)MIN(word.length, 40), word.data, words[0]);
 }
 
-/* What some relatives of the architectures do, and no code here. */
+/* Refuses features that relatives of these architectures have, but that are not implemented. */
 static rlxvk_status check_features(const reader *r)
 {
     static const char *const layouts[] = {"reference", NULL};
     static const struct {
         const char *name;
-        double harmless; /* beside 0 */
+        double harmless; /* accepted besides 0 */
     } refused[] = {
         {"rope.dimension_sections", 0},      {"expert_gating_func", 1},
         {"expert_weights_scale", 1},         {"leading_dense_block_count", 0},
@@ -168,7 +168,8 @@ error:
     return status;
 }
 
-/* Which blocks have a window: all but each last of a period, given as a number or by the block. */
+/* Reads which blocks have a window: all but the last one of each period. The key is the period, or
+ * an array with a bool for each block. */
 static rlxvk_status read_period(const reader *r)
 {
     llama_config *c = r->config;
@@ -220,7 +221,8 @@ error:
     return status;
 }
 
-/* Stretching: linear by its present or its old key. Of longrope the divisors are tensors. */
+/* Reads how rotation is stretched. For linear stretching there is a present key and an old one. The
+ * divisors of longrope are tensors. */
 static rlxvk_status read_rope(const reader *r)
 {
     static const char *const words[] = {"none", "linear", "yarn", "longrope", NULL};
@@ -269,7 +271,8 @@ error:
     return status;
 }
 
-/* The vocabulary is what the embedding has rows for; the metadata must agree where they say. */
+/* The vocabulary is the number of the embedding's rows. If the metadata give it, they must agree.
+ */
 static rlxvk_status read_vocabulary(const reader *r)
 {
     const gguf_tensor *embedding = gguf_find_tensor(r->file, "token_embd.weight");

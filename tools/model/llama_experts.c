@@ -1,11 +1,12 @@
 /*
- * A feed-forward layer of many, of which each token goes through a few: y = sum over its experts e
- * of share(e) down_e (act(gate_e x) * up_e x). The experts are those with the highest scores; the
- * shares are the softmax of all scores, which may be divided by the sum of those chosen.
+ * A feed-forward layer of many experts, of which each token uses a few: y = sum over its experts e
+ * of share(e) down_e (act(gate_e x) * up_e x). A token uses the experts with the highest scores.
+ * The shares are the softmax of all scores. In some models they are then divided by the sum of the
+ * chosen ones.
  */
 #include "model/llama_builder.h"
 
-/* Row i of x by the matrix of expert idx[i]. */
+/* Multiplies row i of x by the matrix of expert idx[i]. */
 static rlxvk_tensor multiply(builder *b, const expert_matrices *w, rlxvk_tensor x, rlxvk_tensor idx)
 {
     const gguf_tensor *t = w->tensor;
@@ -22,7 +23,7 @@ static rlxvk_tensor multiply(builder *b, const expert_matrices *w, rlxvk_tensor 
                                 true);
 }
 
-/* [n, chosen] of what each chosen expert counts. */
+/* The share of each chosen expert, [n, chosen]. */
 static rlxvk_tensor share(builder *b, rlxvk_tensor scores, rlxvk_tensor ids)
 {
     static const int32_t last[] = {-1};

@@ -1,20 +1,19 @@
 /*
- * The model as a graph: for a chunk of one sequence, anywhere in it, or for a token, or several,
- * more of every sequence.
+ * Builds the model as a graph. A graph runs a chunk of one sequence, which may begin anywhere in
+ * it, or one or more further tokens of every sequence.
  *
  *   x = embedding[tokens]
  *   each block: x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rms_norm(x)
  *               x += Wdown (silu(Wgate h) * Wup h),             h = rms_norm(x)
  *   logits = Wout rms_norm(x)
  *
- * and what an architecture has beside that: norms of each head's query and key, norms of what is
- * added to x, scales, soft caps, windows, experts.
+ * Architectures may add norms of each head's query and key, norms of the terms that are added to x,
+ * scales, soft caps, windows and experts.
  *
  * Attention is a step over the caches, [sequences, kv heads, rows, head size], up to each row's
- * position. Prompts are padded to the length of their graph. The rows beyond the prompt may be
- * computed and are never read: no row before them sees them, their cache rows are behind every
- * position until the rows of later tokens replace them, and those that would lie behind the cache's
- * end are dropped.
+ * position. Prompts are padded to the length of their graph. Rows of padding may be computed, but
+ * are never read. Earlier rows do not see them. Their cache rows lie behind every position until
+ * later tokens replace them. Cache rows that would lie behind the end of the cache are dropped.
  */
 #include "model/llama_builder.h"
 
@@ -25,7 +24,7 @@ void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
     snprintf(out, CACHE_NAME, "cache.%c.%lld", values ? 'v' : 'k', (long long)block);
 }
 
-/* x * factor, which is mostly 1. */
+/* Multiplies by factor, which is usually 1. */
 static rlxvk_tensor scale(builder *b, rlxvk_tensor x, double factor)
 {
     float single = (float)factor;
@@ -46,7 +45,7 @@ static rlxvk_tensor matrix_param(builder *b, const char *name, uint32_t type, in
     return rlxvk_param(b->graph, name, dtype, RLXVK_SHAPE(rows, columns));
 }
 
-/* A tied output is the embedding's own param. */
+/* The param of a product. A tied output matrix is the embedding's param. */
 static rlxvk_tensor linear_param(builder *b, const linear *l)
 {
     uint64_t bytes = 0;
@@ -84,7 +83,7 @@ static rlxvk_tensor embed(builder *b)
     return rlxvk_cast(b->graph, rlxvk_gather(b->graph, b->embedding, tokens, 0), RLXVK_F32);
 }
 
-/* Over the last axis. */
+/* RMS norm over the last axis. */
 static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
 {
     rlxvk_tensor gamma =
@@ -94,7 +93,7 @@ static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *sca
 
 /* ---- Attention ---- */
 
-/* Each head of rows [n, heads * d] by itself. */
+/* Normalizes each head of rows [n, heads * d] by itself. */
 static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
 {
     rlxvk_shape rows = rlxvk_tensor_shape(b->graph, x);
@@ -103,7 +102,7 @@ static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tenso
     return rlxvk_reshape(b->graph, normalize(b, x, scale), rows);
 }
 
-/* Query, key and value from the group's products, which are written in these parts. */
+/* Takes query, key and value from the results of the group's products. */
 static void project(builder *b, const llama_block *block, rlxvk_tensor x, rlxvk_tensor out[3])
 {
     const linear_group *group = &block->query_key_value;
@@ -181,7 +180,8 @@ static rlxvk_tensor feed_forward(builder *b, const linear_group *group, const li
     return apply_linear(b, down, y);
 }
 
-/* The experts of each row, and the one that is all rows', as far as its gate lets it. */
+/* The output of the experts for each row, plus that of the shared expert, multiplied by its gate.
+ */
 static rlxvk_tensor expert_layer(builder *b, const llama_block *block, rlxvk_tensor x)
 {
     rlxvk_graph *g = b->graph;
@@ -193,7 +193,7 @@ static rlxvk_tensor expert_layer(builder *b, const llama_block *block, rlxvk_ten
     return rlxvk_add(g, y, rlxvk_mul(g, gate, shared));
 }
 
-/* What a half of a block adds to the residual stream. */
+/* Adds the term of one half of a block to the residual stream. */
 static rlxvk_tensor join(builder *b, rlxvk_tensor x, rlxvk_tensor y, const gguf_tensor *norm)
 {
     if (norm)
@@ -201,8 +201,8 @@ static rlxvk_tensor join(builder *b, rlxvk_tensor x, rlxvk_tensor y, const gguf_
     return rlxvk_add(b->graph, x, scale(b, y, b->config->residual_scale));
 }
 
-/* Only a sequence's last token in the last block is asked for: all others end with their keys and
- * values. */
+/* In the last block, only each sequence's last token is wanted. For all others, it computes only
+ * keys and values. */
 static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 {
     const llama_block *block = &b->model->weights.blocks[index];
@@ -220,7 +220,7 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 
 /* ---- What all blocks share ---- */
 
-/* The rows of a rotary table that the graph's tokens have. */
+/* Gathers the rows of a rotary table for the graph's tokens. */
 static void turn(builder *b, bool local, const char *name, rlxvk_tensor positions)
 {
     int64_t half = b->config->rotated / 2;
@@ -233,13 +233,13 @@ static void turn(builder *b, bool local, const char *name, rlxvk_tensor position
                                   RLXVK_SHAPE(b->rows, half));
 }
 
-/* A row of every sequence, whose logits all count. */
+/* Whether the graph runs one row of every sequence, so that all rows have logits. */
 static bool is_step(const builder *b)
 {
     return b->shape.every && b->shape.length == 1;
 }
 
-/* Of each row: they follow the first of their sequence. */
+/* The position of each row. The rows of a sequence have consecutive positions. */
 static rlxvk_tensor find_positions(builder *b)
 {
     float behind[LARGEST_CHUNK];
@@ -271,9 +271,9 @@ static rlxvk_tensor stretch(const builder *b, rlxvk_tensor positions)
     return rlxvk_reshape(g, rows, RLXVK_SHAPE(b->rows));
 }
 
-/* The rows of the rotary tables that positions have. Padding may lie behind the tables and idle
- * sequences before them: these get one of the ends, so that every index is in order, as
- * RLXVK_CHECK=index wants it. A single row of a single sequence is neither. */
+/* Computes the rows of the rotary tables for the positions. Padding may lie behind the tables, and
+ * idle sequences before them. These are clipped to the ends, because RLXVK_CHECK=index requires
+ * valid indices. If there is only one row, it is always valid. */
 static rlxvk_tensor find_turns(const builder *b, rlxvk_tensor positions)
 {
     rlxvk_tensor rows = stretch(b, positions);
@@ -298,7 +298,7 @@ static void place(builder *b)
     }
 }
 
-/* softcap of logits / scale */
+/* Divides the logits by their scale, then applies the soft cap. */
 static rlxvk_tensor finish(builder *b, rlxvk_tensor logits)
 {
     double cap = b->config->logit_cap;

@@ -1,16 +1,19 @@
 /*
- * Rotary tables: pair i at position p turns by p * frequency(i), with frequency(i) = base^(-2i /
- * rotated) / divisor(i), stretched for contexts longer than those of the training:
+ * Rotary tables. Pair i at position p is rotated by p * frequency(i), with frequency(i) = base^(-2i
+ * / rotated) / divisor(i). For contexts that are longer than in training, the rotation is
+ * stretched:
  *
- *   linear   every frequency by the factor
- *   yarn     those that make fewer than `slow` turns in the original context by the factor, those
- *            with more than `fast` not at all, and between these pairs, counted in pairs, in part
+ *   linear   divides every frequency by the factor
+ *   yarn     divides by the factor if a pair makes fewer than `slow` turns in the original context,
+ *            and not at all if it makes more than `fast`; between these pairs it interpolates by
+ *            the index
  *
- * In blocks with a window that rotate in their own way nothing is stretched.
+ * If blocks with a window rotate in their own way, they are not stretched.
  *
- * Longrope has two sets of divisors: short ones for a text within the original context, long ones
- * for a longer text, at all of its positions. If the text's length decides, the table holds both:
- * rows for the original context by the short ones, then rows for the whole capacity by the long.
+ * Longrope has two sets of divisors: short ones for texts within the original context, long ones
+ * for longer texts, at all their positions. If the length of a text decides, the table holds both:
+ * first rows for the original context with the short divisors, then rows for the whole capacity
+ * with the long ones.
  */
 #include "model/llama_internal.h"
 
@@ -32,7 +35,7 @@ bool llama_has_table(const llama_config *c, bool local)
     return false;
 }
 
-/* The pair, as a real number, that makes so many turns in the original context. */
+/* The index of the pair, as a real number, that makes so many turns in the original context. */
 static double pair_of(const llama_config *c, double turns)
 {
     double wavelength = (double)c->original_context / turns;
@@ -40,7 +43,7 @@ static double pair_of(const llama_config *c, double turns)
            (2 * log(c->rope_base));
 }
 
-/* What the frequency of pair i is divided by. */
+/* The divisor of pair i's frequency. */
 static double stretch(const llama_config *c, int64_t i)
 {
     if (c->rope_scaling == LLAMA_ROPE_LINEAR)

@@ -1,9 +1,11 @@
 /*
- * The tensors of a model: found by name, checked against the metadata, joined, uploaded.
+ * The tensors of a model. They are found by name, checked against the metadata, joined and
+ * uploaded.
  *
- * Matrices keep the file's bytes: rows of blocks as raw U8, halves as halves. Vectors (norms,
- * biases, rotary divisors) are small and become f32 on the host. Every matrix type without a kernel
- * is collected before the load fails, so that one message names them all.
+ * Matrices keep the bytes of the file: quantized blocks as raw U8, halves as halves. Vectors
+ * (norms, biases, rotary divisors) are small, so the host converts them to f32. If no kernel reads
+ * a matrix's type, the type is noted, and the load fails after all matrices were checked. So one
+ * message names all such types.
  */
 #include "model/llama_internal.h"
 
@@ -14,7 +16,7 @@
 
 enum { NAME_LENGTH = 256, TYPE_LIMIT = 64 };
 
-/* Matrices that stay what they are in the file; those of other types are packed rows. */
+/* Types that a param holds as they are. Matrices of all other types are packed rows. */
 static const struct float_type {
     uint32_t type;
     rlxvk_dtype dtype;
@@ -24,13 +26,13 @@ static const struct float_type {
     {QUANT_BF16, RLXVK_BF16},
 };
 
-/* The work of llama_find_weights. */
+/* The state of llama_find_weights. */
 typedef struct search {
     const gguf_file *file;
     const llama_config *config;
     uint64_t binding_limit;
     arena *memory;
-    uint32_t refused[TYPE_LIMIT]; /* matrices of a type without kernel */
+    uint32_t refused[TYPE_LIMIT]; /* matrices of each type that no kernel reads */
     const char *first_refused[TYPE_LIMIT];
 } search;
 
@@ -53,7 +55,7 @@ bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype)
 
 /* ---- One tensor ---- */
 
-/* NULL in *out when there is none; block < 0: a tensor outside the blocks. */
+/* Sets *out to NULL if there is no such tensor. block < 0: a tensor outside the blocks. */
 static void find_tensor(const search *s, int64_t block, const char *name, const char *suffix,
                         char full[NAME_LENGTH], const gguf_tensor **out)
 {
@@ -77,7 +79,7 @@ static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t ro
         (unsigned long long)t->dims[2], (long long)columns, (long long)rows, (long long)slabs);
 }
 
-/* Remembers a matrix that no kernel reads. */
+/* Counts a matrix whose type no kernel reads. */
 static void note_type(search *s, const gguf_tensor *t)
 {
     if (!has_kernel(t->type) && t->type < TYPE_LIMIT && s->refused[t->type]++ == 0)
@@ -137,7 +139,7 @@ static bool can_join(const search *s, const linear *l, const gguf_tensor *next)
     return l->type == next->type && bytes <= s->binding_limit;
 }
 
-/* The params are called after the tensors they hold. */
+/* Names the params after the tensors that they hold. */
 static rlxvk_status name_linear(const search *s, linear *l)
 {
     char buffer[NAME_LENGTH] = "";
@@ -150,7 +152,7 @@ static rlxvk_status name_linear(const search *s, linear *l)
     return l->name && l->bias_name ? RLXVK_OK : status_fail_memory("weight names");
 }
 
-/* Adds matrix `name` of `rows` rows to the group's last product, or as one of its own. */
+/* Adds the matrix `name`, with `rows` rows, to the group's last product, or makes a new product. */
 static rlxvk_status add_linear(search *s, int64_t block, const char *name, int64_t columns,
                                int64_t rows, linear_group *group)
 {
@@ -186,7 +188,7 @@ error:
 
 /* ---- The model ---- */
 
-/* Roles of one group in a matrix of their own each, or all in the one called `joined`. */
+/* Finds the matrices of a group. Each role has its own, or all are in the one called `joined`. */
 static rlxvk_status find_group(search *s, int64_t block, const char *joined,
                                const char *const *names, const int64_t *rows, uint32_t count,
                                linear_group *group)
@@ -239,7 +241,7 @@ error:
     return status;
 }
 
-/* Of a role that the architecture may not have. */
+/* Finds the norm if the architecture has one (`name` is not NULL). */
 static rlxvk_status find_norm(const search *s, int64_t block, const char *name, int64_t length,
                               const gguf_tensor **out)
 {
@@ -272,7 +274,7 @@ error:
     return status;
 }
 
-/* A model without output matrix uses the embedding for it. */
+/* If a model has no output matrix, the embedding serves as one. */
 static rlxvk_status find_ends(search *s, llama_weights *out)
 {
     const llama_config *c = s->config;
@@ -307,23 +309,24 @@ error:
 
 /* ---- Upload ---- */
 
-/* Payloads pass through one buffer, as large as the largest. */
+/* Payloads pass through one buffer, which is as large as the largest payload. */
 typedef struct upload {
     const llama *model;
     rlxvk_executable *executable;
     VECTOR(uint8_t) bytes;
-    uint64_t done; /* bytes of matrices */
+    uint64_t done; /* bytes of matrices uploaded so far */
 } upload;
 
-/* The payloads of some tensors, one behind the other. *out may be their place in
- * memory, and is valid until the next call. */
+/* Reads the payloads of some tensors, one after the other. *out may point to payloads that are
+ * already in memory. It is valid until the next call. */
 static rlxvk_status read_tensors(upload *u, const gguf_tensor *const *tensors, uint32_t count,
                                  const uint8_t **out, uint64_t *out_size)
 {
     uint64_t size = 0, at = 0;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < count; i++)
-        size += tensors[i]->size; /* within the binding limit, or joining had been refused */
+        size += tensors[i]->size; /* cannot overflow, because joined params stay within the binding
+                                     limit */
     *out_size = size;
     if (count == 1 && tensors[0]->data) {
         *out = tensors[0]->data;
@@ -412,7 +415,7 @@ error:
     return status;
 }
 
-/* For positions up to the capacity. */
+/* The divisors for positions up to the capacity. */
 static const gguf_tensor *rope_divisors(const llama *m)
 {
     const llama_weights *w = &m->weights;

@@ -1,14 +1,14 @@
 /*
- * Cutting text into pieces that BPE never merges across. A flavour is one or more published regular
- * expressions ("stages"). Each stage cuts the pieces of the one before: its matches are pieces, and
- * so is the text between two matches. Here an expression is a table of its items, which reads as
- * the expression does:
+ * Cuts text into pieces. BPE never merges across their ends. A flavour is one or more published
+ * regular expressions ("stages"). Each stage cuts the pieces of the stage before it. Its matches
+ * become pieces, and so does the text between two matches. Here an expression is a table of items,
+ * which reads as the expression does:
  *
  *     ` ?\p{L}+`   MAYBE(blank), SOME(letters)        `|`        OR
  *     `\p{N}{1,3}` TIMES(numbers, 1, 3)               `(?!\S)`   NO_TEXT_AHEAD
  *
- * A byte that is not UTF-8 is a character of its own, in no class. Character classes follow
- * Unicode, as in Oniguruma, which transformers uses: \s is the property White_Space.
+ * A byte that is not UTF-8 is a character by itself, which belongs to no class. Character classes
+ * follow Unicode as in Oniguruma, which transformers uses: \s is the property White_Space.
  */
 #include "model/tokenizer_internal.h"
 #include "model/unicode.h"
@@ -29,7 +29,7 @@ typedef struct range {
     uint32_t first, last;
 } range;
 
-/* The characters of these categories and ranges, or all others. */
+/* The characters of these categories and ranges; if `negated`, all others. */
 typedef struct set {
     uint32_t categories;
     bool space, negated;
@@ -65,7 +65,7 @@ static const set others_in_line = {.categories = LETTERS | NUMBERS,
                                    .space = true,
                                    .negated = true,
                                    RANGES(NEWLINES)};
-/* What may stand in front of a word. */
+/* Characters that may precede a word. */
 static const set lead = {.categories = LETTERS | NUMBERS, .negated = true, RANGES(NEWLINES)};
 static const set lead_unsigned = {.categories = LETTERS | PUNCTUATION | SYMBOLS,
                                   .negated = true,
@@ -77,7 +77,7 @@ static const set wide_signs = {RANGES({'!', '/'}, {':', '~'}, {0xff01, 0xff0f}, 
                                       {0x2018, 0x201f}, {0x3000, 0x3002})};
 static const set ideographs_kana = {RANGES({0x4e00, 0x9fa5}, {0x3040, 0x30ff})};
 static const set asian = {RANGES({0x4e00, 0x9fa5}, {0x800, 0x4e00}, {0xac00, 0xd7ff})};
-/* deepseek-llm writes its letters out: those with case of an older Unicode. */
+/* deepseek-llm lists its letters: those with case in an older version of Unicode. */
 static const set cased_letters = {
     RANGES({'A', 'Z'}, {'a', 'z'}, {0xb5, 0xb5}, {0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x1ba},
            {0x1bc, 0x1bf}, {0x1c4, 0x293}, {0x295, 0x2af}, {0x370, 0x373}, {0x376, 0x377},
@@ -213,7 +213,7 @@ static const item deepseek3[] = {
 struct presplit_flavour {
     const char *name;
     const item *stages[PRESPLIT_STAGES];
-    bool whole_pieces; /* a piece that is a token is not merged from its bytes */
+    bool whole_pieces; /* if a piece is a token, it is not merged from its bytes */
     bool adds_bos, composes;
 };
 
@@ -333,7 +333,7 @@ static size_t step_back(const scanner *s, size_t at)
     return at - 1;
 }
 
-/* The end of an apostrophe and one of the endings, or `at`. */
+/* The end of an apostrophe and one of the endings; `at` if there is none. */
 static size_t ending_end(const scanner *s, size_t at, bool any_case)
 {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
@@ -349,13 +349,13 @@ static size_t ending_end(const scanner *s, size_t at, bool any_case)
         if (j == length)
             return at + 1 + length;
     }
-    /* The long s, U+017F, is an s in another case. */
+    /* The long s, U+017F, is another case of s. */
     return any_case && left >= 2 && word[0] == 0xc5 && word[1] == 0xbf ? at + 3 : at;
 }
 
 static size_t match_run(const scanner *s, const item *run, size_t at);
 
-/* The end of the text that the items from `i` to the end of their alternative match. */
+/* The end of the text that matches the items from `i` to the end of their alternative. */
 static size_t match_items(const scanner *s, const item *i, size_t at)
 {
     for (;; i++) {
@@ -386,8 +386,8 @@ static size_t match_items(const scanner *s, const item *i, size_t at)
     }
 }
 
-/* Takes as many characters as the items behind the run leave. Recursion is as deep as an
- * alternative is long. */
+/* Takes as many characters as possible so that the items after the run still match. The recursion
+ * is as deep as an alternative is long. */
 static size_t match_run(const scanner *s, const item *run, size_t at)
 {
     uint32_t count;
@@ -402,7 +402,7 @@ static size_t match_run(const scanner *s, const item *run, size_t at)
     return NO_MATCH;
 }
 
-/* The end of the first alternative that matches something here. */
+/* The end of the first alternative that matches at least one character here. */
 static size_t match_at(const scanner *s, const item *expression, size_t at)
 {
     for (const item *i = expression;; i++) {
@@ -416,8 +416,8 @@ static size_t match_at(const scanner *s, const item *expression, size_t at)
     }
 }
 
-/* The end of the stage's piece at `start`: of a match, or of the text before the next match. A run
- * of spaces that does not reach the end cannot do so from any later start. */
+/* The end of the stage's piece at `start`: of a match, or of the text before the next match. If a
+ * run of spaces does not reach the end from `start`, it cannot do so from a later start. */
 static size_t stage_end(const scanner *s, const item *stage, size_t start)
 {
     size_t end = match_at(s, stage, start), size;

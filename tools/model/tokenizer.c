@@ -1,6 +1,6 @@
 /*
- * The vocabulary and everything that does not depend on the kind of tokenizer. Invariant of a
- * created tokenizer: every id it holds or gives out is below `size`, or TOKEN_NONE; all strings
+ * The vocabulary, and everything that is the same for both kinds of tokenizer. Invariant of a
+ * created tokenizer: every id in it, or returned by it, is below `size` or TOKEN_NONE. All strings
  * live in its arena.
  */
 #include "model/tokenizer_internal.h"
@@ -205,7 +205,7 @@ rlxvk_status tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t co
         bytes.data += dropped;
         bytes.length -= dropped;
         if (bytes.length == 0)
-            continue; /* *out may have no memory yet */
+            continue; /* *out may still have no memory */
         if (!VECTOR_RESERVE(out, (size_t)bytes.length))
             return status_fail_memory("decoded text");
         memcpy(out->items + out->count, bytes.data, (size_t)bytes.length);

@@ -1,10 +1,11 @@
 /*
- * Byte-level BPE ("gpt2"): text is composed (NFC) if the vocabulary wants it and cut into pieces
- * (presplit.c), each byte of a piece is written as a character, and neighbours are joined in the
- * order of the merge list. Some vocabularies hold whole pieces that no merges lead to.
+ * Byte-level BPE ("gpt2"). If the vocabulary wants it, text is composed first (NFC). Then it is cut
+ * into pieces (presplit.c), and each byte of a piece is written as a character. Neighbours are
+ * joined in the order of the merge list. Some vocabularies also have tokens for whole pieces that
+ * merges do not reach.
  *
- * Byte table: bytes 33..126, 161..172, 174..255 are written as the code point of the same number;
- * the other 68, in increasing order, as U+0100, U+0101, ...
+ * Byte table: bytes 33..126, 161..172, 174..255 are written as the code point with the same number.
+ * The other 68, in increasing order, are written as U+0100, U+0101, ...
  */
 #include "model/tokenizer_internal.h"
 #include "model/utf8.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes that are not written as themselves: 0..32, 127..160 and 173. */
+/* The bytes 0..32, 127..160 and 173 are not written as themselves. */
 static uint32_t byte_to_point(uint8_t byte)
 {
     if (byte <= 32)
@@ -22,7 +23,7 @@ static uint32_t byte_to_point(uint8_t byte)
     return byte == 173 ? 0x100u + 67 : byte;
 }
 
-/* The byte that `point` stands for; false when it is outside the table. */
+/* The byte for which `point` stands. False if it is not in the table. */
 static bool point_to_byte(uint32_t point, uint8_t *out)
 {
     uint32_t hidden = point - 0x100;
@@ -36,7 +37,7 @@ static bool point_to_byte(uint32_t point, uint8_t *out)
     return true;
 }
 
-/* Text outside the table stays as it is: special and broken tokens. */
+/* Text outside of the table stays as it is. Special and broken tokens have such text. */
 static rlxvk_status decode_characters(tokenizer *t, token *item)
 {
     const uint8_t *written = (const uint8_t *)item->written.data;
@@ -91,8 +92,7 @@ static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, do
     return rank != TOKEN_NONE;
 }
 
-/* A symbol that is no token falls apart into its characters again, and those into the unknown
- * token. */
+/* If a symbol is not a token, its characters become tokens, or the unknown token. */
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;

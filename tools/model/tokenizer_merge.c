@@ -1,10 +1,11 @@
 /*
- * What both kinds of tokenizer share: maps from strings to positions, and merging a chain of
+ * Code that both kinds of tokenizer share: maps from strings to positions, and merging a chain of
  * symbols.
  *
- * Merging keeps a binary heap of the joins that are possible now. A join is void once either side
- * has been merged with something else, which shows in the length of the two together; void joins
- * are dropped when they come up. n symbols cause at most 3n joins, so merging is O(n log n).
+ * Merging has a binary heap of the joins that are possible now. A join is void if one side was
+ * merged with another symbol since. This shows because the length of both sides together has
+ * changed. A void join is dropped when it reaches the top. n symbols cause at most 3n joins, so
+ * merging is O(n log n).
  */
 #include "model/tokenizer_internal.h"
 
@@ -51,7 +52,7 @@ static uint32_t *map_slot(const string_map *map, const gguf_string *pieces, size
 
 uint32_t string_map_find(const string_map *map, const gguf_string *pieces, size_t count)
 {
-    return *map_slot(map, pieces, count) - 1; /* 0 - 1 is TOKEN_NONE */
+    return *map_slot(map, pieces, count) - 1; /* a free slot is 0, and 0 - 1 is TOKEN_NONE */
 }
 
 rlxvk_status string_map_build(string_map *map, const void *items, size_t stride, uint64_t count)
@@ -77,7 +78,7 @@ rlxvk_status string_map_build(string_map *map, const void *items, size_t stride,
 typedef struct join {
     double key;
     uint32_t left, right;
-    size_t length; /* of both together, when the join was found */
+    size_t length; /* of both sides together when the join was found */
 } join;
 
 typedef VECTOR(join) join_heap;

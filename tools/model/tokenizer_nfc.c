@@ -1,6 +1,6 @@
 /*
- * Canonical composition of Unicode (NFC), as some vocabularies want their texts. Characters are
- * decomposed, marks are put in the order of their combining classes, and pairs are composed again.
+ * Canonical composition of Unicode (NFC), because some vocabularies want it. Characters are
+ * decomposed, marks are sorted by combining class, and pairs are composed again.
  */
 #include "model/tokenizer_internal.h"
 #include "model/unicode.h"
@@ -13,17 +13,19 @@ enum {
     HANGUL = 0xac00,
     LEADS = 0x1100,
     VOWELS = 0x1161,
-    TAILS = 0x11a7, /* one before the first: 0 is "no tail" */
+    TAILS = 0x11a7, /* one before the first tail, because 0 means "no tail" */
     LEAD_COUNT = 19,
     VOWEL_COUNT = 21,
     TAIL_COUNT = 28,
     MOST_PLACES = 64
 };
-#define FIRST_CHANGED 0xcc     /* the first byte of U+0300; no text with smaller bytes changes */
-#define NO_POINT      0x110000 /* plus a byte that is not UTF-8 */
+#define FIRST_CHANGED                                                                              \
+    0xcc                  /* first byte of U+0300; NFC does not change text whose bytes are all    \
+                             smaller */
+#define NO_POINT 0x110000 /* plus the byte, if it is not UTF-8 */
 
 typedef struct character {
-    uint32_t point, place; /* of its combining class; 0: a starter */
+    uint32_t point, place; /* place of its combining class; 0: a starter */
 } character;
 
 typedef VECTOR(character) character_list;
@@ -87,7 +89,8 @@ static bool is_sorted(const character *items, size_t count)
     return true;
 }
 
-/* Sorts a run of marks by class, in one pass for each class: a hostile run may be long. */
+/* Sorts a run of marks by class, with one pass for each class, because a hostile text may have a
+ * long run. */
 static bool sort_run(character *items, size_t count)
 {
     character *copy;
@@ -116,7 +119,7 @@ static bool sort_marks(character_list *list)
     return true;
 }
 
-/* 0 if the two do not compose. */
+/* Returns 0 if the two do not compose. */
 static uint32_t compose_two(uint32_t first, uint32_t second)
 {
     if (first - LEADS < LEAD_COUNT && second - VOWELS < VOWEL_COUNT)
@@ -130,7 +133,8 @@ static uint32_t compose_two(uint32_t first, uint32_t second)
     return pair ? pair->composed : 0;
 }
 
-/* A character joins the last starter unless one between them has its class or a greater one. */
+/* A character joins the last starter, unless a character between them has the same class or a
+ * higher one. */
 static void compose(character_list *list)
 {
     size_t used = 0, starter = SIZE_MAX;

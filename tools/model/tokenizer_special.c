@@ -1,7 +1,7 @@
 /*
- * Tokens that stand for themselves in a text: control tokens, user-defined tokens and the unknown
- * token. They are cut out before anything is merged: the leftmost first, the longest of those that
- * begin at one place. Their spellings are sorted, so that a search narrows by one byte at a time.
+ * Special tokens in a text: control tokens, user-defined tokens and the unknown token. They are cut
+ * out before anything is merged. The leftmost one comes first; if several begin at one place, the
+ * longest wins. Their spellings are sorted, so that a search narrows by one byte at a time.
  */
 #include "model/tokenizer_internal.h"
 #include "model/unicode.h"
@@ -44,8 +44,9 @@ rlxvk_status specials_prepare(tokenizer *t)
     return RLXVK_OK;
 }
 
-/* The first of the sorted spellings from `low` to `high`, alike in `depth` bytes, whose next byte
- * is at least `byte`; one that ends there comes before all others. */
+/* Searches the sorted spellings from `low` to `high`, which have their first `depth` bytes in
+ * common. Returns the first one whose next byte is at least `byte`. A spelling that ends there
+ * sorts before all others. */
 static size_t first_from(const tokenizer *t, size_t low, size_t high, size_t depth, unsigned byte)
 {
     while (low < high) {
@@ -77,7 +78,7 @@ uint32_t special_at(const tokenizer *t, const char *bytes, size_t length)
 
 /* ---- Ends of a generation ---- */
 
-/* Files name one or two tokens that end a generation, and chat models have more. These are known by
+/* Files name one or two tokens that end a generation, but chat models have more. These are known by
  * name, as in llama.cpp. */
 static bool is_end_name(gguf_string name)
 {
@@ -144,8 +145,8 @@ error:
 
 /* ---- White space behind special tokens ---- */
 
-/* GGUF has no flag for it: Phi 3's SentencePiece vocabulary drops white space behind its special
- * tokens, but for three. */
+/* GGUF has no flag for this. Phi 3's SentencePiece vocabulary drops white space after its special
+ * tokens, except for three of them. */
 static bool special_strips(const tokenizer *t, uint32_t id)
 {
     static const char *const kept[] = {"<unk>", "<s>", "<|endoftext|>"};

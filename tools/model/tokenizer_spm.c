@@ -1,8 +1,10 @@
 /*
- * SentencePiece-like tokenizer ("llama"): every space becomes U+2581, characters are joined while
- * the joined text is a token, the highest score first. What is no token in the end is spelled in
- * byte tokens <0xHH>. Each stretch of text between special tokens gets the space in front that the
- * model wants, as in transformers (its "legacy" mode) and llama.cpp; no key of a file says more.
+ * A tokenizer like SentencePiece ("llama"). Every space becomes U+2581. Characters are joined while
+ * the joined text is a token, and the highest score comes first. If a symbol is not a token at the
+ * end, it is spelled in byte tokens <0xHH>.
+ *
+ * If the model wants a space in front, each part between special tokens gets one. Transformers (in
+ * its "legacy" mode) and llama.cpp do the same. Files have no key for this.
  */
 #include "model/tokenizer_internal.h"
 #include "model/utf8.h"
@@ -13,7 +15,7 @@
 #define SPACE_MARK        "\xe2\x96\x81" /* U+2581 */
 #define SPACE_MARK_LENGTH 3
 
-/* Text with marks in place of spaces. Files hold user-defined tokens with either. */
+/* Replaces spaces by marks, because files spell user-defined tokens in both ways. */
 static rlxvk_status mark_written(tokenizer *t, token *item)
 {
     const char *bytes = item->written.data;
@@ -34,7 +36,7 @@ static rlxvk_status mark_written(tokenizer *t, token *item)
     return RLXVK_OK;
 }
 
-/* The marks become spaces again. */
+/* Replaces marks by spaces. */
 static rlxvk_status decode_marks(tokenizer *t, token *item)
 {
     char *out = arena_allocate(&t->memory, (size_t)item->written.length);
@@ -94,7 +96,8 @@ static bool score_key(const tokenizer *t, gguf_string left, gguf_string right, d
     return true;
 }
 
-/* The text with marks for spaces, and one mark in front if `add_space`. The caller frees it. */
+/* Copies the text with marks for spaces, and with one mark in front if `add_space`. The caller
+ * frees it. */
 static char *mark_spaces(const char *bytes, size_t length, bool add_space, size_t *out_length)
 {
     size_t spaces = add_space ? 1 : 0, used = 0;
@@ -128,8 +131,8 @@ static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out
     return token_append(out, id);
 }
 
-/* A symbol's token, or its bytes. A mark that is no token is spelled as the space it stands for, so
- * that decoding gives the text back. */
+/* Adds a symbol's token, or its bytes. If a mark is not a token, it is spelled as a space, so that
+ * decoding returns the original text. */
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string text_of_symbol, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
@@ -162,7 +165,8 @@ error:
     return status;
 }
 
-/* User-defined tokens with spaces come to light when these are marked: runs of spaces, say. */
+/* Marking the spaces may create user-defined tokens that consist of marks, for example runs of
+ * spaces. */
 static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t length,
                                token_list *out)
 {
