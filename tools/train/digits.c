@@ -1,8 +1,8 @@
 /*
- * rlxvk train digits: 8 x 8 pictures of handwritten digits (UCI "Optical Recognition of Handwritten
- * Digits", E. Alpaydin and C. Kaynak 1998, CC BY 4.0). Every fifth picture is held back. The net:
- * two convolutions, the larger of each 2 x 2 pixels, two dense layers. The test is a second
- * executable that shares the parameters.
+ * rlxvk train digits: learns 8 x 8 pictures of handwritten digits (UCI "Optical Recognition of
+ * Handwritten Digits", E. Alpaydin and C. Kaynak 1998, CC BY 4.0). Every fifth picture is held back
+ * for tests. The net has two convolutions, a 2 x 2 max pool and two dense layers. The test is a
+ * second executable, which shares the parameters.
  */
 #include "cli/clock.h"
 #include "cli/output.h"
@@ -16,7 +16,7 @@
 #define SIDE     8
 #define PIXELS   (SIDE * SIDE)
 #define CLASSES  10
-#define HELD     5 /* one of so many is held back */
+#define HELD     5 /* one of 5 pictures is held back */
 #define CHANNELS 32
 #define HIDDEN   64
 #define EPOCHS   12
@@ -24,17 +24,17 @@
 typedef struct digits {
     const train_options *options;
     npy_array pixels, labels;
-    uint32_t *order; /* of the pictures to learn from */
+    uint32_t *order; /* of the pictures that it learns from */
     uint64_t learned, held;
     trainer trainer;
     rlxvk_graph *test_graph;
     rlxvk_executable *test;
-    float *x, *y; /* a batch, or all that are held back */
+    float *x, *y; /* a batch, or all pictures that are held back */
 } digits;
 
 /* ---- Pictures ---- */
 
-/* Where a checkout has the files, or an installation. */
+/* Finds the folder of the pictures in a checkout or in an installation. */
 static void find_folder(char *out, size_t size)
 {
     snprintf(out, size, "test/data");
@@ -43,7 +43,7 @@ static void find_folder(char *out, size_t size)
     char program[768] = "";
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         return;
-    for (int up = 0; up < 2; up++) { /* the program's name, and bin */
+    for (int up = 0; up < 2; up++) { /* removes the program's name, and bin */
         char *slash = strrchr(program, '/');
         if (!slash || (up && strcmp(slash + 1, "bin") != 0))
             return;
@@ -107,7 +107,7 @@ static void take_picture(digits *d, uint64_t row, uint32_t picture)
     d->y[row] = ((const uint8_t *)d->labels.data)[picture];
 }
 
-/* Fisher and Yates. */
+/* The Fisher-Yates shuffle. */
 static void shuffle(digits *d)
 {
     for (uint64_t i = d->learned; i-- > 1;) {
@@ -123,7 +123,7 @@ static void shuffle(digits *d)
 typedef struct layer {
     const char *name;
     rlxvk_shape shape;
-    double inputs; /* an output sums so many: He et al. 2015 */
+    double inputs; /* terms in the sum of one output: He et al. 2015 */
 } layer;
 
 static const layer layers[] = {{"conv1.w", {4, {CHANNELS, 1, 3, 3}}, 9},
@@ -135,7 +135,7 @@ static const layer layers[] = {{"conv1.w", {4, {CHANNELS, 1, 3, 3}}, 9},
                                {"dense2.w", {2, {HIDDEN, CLASSES}}, HIDDEN},
                                {"dense2.b", {1, {CLASSES}}, 0}};
 
-/* Logits [rows, 10] of x; p: the layers' parameters. */
+/* Logits [rows, 10] of x. p: the parameters of the layers. */
 static rlxvk_tensor net(rlxvk_graph *g, rlxvk_tensor x, int64_t rows, const rlxvk_tensor *p)
 {
     static const rlxvk_conv_options same = {.padding = {1, 1}};
@@ -184,7 +184,7 @@ error:
 
 /* ---- Runs ---- */
 
-/* Pictures that do not fill a batch wait for the next epoch's order. */
+/* Pictures that do not fill a batch are left out of this epoch; the next one has another order. */
 static rlxvk_status run_epoch(digits *d, double start, uint64_t *learned)
 {
     trainer *t = &d->trainer;

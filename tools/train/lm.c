@@ -1,7 +1,8 @@
 /*
- * rlxvk train lm: a language model over bytes, of llama's architecture, on the text of some files,
- * as a GGUF file. Every window of text begins with bos, as a prompt does. Text held back is read
- * now and then by a second executable that shares the parameters.
+ * rlxvk train lm: trains a language model over bytes, with llama's architecture, on the text of
+ * files, and writes it as a GGUF file. Every window of text begins with bos, because prompts do,
+ * too. From time to time a second executable, which shares the parameters, is tested with text that
+ * was held back.
  */
 #include "cli/clock.h"
 #include "base/new_file.h"
@@ -11,8 +12,8 @@
 #include "train/lm_text.h"
 
 #define STEPS   3000
-#define TESTS   10  /* while it learns */
-#define WINDOWS 256 /* of text held back, at most, in a test */
+#define TESTS   10  /* during training */
+#define WINDOWS 256 /* most windows of held-back text in one test */
 
 typedef struct lm {
     const train_options *options;
@@ -27,7 +28,8 @@ typedef struct lm {
 
 /* ---- The net ---- */
 
-/* All parameters: the trainer's own, or with NULL those of `g` by their names. NULL: no memory. */
+/* Adds all parameters. They belong to the trainer; if `t` is NULL, they are params of `g` with the
+ * same names. Returns NULL if memory runs out. */
 static rlxvk_tensor *add_parameters(const lm_shape *s, trainer *t, rlxvk_graph *g)
 {
     uint32_t count = lm_tensor_count(s);
@@ -78,7 +80,8 @@ static void set_inputs(const lm *m, rlxvk_run_input inputs[2])
     inputs[1] = (rlxvk_run_input){.name = "y", .data = m->y, .length = count};
 }
 
-/* The mean over windows spread evenly over the text held back, as many as fill whole batches. */
+/* The mean loss of windows that are spread evenly over the held-back text, as many as fill whole
+ * batches. */
 static rlxvk_status test_held(lm *m)
 {
     const byte_text *held = &m->text.held;

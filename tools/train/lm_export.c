@@ -5,7 +5,7 @@
 #include "model/gguf_write.h"
 #include "op/packed/quant_format.h"
 
-/* What a token is, of tokenizer.ggml.token_type. */
+/* Values of tokenizer.ggml.token_type. */
 enum { TOKEN_NORMAL = 1, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE };
 
 #define BYTES 256

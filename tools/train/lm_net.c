@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Parameters of a block, in order; those before and behind all blocks. */
+/* Parameters of a block, in order; then those before and after all blocks. */
 enum { ATTENTION_NORM, QUERY, KEY, VALUE, ATTENTION_OUTPUT, FFN_NORM, GATE, UP, DOWN, IN_BLOCK };
 enum { EMBEDDING, BEFORE };
 enum { OUTPUT_NORM, OUTPUT, BEHIND };
@@ -17,8 +17,8 @@ uint32_t lm_tensor_count(const lm_shape *s)
     return BEFORE + (uint32_t)s->blocks * IN_BLOCK + BEHIND;
 }
 
-/* What is added to the residual stream begins smaller the more blocks add to it (Radford et al.
- * 2019). */
+/* The more blocks add to the residual stream, the smaller are the first values of the matrices that
+ * add to it (Radford et al. 2019). */
 static lm_tensor block_tensor(const lm_shape *s, int64_t block, uint32_t part)
 {
     static const char *const names[] = {"attn_norm", "attn_q",   "attn_k", "attn_v",  "attn_output",
@@ -71,7 +71,7 @@ static rlxvk_tensor normalize(const builder *b, rlxvk_tensor x, rlxvk_tensor gam
     return rlxvk_rms_norm(b->graph, x, gamma, RLXVK_NONE, -1, LM_EPSILON);
 }
 
-/* Pair i of a head turns by position * base^(-2 i / head size). */
+/* Pair i of a head is rotated by position * base^(-2 i / head size). */
 static void place(builder *b)
 {
     int64_t half = b->shape->width / b->shape->heads / 2, context = b->shape->context;

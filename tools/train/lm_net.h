@@ -1,6 +1,6 @@
 /*
- * The net of rlxvk train lm: a llama (tools/model/llama.h) over bytes. Its parameters are called
- * and laid out as in a GGUF file: matrices [outputs, inputs], blocks one after the other.
+ * The net of rlxvk train lm: a llama (tools/model/llama.h) over bytes. Its parameters have the
+ * names and layouts of a GGUF file: matrices [outputs, inputs], one block after the other.
  */
 #ifndef RLXVK_LM_NET_H
 #define RLXVK_LM_NET_H
@@ -25,16 +25,17 @@ typedef struct lm_shape {
 
 typedef struct lm_tensor {
     char name[LM_NAME];
-    int64_t columns, rows;  /* no rows: a vector */
-    double deviation, base; /* of first values */
+    int64_t columns, rows;  /* rows 0: a vector */
+    double deviation, base; /* of the first values */
 } lm_tensor;
 
 uint32_t lm_tensor_count(const lm_shape *s);
 lm_tensor lm_tensor_at(const lm_shape *s, uint32_t index);
 rlxvk_shape lm_tensor_shape(const lm_tensor *t);
 
-/* The mean cross entropy, in nats, of the next tokens y of tokens x, both [batch * context]. p: all
- * parameters in order. `recompute`: the backward pass keeps each block's result alone. */
+/* The mean cross entropy, in nats, of predicting the next tokens y from tokens x, both [batch *
+ * context]. p: all parameters in order. `recompute`: the backward pass keeps only the result of
+ * each block and computes the rest again. */
 rlxvk_tensor lm_loss(rlxvk_graph *g, const lm_shape *s, const rlxvk_tensor *p, rlxvk_tensor x,
                      rlxvk_tensor y, int64_t batch, bool recompute);
 

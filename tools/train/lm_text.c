@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define HELD      20   /* of so many stretches one is held back */
+#define HELD      20   /* one of 20 stretches is held back */
 #define LONGEST   8192 /* bytes of a stretch */
-#define STRETCHES 100  /* at least, where the text is long enough for the context */
+#define STRETCHES 100  /* at least this many, if the text is long enough for the context */
 
 static rlxvk_status append(byte_text *t, const uint8_t *bytes, uint64_t length)
 {
@@ -36,7 +36,7 @@ static rlxvk_status read_all(const char *const *paths, size_t count, byte_text *
     return status;
 }
 
-/* In place: what is learned moves up to the front. */
+/* Works in place: the parts to learn from move to the front. */
 static rlxvk_status divide(uint64_t context, lm_text *t)
 {
     uint64_t length = t->learned.length, kept = 0;

@@ -1,6 +1,6 @@
 /*
- * The text that rlxvk train lm learns from: the bytes of some files, one behind the other. Every so
- * often a stretch of it is held back for testing.
+ * The text for rlxvk train lm: the bytes of some files, one after the other. Stretches of it are
+ * held back for tests, at regular distances.
  */
 #ifndef RLXVK_LM_TEXT_H
 #define RLXVK_LM_TEXT_H
@@ -16,14 +16,15 @@ typedef struct lm_text {
     byte_text learned, held;
 } lm_text;
 
-/* Both parts are longer than `context`: E_LENGTH otherwise. E_FILE. *out is to be destroyed, after
- * a failure too. */
+/* Reads and divides the text. Destroy *out also after a failure.
+ *   E_LENGTH   a part is not longer than `context`
+ *   E_FILE     a file cannot be read */
 RLXVK_MUST_CHECK rlxvk_status lm_text_read(const char *const *paths, size_t count, uint64_t context,
                                            lm_text *out);
 void lm_text_destroy(lm_text *t);
 
-/* Row `row` of x and y, from byte `at` on: x is bos and all but the last of `context` bytes, y
- * these bytes. */
+/* Writes row `row` of x and y, from byte `at` on. y is `context` bytes. x is bos and all of these
+ * bytes except the last. */
 void lm_text_take(const byte_text *t, uint64_t at, uint64_t context, uint64_t row, float *x,
                   float *y);
 

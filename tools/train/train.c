@@ -1,6 +1,6 @@
 /*
- * rlxvk train: jobs that train a net on the device, each step one recorded run. Ctrl-C ends a job
- * after the step under way; what it has learned is saved.
+ * rlxvk train: runs jobs that train a net on the device. Each step is one recorded run. Ctrl-C ends
+ * a job after the current step, and the parameters are saved.
  */
 #include "cli/clock.h"
 #include "cli/commands.h"
@@ -185,7 +185,7 @@ error:
     return status;
 }
 
-/* The job and what it takes beside options: more files of text. */
+/* Takes the words that are not options: the job, and then files of text. */
 static const struct job *take_words(train_options *o, int argc, char **argv)
 {
     const struct job *job = find_job(optind < argc ? argv[optind] : NULL);

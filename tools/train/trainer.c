@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#define WARM_UP  0.05 /* share of the steps in which the rate grows */
-#define LAST     0.05 /* of the rate, at the end */
+#define WARM_UP  0.05 /* share of the steps in which the rate rises */
+#define LAST     0.05 /* the last rate, relative to the highest */
 #define MAGIC    "rlxvk checkpoint 2\n"
 #define AVERAGES 2
 
@@ -27,7 +27,7 @@ uint64_t trainer_below(trainer *t, uint64_t n)
     return (uint64_t)((double)(trainer_random(t) >> 11) * 0x1p-53 * (double)n);
 }
 
-/* Box and Muller. */
+/* The Box-Muller method. */
 static double normal(trainer *t)
 {
     double u = ((double)(trainer_random(t) >> 11) + 1) * 0x1p-53;
@@ -81,7 +81,7 @@ rlxvk_tensor trainer_param(trainer *t, const char *name, rlxvk_shape shape, doub
     return p.tensor;
 }
 
-/* "first.w", "second.w": of the parameter's running averages. */
+/* Writes the name of an average of the parameter: "first.w" or "second.w". */
 static const char *average_name(const trainer_parameter *p, int index,
                                 char buffer[TRAINER_NAME + 8])
 {
@@ -89,7 +89,7 @@ static const char *average_name(const trainer_parameter *p, int index,
     return buffer;
 }
 
-/* Averages begin as zeros. */
+/* Parameters get their first values. Averages begin as zeros. */
 static rlxvk_status set_first_values(trainer *t)
 {
     rlxvk_status status = RLXVK_OK;
@@ -149,7 +149,7 @@ error:
 
 /* ---- Steps ---- */
 
-/* Up in a line, down in half a cosine. */
+/* The rate rises in a line, then falls in half a cosine. */
 static double rate_of(const trainer *t)
 {
     double at = (double)t->step, steps = fmax((double)t->steps, 1), warm = fmax(WARM_UP * steps, 1);
@@ -189,7 +189,7 @@ typedef struct checkpoint_head {
     uint64_t step, steps, random, values, losses;
 } checkpoint_head;
 
-#define START (sizeof MAGIC - 1 + sizeof(checkpoint_head)) /* of the numbers */
+#define START (sizeof MAGIC - 1 + sizeof(checkpoint_head)) /* offset of the numbers */
 
 static uint64_t value_count(const trainer *t)
 {
@@ -199,7 +199,7 @@ static uint64_t value_count(const trainer *t)
     return count;
 }
 
-/* Parameter i itself (0), or an average of it. */
+/* Name of a stored value: the parameter (index 0), or one of its averages. */
 static const char *value_name(const trainer_parameter *p, int index, char buffer[TRAINER_NAME + 8])
 {
     return index ? average_name(p, index - 1, buffer) : p->name;
@@ -216,7 +216,8 @@ static rlxvk_status write_values(trainer *t, FILE *file, uint64_t *checksum)
     rlxvk_status status = RLXVK_OK;
     char name[TRAINER_NAME + 8];
     for (size_t i = 0; i < t->parameters.count; i++) {
-        trainer_parameter *p = &t->parameters.items[i]; /* `first` has served: room to read into */
+        trainer_parameter *p = &t->parameters.items[i]; /* `first` is no longer needed, so it serves
+                                                           as a buffer */
         for (int k = 0; k <= AVERAGES; k++) {
             TRY(rlxvk_read_param(t->executable, value_name(p, k, name), p->first, p->length));
             write_summed(file, p->first, p->length * sizeof *p->first, checksum);
@@ -266,7 +267,7 @@ error:
     return status;
 }
 
-/* Is all of the file there, and as it was written? */
+/* Checks that the file is complete and undamaged. */
 static rlxvk_status check_whole(const char *path, const file_content *content)
 {
     uint64_t written, checksum;
@@ -329,7 +330,8 @@ rlxvk_status trainer_load(trainer *t, const char *path)
     TRY(check_head(t, path, &head, words));
     values = memory_allocate(MAX(words, 1) * sizeof *values);
     TRY(values ? RLXVK_OK : status_fail_memory("checkpoint"));
-    memcpy(values, content.data + START, words * sizeof *values); /* aligned */
+    memcpy(values, content.data + START, words * sizeof *values); /* copied, because it must be
+                                                                     aligned */
     TRY(check_numbers(path, values, words));
     TRY(take_values(t, values));
     t->losses.count = 0;
