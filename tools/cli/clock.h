@@ -1,4 +1,4 @@
-/* The clock that the tools time with. */
+/* The clock with which the tools measure time. */
 #ifndef RLXVK_CLOCK_H
 #define RLXVK_CLOCK_H
 

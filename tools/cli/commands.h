@@ -1,5 +1,5 @@
-/* The subcommands of the rlxvk program. argv[0] is "rlxvk" and the subcommand's name; the result is
- * the exit code, unless main finds that standard output was lost. */
+/* The subcommands of the rlxvk program. argv[0] is "rlxvk" and the subcommand's name. They return
+ * the exit code; if standard output could not be written, main returns another one. */
 #ifndef RLXVK_COMMANDS_H
 #define RLXVK_COMMANDS_H
 

@@ -1,6 +1,6 @@
 /*
  * rlxvk generate: continues texts with a language model from a GGUF file. Text goes to standard
- * output as it comes, and a line of figures after it.
+ * output as it is generated, followed by a line of measurements.
  */
 #include "cli/commands.h"
 #include "cli/generate.h"
@@ -98,7 +98,7 @@ static bool set_number(generate_options *o, int letter)
         return parse_real("temperature", optarg, 0, FLT_MAX, &o->sampling.temperature);
     case 'P':
         return parse_real("top-p", optarg, 0, 1, &o->sampling.top_p);
-    default: /* getopt_long has said what is wrong */
+    default: /* getopt_long has already printed the mistake */
         return false;
     }
 }
@@ -121,7 +121,7 @@ static bool set_option(generate_options *o, int letter)
     return true;
 }
 
-/* Options that go together; otherwise prints which do not. */
+/* Checks that options go together. If not, it prints which do not. */
 static bool check_options(const generate_options *o)
 {
     int prompts = (o->prompt != NULL) + (o->file != NULL) + (o->batch != NULL);

@@ -1,4 +1,4 @@
-/* Shared by the files of rlxvk generate: its options, and all that one call holds. */
+/* The options of rlxvk generate and the state of one call. Shared by its files. */
 #ifndef RLXVK_GENERATE_H
 #define RLXVK_GENERATE_H
 
@@ -7,22 +7,22 @@
 
 typedef struct generate_options {
     const char *model, *prompt, *file, *batch, *device, *logits;
-    uint64_t tokens, context; /* context 0: what prompt and tokens need */
+    uint64_t tokens, context; /* context 0: the length that prompt and tokens need */
     bool tokens_given, interactive, json, help;
     bool greedy;
     rlxvk_sample_options sampling;
     rlxvk_precision precision;
     rlxvk_dtype cache;
-    uint64_t seed, parallel; /* prompts at once */
+    uint64_t seed, parallel; /* parallel: prompts at once */
 } generate_options;
 
-/* One prompt of a batch and what follows it. */
+/* One prompt of a batch and its answer. */
 typedef struct batch_item {
     token_list prompt, made;
     bool done;
 } batch_item;
 
-/* Everything of one call; zeroed at birth. */
+/* The state of one call. Begins zeroed. */
 typedef struct session {
     const generate_options *options;
     gguf_file *file;
@@ -31,41 +31,41 @@ typedef struct session {
     llama *model;
     token_text text; /* the prompt */
     token_list prompt, made;
-    VECTOR(batch_item) items; /* instead, of a batch */
+    VECTOR(batch_item) items; /* with a batch: used instead of text */
     float *logits;
     uint32_t next;              /* the latest token, chosen on the device */
-    bool pending;               /* it is not part of the model's sequence yet */
-    bool warned;                /* of a prompt with two bos */
-    uint64_t turns, steps;      /* prompts and steps that were run */
+    bool pending;               /* the model's sequence does not have `next` yet */
+    bool warned;                /* a prompt with two bos was reported */
+    uint64_t turns, steps;      /* prompts and steps that ran */
     double load_seconds;        /* without compiling */
     double first_token_seconds; /* of the first run of a prompt */
-    double first_seconds;       /* ... and of a step, too */
+    double first_seconds;       /* ... and of a step */
     double prompt_seconds, decode_seconds;
-    uint64_t timed_prompt, timed_steps; /* tokens in these */
+    uint64_t timed_prompt, timed_steps; /* tokens in the timed runs */
 } session;
 
-/* Reads prompt, model and device, and compiles what the prompt needs. */
+/* Reads prompt, model and device, and compiles the graphs that the prompt needs. */
 RLXVK_MUST_CHECK rlxvk_status generate_open(session *s);
 void generate_close(session *s);
-/* Runs the prompt and what follows it, as text to standard output unless there is to be JSON; then
- * the prompt once more for its speed. */
+/* Runs the prompt and generates text, which goes to standard output unless JSON is wanted. Then
+ * runs the prompt again to measure its speed. */
 RLXVK_MUST_CHECK rlxvk_status generate_text(session *s);
-/* Answers line after line of standard input, until its end. */
+/* Answers each line of standard input. */
 RLXVK_MUST_CHECK rlxvk_status generate_turns(session *s);
-/* Appends ids to the model's sequence; the token that follows them is the next. */
+/* Appends ids to the model's sequence. The token that follows becomes `next`. */
 RLXVK_MUST_CHECK rlxvk_status generate_run_prompt(session *s, const token_list *ids);
-/* Appends pieces to the model's sequences, at once; next[i] follows piece i, unless that is empty.
- */
+/* Appends pieces to the model's sequences, together. next[i] becomes the token after piece i,
+ * unless the piece is empty. */
 RLXVK_MUST_CHECK rlxvk_status generate_run_prompts(session *s, const llama_piece *pieces,
                                                    uint32_t count, uint32_t *next);
-/* Counts a step that made so many tokens. */
+/* Adds a step that made `tokens` tokens to the measurements. */
 void generate_time_step(session *s, double seconds, uint64_t tokens);
-/* Answers all prompts of a batch, some at once; a line each, in order, unless there is to be JSON.
- */
+/* Answers all prompts of a batch, several at once. Prints a line for each, in order, unless JSON is
+ * wanted. */
 RLXVK_MUST_CHECK rlxvk_status generate_batch(session *s);
-/* An answer as a line: a newline in it as \\n, a backslash as two. */
+/* Prints an answer as one line: newlines as \n, backslashes as two. */
 RLXVK_MUST_CHECK rlxvk_status generate_print_line(const session *s, const token_list *made);
-/* The figures, and what else JSON says. */
+/* Prints the measurements; as JSON, also the texts and the rest. */
 RLXVK_MUST_CHECK rlxvk_status generate_print(const session *s);
 
 #endif

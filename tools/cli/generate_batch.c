@@ -1,6 +1,7 @@
 /*
- * Many prompts at once: as many as the model has sequences, each in a place of its own. A step runs
- * all places; those whose answers have ended are given the next prompts, which run at once, too.
+ * Runs many prompts at once, as many as the model has sequences. Each runs in a place of its own. A
+ * step runs all places. If answers have ended, their places get the next prompts, which also run
+ * together.
  */
 #include "cli/clock.h"
 #include "cli/generate.h"
@@ -9,19 +10,19 @@
 /* One sequence of the model. */
 typedef struct place {
     batch_item *item; /* NULL: idle */
-    uint64_t left;    /* tokens that may still follow */
+    uint64_t left;    /* tokens that may still be generated */
 } place;
 
 typedef struct batch {
     session *session;
-    uint32_t count; /* places */
+    uint32_t count; /* number of places */
     place *places;
-    uint32_t *ids;        /* what each place runs next */
-    llama_piece *pieces;  /* the prompts of places that are given one */
-    size_t next, printed; /* items */
+    uint32_t *ids;        /* the token that each place runs next */
+    llama_piece *pieces;  /* prompts of the places that just got one */
+    size_t next, printed; /* indices of items */
 } batch;
 
-/* What ended first waits for those before it. */
+/* Prints finished answers in order, so one that ended early waits for those before it. */
 static rlxvk_status print_finished(batch *b)
 {
     const session *s = b->session;
@@ -34,7 +35,7 @@ error:
     return status;
 }
 
-/* The latest token of a place; the answer may end with it. */
+/* Takes a place's new token, which may end the answer. */
 static rlxvk_status take_token(batch *b, uint32_t at, uint32_t token)
 {
     place *p = &b->places[at];
@@ -73,8 +74,8 @@ error:
     return status;
 }
 
-/* Drivers put off compiling to the first run, and memory is touched then: that is done for nothing.
- */
+/* Runs once without using the results. Drivers may compile only at the first run, which also
+ * touches memory for the first time. */
 static rlxvk_status warm_up(batch *b)
 {
     llama *m = b->session->model;
@@ -88,7 +89,7 @@ error:
     return status;
 }
 
-/* Fills free places, again where answers end with their first token. */
+/* Fills free places, again if an answer ends with its first token. */
 static rlxvk_status fill_places(batch *b)
 {
     session *s = b->session;

@@ -1,4 +1,4 @@
-/* What rlxvk generate says of a run: a line of figures, or all of it as JSON. */
+/* The report of rlxvk generate about a run: a line of measurements, or everything as JSON. */
 #include "cli/generate.h"
 #include "cli/output.h"
 #include "model/utf8.h"
@@ -18,7 +18,7 @@ static void print_ids(const char *key, const token_list *ids)
     printf("],");
 }
 
-/* What is no UTF-8 (a generation may end inside a character) becomes U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD, because a generation may end inside a character. */
 static rlxvk_status print_text(const token_text *made)
 {
     VECTOR(char) clean = {0};
@@ -57,7 +57,7 @@ error:
     return status;
 }
 
-/* The members of one answer. */
+/* Prints the JSON members of one answer. */
 static rlxvk_status print_answer(const session *s, const token_list *prompt, const token_list *ids)
 {
     token_text made = {0};

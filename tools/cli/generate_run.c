@@ -1,7 +1,7 @@
 /*
- * The runs of rlxvk generate: loading, a prompt and what follows it, turns of a conversation. Of a
- * sequence the latest token may be pending: chosen and written, and run only when something
- * follows.
+ * The runs of rlxvk generate: loading, a prompt and its continuation, and turns of a conversation.
+ * The latest token of a sequence may be pending. Then it is already chosen and printed, but it runs
+ * only if another token follows.
  */
 #include "cli/clock.h"
 #include "cli/generate.h"
@@ -61,7 +61,7 @@ error:
     return status;
 }
 
-/* The same text with one bos would be another prompt, so it is not left out. */
+/* The second bos is not left out, because the text without it would be another prompt. */
 static void warn_of_two_bos(session *s, const char *bytes, size_t length)
 {
     if (s->warned || !tokenizer_doubles_bos(s->tokenizer, bytes, length))
@@ -78,7 +78,7 @@ static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, 
     return tokenizer_encode(s->tokenizer, bytes, length, tokenizer_adds_bos(s->tokenizer), out);
 }
 
-/* A prompt for each line that is not empty. */
+/* Makes a prompt of each line that is not empty. */
 static rlxvk_status encode_lines(session *s)
 {
     rlxvk_status status = RLXVK_OK;
@@ -106,7 +106,8 @@ static size_t longest_prompt(const session *s)
     return longest;
 }
 
-/* The default number of tokens gives way to a short context; a number asked for does not. */
+/* If the context is too short for the default number of tokens, the number is reduced. A number
+ * that the user gave is not. */
 static uint64_t count_new_tokens(const session *s, size_t prompt, uint64_t context)
 {
     if (s->options->tokens_given || prompt >= context)
@@ -114,8 +115,8 @@ static uint64_t count_new_tokens(const session *s, size_t prompt, uint64_t conte
     return MIN(s->options->tokens, context - prompt);
 }
 
-/* What is asked for, else what prompt and new tokens need, rounded up; a conversation needs more.
- */
+/* Chooses the context: as the user asks, otherwise the length that prompt and new tokens need,
+ * rounded up. A conversation needs more. */
 static rlxvk_status plan_context(const session *s, const llama_config *config, uint64_t *out)
 {
     const generate_options *o = s->options;
@@ -283,7 +284,7 @@ error:
     return status;
 }
 
-/* At most `tokens`, the one that the prompt led to included. */
+/* Generates at most `tokens` tokens, including the one that follows the prompt. */
 static rlxvk_status run_tokens(session *s, uint64_t tokens)
 {
     rlxvk_status status = RLXVK_OK;
@@ -313,7 +314,7 @@ rlxvk_status generate_text(session *s)
         TRY(npy_write_f32(path, s->logits, &shape));
     }
     TRY(run_tokens(s, count_new_tokens(s, s->prompt.count, context)));
-    /* Drivers put off compiling to the first run, and memory is touched then. */
+    /* Drivers may compile only at the first run, and it touches memory for the first time. */
     llama_rewind(s->model);
     TRY(generate_run_prompt(s, &s->prompt));
 error:
@@ -322,7 +323,8 @@ error:
 
 /* ---- Turns ---- */
 
-/* What the sequence lacks of the last answer, and a line; between them a newline. */
+/* Encodes the part of the last answer that the sequence does not have yet, a newline, and the next
+ * line. */
 static rlxvk_status encode_turn(session *s, const char *line, size_t length, token_list *out)
 {
     bool first = s->turns == 0;

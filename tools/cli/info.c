@@ -1,4 +1,5 @@
-/* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
+/* rlxvk info: prints the devices, the choices that the library made for each and why, and the
+ * environment switches. */
 #include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -17,7 +18,7 @@ static const char *const kinds[] = {
     [RLXVK_DEVICE_CPU] = "cpu",
 };
 
-/* One device, and what opening it chose; `opened` false leaves the choice unknown. */
+/* A device and the choices that opening it made. They are unknown if `opened` is false. */
 typedef struct entry {
     rlxvk_device_info info;
     device_choice choice;
@@ -40,7 +41,8 @@ static void open_entry(entry *e)
         snprintf(e->problem, sizeof e->problem, "%s", rlxvk_last_error());
 }
 
-/* Marks the device that a context without options opens; fails as opening it fails. */
+/* Marks the device that a context without options opens. If that fails, this returns the same
+ * error. */
 static rlxvk_status mark_preferred(entry *entries, size_t count)
 {
     rlxvk_context *context = NULL;
@@ -285,7 +287,8 @@ static const struct option long_options[] = {{"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
-/* Without a device the switches are still printed, as a list of no devices is; then the reason. */
+/* If there is no device, it still prints the switches (and an empty list in JSON), then the reason.
+ */
 static int show(bool json)
 {
     rlxvk_device_info *infos = memory_zeroed(MOST_DEVICES, sizeof *infos);

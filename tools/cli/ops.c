@@ -1,4 +1,5 @@
-/* rlxvk ops: the op table as Markdown, a line per family; README.md carries it (make readme). */
+/* rlxvk ops: prints the op table as Markdown, a line for each family. README.md contains it (make
+ * readme). */
 #include "cli/commands.h"
 #include "cli/ops_gradient.h"
 #include "conform/golden.h"
@@ -20,7 +21,8 @@ static const char help[] =
 
 typedef struct counts {
     size_t cases[OP_COUNT], golden[OP_COUNT];
-    char gradients[OP_COUNT][NAMES]; /* operands, of the family under its first row */
+    char gradients[OP_COUNT][NAMES]; /* operands with gradients, stored under the first row of the
+                                        family */
 } counts;
 
 static uint32_t first_of_family(uint32_t row)

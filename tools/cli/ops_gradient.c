@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What a tensor gets that nothing flows into. */
+/* Whether the gradient is the zeros that a tensor gets if no gradient flows into it. */
 static bool is_zeros(const rlxvk_graph *g, uint32_t id)
 {
     const node *n = graph_node(g, id);
@@ -35,7 +35,7 @@ static bool flows_into(const case_spec *spec, size_t leaf)
     rlxvk_tensor leaves[CASE_MAX_INPUTS], result, gradient = RLXVK_NONE;
     bool flows = false;
     if (conform_build(spec, &g, leaves, &result) == RLXVK_OK && g->status == RLXVK_OK &&
-        graph_node(g, result.id - 1)->input_count) { /* no leaf that was written */
+        graph_node(g, result.id - 1)->input_count) { /* not a leaf that was written in place */
         rlxvk_tensor seed =
             rlxvk_input(g, "seed", rlxvk_tensor_dtype(g, result), rlxvk_tensor_shape(g, result));
         rlxvk_grad(g, result, seed, &leaves[leaf], 1, &gradient);

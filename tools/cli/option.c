@@ -1,4 +1,5 @@
-/* Texts to options. Invariant: the names of a list of variants lie in its own copy of the text. */
+/* Parses texts into options. Invariant: the names in a list of variants point into the list's own
+ * copy of the text. */
 #include "cli/option.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ error:
     return status;
 }
 
-/* Cuts "family=row" in two; false where there is no equals sign. */
+/* Cuts "family=row" in two. False if there is no equals sign. */
 static bool cut(char *item, rlxvk_variant *out)
 {
     char *equals = strchr(item, '=');

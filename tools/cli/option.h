@@ -1,11 +1,11 @@
-/* What a command line says as text, as the structs that a program gives the library. Errors are
- * E_ATTR or E_NO_DEVICE and quote the text. */
+/* Converts text of a command line into the structs that a program passes to the library. Errors are
+ * E_ATTR or E_NO_DEVICE, and quote the text. */
 #ifndef RLXVK_OPTION_H
 #define RLXVK_OPTION_H
 
 #include "base/base.h"
 
-/* Sets `options->device` to what `text` names; NULL leaves it alone. */
+/* Sets `options->device` to the device that `text` names. NULL changes nothing. */
 RLXVK_MUST_CHECK rlxvk_status option_device(const char *text, rlxvk_device_info *room,
                                             rlxvk_context_options *options);
 
@@ -16,8 +16,8 @@ typedef struct option_variants {
     char text[1024];
 } option_variants;
 
-/* Sets the variants to those of "family=row,family=row", which may be ""; NULL leaves them alone.
- * They live in `room`. */
+/* Sets the variants to "family=row,family=row", which may be "". NULL changes nothing. The variants
+ * live in `room`. */
 RLXVK_MUST_CHECK rlxvk_status option_set_variants(const char *text, option_variants *room,
                                                   rlxvk_compile_options *options);
 

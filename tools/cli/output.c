@@ -1,5 +1,5 @@
-/* See output.h. Output is written piece by piece; whether all of it was written is asked once, at
- * the end (print_completed). */
+/* See output.h. Prints do not check for errors. print_completed checks once, at the end, whether
+ * everything was written. */
 #include "cli/output.h"
 #include "base/base.h"
 #include "cli/commands.h"
@@ -104,7 +104,7 @@ void print_progress(const char *line)
     struct winsize screen = {0};
     int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &screen) == 0 && screen.ws_col > 1
                       ? screen.ws_col - 1
-                      : 79; /* what is wider would wrap, and be left behind */
+                      : 79; /* a longer line would wrap, and its first part would stay */
     fprintf(stderr, "\r\033[K%.*s", columns, line ? line : "");
     fflush(stderr);
 }
@@ -117,7 +117,8 @@ bool parse_end(int argc, char **argv, int at)
     return false;
 }
 
-/* strtoull and strtod take more than numbers are written with here: signs, spaces, 0x, inf. */
+/* Whether the argument has only these letters. strtoull and strtod also accept signs, spaces, 0x
+ * and inf, which options do not. */
 static bool is_written_with(const char *argument, const char *letters)
 {
     return *argument && strspn(argument, letters) == strlen(argument);

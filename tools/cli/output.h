@@ -1,5 +1,5 @@
-/* What the subcommands print with: errors, JSON strings and numbers, HTML text, a progress line;
- * and how they read the numbers of their options. */
+/* Output of the subcommands: errors, JSON, HTML text, a progress line, and parsing of numbers in
+ * options. */
 #ifndef RLXVK_OUTPUT_H
 #define RLXVK_OUTPUT_H
 
@@ -8,44 +8,46 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The program's name in every error line: "rlxvk conform". Outlives the call. */
+/* Sets the program's name in error lines, for example "rlxvk conform". The string must stay valid.
+ */
 void report_errors_as(const char *program);
-/* Prints a command's help and gives the exit code of that. */
+/* Prints a command's help and returns the exit code for that. */
 int print_help(const char *help);
-/* One line on standard error: "rlxvk conform: sentence". Clears the progress line first. */
+/* Prints one line on standard error: "rlxvk conform: sentence". Clears the progress line first. */
 void report_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* report_error with the name of `status` and the thread's last error. */
+/* Reports the name of `status` and the thread's last error. */
 void report_status(rlxvk_status status);
-/* False, with a printed error, when not all of what went to standard output was written. */
+/* Whether everything for standard output was written. If not, prints an error. */
 bool print_completed(void);
 
-/* Why a stream's output was lost: errno's text, or for 0 that an earlier write failed. */
+/* Why output to a stream was lost: errno's text. If `error` is 0, it says that an earlier write
+ * failed. */
 const char *write_error_text(int error);
 
-/* A quoted JSON string; control characters, quotes and backslashes escaped. */
+/* Prints a JSON string with quotes. Control characters, quotes and backslashes are escaped. */
 void print_json_string(FILE *file, const char *string);
-/* A JSON number of nine digits; null for NaN and infinities. */
+/* Prints a JSON number with nine digits, or null for NaN and infinities. */
 void print_json_number(FILE *file, double number);
 typedef struct json_figure {
     const char *key;
     double value;
 } json_figure;
-/* Members of an object that has others before them: `, "key": number` each. */
+/* Prints further members of an object, each as `, "key": number`. */
 void print_json_figures(FILE *file, const json_figure *figures, size_t count);
 void print_html(FILE *file, const char *string);
 
-/* Replaces the progress line on standard error, when that is a terminal; NULL clears it. */
+/* Replaces the progress line on standard error, if that is a terminal. NULL clears it. */
 void print_progress(const char *line);
 
-/* False, with a printed error, when arguments are left at `at`. */
+/* Whether no argument is left at `at`. If one is, prints an error. */
 bool parse_end(int argc, char **argv, int at);
 
-/* A whole argument as a decimal number within limits; otherwise prints the option, what it was
- * given and the limits, and returns false. */
+/* Parses a decimal number within limits; it must be the whole argument. If it is wrong, prints the
+ * option, the argument and the limits, and returns false. */
 bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
                   uint64_t *out);
 bool parse_real(const char *option, const char *argument, float lowest, float highest, float *out);
-/* f32, f16, bf16 or split, in the same way. */
+/* Parses f32, f16, bf16 or split, in the same way. */
 bool parse_precision(const char *argument, rlxvk_precision *out);
 
 #endif

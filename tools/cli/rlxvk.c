@@ -1,5 +1,5 @@
-/* The program: a table of subcommands. Each parses its own options and answers --help. It never
- * calls setlocale: what it prints is the same everywhere. */
+/* The rlxvk program: a table of subcommands. Each one parses its own options and has --help. It
+ * never calls setlocale, so that its output is the same everywhere. */
 #include "cli/commands.h"
 #include "base/nearest.h"
 #include "cli/output.h"
@@ -60,7 +60,7 @@ static int run(int argc, char **argv)
         if (strcmp(name, commands[i].name) == 0) {
             snprintf(program, sizeof program, "rlxvk %s", name);
             report_errors_as(program);
-            argv[1] = program; /* what getopt_long begins its errors with */
+            argv[1] = program; /* getopt_long begins its errors with it */
             optind = 1;
             return commands[i].run(argc - 1, argv + 1);
         }
