@@ -1,8 +1,8 @@
 /*
- * rlxvk bench: kernel times, and what they are of the device's ceilings as measured in the same
- * run. The ceilings: bytes a second of rlxvk_copy on memory no cache holds, and f32 fused
- * multiply-adds a second of a kernel that does nothing else. `ceiling` of a case is the larger of
- * its two fractions: what bounds it from below.
+ * rlxvk bench: measures kernel times and compares them with the device's ceilings, which the same
+ * run measures. There are two ceilings. One is the bytes a second of rlxvk_copy, on memory that no
+ * cache holds. The other is the f32 fused multiply-adds a second of a kernel that does nothing
+ * else. A case's `ceiling` is the larger of its two fractions, because that resource limits it.
  */
 #include "bench/bench.h"
 #include "cli/commands.h"
@@ -17,11 +17,11 @@
 typedef struct bench_job {
     const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
-    float seconds; /* of each case; 0: the usual */
+    float seconds; /* of each case; 0: the default */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     regex_t pattern;
     rlxvk_context *context;
-    double copy_bytes, fma_flops; /* ceilings, a second */
+    double copy_bytes, fma_flops; /* the ceilings, a second */
     uint32_t printed, skipped;
 } bench_job;
 
@@ -55,7 +55,7 @@ static void print_result(bench_job *j, const char *label, const bench_result *r)
     j->printed++;
 }
 
-/* Errors that mean "not on this device" leave a note and go on. */
+/* If an error means "not on this device", it leaves a note and goes on. */
 static rlxvk_status run_case(bench_job *j, const bench_case *c)
 {
     static const rlxvk_status skipped[] = {RLXVK_E_UNSUPPORTED, RLXVK_E_TOO_LARGE,
@@ -88,7 +88,8 @@ static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)
     rlxvk_status status;
     print_progress("ceilings");
     TRY(bench_fma_ceiling(j->context, &j->fma_flops));
-    for (int turn = 0; turn < 3; turn++) { /* the best: a busy machine must not lower a ceiling */
+    for (int turn = 0; turn < 3; turn++) { /* the best of three, because a busy machine must not
+                                              lower a ceiling */
         TRY(bench_run(&(bench_setup){.context = j->context}, copy_line, &copy));
         j->copy_bytes = MAX(j->copy_bytes, copy.bytes / copy.microseconds * 1e6);
     }

@@ -1,4 +1,4 @@
-/* What `rlxvk bench` times: on GPUs, and on software drivers. */
+/* The cases that `rlxvk bench` measures, for GPUs and for software drivers. */
 #include "bench/bench.h"
 
 #define QUANT_CASES(M, N, K, Q8, K4, K6)                                                           \
@@ -45,7 +45,7 @@
             "attention layout=bhsd mask=" MASK " in=q:f32:1x" #H "x" #Q "x" #D                     \
             ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
     }
-/* A decode step of 32 heads over 8 of a cache. */
+/* A decode step of 32 heads, with 8 heads in the cache. */
 #define STEP(R, AT)     STEP_OVER("f32", "", R, AT)
 #define STEP_F16(R, AT) STEP_OVER("f16", " in f16", R, AT)
 #define STEP_OVER(TYPE, LABEL, R, AT)                                                              \
@@ -56,7 +56,7 @@
             "keys:" TYPE ":8x" #R "x128:unit;values:" TYPE ":8x" #R                                \
             "x128:unit;cos:f32:1x64:unit;sin:f32:1x64:unit"                                        \
     }
-/* Both passes in one graph, which share what they can. */
+/* Both passes in one graph. They share as much as they can. */
 #define ATTENTION_AND_GRADIENT(SHAPE)                                                              \
     {                                                                                              \
         "attention and gradient causal " SHAPE,                                                    \
@@ -376,7 +376,7 @@ const bench_case bench_gpu_cases[] = {
     {"mamba2 1x2048, 64 heads of 64, state 128",
      "mamba2 in=x:f32:1x2048x64x64;dt:f32:1x2048x64:range:0:1;a:f32:64:range:-1:-0.01;"
      "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit"},
-    /* Shapes at the edges of what the variants were chosen for. */
+    /* Shapes at the limits for which the variants were chosen. */
     {"rng_normal 67108864", "rng_normal shape=67108864"},
     {"dropout 67108864", "dropout rate=0.1 in=x:f32:67108864"},
     {"gelu 52428800", "gelu in=x:f32:52428800"},
@@ -437,7 +437,7 @@ const bench_case bench_gpu_cases[] = {
 };
 const size_t bench_gpu_case_count = ARRAY_COUNT(bench_gpu_cases);
 
-/* The same on software drivers, in sizes that take them milliseconds. */
+/* The same for software drivers, in sizes that take them milliseconds. */
 const bench_case bench_cpu_cases[] = {
     {"copy 4194304", "copy in=x:f32:4194304"},
     {"add 4194304", "add in=a:f32:4194304;b:f32:4194304"},

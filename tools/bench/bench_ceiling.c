@@ -1,5 +1,6 @@
-/* The arithmetic ceiling: one dispatch of fma_peak, straight through runtime/vk, timed by
- * timestamps, or by the clock where the device has none. The best of several runs counts. */
+/* Measures the arithmetic ceiling with one dispatch of the kernel fma_peak, straight through
+ * runtime/vk. It uses timestamps, or the clock if the device has none. The best of several runs
+ * counts. */
 #include "args/elementwise.h"
 #include "bench/bench.h"
 #include "exec/context.h"

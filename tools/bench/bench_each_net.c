@@ -1,4 +1,4 @@
-/* What timing nets at inference and in training have in common: see bench_nets.h. */
+/* The code that timing nets at inference and in training share: see bench_nets.h. */
 #include "bench/bench_nets.h"
 #include "cli/clock.h"
 #include "cli/output.h"

@@ -1,7 +1,7 @@
 /*
- * rlxvk bench --inference: whole runs of nets that are known: time on the device, time by the clock
- * from the call to the result on the host, memory, and what a run consists of. What a net is given
- * lies on the device as params do. Times are medians.
+ * rlxvk bench --inference: measures whole runs of well-known nets. It reports the time on the
+ * device, the time by the clock from the call to the result on the host, memory, and the parts of a
+ * run. A net's input lies on the device, as a param. Times are medians.
  */
 #include "bench/bench_nets.h"
 #include "cli/output.h"
@@ -15,10 +15,10 @@
 typedef struct task {
     const char *name, *unit;
     rlxvk_tensor (*build)(bench_net *n, int64_t share, uint64_t *out_items);
-    float least, most; /* of what it is given */
-    bool whole;        /* numbers, not pixels */
-    int64_t tokens;    /* of a sequence; 0: as the net has them */
-    int64_t active;    /* of these, by an extent that ends sequences; 0: all */
+    float least, most; /* range of the input */
+    bool whole;        /* whole numbers, not pixels */
+    int64_t tokens;    /* of a sequence; 0: the net's default */
+    int64_t active;    /* of these, with an extent that shortens sequences; 0: all */
 } task;
 
 static const task tasks[] = {
@@ -34,7 +34,7 @@ typedef struct inference {
     const task *task;
     bench_net net;
     rlxvk_executable *executable;
-    float *result, *x; /* x: given to each run, or NULL */
+    float *result, *x; /* x: the input of each run, or NULL */
     uint64_t items, length, x_length;
     uint32_t random;
 } inference;

@@ -152,7 +152,7 @@ rlxvk_tensor bench_byte_model(bench_net *n, int64_t share, uint64_t *out_items)
 
 /* ---- ResNet-18 ---- */
 
-/* Convolution and batch norm; the running averages are parameters that nothing trains. */
+/* Convolution and batch norm. The running averages are parameters that are not trained. */
 static rlxvk_tensor conv_norm(bench_net *n, rlxvk_tensor x, int64_t outputs, int64_t kernel,
                               int64_t stride)
 {
@@ -187,7 +187,7 @@ static rlxvk_tensor stem(bench_net *n, rlxvk_tensor x)
     return rlxvk_pool_max(n->graph, rlxvk_relu(n->graph, conv_norm(n, x, 64, 7, 2)), &pool);
 }
 
-/* Logits of the planes' means. */
+/* Logits from the mean of each plane. */
 static rlxvk_tensor classify(bench_net *n, rlxvk_tensor x, int64_t width, int64_t classes)
 {
     rlxvk_graph *g = n->graph;

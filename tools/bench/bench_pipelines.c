@@ -1,8 +1,8 @@
 /*
- * rlxvk bench --pipelines: how long each pipeline of the conformance cases takes to be made, with
- * no cache. Software drivers compile at the first dispatch, so a case's time is that of its compile
- * and of what its first run takes beyond the second, in processor time where the device is one. A
- * case that makes several pipelines shows their mean.
+ * rlxvk bench --pipelines: measures how long it takes to make each pipeline of the conformance
+ * cases, without a cache. Software drivers compile at the first dispatch. So a case's time is that
+ * of compiling it plus the difference between its first and second run. If the device is a
+ * processor, it is processor time. If a case makes several pipelines, it shows their mean.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
@@ -18,10 +18,10 @@
 
 enum { SHOWN = 25 };
 
-#define SLOW 2.0 /* seconds that no pipeline may take */
+#define SLOW 2.0 /* seconds; no pipeline should take longer */
 
 typedef struct made {
-    double seconds; /* of one */
+    double seconds; /* for one pipeline */
     size_t pipelines;
     char what[320];
 } made;
@@ -29,7 +29,7 @@ typedef struct made {
 typedef struct survey {
     rlxvk_context *context;
     clockid_t clock;
-    VECTOR(made) cases; /* that made pipelines */
+    VECTOR(made) cases; /* cases that made pipelines */
     size_t pipelines;
     double total;
 } survey;
@@ -70,7 +70,7 @@ static void describe(const rlxvk_executable *e, const char *line, text *out)
     text_append(out, "  %s", line);
 }
 
-/* A case that cannot be compiled or run here makes no pipelines to speak of. */
+/* If a case cannot be compiled or run here, it counts as making no pipelines. */
 static rlxvk_status survey_case(survey *s, const char *line, const char *variant)
 {
     rlxvk_graph *graph = NULL;

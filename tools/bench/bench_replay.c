@@ -1,8 +1,12 @@
 /*
- * rlxvk bench --replay: what replaying costs beside the kernels' own work. Chains of dispatches too
- * small to take time themselves, with and without dependencies; the host's part of a run; level
- * order against program order; few rows of a graph compiled for many against one compiled for few.
- * Times are medians of the clock; a dispatch's is the difference of a long and a short graph.
+ * rlxvk bench --replay: measures the cost of a replay besides the kernels' own work.
+ *   chains     dispatches too small to take time themselves, dependent and independent
+ *   host       the host's part of a run
+ *   order      level order compared with program order
+ *   bucket     few rows of a graph compiled for many, compared with a graph compiled for few
+ *
+ * Times are medians of the clock. The time of a dispatch is the difference between a long and a
+ * short graph.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
@@ -43,7 +47,7 @@ static rlxvk_tensor chain(rlxvk_graph *g, rlxvk_tensor x, int length)
     return x;
 }
 
-/* `rows` chains, each of a row of the input, one after the other. */
+/* `rows` chains, one after the other, each on its own row of the input. */
 static rlxvk_status make_chains(replay *r, int rows, int length, rlxvk_toggle reorder)
 {
     rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
@@ -62,7 +66,7 @@ error:
     return status;
 }
 
-/* Microseconds of a run where several are in flight. */
+/* Microseconds of a run if several are in flight. */
 static rlxvk_status time_burst(replay *r, double *out)
 {
     double times[TURNS];
@@ -135,7 +139,7 @@ static double cpu_now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Submits, lets the device finish, and only then waits: what is left is the host's time. */
+/* Submits, lets the device finish, and only then waits. The rest is the host's time. */
 static rlxvk_status time_host(replay *r, host_times *t)
 {
     static const struct timespec finish = {0, 500000};
@@ -145,7 +149,7 @@ static rlxvk_status time_host(replay *r, host_times *t)
     rlxvk_ticket ticket;
     rlxvk_status status = RLXVK_OK;
     for (int i = 0; i < HOST_TURNS; i++) {
-        x[0] = (float)i; /* uploads anew */
+        x[0] = (float)i; /* so that it is uploaded again */
         double begin = clock_seconds();
         TRY(rlxvk_submit(r->executable, &in, 1, &out, 1, &ticket));
         t->submit[i] = (clock_seconds() - begin) * 1e6;

@@ -1,8 +1,8 @@
 /*
- * One bench case: copies of the op on leaves of their own, random content, timed runs.
+ * Measures one case: copies of the op, each on its own leaves with random contents, in timed runs.
  *
- * gradient=alone times the gradients of all leaves but "dy", which is that of the result, instead
- * of the result; gradient=beside both, in one graph.
+ * gradient=alone measures the gradients of all leaves instead of the result. The leaf "dy" is the
+ * result's gradient. gradient=beside measures both, in one graph.
  */
 #include "cli/option.h"
 #include "bench/bench.h"
@@ -20,16 +20,18 @@ enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BUR
 #define WORKING_SET_CPU     (48.0 * 1048576)
 #define SECONDS_GPU         0.4
 #define SECONDS_CPU         0.2
-#define SECONDS_WARM_UP_GPU 0.5 /* one that idled raises its clocks after up to 0.4 s of work */
+#define SECONDS_WARM_UP_GPU 0.5 /* an idle GPU raises its clocks after up to 0.4 s of work */
 #define SECONDS_WARM_UP_CPU 0.15
 #define BURST_MICROSECONDS  4000.0 /* of work in flight at once */
-#define COMPUTE_BOUND       64.0   /* flops a byte from which on caching the operands is no cheat */
-#define RANDOM_WORDS        4194304 /* longer leaves repeat */
+#define COMPUTE_BOUND                                                                              \
+    64.0                     /* flops a byte; above this, caching the operands does not            \
+                                help */
+#define RANDOM_WORDS 4194304 /* longer leaves repeat their contents */
 
 typedef struct bench {
     const bench_setup *setup;
     option_variants names;
-    rlxvk_compile_options chosen; /* the set-up's variants */
+    rlxvk_compile_options chosen; /* with the setup's variants */
     case_spec spec;
     bool cpu;
     uint32_t copies, burst;
@@ -79,8 +81,8 @@ static const rlxvk_shape *leaf_shape(const case_spec *s, const char *name)
     return &none;
 }
 
-/* conv sums the taps and channels of a row of w for every element of y; its transpose spreads every
- * element of x over as many of y; its gradients do as much. */
+/* conv sums the taps and channels of a row of w for every element of y. Its transpose spreads every
+ * element of x over as many of y. The gradients need as many operations. */
 static double count_conv_flops(const case_spec *s, const rlxvk_shape *y)
 {
     const rlxvk_shape *w = leaf_shape(s, "w");
@@ -94,7 +96,8 @@ static double count_conv_flops(const case_spec *s, const rlxvk_shape *y)
     return strcmp(s->row, "conv_transpose2d") == 0 ? 2 * elements(leaf_shape(s, "x")) * row : 0;
 }
 
-/* Products: two for every output element and summed element. Others are bound by memory. */
+/* Products do two flops for every output element and summed element. Other ops are limited by
+ * memory. */
 static double count_flops(const case_spec *s, const rlxvk_shape *y)
 {
     if (strcmp(s->row, "matmul") == 0) {
@@ -110,8 +113,8 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         bool causal = strcmp(case_word(s, "mask", "none"), "causal") == 0;
         const rlxvk_shape *q = leaf_shape(s, "q");
         double queries = (double)q->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
-        double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
-        /* Two products, the five of its gradients, both. */
+        double seen = causal ? keys - (queries - 1) / 2 : keys; /* keys for a query, on average */
+        /* The result has two products, its gradients have five. */
         double products = attends ? (has_gradient(s) ? 7 : 2) : 5;
         return 2 * products * elements(q) * seen;
     }
@@ -124,7 +127,7 @@ static double leaf_bytes(const case_input *leaf)
     return (double)case_length(leaf) * (case_is_raw(leaf) ? 1 : word);
 }
 
-/* Every operand and gradient once, but of a gathered table only the rows that are read. */
+/* Counts every operand and gradient once, but of a gathered table only the rows that are read. */
 static double count_bytes(const case_spec *s, const rlxvk_shape *y)
 {
     bool complex = strcmp(s->row, "fft") == 0;
@@ -188,7 +191,7 @@ error:
     return status;
 }
 
-/* Random content of a leaf, for every copy: equal values, but other memory. */
+/* Gives a leaf random contents, in every copy. The copies have equal values in different memory. */
 static rlxvk_status fill_leaf(bench *b, size_t input)
 {
     const case_input *leaf = &b->spec.inputs[input];
@@ -245,7 +248,7 @@ static void discard(bench *b)
     b->executable = NULL;
 }
 
-/* The name of the longest step of a run on zeros, and whether one runs on the host. */
+/* Runs on zeros, and finds the kernel of the longest step and whether a step runs on the host. */
 static rlxvk_status name_kernel(bench *b, bench_result *out)
 {
     rlxvk_compile_options options = options_of(b);
@@ -272,7 +275,7 @@ error:
     return status;
 }
 
-/* Who chose which kernel variant, from the plan. */
+/* Reads from the plan which kernel variants were chosen, and by whom. */
 static void note_variants(const bench *b, bench_result *out)
 {
     const schedule *s = &b->executable->program->schedule;
@@ -292,8 +295,8 @@ static void note_variants(const bench *b, bench_result *out)
 
 /* ---- Timing ---- */
 
-/* Several runs in flight, so that the device is never idle between them: idle devices lower their
- * clocks. */
+/* Submits several runs, so that the device is never idle between them, because idle devices lower
+ * their clocks. */
 static rlxvk_status run_burst(bench *b, double *out_time)
 {
     rlxvk_ticket tickets[BURST];
@@ -309,7 +312,7 @@ error:
     return status;
 }
 
-/* A burst, and the time of its last run. */
+/* Runs a burst and returns the time of its last run. */
 static rlxvk_status run_once(bench *b, bool timestamps, double *out_time)
 {
     rlxvk_status status;
@@ -343,7 +346,8 @@ error:
     return status;
 }
 
-/* As many copies as fill the working set; products that compute much do not need it. */
+/* Chooses so many copies that they fill the working set. Products that compute much do not need
+ * this. */
 static void choose_copies(bench *b, const bench_result *work)
 {
     double set = b->cpu ? WORKING_SET_CPU : WORKING_SET_GPU, copies = ceil(set / work->bytes);
@@ -375,7 +379,8 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     if (setup->only_named && !out->named)
         goto error;
     rlxvk_executable_plan(b.executable, &plan);
-    if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain: one copy is enough work */
+    if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain has enough work in one
+                                                           copy */
         discard(&b);
         b.copies = 1;
         TRY(build(&b, &shape));

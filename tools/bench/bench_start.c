@@ -1,7 +1,8 @@
 /*
- * rlxvk bench --start: how long a fresh process takes to its first result, with an empty cache
- * directory (cold) and with what the cold one left there (warm). Each is a child process, timed
- * from its start to its first result; the small graph's child also says where its time went.
+ * rlxvk bench --start: measures how long a fresh process takes to its first result. Cold is with an
+ * empty cache directory, warm with the contents that the cold process left there. Each process is a
+ * child, timed from its start to its first result. The child with the small graph also reports
+ * where its time went.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
@@ -17,7 +18,7 @@
 
 /* ---- The child ---- */
 
-/* The ends of: compile, first run, clone. */
+/* `times` are when compile, first run and clone ended. */
 static rlxvk_status first_result(rlxvk_context *context, double times[3])
 {
     rlxvk_graph *graph = NULL;
@@ -49,7 +50,7 @@ rlxvk_status bench_start_child(const char *device)
     rlxvk_context *context = NULL;
     double begin, opened, times[3];
     rlxvk_status status;
-    if (device) /* looking for it would load the driver before the clock runs */
+    if (device) /* looking for the device would load the driver before the clock starts */
         setenv("RLXVK_DEVICE", device, 1);
     begin = clock_seconds();
     TRY(rlxvk_context_create(NULL, &context));
@@ -68,7 +69,7 @@ error:
 
 static void run_child(char *const argv[], const char *directory, int out)
 {
-    /* Drivers keep caches of their own, by these names. */
+    /* Drivers keep caches of their own in directories that these variables name. */
     static const char *const names[] = {"XDG_CACHE_HOME", "HOME", "__GL_SHADER_DISK_CACHE_PATH",
                                         "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH"};
     for (size_t i = 0; i < ARRAY_COUNT(names); i++)
@@ -78,7 +79,7 @@ static void run_child(char *const argv[], const char *directory, int out)
     _exit(127);
 }
 
-/* Milliseconds to the first output, to the end, and that output. */
+/* Returns milliseconds to the first output and to the end, and that output. */
 static rlxvk_status time_child(char *const argv[], const char *directory, double times[2],
                                char *line, size_t size)
 {

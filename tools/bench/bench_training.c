@@ -1,7 +1,8 @@
 /*
- * rlxvk bench --training: whole steps of training (forward, backward, clipping, optimizer) of nets
- * that are known: time, memory, and what a run of one consists of. Times are medians of the clock,
- * to the loss: from the upload of tokens, or from images that lie on the device as params do.
+ * rlxvk bench --training: measures whole training steps of well-known nets: forward, backward,
+ * clipping and optimizer. It reports time, memory, and the parts of a step. Times are medians of
+ * the clock until the loss is there. They begin with the upload of tokens; images already lie on
+ * the device, as params.
  */
 #include "bench/bench_nets.h"
 #include "cli/output.h"
@@ -11,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEPS   12 /* timed, behind two that are not */
+#define STEPS   12 /* timed steps, after two that are not */
 #define CLASSES 1000
 
 typedef struct task {
     const char *name, *unit;
     rlxvk_tensor (*build)(bench_net *n, int64_t share, uint64_t *out_items);
-    bool images; /* "x" holds pixels, not tokens */
-    bool sgd;    /* momentum; else AdamW */
+    bool images; /* "x" has pixels, not tokens */
+    bool sgd;    /* SGD with momentum; otherwise AdamW */
 } task;
 
 static const task tasks[] = {{"gpt2 124M", "tokens", bench_gpt2, false, false},

@@ -1,9 +1,11 @@
 /*
- * rlxvk bench --tune: which row of each kernel family's table is fastest on a grid of shapes. A
- * point of the profile file is a shape and its fastest row, or "table" where the table's own choice
- * is as good: small differences are noise, and the table also knows the shapes between the points.
- * Contents are random, since multipliers draw less power on zeros and run faster, and every row is
- * warmed up, since an idle device lowers its clocks.
+ * rlxvk bench --tune: finds the fastest row of each kernel family's table, on a grid of shapes. A
+ * point of the profile file is a shape and its fastest row. It is "table" if the table's own choice
+ * is as good, because small differences are noise, and the table also covers the shapes between the
+ * points.
+ *
+ * Contents are random, because multipliers draw less power on zeros and run faster. Every row is
+ * warmed up, because an idle device lowers its clocks.
  */
 #include "bench/bench.h"
 #include "exec/context.h"
@@ -12,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SAME     1.03 /* a time up to so many times the best is as good */
+#define SAME     1.03 /* a time counts as good if it is at most 1.03 times the best */
 #define WARM_UP  0.05 /* seconds */
 #define SECONDS  0.04
-#define HOPELESS 2.0 /* times the best so far: not measured further */
+#define HOPELESS 2.0 /* if a time is this many times the best so far, measuring stops */
 
 enum { LINE = 256, PROFILE = 1 << 20 };
 
@@ -34,7 +36,7 @@ static bool is_skipped(rlxvk_status status)
            status == RLXVK_E_OUT_OF_DEVICE_MEMORY || status == RLXVK_E_OUT_OF_HOST_MEMORY;
 }
 
-/* False where this row, or the case, is not possible here. */
+/* False if this row, or the case, is not possible here. */
 static bool measure(tuner *t, const char *line, rlxvk_precision precision, const char *row,
                     double limit, bench_result *out)
 {
@@ -92,7 +94,7 @@ static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
 
 typedef struct product_shape {
     unsigned m, n, k, batch;
-    bool a_transposed; /* also with a transposed */
+    bool a_transposed; /* also with transposed a */
 } product_shape;
 
 static const product_shape gpu_products[] = {
@@ -148,7 +150,7 @@ static const conv_grid cpu_convs[] = {
 
 static const struct {
     const char *format;
-    unsigned row_bytes; /* of 4096 weights */
+    unsigned row_bytes; /* in a row of 4096 weights */
 } packed_formats[] = {
     {"q4_0", 2304}, {"q8_0", 4352}, {"q4_k", 2304}, {"q5_k", 2816}, {"q6_k", 3360}};
 static const unsigned gpu_rows[] = {1, 4, 16, 32, 64, 128, 512}, cpu_rows[] = {1, 16, 64};
@@ -227,7 +229,7 @@ static const struct {
              {CHOICE_matrix_packed, tune_packed},
              {CHOICE_dequant, tune_packed}};
 
-/* What the file says of other families. */
+/* Keeps the file's entries of other families. */
 static void keep_others(tuner *t, const char *family)
 {
     char *old = pipeline_cache_read_text(t->context->device, NULL, TUNING_ENDING);
@@ -238,7 +240,7 @@ static void keep_others(tuner *t, const char *family)
         size_t name = strcspn(line, " \n");
         length = strcspn(line, "\n") + 1;
         if (line[length - 1] != '\n')
-            break; /* cut off */
+            break; /* a cut-off line */
         if (strlen(family) != name || strncmp(line, family, name) != 0)
             text_append(&t->profile, "%.*s", (int)length, line);
     }
