@@ -1,7 +1,7 @@
 /*
- * Packs SPIR-V as packed.h says. Runs are looked for among the last places that begin with the same
- * three bytes, MOST_TRIED of them, and the longest is taken unless the next place has a longer one:
- * it is done once, at build time.
+ * Packs SPIR-V as packed.h describes. To find a run, it tries the last MOST_TRIED places that begin
+ * with the same three bytes. The longest run is taken, unless the next place has a longer one. This
+ * may be slow, because it happens only once, at build time.
  */
 #include "pack.h"
 
@@ -52,7 +52,7 @@ struct coder {
     uint32_t range, low;
 };
 
-/* What overflows is carried into what is written already. */
+/* An overflow is carried into bytes that are already written. */
 static void raise_low(coder *c, uint32_t by)
 {
     c->low += by;
@@ -84,14 +84,14 @@ static void write_rest(coder *c)
 typedef struct packer {
     const uint8_t *text;
     uint32_t size, noted;
-    int64_t *before; /* of each place, the last one before it with its hash; -1: none */
+    int64_t *before; /* for each place, the last place before it with the same hash; -1: none */
     int64_t newest[1 << HASH_BITS];
     uint32_t recent[PACKED_RECENT];
     coder coder;
     packed_model model;
 } packer;
 
-/* PACKED_RECENT as `which`: a distance that is not among the recent. */
+/* `which` is PACKED_RECENT if the distance is not among the recent ones. */
 typedef struct found_run {
     uint32_t length, back, which;
 } found_run;
@@ -120,7 +120,7 @@ static uint32_t repeated(const packer *p, uint32_t at, uint32_t back)
     return length;
 }
 
-/* A short run far back costs more than its bytes. */
+/* If a short run is far back, its distance costs more than its bytes. */
 static found_run find_run(packer *p, uint32_t at)
 {
     found_run far = {0, 0, PACKED_RECENT}, near = {0, 0, 0};

@@ -1,4 +1,5 @@
-/* Reads kernels: modules, what they declare, and which sources they were compiled from. */
+/* Reads kernels: their modules, the declarations in them, and the sources from which they were
+ * compiled. */
 #include "reflect.h"
 
 #include <ctype.h>
@@ -137,7 +138,7 @@ const char *member_name(const module *m, uint32_t type, uint32_t member)
     die("module without names of members", m->path);
 }
 
-/* The names of the specialization constants, LOCAL_SIZE at 0. */
+/* Finds the names of the specialization constants. LOCAL_SIZE is at 0. */
 static void name_constants(kernel *k)
 {
     const module *m = &k->reflected;
@@ -170,7 +171,7 @@ static void read_sources(kernel *k, const char *folder)
 {
     size_t size, kept = 0;
     char *path = path_of(folder, k->name, ".d"), *text = read_file(path, &size);
-    for (size_t i = 0; i < size; i++) { /* blanks become one 0 */
+    for (size_t i = 0; i < size; i++) { /* each run of blanks becomes one 0 */
         bool blank = isspace((unsigned char)text[i]) || text[i] == '\\';
         if (!blank || (kept && text[kept - 1]))
             text[kept++] = blank ? '\0' : text[i];

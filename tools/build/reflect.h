@@ -1,4 +1,4 @@
-/* A kernel as compiled: its module, the names in it, and the sources it was made from. */
+/* A compiled kernel: its module, the names in it, and the sources from which it was compiled. */
 #ifndef RLXVK_REFLECT_H
 #define RLXVK_REFLECT_H
 
@@ -47,24 +47,25 @@ typedef struct module {
 typedef struct kernel {
     const char *name;
     module reflected, embedded;
-    char *sources;                        /* the words of its .d, each ended by a 0, then another */
-    char family[64];                      /* folder of its .comp */
-    const char *constants[MAX_CONSTANTS]; /* names by SpecId; NULL: it has none there */
+    char *sources;                        /* the words of its .d, each ended by a 0, then another
+                                             0 */
+    char family[64];                      /* the folder of its .comp */
+    const char *constants[MAX_CONSTANTS]; /* names by SpecId; NULL: no constant has this id */
     uint32_t constant_count;
 } kernel;
 
 _Noreturn void die(const char *what, const char *path);
 char *path_of(const char *folder, const char *name, const char *end);
-/* The first instruction with this opcode whose word `at` equals `value`; NULL when none. */
+/* The first instruction with this opcode whose word `at` equals `value`; NULL if there is none. */
 const uint32_t *find(const module *m, unsigned opcode, unsigned at, uint32_t value);
-/* Largest literal of a decoration over all ids, plus one; 0 when absent. */
+/* The largest literal of a decoration over all ids, plus one; 0 if there is none. */
 uint32_t decoration_limit(const module *m, uint32_t decoration);
 uint32_t struct_size(const module *m, uint32_t type);
-/* The struct inside the push-constant block: its type id; 0 when the kernel takes no arguments. */
+/* The type id of the struct inside the push-constant block; 0 if the kernel takes no arguments. */
 uint32_t argument_struct(const module *m);
 const char *name_of(const module *m, uint32_t id);
 const char *member_name(const module *m, uint32_t type, uint32_t member);
-/* The next word with this start and this end, from `word` on; NULL when there is none. */
+/* The next word, from `word` on, with this start and this end; NULL if there is none. */
 const char *next_source(const char *word, const char *start, const char *end);
 bool has_source(const kernel *k, const char *source);
 void read_kernel(kernel *k, const char *folder, const char *name);

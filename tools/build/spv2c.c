@@ -1,21 +1,24 @@
 /*
- * spv2c: turns compiled kernels into what the runtime knows of them.
+ * spv2c: turns compiled kernels into the tables that the runtime has of them.
  *
  *   spv2c OUT_DIR SPV_DIR NAME ...
  *
- * Reads SPV_DIR/NAME.raw.spv as compiled, SPV_DIR/NAME.spv as optimized, and SPV_DIR/NAME.d, the
- * sources it was compiled from. Writes in OUT_DIR
+ * It reads three files of each kernel in SPV_DIR:
+ *   NAME.raw.spv   as compiled
+ *   NAME.spv       as optimized
+ *   NAME.d         the sources from which it was compiled
  *
- *   kernel_table.h        enum kernel_id
- *   kernel_table.c        the module packed (pack.h), argument size, bindings, specialization
- * constants by name; _Static_asserts tie each push-constant struct to that of glsl/args/, field by
- * field constants/FOLDER.h    an enumerator for each specialization constant, KERNEL_NAME, and for
- *                         code that serves several kernels FILE_NAME, where all that include
- *                         FILE.glsl have NAME at one place. Where they come to differ, the
- *                         enumerator is gone and its users do not compile
+ * It writes these files in OUT_DIR:
+ *   kernel_table.h       enum kernel_id
+ *   kernel_table.c       packed modules (pack.h), sizes of arguments, bindings, names of
+ *                        specialization constants; _Static_asserts tie each push-constant struct to
+ *                        that of glsl/args/, field by field
+ *   constants/FOLDER.h   an enumerator KERNEL_NAME for each specialization constant; also FILE_NAME
+ *                        if all kernels that include FILE.glsl have NAME at the same id
  *
- * Reflection reads the unoptimized module, because optimizers drop unused struct members and
- * bindings; debug names are left out of what is packed.
+ * If these kernels no longer agree, FILE_NAME is not written, and code that uses it does not
+ * compile. Reflection reads the unoptimized module, because optimizers drop unused struct members
+ * and bindings. Debug names are not packed.
  */
 #include "pack.h"
 #include "reflect.h"
@@ -25,14 +28,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sources, names, strings and lines have adjoining opcodes, but for the end of a line. */
+/* Opcodes for sources, names, strings and lines are adjacent, except for the end of a line. */
 static bool is_debug(uint32_t opcode)
 {
     return (opcode >= OP_SOURCE_CONTINUED && opcode <= OP_LINE) || opcode == OP_NO_LINE ||
            opcode == OP_MODULE_PROCESSED;
 }
 
-/* In place. */
+/* Works in place. */
 static uint32_t drop_debug(module *m)
 {
     size_t kept = 0;
@@ -46,7 +49,7 @@ static uint32_t drop_debug(module *m)
     return (uint32_t)kept;
 }
 
-/* Packed, and unpacked again to see that nothing was lost. */
+/* Packs the module, and unpacks it again to check that nothing was lost. */
 static packed_module write_module(FILE *out, module *m)
 {
     uint32_t count = drop_debug(m), *words = malloc(count * sizeof *words);
@@ -78,8 +81,8 @@ static bool same_place(const kernel *k, uint32_t id, const char *name)
     return k->constants[id] && strcmp(k->constants[id], name) == 0;
 }
 
-/* Ties the struct of glsl/args/ to the module's by field, also of the structs in it: a swap of two
- * would pass by size. */
+/* Ties the struct of glsl/args/ to the module's, field by field, also in nested structs. If only
+ * sizes were compared, swapped fields would pass. */
 static void write_argument_checks(FILE *out, const module *m, uint32_t type, uint32_t bytes)
 {
     const char *name = name_of(m, type);
@@ -99,7 +102,7 @@ static void write_argument_checks(FILE *out, const module *m, uint32_t type, uin
     }
 }
 
-/* The place of the constant that says how many bindings are used; 0: none does. */
+/* The id of the constant that says how many bindings are used; 0 if there is none. */
 static uint32_t bindings_constant(const kernel *k)
 {
     for (uint32_t id = 1; id < k->constant_count; id++)
@@ -135,7 +138,7 @@ static void write_row(FILE *out, const kernel *k, packed_module packed)
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));
 }
 
-/* FOLDER of glsl/FOLDER/NAME.END. */
+/* Whether the source is glsl/FOLDER/NAME.END, for this FOLDER. */
 static bool in_folder(const char *source, const char *folder)
 {
     size_t length = strlen(folder);
@@ -151,7 +154,7 @@ static bool is_first_of_family(const kernel *kernels, int index)
     return true;
 }
 
-/* Opens NAME.new in the folder; replace() puts it in place. */
+/* Opens NAME.new in the folder. replace() renames it to NAME. */
 static FILE *create(const char *folder, const char *name)
 {
     char *path = path_of(folder, name, ".new");
@@ -174,7 +177,8 @@ static bool same_content(FILE *a, FILE *b)
     return c == EOF && feof(b);
 }
 
-/* NAME.new becomes NAME; with `keep`, not if they are the same: nothing is rebuilt for it then. */
+/* Renames NAME.new to NAME. With `keep`, the old file stays if both are equal, so that nothing is
+ * rebuilt. */
 static void replace(FILE *out, const char *folder, const char *name, bool keep)
 {
     char *made = path_of(folder, name, ".new"), *path = path_of(folder, name, "");
@@ -201,7 +205,7 @@ static void write_ids(const kernel *kernels, int count, const char *folder)
     replace(out, folder, "kernel_table.h", true);
 }
 
-/* Whether no kernel before this one has the source. */
+/* Whether no earlier kernel has this source. */
 static bool is_first(const kernel *kernels, int index, const char *source)
 {
     for (int i = 0; i < index; i++)
@@ -225,7 +229,7 @@ static void write_table(kernel *kernels, int count, const char *folder)
     for (int i = 0; i < count; i++)
         fprintf(out, "    %s_ROW,\n", kernels[i].name);
     fprintf(out, "};\n");
-    replace(out, folder, "kernel_table.c", false); /* make goes by its time */
+    replace(out, folder, "kernel_table.c", false); /* make compares its time, so it must be new */
 }
 
 static void write_enumerator(FILE *out, const char *prefix, const char *name, uint32_t id)
@@ -235,7 +239,8 @@ static void write_enumerator(FILE *out, const char *prefix, const char *name, ui
     fprintf(out, "_%s = %u };\n", name, id);
 }
 
-/* The constants that all kernels with this source have in common; none where it is one kernel's. */
+/* Writes the constants that all kernels with this source have in common. Writes none if only one
+ * kernel has it. */
 static void write_shared(FILE *out, const kernel *kernels, int count, const char *source)
 {
     const kernel *first = NULL;
@@ -244,7 +249,7 @@ static void write_shared(FILE *out, const kernel *kernels, int count, const char
     int sharers = 0;
     snprintf(prefix, sizeof prefix, "%.*s", (int)(strlen(name) - strlen(".glsl")), name);
     for (int i = 0; i < count; i++) {
-        if (strcmp(kernels[i].name, prefix) == 0) /* the names are the kernel's */
+        if (strcmp(kernels[i].name, prefix) == 0) /* these names belong to that kernel */
             return;
         if (has_source(&kernels[i], source) && sharers++ == 0)
             first = &kernels[i];
@@ -259,8 +264,8 @@ static void write_shared(FILE *out, const kernel *kernels, int count, const char
     }
 }
 
-/* Whether KERNEL_NAME could be taken for that of others: KERNEL.glsl, too, is there, and a kernel
- * of the folder that includes it has NAME elsewhere. */
+/* Whether KERNEL_NAME could be mistaken for a shared name. This is so if KERNEL.glsl exists, too,
+ * and another kernel of the folder includes it and has NAME at another id. */
 static bool is_ambiguous(const kernel *kernels, int count, const kernel *k, uint32_t id)
 {
     char source[256];
