@@ -1,8 +1,8 @@
 #!/bin/bash
-# Files of one folder whose objects need each other in a circle, directly or through others. Usage: circles.sh FOLDER..., whose
-# objects lie under $BUILD; folders inside are folders of their own. Prints each circle; exits 1 on any. A table may point at the
-# families it is made of (op/table.c): those pointers are no needs, nor are public calls: rules of gradients are written with them,
-# of any op.
+# Finds files of a folder whose objects need each other in a circle, directly or through others. Usage: circles.sh FOLDER...
+# Objects lie under $BUILD. Subfolders count as folders of their own. Prints each circle and exits 1 if there is one.
+# Two kinds of uses are ignored. A table may point at its families (op/table.c). And any file may make public calls, because
+# the rules of gradients are written with calls of all ops.
 set -u
 BUILD=${BUILD:-build}
 status=0

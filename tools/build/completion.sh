@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints what bash completes after `rlxvk`: `completion.sh PROGRAM`. Commands, options and the words that an option takes come
-# from what the program answers to --help, so that there is nothing to keep in step.
+# Prints a script that completes the arguments of `rlxvk` in bash: `completion.sh PROGRAM`. Commands, options and their words
+# come from the program's --help, so that no second list must be kept up to date.
 set -eu
 commands=$("$1" --help | awk '/^  [a-z]/ { print $1 }')
 
-# Of a command, a line of its options and one "--option) word..." for each that lists its words.
+# For a command, prints "options" and all its options; also "words", an option and its words if --help lists them.
 options() {
     "$1" "$2" --help | awk '
         function add(option) {

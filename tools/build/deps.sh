@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs what is missing, by package name: `tools/build/deps.sh` what it takes to build and run, `tools/build/deps.sh test lint` what the
-# tests and the lint take too. Quiet when nothing is missing.
+# Installs missing packages. `tools/build/deps.sh` installs those that building and running need, `tools/build/deps.sh test lint`
+# also those of the tests and the lint. Prints nothing if nothing is missing.
 set -eu
 purposes=" $* "
-PATH=$PATH:/usr/sbin:/sbin # where ordinary users do not look: ldconfig
+PATH=$PATH:/usr/sbin:/sbin # because it has ldconfig, and is not on the PATH of ordinary users
 
 has_header() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c - >/dev/null 2>&1; }
 sanitizes() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -fsanitize=address,undefined -x c -o /dev/null - 2>/dev/null; }

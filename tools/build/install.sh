@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts what users need below $DESTDIR$PREFIX, or takes exactly that away: `install.sh install`, `install.sh uninstall`. The files
-# are listed once, in each_file. make says BUILD and VERSION; LIBDIR (PREFIX/lib) may be another folder below PREFIX.
+# Installs files for users below $DESTDIR$PREFIX, or removes exactly these: `install.sh install`, `install.sh uninstall`. Both
+# use one list, each_file. make sets BUILD and VERSION. LIBDIR (default PREFIX/lib) may be another folder below PREFIX.
 set -eu
 umask 022
 : "${PREFIX:=/usr/local}" "${DESTDIR:=}" "${LIBDIR:=$PREFIX/lib}"
@@ -12,7 +12,7 @@ refuse() { echo "install: $*" >&2; exit 1; }
 case $PREFIX in /*) ;; *) refuse "PREFIX is '$PREFIX'; it must be an absolute path" ;; esac
 case $LIBDIR in "$PREFIX"/?*) ;; *) refuse "LIBDIR is '$LIBDIR'; it must be a folder below PREFIX, '$PREFIX'" ;; esac
 
-# Calls "$1 KIND SOURCE TARGET" for every file; KIND is a mode, `link`, or `fill`: a template.
+# Calls "$1 KIND SOURCE TARGET" for every file. KIND is a mode, `link`, or `fill` for a template.
 each_file() {
     "$1" 644 "$BUILD/librlxvk.a" "$LIBDIR/librlxvk.a"
     "$1" 755 "$BUILD/librlxvk.so.$VERSION" "$LIBDIR/librlxvk.so.$VERSION"
@@ -49,7 +49,7 @@ put() {
 }
 take_away() { rm -f "$DESTDIR$3"; }
 
-# The dynamic linker finds what lies in its own folders once it was told.
+# If LIBDIR is one of the dynamic linker's folders, it finds new libraries there only after ldconfig.
 tell_linker() {
     [ -z "$DESTDIR" ] && [ "$(id -u)" = 0 ] || return 0
     PATH=$PATH:/usr/sbin:/sbin

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Checks the links and paths of all documents (*.md): prints each one that does not exist, and exits 1 then.
-#   links   [text](path#heading) that are relative: the file, and a heading of that name
-#   paths   `folder/file` in backticks, if it begins with a folder of the root or beside the document. Of commands: the first word. * may stand for names
-# Lines between ``` are left out, and so is build/.
+# Checks links and paths in all documents (*.md). Prints each target that does not exist, and exits 1 if there is one.
+#   links   relative ones, [text](path#heading): the file, and a heading of that name
+#   paths   `folder/file` in backticks, if it begins with a folder of the root or next to the document. For a command, only
+#           the first word. * may stand for names
+# Lines between ``` and the folder build/ are left out.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pages=$(find . -name '*.md' ! -path './build*' ! -path './.git/*' | sed 's|^\./||' | sort)
 
-# LINE KIND TARGET of a document.
+# Prints "LINE KIND TARGET" for each link and path of a document.
 targets() {
     awk '/^ *```/ { code = !code; next }
         code { next }

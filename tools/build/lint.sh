@@ -1,5 +1,5 @@
 #!/bin/bash
-# Formatting, layering, size limits, SPIR-V validity, header self-containment, static checks. Prints each finding; exits 1 on any.
+# Checks formatting, layers, size limits, SPIR-V, headers, and static analysis. Prints each finding; exits 1 if there is one.
 set -u
 BUILD=${BUILD:-build}
 failures=0
@@ -13,9 +13,9 @@ if command -v clang-format >/dev/null; then
     done
 fi
 
-# A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
-# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) and constants/ (generated) are seen by those who fill in a
-# dispatch.
+# A layer may include only itself and the layers below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
+# other) <- exec; base, kernel <- spirv <- vk <- exec. Layers that fill in dispatches also see args/ (in glsl/) and constants/
+# (generated).
 allowed() {
     case $1 in
     base) echo base ;;
@@ -38,7 +38,7 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
-# So may a folder of families: op/ itself, choice/ and the folders before it.
+# A folder of op families may include only itself, op/, choice/ and the folders before it in this list.
 before='choice'
 for folder in movement random compose elementwise rows matmul packed attention conv array image splat spectral neighbours sequence train; do
     before="$before $folder"
@@ -52,9 +52,9 @@ done
 for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
-# Inside a folder too, files form a stack: no circle of objects that call each other.
+# Inside a folder, files form a stack, too: objects must not call each other in a circle.
 circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,exec} runtime/op/*/) || complain "$circles"
-# A family's own functions are named <family>_<member> and stand in the order that op.h describes.
+# The functions of an op family are named <family>_<member>. Their order is that of the members in op.h.
 order() {
     awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
         /^const op_family/ { family = $3; sub(/_family$/, "", family); last = latest = 0 }
@@ -74,12 +74,13 @@ done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
-# What an op knows about itself is a flag or function of its family, so these rooms name none.
+# These folders must not name ops, because everything specific to an op is a member of its family.
 nameless='base kernel graph plan spirv vk exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
-# What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
+# An extern name that is not public begins with the name of its layer, its folder, or the first word of its file, so that it can
+# be found. Families are the exception.
 named='base kernel graph op plan rewrite spirv vk exec'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
@@ -93,12 +94,12 @@ for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
-# Specialization constants go by name (constants/, SET_CONSTANTS).
+# Code uses specialization constants by name (constants/, SET_CONSTANTS), never by index.
 mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name '*.[ch]' -exec \
     grep -nE '(\.|->)constants(\[[0-9]| = \{[^[])' {} +)
 for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
-# A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
-# concerns. A new row never collides with a function that is no op.
+# A public name is an op of op.def, a composite builder, an object and a property of it, or a verb and a part of an executable.
+# So the name of a new op never collides with a function that is not an op.
 nouns='struct values context symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
 verbs='compile set_symbol_example bind_symbols clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params clear_param read_param read_param_typed read_param_bytes save_params load_params
     bind_handle bind_handle_as unbind_handle has_handle read_handle read_handle_as read_fed_output read_fed_output_as set_handle_feed set_handle_feed_prefix
@@ -115,12 +116,12 @@ for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' 
     [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"
 done
 
-# A host program's locale may not change what is read and written: base/text.c has what stands in for these.
+# The locale of a host program must not change input and output, so these functions are replaced by those of base/text.c.
 mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
-# A set-user-ID program may not take anything from its environment: base/system_posix.c asks.
+# A set-user-ID program must not use its environment, and base/system_posix.c checks for this.
 mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/system_posix.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(secure_)?getenv *\(|\benviron\b' {} +)
 for f in "${found[@]}"; do complain "$f: reads the environment past base/system.h"; done
@@ -130,13 +131,13 @@ for f in $sources $(find glsl -name '*.comp' -o -name '*.glsl'); do
     ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
     awk -v f="$f" 'length($0) > 100 { print f ":" NR ": " length($0) " columns"; bad = 1 } END { exit bad }' "$f" || failures=$((failures + 1))
 done
-# Functions start at a brace in column 0.
+# A function begins at a brace in column 0.
 for f in $(grep '\.c$' <<<"$sources"); do
     awk -v f="$f" '/^\{/ { start = NR } /^\}$/ { if (start && NR - start - 1 > 80) { print f ":" start ": function of " NR - start - 1 " lines"; bad = 1 } start = 0 } END { exit bad }' "$f" || failures=$((failures + 1))
 done
 
 BUILD=$BUILD tools/build/readme.sh --check || failures=$((failures + 1))
-# What the documents link to and name is there.
+# Links and paths in documents must exist.
 tools/build/links.sh || failures=$((failures + 1))
 
 for header in include/*.h; do
@@ -149,7 +150,7 @@ done
 
 if command -v spirv-val >/dev/null; then
     for module in build/spv/*.spv; do
-        # What needs a newer compiler needs a newer validator: tools/build/spirv.sh update runs it.
+        # A module from a newer compiler needs a newer validator, which tools/build/spirv.sh update runs.
         kernel=$(basename "${module%%.*}")
         grep -q "^$kernel " spv/MANIFEST && continue
         spirv-val --target-env vulkan1.2 "$module" || complain "$module: spirv-val"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the man page: `man.sh PROGRAM VERSION`. The switches are those that the program lists; no device is looked for.
+# Prints the man page: `man.sh PROGRAM VERSION`. The program lists its own switches; this needs no device.
 set -eu
 switches=$(VK_ICD_FILENAMES=/nosuch VK_DRIVER_FILES=/nosuch "$1" info 2>/dev/null |
     awk '/^Switches / { inside = 1; next } /^[^ ]/ { inside = 0 }

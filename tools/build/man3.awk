@@ -1,8 +1,8 @@
-# Man pages of the public calls, from the headers' comments: awk -v folder=DIR -v version=V -v date=D -f man3.awk include/*.h
+# Makes man pages of the public calls from comments in the headers: awk -v folder=DIR -v version=V -v date=D -f man3.awk include/*.h
 #
-# Prototypes that follow one comment without an empty line share its page, which is named after the first; the others' pages name
-# that one. A comment that ends a line of a prototype is a sentence of that call alone. A page has the structs and enums of its
-# header that its prototypes name.
+# If prototypes follow one comment without an empty line, they share a page. It is named after the first one, and the pages of
+# the others refer to it. A comment at the end of a prototype is a sentence about only that call. A page also has the structs
+# and enums of its header that its prototypes name.
 
 function text_of(line) {
     sub(/^ *\/\* ?/, "", line); sub(/ *\*\/ *$/, "", line); sub(/^ \* ?/, "", line)
@@ -13,7 +13,7 @@ function escaped(s) {
     if (s ~ /^[.']/) s = "\\&" s
     return s
 }
-# A comment as paragraphs; lines that are set in by three spaces and more stay lines.
+# Formats a comment as paragraphs. Lines that are indented by three or more spaces stay lines.
 function paragraphs(comment,    lines, count, i, out, apart) {
     sub(/\n+$/, "", comment)
     count = split(comment, lines, "\n")
@@ -31,7 +31,7 @@ function paragraphs(comment,    lines, count, i, out, apart) {
     gsub(/\.PP\n\.PP\n/, ".PP\n", out)
     return out (apart ? ".fi\n" : "")
 }
-# What a call is for, in a line.
+# The purpose of a call, in one line.
 function summary(comment,    s) {
     s = comment
     gsub(/\n+/, " ", s); gsub(/  +/, " ", s); sub(/^ /, "", s)
@@ -43,7 +43,8 @@ function name_of(prototype) {
     match(prototype, /rlxvk_[a-z0-9_]+\(/)
     return substr(prototype, RSTART, RLENGTH - 1)
 }
-# The types that a text names and that no call is without are left out; those that these name come behind them.
+# Prints the types that the prototypes name, and after each one the types that it names. Types that nearly every call has are
+# left out.
 function definitions(    text, out, used, word) {
     for (word in everywhere) used[word] = 1
     for (word = 1; word <= calls; word++) text = text prototypes[word]
@@ -58,7 +59,7 @@ function definitions(    text, out, used, word) {
     }
     return out
 }
-# Of a call that has only the comment of a struct that it fills.
+# If a call has no comment of its own, the comment of a struct that it fills describes it.
 function of_own_type(    text, word) {
     for (text = prototypes[1]; match(text, /rlxvk_[a-z0-9_]+/); text = substr(text, RSTART + RLENGTH)) {
         word = substr(text, RSTART, RLENGTH)

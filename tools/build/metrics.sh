@@ -1,6 +1,6 @@
 #!/bin/bash
-# Sizes a reviewer asks for: lines and comment share per folder, p50/p95/max of file and function lengths, and what is to be
-# none: literal indices of kernel constants, objects of a folder that call each other in a circle.
+# Prints sizes for reviewers: lines and the share of comments in each folder, and p50, p95 and maximum of file and function
+# lengths. Also counts two things that must not exist: literal indices of kernel constants, and circles of objects in a folder.
 set -eu
 percentiles() { sort -n | awk '{ v[NR] = $1 } END { if (NR) printf "p50 %d  p95 %d  max %d  (%d)\n", v[int((NR + 1) / 2)], v[int(NR * 0.95 + 0.5)], v[NR], NR }'; }
 comments() { cat "$@" | awk '{ if (inside || /^[ \t]*\/[*\/]/ || /\/\*/) c++; if (/\/\*/) inside = 1; if (/\*\//) inside = 0; n++ } END { printf "%.1f %%", 100 * c / n }'; }

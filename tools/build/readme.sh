@@ -1,5 +1,5 @@
 #!/bin/bash
-# Puts the op table into include/OPS.md between its markers. With --check: only says whether it is there as it should be.
+# Writes the op table into include/OPS.md, between its markers. With --check, only checks whether include/OPS.md has the present table.
 set -eu
 program=${BUILD:-build}/bin/rlxvk
 fresh=$(mktemp)

@@ -1,14 +1,14 @@
 #!/bin/bash
-# SPIR-V of kernels that an older glslang cannot compile, checked in under spv/ with a manifest of source digests.
-#   tools/build/spirv.sh update         compiles them all with the glslang on PATH (needs one of 2025 or newer) into spv/, and checks them
-#   tools/build/spirv.sh raw NAME OUT   compiles NAME to OUT where the installed glslang can; else takes spv/NAME.spv, and fails
-#                                 when the sources have changed since it was made. Beside OUT goes a .d for make
-# A digest and a .d cover the kernel and every file it includes.
+# Some kernels need a newer glslang than many systems have. Their SPIR-V is checked in under spv/, with a manifest of source digests.
+#   tools/build/spirv.sh update         compiles all of them into spv/ with the glslang on PATH (2025 or newer), and checks them
+#   tools/build/spirv.sh raw NAME OUT   compiles NAME to OUT if the installed glslang can. Otherwise it copies spv/NAME.spv, and
+#                                       fails if the sources changed since. It also writes a .d for make next to OUT
+# A digest and a .d cover the kernel and every file that it includes.
 set -eu
 glslang=${GLSLANG:-$(command -v glslangValidator || command -v glslang)}
 manifest=spv/MANIFEST
 
-# The kernel and the files it includes, each once.
+# Prints the kernel and the files that it includes, each once.
 sources() {
     local seen=" " queue file
     queue=$(cd glsl && echo */"$1.comp")

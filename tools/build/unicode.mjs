@@ -1,9 +1,9 @@
-// Unicode data of the tokenizers, as C: general categories, canonical decompositions, compositions.
+// Writes Unicode data for the tokenizers as C: general categories, canonical decompositions, compositions.
 //
 //     node tools/build/unicode.mjs            writes tools/model/unicode_{categories,decompositions,nfc}.c
 //
-// The data are those of Node's own ICU, so the version is the one that npm's tokenizers see. JavaScript does not show
-// combining classes. But only their order counts: two marks change places if the first one's class is the greater.
+// The data come from Node's own ICU, so they have the version that npm's tokenizers use. JavaScript does not show combining
+// classes. But only their order counts, because two marks change places if the first one has the higher class.
 import { writeFileSync } from "node:fs";
 
 const VERSION = process.versions.unicode;
@@ -15,7 +15,7 @@ const isSurrogate = (c) => c >= 0xd800 && c <= 0xdfff;
 const isHangul = (c) => c >= 0xac00 && c <= 0xd7a3; // by rule, not by table
 const codes = (text) => Array.from(text, (c) => c.codePointAt(0));
 
-// Items to lines of at most 100 columns.
+// Joins items into lines of at most 100 columns.
 function wrap(items) {
     const lines = [];
     let line = "   ";
@@ -53,10 +53,10 @@ function categories() {
         [["uint32_t", "unicode_categories", items]]);
 }
 
-// Marks that do not decompose, by combining class: the classes in their order.
+// The marks that do not decompose, in a list for each combining class, in the order of the classes.
 function combiningClasses() {
     const swaps = (a, b) => (a + b).normalize("NFD") !== a + b;
-    const known = ["\u0334", "\u0301", "\u0345"]; // of the lowest class, of one in the middle and of the highest
+    const known = ["\u0334", "\u0301", "\u0345"]; // one of the lowest class, one of a middle class and one of the highest
     const classes = [];
     for (let c = 0x300; c <= LAST; c++) {
         const mark = isSurrogate(c) ? "" : String.fromCodePoint(c);
