@@ -33,7 +33,7 @@ def load_torch():
 
 
 def operands(torch, *shapes, dtype=None):
-    """As many sets of random operands as exceed the caches."""
+    """Makes so many sets of random operands that the caches cannot hold them."""
     dtype = dtype or torch.float32
     size = sum(torch.Size(s).numel() for s in shapes) * torch.empty(0, dtype=dtype).element_size()
     count = max(1, min(32, WORKING_SET // max(size, 1)))
@@ -41,14 +41,14 @@ def operands(torch, *shapes, dtype=None):
 
 
 def time_us(torch, function, sets, runs=RUNS):
-    """Median time of one call, several calls between two events so that the device is never idle."""
+    """Median time of one call. Two events enclose several calls, so that the device is never idle."""
     burst = max(len(sets), 4)
     for i in range(3 * burst):
         function(*sets[i % len(sets)])
     times = []
     for _ in range(runs):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(burst * 100000)  # cycles, in which the host gets ahead: calls of autograd are slow to start
+        torch.cuda._sleep(burst * 100000)  # cycles; the host gets ahead, because calls of autograd are slow to start
         begin.record()
         for i in range(burst):
             function(*sets[i % len(sets)])
@@ -86,7 +86,7 @@ def transform(lines, length):
 
 
 def gradient(function, *shapes, whole=False):
-    """What autograd makes of the function's result on operands of these shapes; `whole`: the function's own pass, too."""
+    """Times autograd of a function, on operands of these shapes. If `whole`, the forward pass counts, too."""
     def run(t, f):
         sets = []
         for leaves in operands(t, *shapes):
@@ -101,7 +101,7 @@ def gradient(function, *shapes, whole=False):
 
 NORM = lambda n: lambda t, f, x: f.layer_norm(x, (n,))
 RMS = lambda n: lambda t, f, x: f.rms_norm(x, (n,))
-# (title, label of the bench case or tuple of several, unit, PyTorch or None)
+# (title, label of the bench case or a tuple of labels, unit, function for PyTorch or None)
 ROWS = [
     ("copy of 64M elements", "copy 67108864", "TB/s", rows(lambda t, f, x: x.clone(), (1 << 26,))),
     ("add of 64M elements", "add 67108864", "TB/s", rows(lambda t, f, a, b: a + b, (1 << 26,), (1 << 26,))),
@@ -158,7 +158,7 @@ def scatter_add(count, bins):
     return run
 
 
-# Shapes at the edges of what the kernels' variants were chosen for.
+# Shapes at the limits for which the kernels' variants were chosen.
 EDGE_ROWS = [
     ("rng_normal of 64M", "rng_normal 67108864", "TB/s", lambda t, f: time_us(
         t, lambda x: t.randn(1 << 26, device="cuda"), [[None]])),
@@ -246,7 +246,7 @@ TRAINING_ROWS = [
 
 
 def nearest(points, width, k, lines=10000):
-    """Of every point, its k nearest of all; as many lines of the matrix of distances at a time as memory takes well."""
+    """The k nearest neighbours of every point. The matrix of distances is computed `lines` rows at a time to save memory."""
     def run(t, f):
         def call(x):
             return [t.cdist(part, x, compute_mode="use_mm_for_euclid_dist").topk(k, largest=False) for part in x.split(lines)]
@@ -255,7 +255,7 @@ def nearest(points, width, k, lines=10000):
 
 
 def spectrum(samples, n_fft, hop, function):
-    """function(f, spectra) of a signal's frames, [n_fft / 2 + 1, frames]; without one of the spectra themselves, the way back."""
+    """Times function(f, spectra) with the STFT of a signal, [n_fft / 2 + 1, frames]. If it is None, times the inverse STFT."""
     def run(t, f):
         window = t.hann_window(n_fft, device="cuda")
         forward = lambda x: t.stft(x, n_fft, hop, window=window, center=function is None, return_complex=True)
@@ -276,13 +276,13 @@ def log_mel(mels, n_fft):
 
 
 def turned(t, f, x):
-    """A grid over the image, turned by 15 degrees: the fill `turned` of rlxvk's cases."""
+    """A grid over the image, rotated by 15 degrees, as the fill `turned` of rlxvk's cases."""
     theta = t.tensor([[0.966, -0.259, 0], [0.259, 0.966, 0]], device="cuda").expand(x.shape[0], 2, 3)
     return f.affine_grid(theta, x.shape, align_corners=False)
 
 
 def sampled(grid_of, size, by=None):
-    """grid_sample of images, or its gradient by "x" or "grid"."""
+    """Times grid_sample of images, or its gradient with respect to "x" or "grid"."""
     def run(t, f):
         sets = []
         for (x,) in operands(t, size):
@@ -299,7 +299,7 @@ def sampled(grid_of, size, by=None):
 
 
 def indexed(function, shape, count, limit):
-    """function(t, x, indices, updates): indices of shape `count` below `limit`, updates like those of x they name."""
+    """Times function(t, x, indices, updates). Indices have shape `count` and are below `limit`; updates have the shape of x."""
     def run(t, f):
         index = t.randint(limit, count, device="cuda")
         return time_us(t, lambda x, u: function(t, x, index, u), operands(t, shape, shape))
@@ -378,7 +378,7 @@ def bench(program, table):
 
 
 def added(parts):
-    """One row of several, whose rates are those over all their time."""
+    """Joins several rows into one. Its rates are those over the sum of their times."""
     if not all(parts):
         return None
     us = sum(part["us"] for part in parts)

@@ -1,9 +1,9 @@
-"""The nets of tools/bench/bench_nets.c in PyTorch: time and memory of whole training steps, for compare.py --training, and
-time of whole runs, for compare.py --inference.
+"""Measures the nets of tools/bench/bench_nets.c in PyTorch. For compare.py --training it measures time and memory of whole
+training steps, for compare.py --inference the time of whole runs.
 
-The same architectures, batches, losses, clipping and optimizers as tools/bench/bench_training.c, eager. A step goes from a
-batch on the device to the loss on the host; precisions but f32 are autocast's, without a scaled loss, and then
-convolutions have channels last, as PyTorch advises.
+Architectures, batches, losses, clipping and optimizers are those of tools/bench/bench_training.c, in eager mode. A step goes
+from a batch on the device to the loss on the host. Precisions other than f32 use autocast without a scaled loss. In that
+case, convolutions have channels last, because PyTorch recommends it.
 """
 import functools
 import statistics
@@ -14,13 +14,13 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-STEPS = 12  # timed, behind two that are not
-RUNS = 30  # of inference, behind five that are not
+STEPS = 12  # timed steps, after two that are not
+RUNS = 30  # timed runs, after five that are not
 DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 def attend(q, k, v, causal=True):
-    """Of [batch, context, heads, size] and as many or fewer heads of keys; to [batch, context, heads * size]."""
+    """q: [batch, context, heads, size]; k and v may have fewer heads. Returns [batch, context, heads * size]."""
     k, v = (x.repeat_interleave(q.shape[2] // x.shape[2], 2) for x in (k, v))
     y = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), is_causal=causal)
     return y.transpose(1, 2).flatten(2)
@@ -154,7 +154,7 @@ class ResNet50(nn.Module):
 
 
 class BertBlock(Gpt2Block):
-    """The same parts, norms behind the sums, all tokens attended to."""
+    """The same parts, but norms come after the sums, and every token attends to all others."""
 
     def forward(self, x):
         y = attend(*self.all(x).unflatten(-1, (3, self.heads, -1)).unbind(2), causal=False)
@@ -177,19 +177,19 @@ def tokens(batch, context):
     return torch.randint(319, (batch, context)), torch.randint(319, (batch, context))
 
 
-# By the names of `rlxvk bench --training`: the net, and its batch.
+# The names of `rlxvk bench --training`, each with its net and batch.
 NETS = {"gpt2 124M": (Gpt2, lambda: tokens(8, 1024)),
         "byte model": (ByteModel, lambda: tokens(16, 512)),
         "resnet18": (ResNet18, lambda: (torch.rand(64, 3, 224, 224) * 2 - 1, torch.randint(999, (64,))))}
 
 
-# By the names of `rlxvk bench --inference`.
+# The names of `rlxvk bench --inference`, each with its net and batch.
 TRAINED = {"resnet50": (ResNet50, lambda: torch.rand(32, 3, 224, 224) * 2 - 1),
            "bert base": (Bert, lambda: torch.randint(3000, (32, 128)))}
 
 
 def build(name, precision):
-    """A net, its optimizer and a batch, on the device."""
+    """Makes a net, its optimizer and a batch, on the device."""
     make, batch = NETS[name]
     net, (x, y) = make().cuda(), batch()
     for p in net.parameters():
@@ -205,7 +205,7 @@ def build(name, precision):
 
 
 def measure(name, precision, recompute):
-    """Milliseconds of a step, and the most bytes that were allocated at once while the timed ones ran."""
+    """Milliseconds of a step, and the peak of allocated bytes during the timed steps."""
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated()
     net, optimizer, x, y = build(name, precision)
@@ -224,7 +224,7 @@ def measure(name, precision, recompute):
     times = []
     for turn in range(2 + STEPS):
         torch.cuda.synchronize()
-        if turn == 2:  # cuDNN has tried its algorithms
+        if turn == 2:  # until here cuDNN tries its algorithms
             torch.cuda.reset_peak_memory_stats()
         begin = time.perf_counter()
         step()
@@ -247,7 +247,7 @@ def time_runs(net, x):
 
 
 def measure_runs(name):
-    """Milliseconds of a run in f32, images in the better of both layouts."""
+    """Milliseconds of a run in f32. Images have the faster one of both layouts."""
     torch.cuda.empty_cache()
     make, batch = TRAINED[name]
     net, x = make().cuda().eval(), batch().cuda()

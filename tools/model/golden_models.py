@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Small random models of every architecture that rlxvk generate loads, with what they compute: golden data for its tests.
+"""Makes golden data for the tests of rlxvk generate: small random models of every architecture, with their results.
 
     golden_models.py [FOLDER [NAME...]]        (default: test/data/models, all)
 
-Needs PyTorch, transformers and numpy. Each model is made by transformers from a configuration of a few thousand weights,
-filled with random values that the file's types hold exactly, run in double precision and written as NAME.gguf, under the
-names and in the order of rows that files of its architecture have, with NAME.json beside it:
+Needs PyTorch, transformers and numpy. Transformers makes each model from a configuration with a few thousand weights. The
+weights are random values that the file's types hold exactly. The model runs in double precision and is written as NAME.gguf.
+The file has the names and the order of rows that are usual for its architecture. NAME.json has the results:
 
     ids          a prompt                        last_logits  the logits after it
-    sums         of the logits at each of its positions
-    greedy       24 tokens that follow it        margin       the best logit of each less the second best
+    sums         of the logits at each position of the prompt
+    greedy       24 tokens that follow it        margin       of each: the best logit minus the second best
 
-A model that cannot be made is named with the reason, the others are made all the same, and the exit status is 1.
+If a model cannot be made, the reason is printed, the others are still made, and the exit status is 1.
 """
 import json
 import math
@@ -28,7 +28,7 @@ import transformers
 VOCABULARY, CONTEXT, PROMPT, NEW_TOKENS = 96, 64, 40, 24
 WIDTH, FFN, HEADS, KV_HEADS, HEAD, BLOCKS = 64, 96, 4, 2, 16, 2
 EPSILON = 1e-5
-NEWER = int(transformers.__version__.split(".")[0]) >= 5  # how rotation is configured
+NEWER = int(transformers.__version__.split(".")[0]) >= 5  # configures rotation in another way
 
 
 # ---- GGUF ----
@@ -44,7 +44,7 @@ def gguf_string(text):
 
 
 def gguf_scalar(value):
-    """Type and bytes of a value: bool, int (u32), float (f32) or str."""
+    """The type and bytes of a value, which is a bool, int (u32), float (f32) or str."""
     if isinstance(value, bool):
         return TYPE_BOOL, struct.pack("<B", value)
     if isinstance(value, int):
@@ -63,7 +63,7 @@ def gguf_value(value):
 
 
 def write_gguf(path, keys, tensors):
-    """keys: name to value; tensors: name to numpy array, f16 or f32, whose last axis lies together."""
+    """keys: name to value. tensors: name to numpy array of f16 or f32, with a contiguous last axis."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     for key, value in keys.items():
         head += gguf_string(key) + gguf_value(value)
@@ -80,7 +80,7 @@ def write_gguf(path, keys, tensors):
 
 # ---- Weights ----
 
-# What stands behind "layers.N." in transformers, and behind "blk.N." in a file.
+# Names after "layers.N." in transformers, and after "blk.N." in a file.
 NAMES = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -107,7 +107,7 @@ GEMMA_NAMES = {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-# Of one expert: layers.N.<folder>.experts.E.<part>.weight
+# Parts of one expert, which transformers calls layers.N.<folder>.experts.E.<part>.weight.
 EXPERT_PARTS = {"w1": "gate", "w3": "up", "w2": "down", "gate_proj": "gate", "up_proj": "up", "down_proj": "down"}
 
 
@@ -120,14 +120,14 @@ def is_kept_f32(name, shape):
 
 
 def random_values(generator, name, shape, gemma):
-    """As the file holds them. Scores of attention spread enough that each key a token sees or misses counts."""
+    """Random values as the file holds them. Attention scores are spread widely, so that one key too many or too few shows."""
     noise = generator.standard_normal(shape)
     if is_norm(name):
         values = 1 + 0.2 * noise
     elif name.endswith("bias"):
         values = 0.3 * noise
     elif "embed_tokens" in name:
-        values = noise * (1 / math.sqrt(shape[1]) if gemma else 0.5)  # gemma's are scaled up
+        values = noise * (1 / math.sqrt(shape[1]) if gemma else 0.5)  # because gemma scales them up
     else:
         sharp = re.search(r"[qk]_proj|qkv_proj|\.gate\.weight$", name)
         values = noise * (1.8 if sharp else 1.2) / math.sqrt(shape[-1])
@@ -135,13 +135,13 @@ def random_values(generator, name, shape, gemma):
 
 
 def interleave(array, heads):
-    """Rows of a head from halves that turn together to neighbours that do."""
+    """Reorders the rows of each head. Row pairs that rotate together lie in two halves before, and side by side afterwards."""
     shape = array.shape
     return array.reshape(heads, 2, shape[0] // heads // 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
 
 
 class Export:
-    """Parameters by name, in and out. `neighbours`: whether the architecture's files have q and k interleaved."""
+    """Converts parameters from transformers' names to the file's. `neighbours`: files have the rows of q and k interleaved."""
 
     def __init__(self, neighbours, gemma, config):
         self.neighbours, self.gemma, self.config = neighbours, gemma, config
@@ -153,7 +153,7 @@ class Export:
                 stored = random_values(generator, name, tuple(parameter.shape), self.gemma)
                 values = stored.astype(np.float64)
                 if self.gemma and is_norm(name):
-                    values = values - 1  # transformers adds 1 to it
+                    values = values - 1  # because transformers adds 1
                 parameter.copy_(torch.from_numpy(values))
                 self.add(name, stored)
         for name, slabs in self.experts.items():
@@ -212,7 +212,7 @@ class Export:
 
 
 def rotation(base, scaling=None):
-    """Arguments of a configuration for one way of rotating."""
+    """The arguments of a configuration that set the rotation."""
     if NEWER:
         return {"rope_parameters": {"rope_type": "default", **(scaling or {}), "rope_theta": base}}
     return {"rope_theta": base, **({"rope_scaling": scaling} if scaling else {})}
@@ -229,7 +229,7 @@ def common(**changes):
 
 
 def keys_of(config, **changes):
-    """What every architecture's files say, without the architecture in front."""
+    """The keys that files of every architecture have, without the prefix of the architecture."""
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return {
         "context_length": CONTEXT,
@@ -248,7 +248,7 @@ def keys_of(config, **changes):
 
 
 class Model:
-    """One golden model. `divisors`: of the frequencies, one a pair or one for all; None: not checked."""
+    """One golden model. `divisors` of the frequencies: one for each pair, or one for all; None: not checked."""
 
     def __init__(self, architecture, config, keys, divisors=1.0, base=1e4, neighbours=False, gemma=False, extra=None):
         self.architecture, self.config, self.keys = architecture, config, keys
@@ -267,7 +267,7 @@ def llama_linear():
 
 
 def llama_yarn():
-    """Slow pairs are interpolated, fast ones are not, those between in part; `ramp` is 0 to 1 from fast to slow."""
+    """Slow pairs are interpolated, fast ones are not, those between partly. `ramp` goes from 0 (fast) to 1 (slow)."""
     base, factor, original, fast, slow = 20.0, 4.0, CONTEXT // 4, 32.0, 1.0
 
     def pair_of(turns):
@@ -281,7 +281,7 @@ def llama_yarn():
 
 
 def llama_3():
-    """Divisors by wavelength, which files hold as a tensor."""
+    """The divisors depend on the wavelength. Files hold them as a tensor."""
     base, factor, low, high, original = 500.0, 8.0, 1.0, 4.0, 32
     divisors = []
     for i in range(HEAD // 2):
@@ -341,13 +341,13 @@ def phi3():
 
 
 def phi3_long():
-    """A prompt beyond the original context: the long factors."""
+    """The prompt is longer than the original context, so the long factors apply."""
     original, half = 32, HEAD // 2
     short = [1.0 + 0.1 * i for i in range(half)]
     long = [1.0 + 0.5 * i for i in range(half)]
     scaling = {"short_factor": short, "long_factor": long}
     scaling.update({"rope_type": "longrope", "original_max_position_embeddings": original} if NEWER
-                   else {"type": "longrope"})  # which takes just these three
+                   else {"type": "longrope"})  # accepts only these three keys
     config = transformers.Phi3Config(**common(
         sliding_window=None, original_max_position_embeddings=original, resid_pdrop=0.0, embd_pdrop=0.0,
         **rotation(1e4, scaling)))
@@ -407,7 +407,7 @@ MODELS = {
 
 
 def check_rotation(made, model):
-    """That transformers understood the configuration as the file's keys say it."""
+    """Checks that transformers rotates as the keys of the file say."""
     rotary = next((m for n, m in model.named_modules() if n.endswith("rotary_emb")), None)
     found = getattr(rotary, "inv_freq", getattr(rotary, "full_attention_inv_freq", None))
     if made.divisors is None:
@@ -423,11 +423,11 @@ def check_rotation(made, model):
 
 
 def build(made, name):
-    """The model, filled, and the tensors of its file."""
+    """Makes the model with its weights, and the tensors of its file."""
     for attribute in ("_attn_implementation", "_experts_implementation"):
         try:
             setattr(made.config, attribute, "eager")
-        except Exception:  # releases differ in whether it is there, and settable
+        except Exception:  # some releases lack it, or do not allow setting it
             pass
     model = transformers.AutoModelForCausalLM.from_config(made.config, attn_implementation="eager")
     model = model.double().eval()
@@ -442,7 +442,7 @@ def build(made, name):
 
 
 def logits_of(model, ids):
-    """[positions, vocabulary]; where a release has no double precision for some step, in single."""
+    """The logits, [positions, vocabulary]. If a release lacks double precision for a step, they are single precision."""
     with torch.no_grad():
         tokens = torch.tensor([ids])
         try:
@@ -456,7 +456,7 @@ def logits_of(model, ids):
 
 
 def tokenizer_keys():
-    """A token for each of 92 characters: enough to try the file with rlxvk generate."""
+    """Makes a token for each of 92 characters, so that rlxvk generate can run the file."""
     tokens = ["<unk>", "<s>", "</s>", "\u2581"] + [chr(33 + i) for i in range(VOCABULARY - 4)]
     return {
         "tokenizer.ggml.model": "llama",

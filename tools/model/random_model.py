@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes a llama of random weights as GGUF, for timing: its text means nothing, its speed is a real model's.
+"""Writes a llama with random weights as GGUF, for timing. Its text has no meaning, but it is as fast as a real model.
 
 usage: random_model.py OUT.gguf [--type q4_k_m|q8_0|f16] [--blocks 32] [--width 4096] [--heads 32] [--kv-heads 8]
                        [--ffn 14336] [--vocabulary 128256] [--context 8192] [--seed 1]
 
-The defaults have the shape of an 8B model. Needs nothing but Python; q4_k_m mixes types as is usual:
-Q6_K for the output, and for values and down projections of half the blocks, else Q4_K.
+The defaults have the shape of an 8B model. Needs only Python. q4_k_m mixes types in the usual way: Q6_K for the output,
+and for values and down projections in half of the blocks; Q4_K for everything else.
 """
 import argparse
 import random
@@ -14,7 +14,7 @@ import struct
 F32, F16, Q8_0, Q4_K, Q6_K = 0, 1, 8, 12, 14
 BLOCK = {F32: (1, 4), F16: (1, 2), Q8_0: (32, 34), Q4_K: (256, 144), Q6_K: (256, 210)}  # elements, bytes
 ALIGNMENT = 32
-CHUNK_BLOCKS = 4096  # what is made at random; more of a tensor is the same again, begun elsewhere
+CHUNK_BLOCKS = 4096  # random blocks that are made; longer tensors repeat them, from a random one on
 
 
 def half(value):
@@ -22,7 +22,7 @@ def half(value):
 
 
 def random_block(random_bytes, kind):
-    """One block whose weights are of some 0.02."""
+    """One block, with weights of about 0.02."""
     if kind == F32:
         return struct.pack("<f", 1)
     if kind == F16:
