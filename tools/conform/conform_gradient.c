@@ -1,12 +1,14 @@
 /*
  * Compares gradients of a conformance case with central differences.
  *
- * The loss is a sum of the result's words with random weights, which are the seed. The host
- * computes its derivative with respect to one word of a leaf from differences over steps h and h /
- * 2. The steps are powers of two near 2^-7 of the word. Richardson's extrapolation joins both; its
- * error is of order h^4. Host functions compute in double from f32 operands, so only operands are
- * rounded. If a graph has several nodes, the values between them are rounded, too; then the results
- * of both steps disagree. In that case, or at a kink, the word tells nothing and is left out.
+ * The loss is a sum of the result's words with random weights, which are the seed of rlxvk_grad.
+ * The host computes its derivative with respect to one word of a leaf, from differences over steps
+ * h and h / 2. The steps are powers of two near 2^-7 of the word. Richardson's extrapolation joins
+ * both; its error is of order h^4.
+ *
+ * Host functions compute in double from f32 operands, so only operands are rounded. If a graph has
+ * several nodes, the values between them are rounded, too; then the results of both steps disagree.
+ * In that case, or at a kink, the word tells nothing and is left out.
  *
  * An opt-in precision makes products less exact, both those of the gradient and those of the
  * forward pass that it depends on. So the bound of a word is wider by the error that this can
@@ -152,9 +154,9 @@ error:
     return status;
 }
 
-/* Takes a step proportional to the word. If that fails or gives 0, it tries 2^-10, because a small
- * step may be lost among the loss's other terms. Regions begin with at least 2^-10, because the
- * host rounds their steps, too. */
+/* Takes a step proportional to the word. If that fails or gives 0, it tries 2^-10 if that is
+ * larger, because a small step may be lost among the loss's other terms. Regions begin with at
+ * least 2^-10, because the host rounds their steps, too. */
 static rlxvk_status derive(check *k, float *word, double loss, double scale, derivative *out)
 {
     double step = *word != 0 ? fmin(exp2(floor(log2(fabs(*word))) - 7), 0x1p-4) : 0x1p-10;

@@ -26,7 +26,7 @@ typedef struct conform_pool {
 } conform_pool;
 
 /* Runs all items, unless stopped.
- *   E_FILE   a process cannot be started, or ended without an item
+ *   E_FILE   a pipe cannot be made, a process fails outside of an item, or items are missing
  *   and the error of the first `open` that failed, for example E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status conform_pool_run(const conform_pool *pool);
 

@@ -197,7 +197,7 @@ static void compare(session *s)
     }
 }
 
-/* ---- Do the bounds bind? ---- */
+/* ---- Are the bounds tight? ---- */
 
 /* Whether element i would pass if it were off by so many bounds. */
 static bool takes_moved(const session *s, uint64_t i, double bounds)

@@ -103,7 +103,7 @@ uint64_t conform_count(const conform_setup *setup, const conform_case *c,
     return counted.dispatches;
 }
 
-/* ---- What a device lacks ---- */
+/* ---- Features that a device lacks ---- */
 
 /* Matrix units have several sizes, and each row suits only some of them. */
 static const struct units {

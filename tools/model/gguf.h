@@ -189,7 +189,8 @@ gguf_status gguf_fail(gguf_status status, const char *format, ...)
 gguf_status gguf_from(rlxvk_status status);
 
 /* For the parser: builds the name indices over `pairs` or `tensors`, also again. *out_twice is the
- * index of the first item whose name an earlier item has, or the count if there is none. */
+ * index of the first item that has the same name as an earlier one. If there is none, it is the
+ * count. */
 RLXVK_MUST_CHECK rlxvk_status gguf_index_pairs(gguf_file *file, uint64_t *out_twice);
 RLXVK_MUST_CHECK rlxvk_status gguf_index_tensors(gguf_file *file, uint64_t *out_twice);
 

@@ -131,8 +131,8 @@ RLXVK_MUST_CHECK rlxvk_status llama_prepare(llama *m, size_t count);
 RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result);
 /* How many more tokens the cache holds. */
 uint64_t llama_room(const llama *m);
-/* Selects the sequence for llama_extend, llama_decode, llama_room and llama_rewind. At first it is
- * 0. An index that is too large selects 0. */
+/* Selects the sequence for llama_extend, llama_prepare, llama_decode, llama_room and llama_rewind.
+ * At first it is 0. An index that is too large selects 0. */
 void llama_select(llama *m, uint32_t sequence);
 /* Empties the selected sequence. */
 void llama_rewind(llama *m);

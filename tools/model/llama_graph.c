@@ -218,7 +218,7 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
     return join(b, x, y, block->after_ffn);
 }
 
-/* ---- What all blocks share ---- */
+/* ---- Shared by all blocks ---- */
 
 /* Gathers the rows of a rotary table for the graph's tokens. */
 static void turn(builder *b, bool local, const char *name, rlxvk_tensor positions)

@@ -5,15 +5,15 @@
  *
  *   linear   divides every frequency by the factor
  *   yarn     divides by the factor if a pair makes fewer than `slow` turns in the original context,
- *            and not at all if it makes more than `fast`; between these pairs it interpolates by
+ *            and by 1 if it makes more than `fast` turns. Between these pairs it interpolates by
  *            the index
  *
  * If blocks with a window rotate in their own way, they are not stretched.
  *
  * Longrope has two sets of divisors: short ones for texts within the original context, long ones
- * for longer texts, at all their positions. If the length of a text decides, the table holds both:
- * first rows for the original context with the short divisors, then rows for the whole capacity
- * with the long ones.
+ * for longer texts, at all their positions. If the length of a text decides, the table holds both.
+ * First come rows for the original context with the short divisors, then rows for the whole
+ * capacity with the long ones.
  */
 #include "model/llama_internal.h"
 

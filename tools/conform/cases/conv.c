@@ -214,8 +214,9 @@ static void generate_edges(case_list *list)
             case_add(list, "conv in=x:f32:1x%dx%dx%d:integers;w:f32:%dx%dx1x1:integers", in,
                      counts[i], step, out, in);
         }
-    /* The same for tiles even if they are not the first choice: more taps than a word has bits,
-     * taps of many channels, and windows of one cell beside NaN and infinities. */
+    /* The same for tiles even if they are not the first choice. Some cases have more taps than a
+     * word has bits, or taps of many channels. Others have windows of one cell, with NaN and
+     * infinities. */
     static const char *const tiles[] = {"tiled_32x32", "tiled_64x64", "tiled_32x128"};
     static const char *const tiled[] = {
         "padding=7,7 in=x:f32:1x2x6x6:integers;w:f32:35x2x15x16:integers",

@@ -329,8 +329,8 @@ static void generate_fragments(case_list *list, const quant_format *b)
                            (int[]){rows[i], elements[(i + b->type) % 4], columns[i]});
 }
 
-/* The same for many rows: partial and full panels, columns for less than a subgroup and more than a
- * workgroup, K of less than a group, K with half a group at its end, and split K. */
+/* The same for many rows. Panels are partial and full. Columns are fewer than a subgroup takes and
+ * more than a workgroup takes. K is shorter than a group, ends with half a group, or is split. */
 static void generate_panels(case_list *list, const quant_format *b)
 {
     static const char *const variants[] = {"rows_64", "rows_128"};

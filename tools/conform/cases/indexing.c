@@ -1,7 +1,7 @@
 /*
- * Cases of gather and take_along_axis, and of their backward ops (axis, dim; in=dy;idx). shift=n
- * drops the first n rows of x by a view, and idx_shift=n those of idx, so that operands begin
- * inside their slot.
+ * Cases of gather and take_along_axis, and of their backward ops (axis, dim; in=dy;idx).
+ *   shift=n       drops the first n rows of x by a view, so that it begins inside its slot
+ *   idx_shift=n   the same for idx
  */
 #include "conform/cases/cases.h"
 

@@ -1,7 +1,9 @@
 /*
- * Cases of softmax_backward (axis; in=y;dy) and of cross entropy (in=logits;labels;dloss). shift=n
- * drops the first n rows of the first input by a view, other_shift=n those of the others. scratch
- * has a bit for each operand that is computed, so that the result may take its place.
+ * Cases of softmax_backward (axis; in=y;dy) and of cross entropy (in=logits;labels;dloss).
+ *   shift=n         drops the first n rows of the first input by a view
+ *   other_shift=n   the same for the other inputs
+ *   scratch=m       computes the inputs of bit mask m (by copy), so that the result may take their
+ *                   place
  */
 #include "conform/cases/cases.h"
 

@@ -1,7 +1,8 @@
 /*
- * Cases of the backward ops of recurrent nets: relu, reversed; in=z (gru: x, h, previous), w_hh,
- * dy, and optional c0, dhn, dcn. part=1 and part=2 return the gradients of h0 and c0. part=h
- * returns that of the terms that come from h (gru).
+ * Cases of the backward ops of recurrent nets. Keys: relu, reversed; in=z (gru: x, h, previous),
+ * w_hh, dy, and optional c0, dhn, dcn.
+ *   part=1, part=2   return the gradients of h0 and of c0
+ *   part=h           returns the gradient of the terms that come from h (gru)
  */
 #include "conform/cases/cases.h"
 
