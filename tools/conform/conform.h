@@ -93,7 +93,8 @@ void conform_run(const conform_setup *setup, const conform_case *c, conform_resu
  * A case is passed over if it is too large, or if no tested word is at a smooth place. */
 void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out);
 
-/* From now on, grids are three workgroups wide. Kernels must then fold their groups into rows. */
+/* From now on, grids are at most three workgroups wide. Larger counts fold into more dimensions, so
+ * that most grids have workgroups without work. */
 void conform_fold_grids(rlxvk_context *context);
 
 /* The reference of a golden case: contents of its leaves, and `count` elements of the result,
