@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times rlxvk beside PyTorch on one GPU, in one run, and prints the README's performance table.
+"""Times rlxvk beside PyTorch on one GPU, in one run, and prints the tables of tools/bench/PERFORMANCE.md.
 
     tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --domain | --training | --inference]
 

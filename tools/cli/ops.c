@@ -1,4 +1,4 @@
-/* rlxvk ops: prints the op table as Markdown, a line for each family. README.md contains it (make
+/* rlxvk ops: prints the op table as Markdown, a line for each family. include/OPS.md has it (make
  * readme). */
 #include "cli/commands.h"
 #include "cli/ops_gradient.h"
