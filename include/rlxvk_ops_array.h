@@ -48,8 +48,8 @@ rlxvk_tensor rlxvk_pad_backward(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis, i
 /* x[start : stop : step] of the first `count` axes, as in numpy. A start or stop below 0 counts
  * from the end; outside the axis it is clamped. A negative step goes backwards. RLXVK_SLICE_FIRST
  * and _LAST stand for an end that is left out: start FIRST and stop LAST, or the reverse if step <
- * 0. NULL steps: all 1. Nothing is copied if every reader takes strides. Gradient: zeros outside
- * the slice. E_ATTR: more slices than axes, or a step of 0 or INT64_MIN. */
+ * 0. NULL steps: all 1. Nothing is copied if every reader takes strides and no step is negative.
+ * Gradient: zeros outside the slice. E_ATTR: more slices than axes, or a step of 0 or INT64_MIN. */
 #define RLXVK_SLICE_FIRST INT64_MIN
 #define RLXVK_SLICE_LAST  INT64_MAX
 rlxvk_tensor rlxvk_slice(rlxvk_graph *g, rlxvk_tensor x, const int64_t *starts,

@@ -58,14 +58,13 @@ typedef struct rlxvk_attention_step_options {
  *
  * New row i goes to cache row p + i, p = floor(position + 0.5). If that is outside the cache, it is
  * dropped. Row i sees cache rows j with p + i - window < j <= p + i. A sequence is idle if its
- * position is negative or NaN, or if the caches do not have its entry. Then its result is zeros,
- * and the caches stay as they are. The caches have the dtype of the rows, which is not BF16, or
- * both are F16. F16 caches need D to be a multiple of 4, and values are rounded to nearest even.
- * F16 params take half the memory if all their readers read them packed, as this op does. Errors of
- * the numbers are those of rlxvk_attention, and for rotated rows those of rlxvk_rope. No gradient.
- *    E_ATTR: an option is outside its domain. A cache is computed, or is also another operand.
- *    E_SHAPE: the shapes are not as above.
- *    E_DTYPE: the dtypes are not as above.
+ * rounded position is negative, if it is NaN, or if the caches do not have its entry. Then its
+ * result is zeros, and the caches stay as they are. The caches have the dtype of the rows, which is
+ * not BF16, or both are F16. F16 caches need D to be a multiple of 4, and values are rounded to
+ * nearest even. F16 params take half the memory if all their readers read them packed, as this op
+ * does. Errors of the numbers are those of rlxvk_attention, and for rotated rows those of
+ * rlxvk_rope. No gradient. E_ATTR: an option is outside its domain. A cache is computed, or is also
+ * another operand. E_SHAPE: the shapes are not as above. E_DTYPE: the dtypes are not as above.
  *    E_ARITY: n_rot > 0 without tables.
  *    E_UNSUPPORTED: 2^26 cache entries or more, with positions [B, 2]. */
 rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,

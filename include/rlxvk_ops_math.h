@@ -75,7 +75,8 @@ rlxvk_tensor rlxvk_bitwise_or(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_bitwise_xor(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_shift_left(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_shift_right(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
-/* -x - 1: inverts all bits. Composite. */
+/* Inverts all bits: -x - 1 of signed integers, 255 - x of U8, and 1 - x of BOOL. Composite.
+ * E_DTYPE: x is U32, because f32 does not hold the results; cast it to I32. */
 rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x);
 
 /* ---- Constants and elementwise functions with parameters ---- */

@@ -82,8 +82,9 @@ typedef struct rlxvk_region {
  *   E_ATTR: there are no steps or more than 32, or there are more than 16 inputs.
  *   E_ATTR: an input, an operand, an op or the prologue breaks a rule above.
  *   E_SHAPE: the shape has more than 8 axes.
- *   E_UNSUPPORTED, by rlxvk_compile: the device has fewer storage buffers a stage than inputs plus
- *     1. */
+ *   E_UNSUPPORTED, by rlxvk_compile: the device has too few storage buffers a stage. Any region
+ *     needs 8. Up to 17 are needed for more than 7 inputs, and for more than 8 steps of some ops.
+ */
 rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
                                       const rlxvk_region *region);
 

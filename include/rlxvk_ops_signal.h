@@ -94,7 +94,8 @@ typedef struct rlxvk_istft_options {
     int64_t length, hop; /* >= 1 */
     int64_t n_fft;       /* 0: length; else at least length */
     rlxvk_fft_norm norm;
-    bool center;     /* cut half a frame, length / 2, from both ends */
+    bool center;     /* cut half a frame, length / 2, from the front, and from the end
+                        if `samples` is 0 */
     int64_t samples; /* 0: as many as there are; else the signal is cut or zeros are appended */
     size_t struct_size;
 } rlxvk_istft_options;
@@ -207,7 +208,7 @@ rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options
  * which is computed in double. The bands have a gradient.
  *   E_SHAPE: bands has rank 0, or no band.
  *   E_ATTR: count is below 1 or above n, or lifter is negative or not finite.
- *   E_TOO_LARGE: the table has 2^24 numbers or more.
+ *   E_TOO_LARGE: the table, n * count, has about 2^24 numbers or more.
  *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_mfcc(rlxvk_graph *g, rlxvk_tensor bands, int64_t count, double lifter);
 

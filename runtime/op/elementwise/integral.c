@@ -28,13 +28,20 @@ BUILDER(shift_left)
 BUILDER(shift_right)
 #undef BUILDER
 
-/* x xor -1 inverts all bits, because all bits of -1 are ones. */
+/* x xor the number whose bits are all ones. */
 rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x)
 {
     if (!composite_begin(g, "bitwise_not", &x, 1))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    rlxvk_tensor ones = rlxvk_cast(g, rlxvk_scalar(g, -1), rlxvk_tensor_dtype(g, x));
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
+    float all = dtype == RLXVK_BOOL ? 1 : dtype == RLXVK_U8 ? 255 : -1;
+    if (dtype == RLXVK_U32) {
+        composite_fail(g, "bitwise_not", RLXVK_E_DTYPE,
+                       "x is U32, whose inverted bits f32 words do not hold: cast it to I32");
+        return RLXVK_NONE;
+    }
+    rlxvk_tensor ones = rlxvk_cast(g, rlxvk_scalar(g, all), dtype);
     return composite_end(g, "bitwise_not", start, rlxvk_bitwise_xor(g, x, ones));
 }
 

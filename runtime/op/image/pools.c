@@ -276,6 +276,13 @@ rlxvk_tensor rlxvk_pool_max_unpool(rlxvk_graph *g, rlxvk_tensor values, rlxvk_te
     if (!composite_begin(g, row, (rlxvk_tensor[]){values, indices}, 2) ||
         !begin(g, row, values, true, &from) || !sizes_fit(g, row, &from, size))
         return RLXVK_NONE;
+    rlxvk_shape places = rlxvk_tensor_shape(g, indices);
+    if (!shape_equal(&places, &from)) {
+        char values_text[SHAPE_TEXT], places_text[SHAPE_TEXT];
+        composite_fail(g, row, RLXVK_E_SHAPE, "values %s, indices %s; must have one shape",
+                       shape_text(&from, values_text), shape_text(&places, places_text));
+        return RLXVK_NONE;
+    }
     to = from;
     for (uint32_t i = 0; i + 2 < from.rank; i++) {
         to.dims[i + 2] = size[i];

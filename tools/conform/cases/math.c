@@ -252,6 +252,7 @@ static void generate(case_list *list)
     case_add(list, "bitwise_not in=x:i32:5x7:integers");
     case_add(list, "bitwise_not in=x:i32:1000:range:-16777216:16777215");
     case_add(list, "bitwise_not expect=E_DTYPE in=x:f32:5");
+    case_add(list, "bitwise_not expect=E_DTYPE in=x:u32:5");
     for (size_t i = 0; i < COUNT(others); i++)
         case_add(list, "%s", others[i]);
 }

@@ -410,6 +410,7 @@ static void generate_pools(case_list *list)
         "within=2e-6 size=3 in=x:f32:2x1x7;indices:f32:2x1x7:badindex:3",
         "size=3 in=x:f32:0x1x7;indices:f32:0x1x7:index:3",
         "expect=E_SHAPE size=3 in=x:f32:2x1x7;indices:f32:2x1x6:index:3",
+        "expect=E_SHAPE size=3 in=x:f32:2x1x7;indices:f32:1x2x7:index:3",
         "expect=E_ATTR size=0 in=x:f32:2x1x7;indices:f32:2x1x7:index:3",
         "expect=E_INDEX_RANGE size=5000,5000 in=x:f32:1x1x2x2;indices:f32:1x1x2x2"};
     static const char *const lp[] = {"within=5e-6 p=3 in=x:f32:2x3x9",
