@@ -1,8 +1,8 @@
-# Reads null_arguments.txt and the public headers and writes one C function for each public function,
-# which calls it with valid stand-ins for all its arguments but one: NULL for a pointer, RLXVK_NONE
-# or a tensor of another graph for a tensor; and a table of all those calls. A function with a
-# parameter for whose type there is no stand-in fails the build, so that none goes untested.
-# Plain awk: no extension of gawk or mawk.
+# Writes the calls of test_null.c from null_arguments.txt and the public headers: one C function for
+# each public function, and a table of all calls. At most one argument of a call is bad: NULL for a
+# pointer, or RLXVK_NONE or a tensor of another graph for a tensor. All others are valid stand-ins.
+# If there is no stand-in for the type of a parameter, the build fails, so that no function goes
+# untested. This is plain awk without extensions of gawk or mawk.
 
 function trim(s)
 {
@@ -18,7 +18,7 @@ function complain(message)
     failed = 1
 }
 
-# The stand-in for parameter `name` of `type`: its own row, its type's row, or by what the type is.
+# The stand-in for parameter `name` of `type`: from its own row, the row of its type, or a default.
 function stand_in(call, type, name,    base)
 {
     if ((call, name) in given) {
@@ -54,7 +54,7 @@ function is_optional(call, name, type)
     return type ~ /^const rlxvk_.*_(options|stream) \*$/
 }
 
-# One parameter: its expression, with the variants that leave it out.
+# One parameter: its expression, and the variants with a bad argument.
 function argument(call, kind, text,    type, name, value)
 {
     type = text
@@ -111,7 +111,7 @@ function prototype(statement,    at, type, call, parameters, parts, count, i, bo
         print "    (void)" call "(" body ");\n}\n"
 }
 
-# A whole declaration outside braces.
+# Handles one declaration that is outside braces.
 function declaration(statement)
 {
     statement = trim(statement)
@@ -148,7 +148,7 @@ END {
         rest = substr(text, start + 2)
         text = substr(text, 1, start - 1) " " substr(rest, index(rest, "*/") + 2)
     }
-    # Declarations end at a semicolon outside braces; what is inside braces is dropped.
+    # A declaration ends at a semicolon outside braces. Text inside braces is dropped.
     count = split(text, pieces, ";")
     for (i = 1; i <= count; i++) {
         piece = pieces[i]

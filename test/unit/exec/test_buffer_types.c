@@ -1,7 +1,8 @@
 /*
- * The type of callers' buffers: every call that takes or gives data, for every dtype. Data of the
- * tensor's own dtype arrive as they are; without a dtype, and with any other, a call is E_DTYPE and
- * changes nothing, unless the tensor is F32.
+ * The element type of callers' buffers, tested for every call that takes or returns data and for
+ * every dtype. If a buffer has the tensor's own dtype, its data are copied unchanged. If a call
+ * names no dtype or another one, it fails with E_DTYPE and changes nothing, unless the tensor is
+ * F32.
  */
 #include "graph/graph.h"
 #include "support/harness.h"
@@ -15,7 +16,7 @@
 
 enum { COUNT = 3, BYTES = 8 * COUNT };
 
-/* Three values, and three others, in the host encoding of a dtype. */
+/* Writes three values in the host encoding of a dtype; if `others`, three different ones. */
 static void encode(rlxvk_dtype dtype, bool others, void *to)
 {
     static const float all[2][2 * COUNT] = {{1, 0, 1, 1, 0, 0}, {0, 1, 1, 0, 1, 0}};
@@ -28,7 +29,7 @@ static bool same(rlxvk_dtype dtype, const void *a, const void *b)
     return memcmp(a, b, COUNT * rlxvk_dtype_size(dtype)) == 0;
 }
 
-/* A copy of the leaf, which is an output, of either kind. */
+/* An executable whose output is a copy of a leaf: a param or an input. */
 static rlxvk_executable *of_leaf(rlxvk_dtype dtype, bool param)
 {
     rlxvk_graph *g = NULL;
@@ -41,7 +42,7 @@ static rlxvk_executable *of_leaf(rlxvk_dtype dtype, bool param)
     return e;
 }
 
-/* The status of a call whose buffer has type `given`, where the tensor has type `own`. */
+/* Checks the status of a call on a tensor of dtype `own` with a buffer of dtype `given`. */
 static void expect_type(rlxvk_dtype own, rlxvk_dtype given, rlxvk_status status)
 {
     rlxvk_status wanted = own == given ? RLXVK_OK : RLXVK_E_DTYPE;
@@ -98,7 +99,7 @@ static void handles_take_and_give_the_tensors_own_type(void **state)
         memset(got, 0, sizeof got);
         expect_ok(rlxvk_read_fed_output_as(e, "x", got, COUNT, own));
         assert_true(same(own, got, data));
-        size_t size = rlxvk_dtype_size(own); /* the last row of two elements, of which one is it */
+        size_t size = rlxvk_dtype_size(own); /* the last row of 2 elements has only 1 */
         memset(got, 0, sizeof got);
         expect_ok(rlxvk_read_output_row_as(e, 0, 2, 1, got, own));
         assert_memory_equal(got, data + 2 * size, size);
@@ -146,7 +147,7 @@ static void params_say_their_type(void **state)
     }
 }
 
-/* What the issue of it was: ids as int32_t, and an argmax. */
+/* The use case for which the macros were requested: ids as int32_t, and an argmax. */
 static void macros_fill_in_type_and_length(void **state)
 {
     const int32_t ids[] = {1, 7, 5};

@@ -1,5 +1,4 @@
-/* Short sequences of calls that once went wrong, found by the fuzzed ones (test/fuzz/sequence.c).
- */
+/* Short sequences of calls that once failed. Fuzzing (test/fuzz/sequence.c) found them. */
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -32,7 +31,7 @@ static void run(rlxvk_executable *e, const char *name, const float *values, size
     expect_ok(rlxvk_run(e, &in, values != NULL, NULL, 0));
 }
 
-/* Five bytes fed to six leave the sixth. */
+/* If 5 bytes are fed into an input of 6, the sixth byte stays as it is. */
 static void test_feed_of_bytes(void **state)
 {
     const uint8_t from[5] = {1, 2, 3, 4, 5}, to[6] = {9, 9, 9, 9, 9, 9};
@@ -53,7 +52,7 @@ static void test_feed_of_bytes(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Bytes of no dtype are not a param's. */
+/* A param refuses bytes with an invalid dtype. */
 static void test_params_of_no_dtype(void **state)
 {
     float y[2];
@@ -74,7 +73,7 @@ static rlxvk_tensor plus_one(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_add(g, x, rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &one, sizeof one));
 }
 
-/* The random step after a run with a bad index, with a feed and without. */
+/* The random step after a run with a bad index, with and without a feed. */
 static void test_step_of_failed_runs(void **state)
 {
     const float data[2] = {1, 2}, bad = 5;
@@ -99,7 +98,8 @@ static void test_step_of_failed_runs(void **state)
     }
 }
 
-/* An output that views an input, kept apart for a feed that is gone: cloned, it is still apart. */
+/* An output that is a view of an input was made a copy because of a feed. If the feed was cleared,
+ * a clone of the executable still has the copy. */
 static void test_clone_of_kept_outputs(void **state)
 {
     const float first[2] = {8, 9}, second[2] = {1, 2};
@@ -124,7 +124,7 @@ static void test_clone_of_kept_outputs(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* A complex param takes two f32 values an element. */
+/* A complex param takes two f32 values per element. */
 static void test_complex_param(void **state)
 {
     const float values[4] = {1, 2, 3, 4};
@@ -139,7 +139,8 @@ static void test_complex_param(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* The random state is bits: what they would be as numbers is nobody's NaN. */
+/* The random state is raw bits. If these bits happen to be a NaN as an f32, that is not an error.
+ */
 static void test_random_state_is_no_number(void **state)
 {
     const rlxvk_rng_options rng = {.seed = 0x7fc000007f800000u, .step = UINT64_MAX};

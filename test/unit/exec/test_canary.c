@@ -1,6 +1,6 @@
-/* RLXVK_CHECK=canary: a kernel that stores past its operand fails the run, with what, where and by
- * whom. Reads past the end give NaN. No such kernel runs without the mode here: what it then
- * overwrites may be the driver's. */
+/* RLXVK_CHECK=canary: if a kernel stores past its operand, the run fails and names the bytes, the
+ * place and the kernel. Reads past the end return NaN. The tests run such kernels only in this
+ * mode, because otherwise they might overwrite memory of the driver. */
 #include "args/elementwise.h"
 #include "exec/canary.h"
 #include "kernel/kernel.h"
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* The embedded unary kernel (gelu) over `extra` elements more than there are, and of elements read
- * `later` than they should be. */
+/* Runs the embedded unary kernel (gelu) wrongly: over `extra` more elements than the tensor has,
+ * reading `later` elements too far. */
 typedef struct fault {
     uint32_t extra, later;
 } fault;
@@ -44,7 +44,7 @@ static bool faulty_arguments(const rlxvk_custom_call *call)
     return true;
 }
 
-static rlxvk_context *watched; /* with the switch */
+static rlxvk_context *watched; /* made with RLXVK_CHECK=canary */
 
 static int open_contexts(void **state)
 {
@@ -70,7 +70,7 @@ static int close_contexts(void **state)
 
 typedef enum place { INSIDE, LAST, FIRST, PLACE_COUNT } place;
 
-/* The faulty op between others, as the output, or right behind a param. */
+/* Places the faulty op between other nodes, as the output, or directly behind a param. */
 static rlxvk_graph *graph_of(place where, int64_t n, const fault *f)
 {
     rlxvk_graph *g = NULL;
@@ -110,7 +110,8 @@ static rlxvk_status run_in(rlxvk_context *c, place where, int64_t n, fault f, fl
     return status;
 }
 
-/* One element, a vector, a slot's rest, a workgroup; of lengths that fill their slot and not. */
+/* Stores past the end by one element, a vector, the rest of a slot and a workgroup. Some lengths
+ * fill their slot and some do not. */
 static void stores_past_the_end(void **state)
 {
     static const uint32_t extras[] = {1, 4, 63, 512};
@@ -134,7 +135,8 @@ static void stores_past_the_end(void **state)
             }
 }
 
-/* What the last element reads is behind the operand: zeros, or whatever lay there, without. */
+/* The last element reads memory behind the operand. Without the mode it would read zeros or
+ * leftovers. */
 static void reads_past_the_end(void **state)
 {
     float y[300];
@@ -148,7 +150,8 @@ static void reads_past_the_end(void **state)
     }
 }
 
-/* A run answers for itself, not for those before it; nor does a clone, or who shares weights. */
+/* A run reports only its own faults, not those of earlier runs. The same holds for a clone, and for
+ * an executable that shares its weights. */
 static void each_run_by_itself(void **state)
 {
     fault bad = {4, 0}, good = {0, 0};
@@ -168,7 +171,7 @@ static void each_run_by_itself(void **state)
     for (int i = 0; i < 3; i++)
         expect_ok(run(right, FIRST, 300, y));
     rlxvk_executable_destroy(clone);
-    expect_ok(rlxvk_clone(right, &clone)); /* with weights of its own now */
+    expect_ok(rlxvk_clone(right, &clone)); /* it now has weights of its own */
     expect_ok(run(clone, FIRST, 300, y));
     rlxvk_executable_destroy(clone);
     rlxvk_executable_destroy(right);
@@ -177,7 +180,7 @@ static void each_run_by_itself(void **state)
         rlxvk_graph_destroy(graphs[i]);
 }
 
-/* Submitted runs tell their own waits. */
+/* Each submitted run reports its fault to its own wait. */
 static void runs_in_flight(void **state)
 {
     fault bad = {1, 0};
@@ -198,7 +201,8 @@ static void runs_in_flight(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A run whose refill of the canaries fails leaves those of before to the next. */
+/* If a run fails because it cannot refill the canaries, the next run still has the previous ones.
+ */
 static void failed_fills(void **state)
 {
     rlxvk_graph *g = graph_of(LAST, 64, &(fault){0, 0});

@@ -1,6 +1,6 @@
-/* What callers are told: tensors of another graph, reserved names, options out of their bounds,
- * data that are missing or of the wrong length, host memory that runs out; and what NULL stands
- * for. */
+/* Errors that callers get: for tensors of another graph, reserved names, options out of bounds,
+ * data that are missing or have the wrong length, and lack of host memory. Also the meaning of NULL
+ * arguments. */
 #include "op/op.h"
 #include "support/harness.h"
 
@@ -47,7 +47,8 @@ static rlxvk_executable *compile(rlxvk_graph *g, const rlxvk_compile_options *op
 
 /* ---- Tensors of another graph ---- */
 
-/* Every graph, another of the same address included, has tensors of its own. */
+/* Each graph has its own tensors. That holds even if a new graph gets the address of a destroyed
+ * one. */
 static void tensors_belong_to_one_graph(void **state)
 {
     rlxvk_graph *g = new_graph(), *other = new_graph();
@@ -65,7 +66,7 @@ static void tensors_belong_to_one_graph(void **state)
     expect_sticky(g, RLXVK_E_DANGLING, "add (node 1): operand 1 is a tensor of another graph; ");
 }
 
-/* Operands in lists and in structs, which no parameter shows. */
+/* Operands in lists and in structs are checked, too, although no parameter shows them. */
 static void listed_tensors_belong_to_it(void **state)
 {
     rlxvk_graph *other = new_graph(), *g, *body = new_graph();
@@ -100,7 +101,7 @@ static void listed_tensors_belong_to_it(void **state)
     rlxvk_graph_destroy(other);
 }
 
-/* ---- Names in sentences ---- */
+/* ---- Names in error messages ---- */
 
 static void errors_name_the_node(void **state)
 {
@@ -116,7 +117,7 @@ static void errors_name_the_node(void **state)
                   "matmul (node 52 of 'h.31' and 'w.31'): K is 64 in 1x64 and 32");
 }
 
-/* What the device cannot hold is named, with its shape. */
+/* If a tensor is too large for the device, the error has its name and shape. */
 static void sizes_name_the_tensor(void **state)
 {
     rlxvk_context *small = open_context(&(rlxvk_context_options){.limit_binding_bytes = 1 << 16});
@@ -130,7 +131,7 @@ static void sizes_name_the_tensor(void **state)
     close_context(small);
 }
 
-/* The trace of a run has the names that rlxvk_graph_set_name gave, as JSON strings. */
+/* The trace of a run has the names from rlxvk_graph_set_name, as JSON strings. */
 static void traces_name_the_node(void **state)
 {
     char path[] = "/tmp/rlxvk-trace-XXXXXX", line[1024], longest[2000];
@@ -168,7 +169,7 @@ static void traces_name_the_node(void **state)
     assert_int_equal(cut, 1);
 }
 
-/* ---- What NULL stands for ---- */
+/* ---- Meaning of NULL ---- */
 
 static void null_options_are_defaults(void **state)
 {
@@ -190,7 +191,8 @@ static void null_options_are_defaults(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Calls that have no status to give answer NULL with nothing, and say why. */
+/* If a call has no status to return and its object is NULL, it returns an empty value and sets the
+ * last error. */
 static void null_objects_answer_neutrally(void **state)
 {
     rlxvk_memory_report memory = {.block_count = 7};
@@ -238,7 +240,7 @@ static void null_rng_options_are_the_defaults(void **state)
 
 /* ---- Names ---- */
 
-/* The library's own state input keeps its name to itself, in bodies, too. */
+/* Callers cannot use the name of the library's own state input, not even in bodies. */
 static void only_the_library_names_its_state(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -336,11 +338,11 @@ static void missing_data_are_told_from_short_ones(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Whatever it held, or nothing yet; counted as set; beside other params, which stay; and before a
- * program is there. */
+/* A cleared param becomes zeros and counts as set. It does not matter if it had a value before, or
+ * if a program exists yet. Other params keep their values. */
 static void cleared_params_are_zeros(void **state)
 {
-    enum { ODD = 7 }; /* halves: no whole words */
+    enum { ODD = 7 }; /* an odd number of halves does not fill whole words */
     (void)state;
     for (int family = 0; family < 2; family++) {
         rlxvk_graph *g = new_graph();
@@ -388,8 +390,8 @@ static void many_params_are_checked_first(void **state)
 
 /* ---- Host steps ---- */
 
-/* Names in the options are the caller's again once the call has returned; clones know them still.
- */
+/* Callers may free or change the names in their options as soon as the call returns. A clone still
+ * has them. */
 static void options_outlive_the_callers_names(void **state)
 {
     char op[] = "neg", family[] = "matmul", row[] = "tiled_64x64";
@@ -417,7 +419,7 @@ static void options_outlive_the_callers_names(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* An array of none says more than NULL does: not what the environment says, either. */
+/* An empty array is not the same as NULL: it also overrides the environment's switches. */
 static void lists_go_before_switches(void **state)
 {
     static const char *const neg[] = {"neg"};

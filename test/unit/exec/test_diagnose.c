@@ -1,5 +1,5 @@
-/* What RLXVK_NAN_TRACE and RLXVK_DUMP_NODES say of a run, and RLXVK_DUMP of a plan: which lines,
- * and how many. */
+/* The output of RLXVK_NAN_TRACE and RLXVK_DUMP_NODES for a run, and of RLXVK_DUMP for a plan: which
+ * lines are printed, and how many. */
 #include "exec/state.h"
 #include "support/harness.h"
 
@@ -27,7 +27,8 @@ static size_t count_of(const char *part)
     return count;
 }
 
-/* Runs y = sqrt(sqrt(sqrt(sqrt(x)))), a NaN in every node where x is negative. */
+/* Runs y = sqrt(sqrt(sqrt(sqrt(x)))). If an element of x is negative, every node has a NaN there.
+ */
 static void run_roots(rlxvk_context *c, const float *x, size_t count)
 {
     rlxvk_graph *g = NULL;
@@ -54,7 +55,7 @@ static rlxvk_context *tracing(void)
     return c;
 }
 
-/* Three nodes at most are told, and only a run without any is clean. */
+/* The trace lists at most three nodes. A run counts as clean only if no node has a NaN. */
 static void nan_trace_tells_three_nodes(void **state)
 {
     const float bad[] = {1, 4, -1, 2}, one[] = {1, 0, 2, 3};
@@ -64,7 +65,7 @@ static void nan_trace_tells_three_nodes(void **state)
     run_roots(c, bad, 4);
     assert_int_equal(count_of("NaN 1, +Inf 0, -Inf 0 of 4 elements; first at 2 = [2]; around it: "),
                      3);
-    assert_int_equal(count_of("around it: 1 2 (NaN) 1.41421\n"), 1); /* of the first */
+    assert_int_equal(count_of("around it: 1 2 (NaN) 1.41421\n"), 1); /* only for the first node */
     assert_int_equal(count_of("  operand 0, input 'x' (node 0): 4 values from -1 to 4\n"), 1);
     assert_int_equal(count_of(": 4 values from 1 to 2, NaN 1\n"), 1);
     assert_int_equal(count_of("clean"), 0);
@@ -74,7 +75,8 @@ static void nan_trace_tells_three_nodes(void **state)
     close_context(c);
 }
 
-/* Kinds apart, coordinates by axis, and what is beside the first, of which some is left out. */
+/* The trace counts NaN and infinities separately, and prints the position of the first as
+ * coordinates. It prints only the nearest neighbours of that element. */
 static void nan_trace_tells_where_and_what(void **state)
 {
     float x[24], y[24];
@@ -108,7 +110,8 @@ static void nan_trace_tells_where_and_what(void **state)
     close_context(c);
 }
 
-/* As many nodes as the limit says, with the element that is asked for, if there is one. */
+/* The dump prints as many nodes as the limit allows. If an element is asked for and the node has
+ * it, its value is printed, too. */
 static void dumped_nodes_are_limited(void **state)
 {
     const float x[] = {16, 0, 81};
@@ -131,7 +134,7 @@ static void dumped_nodes_are_limited(void **state)
     close_context(c);
 }
 
-/* The dump of a plan has each loop, with its steps and its turns. */
+/* The dump of a plan lists each loop with its steps and its number of iterations. */
 static void dumped_plans_have_loops(void **state)
 {
     rlxvk_context *c = tracing();

@@ -1,7 +1,7 @@
 /*
- * Bad calls of every builder of rlxvk_ops.h: the status, and a sentence that names the op and the
- * values at fault; nothing is appended. Also operands left out, and shapes whose element counts
- * overflow. No device.
+ * Bad calls of every builder in rlxvk_ops.h. Each must set the right status and a message with the
+ * op and the bad values, and must append no node. Also tests optional operands that are left out,
+ * and shapes whose element counts overflow. No device.
  */
 #include "op/elementwise/complex.h"
 #include "op/op.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Operands for the bad calls: the letters say the dtype or role, the digits the shape. */
+/* Operands for the bad calls. The letters give the dtype or role, the digits the shape. */
 typedef struct leaves {
     rlxvk_graph *g;
     rlxvk_tensor s, v4, m23, m34, t234, t1; /* F32: scalar, [4], [2,3], [3,4], [2,3,4], [1] */
@@ -24,7 +24,7 @@ typedef struct leaves {
     rlxvk_tensor empty, huge, wide, cache;  /* [0,4], [2^30], [1,2^24+1], [2,8,4] */
     rlxvk_tensor tall, column, row, t341;   /* [2^30,1], [4,1], [1,4], [3,4,1] */
     rlxvk_tensor narrow;                    /* [2,3,0] */
-    rlxvk_tensor computed;                  /* [2,8,4], no leaf */
+    rlxvk_tensor computed;                  /* [2,8,4], not a leaf */
 } leaves;
 
 static leaves make_leaves(void)
@@ -54,7 +54,7 @@ static leaves make_leaves(void)
     return l;
 }
 
-/* One bad call, written in terms of g and l. */
+/* One bad call. It is an expression in g and l. */
 #define BAD(status, part, call)                                                                    \
     do {                                                                                           \
         leaves l = make_leaves();                                                                  \
@@ -420,7 +420,8 @@ static void indexing_errors(void **state)
         rlxvk_attention_step(g, l.t234, NONE, NONE, NONE, l.cache, l.t1, NONE, NONE, &step));
 }
 
-/* After an error every builder passes quietly, whatever it is given. */
+/* After an error, builder calls do nothing and set no further error, whatever their arguments are.
+ */
 static void later_calls_pass_quietly(void **state)
 {
     leaves l = make_leaves();
@@ -465,7 +466,7 @@ static void later_calls_pass_quietly(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Legal, if only just: dims beside a zero are bounded by what strides can hold and no more. */
+/* Legal shapes at the limit: if one dim is 0, only the range of strides bounds the others. */
 static void empty_giants_are_fine(void **state)
 {
     rlxvk_graph *g;
@@ -488,7 +489,8 @@ static void empty_giants_are_fine(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What users of other libraries stumble over is named with its remedy, and only then. */
+/* If a mistake is typical for users of other libraries, the message names the remedy. Other
+ * mistakes get no such hint. */
 static void errors_know_other_conventions(void **state)
 {
     const rlxvk_matmul_options turned = {.transpose_b = true};

@@ -1,5 +1,5 @@
 /* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
- * sharing, clone, reports. */
+ * memory sharing, clones and reports. */
 #include "exec/state.h"
 #include "support/harness.h"
 
@@ -21,7 +21,7 @@ static void expect_values(const float *got, size_t count, const float *wanted)
 #define EXPECT(got, ...)                                                                           \
     expect_values(got, sizeof((float[]){__VA_ARGS__}) / 4, (float[]){__VA_ARGS__})
 
-/* One input h [4], output h + 1. */
+/* Input h [4], output h + 1. */
 static rlxvk_executable *increment(void)
 {
     rlxvk_graph *g = NULL;
@@ -48,7 +48,7 @@ static void read_h(rlxvk_executable *e, float *h)
     expect_ok(rlxvk_read_handle(e, "h", h, 4));
 }
 
-/* The state table of handles, step by step. */
+/* Tests the state table of handles step by step. */
 static void test_handle_states(void **state)
 {
     rlxvk_executable *e = increment(), *copy = NULL;
@@ -60,7 +60,7 @@ static void test_handle_states(void **state)
     expect_ok(rlxvk_bind_handle(e, "h", (float[]){0, 0, 0, 0}, 4));
     assert_true(rlxvk_has_handle(e, "h"));
     run_h(e, NULL, y);
-    run_h(e, NULL, y); /* bound: restored by every run */
+    run_h(e, NULL, y); /* bound: every run restores it */
     EXPECT(y, 1, 1, 1, 1);
     expect_ok(rlxvk_set_handle_feed(e, "h", 0));
     read_h(e, h);
@@ -73,7 +73,7 @@ static void test_handle_states(void **state)
     EXPECT(y, 2, 2, 2, 2);
     run_h(e, five, y);
     EXPECT(y, 6, 6, 6, 6);
-    run_h(e, five, y); /* not skipped: the feed overwrote the slot */
+    run_h(e, five, y); /* uploaded again, because the feed overwrote it */
     EXPECT(y, 6, 6, 6, 6);
     expect_ok(rlxvk_read_fed_output(e, "h", h, 4));
     EXPECT(h, 6, 6, 6, 6);
@@ -88,7 +88,7 @@ static void test_handle_states(void **state)
     expect_ok(rlxvk_clear_handle_feed(e, "h"));
     expect_ok(rlxvk_unbind_handle(e, "h"));
     assert_false(rlxvk_has_handle(e, "h"));
-    run_h(e, NULL, y); /* sticky */
+    run_h(e, NULL, y); /* the input keeps its value */
     EXPECT(y, 10, 10, 10, 10);
     rlxvk_executable_destroy(copy);
     rlxvk_executable_destroy(e);
@@ -110,7 +110,8 @@ static void test_handle_errors(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* a and b swap through feeds: every source is read before any target is written. */
+/* a and b are swapped through feeds. That works because all sources are read before a target is
+ * written. */
 static void test_swapped_feeds(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -138,7 +139,7 @@ static void test_swapped_feeds(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Row feeds queue on the device and ride in the next submission. */
+/* Row feeds are queued and execute with the next submission. */
 static void test_row_feeds(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -175,7 +176,8 @@ static void test_row_feeds(void **state)
 
 /* ---- Params, inputs, errors ---- */
 
-/* w [2,3] f32, h [4] f16, raw [5] u8; x [3] input, dead param d; outputs x * w summed, raw, h. */
+/* Params: w [2,3] f32, h [4] f16, raw [5] u8 and d, which is dead. Input: x [3]. Outputs: x * w
+ * summed, raw and h. */
 static rlxvk_executable *with_params(rlxvk_graph **g)
 {
     rlxvk_executable *e = NULL;
@@ -209,7 +211,7 @@ static void test_params(void **state)
     expect_error(rlxvk_set_param_bytes(e, "raw", raw, 4), RLXVK_E_LENGTH, "needs 5");
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_UNSET_PARAM, "'w'");
     expect_ok(rlxvk_set_param(e, "w", w, 6));
-    expect_ok(rlxvk_set_param(e, "d", w, 2)); /* dropped as dead, still known */
+    expect_ok(rlxvk_set_param(e, "d", w, 2)); /* optimized away because dead, but still known */
     expect_ok(rlxvk_set_param_bytes(e, "raw", raw, 5));
     expect_ok(rlxvk_set_param_typed(e, "h",
                                     (float[]){1.0f, 1.0009765625f + 0.000244140625f, 65520, -2}, 16,
@@ -226,12 +228,12 @@ static void test_params(void **state)
     expect_ok(rlxvk_read_param(e, "w", back, 6));
     expect_values(back, 6, w);
     expect_ok(rlxvk_set_param_typed(e, "w", (int32_t[]){6, 5, 4, 3, 2, 1}, 24, RLXVK_I32));
-    expect_ok(rlxvk_run(e, NULL, 0, out, 1)); /* x is sticky */
+    expect_ok(rlxvk_run(e, NULL, 0, out, 1)); /* x keeps its value */
     EXPECT(y, 456, 123);
     rlxvk_param_item items[] = {{"w", w, 24, RLXVK_F32}, {"raw", raw, 3, RLXVK_U8}};
     expect_error(rlxvk_set_params(e, items, 2), RLXVK_E_LENGTH, "raw");
     expect_ok(rlxvk_run(e, NULL, 0, out, 1));
-    EXPECT(y, 456, 123); /* nothing of the failed call was written */
+    EXPECT(y, 456, 123); /* the failed call wrote nothing */
     items[1].length = 5;
     expect_ok(rlxvk_set_params(e, items, 2));
     expect_ok(rlxvk_run(e, NULL, 0, out, 1));
@@ -260,7 +262,7 @@ static void test_run_errors_change_nothing(void **state)
     rlxvk_executable_plan(e, &report);
     assert_int_equal(report.runs, 0);
     expect_ok(rlxvk_run(e, (rlxvk_run_input[]){{"h", y, 4, RLXVK_F32}, good}, 2, &out, 1));
-    EXPECT(y, 2, 3, 4, 5); /* a name given twice: the last wins */
+    EXPECT(y, 2, 3, 4, 5); /* if a name is given twice, the last wins */
     rlxvk_executable_destroy(e);
 }
 
@@ -276,7 +278,7 @@ static void test_compile_errors(void **state)
     assert_int_equal(y.id, 0);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_AXIS);
     assert_non_null(strstr(rlxvk_graph_error(g), "axis 4 outside rank 4"));
-    rlxvk_graph_output(g, rlxvk_add(g, y, x)); /* quiet after a sticky error */
+    rlxvk_graph_output(g, rlxvk_add(g, y, x)); /* ignored after an error */
     expect_error(rlxvk_compile(shared_context, g, NULL, &e), RLXVK_E_AXIS, "softmax");
     rlxvk_graph_destroy(g);
 
@@ -306,7 +308,8 @@ static void test_compile_errors(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Every node that is ruled out is told; of a hundred those that an error has room for. */
+/* The error lists each node that cannot run, if there are few. If there are a hundred, it lists as
+ * many as fit. */
 static void test_nodes_ruled_out(void **state)
 {
     rlxvk_compile_options o = {.host_ops = (const char *[]){"relu", "exp"},
@@ -344,7 +347,7 @@ static void test_tickets(void **state)
         expect_ok(rlxvk_submit(e, &ia, 1, &oa, 1, &ta));
         expect_ok(rlxvk_submit(e, &ib, 1, &ob, 1, &tb));
         expect_error(rlxvk_submit(e, &ia, 1, &oc, 1, &tc), RLXVK_E_BUSY, "2 runs");
-        a[0] = 50; /* inputs were copied */
+        a[0] = 50; /* no effect, because inputs were copied */
         expect_ok(rlxvk_run(e, NULL, 0, &oc, 1));
         EXPECT(yc, 3, 3, 3, 3);
         expect_ok(rlxvk_wait(e, tb));
@@ -387,7 +390,7 @@ static void test_run_makes_nothing(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* An input that did not change is not uploaded again; one that did is. */
+/* An input is uploaded again only if its value changed. */
 static void test_upload_skipping(void **state)
 {
     rlxvk_executable *e = increment();
@@ -438,15 +441,15 @@ static void test_write_rows_and_sharing(void **state)
     rlxvk_compile_options o = {.share_with = a, .shared_inputs = shared, .shared_input_count = 1};
     expect_ok(rlxvk_compile(shared_context, one, &o, &b));
     expect_ok(rlxvk_run(a, inputs, 2, out, 2));
-    assert_true(sum == 0); /* a reader built before the write sees the old content */
+    assert_true(sum == 0); /* a reader built before the write reads the old value */
     EXPECT(y, 1, 2, 3, 4, 0, 0, 0, 0);
-    rlxvk_executable_destroy(a); /* the shared memory lives on */
+    rlxvk_executable_destroy(a); /* the shared memory stays */
     position = 2;
     inputs[0].length = 2;
     expect_ok(rlxvk_run(b, inputs, 2, out, 2));
     assert_true(sum == 10);
     EXPECT(y, 1, 2, 3, 4, 1, 2, 0, 0);
-    position = 7; /* outside: dropped */
+    position = 7; /* out of range: dropped */
     expect_ok(rlxvk_run(b, inputs, 2, out, 2));
     EXPECT(y, 1, 2, 3, 4, 1, 2, 0, 0);
     rlxvk_executable_destroy(b);
@@ -507,7 +510,7 @@ static void test_index_check(void **state)
     rlxvk_executable_destroy(e);
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
-    EXPECT(y, 2, 3); /* unchecked: clamped */
+    EXPECT(y, 2, 3); /* without the check: clamped */
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
 }
@@ -580,9 +583,10 @@ static void test_trace(void **state)
     assert_string_equal(last, "]\n");
 }
 
-/* ---- Failures injected everywhere ---- */
+/* ---- Injected failures ---- */
 
-/* Compiles, runs and destroys; any failure must come back as a status and leave nothing behind. */
+/* Compiles, runs and destroys. If anything fails, the call must return a status and leak nothing.
+ */
 static rlxvk_status whole_life(rlxvk_graph *g)
 {
     rlxvk_executable *e = NULL;
@@ -652,7 +656,7 @@ static void keep_miss(void *user, rlxvk_log_level level, const char *line)
         snprintf(user, 160, "%s", line);
 }
 
-/* The dump of the rewritten graph names the pattern, the node and the reason. */
+/* The dump of the rewritten graph has the pattern, the node and the reason why it did not fuse. */
 static void test_dump_of_misses(void **state)
 {
     char line[160] = "";
@@ -689,7 +693,7 @@ static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
     return precision;
 }
 
-/* The switch is for compiles that ask for none. */
+/* The switch applies only if the compile options do not set a precision. */
 static void test_precision_switch(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * Active extents on the device at hand: whatever the rows that do not matter hold, those that do
- * are those of a full run, bit for bit. Scratch is poisoned with NaN, inactive rows of inputs are
- * NaN or what another run left.
+ * Active extents on a device. Active rows must have the same bits as in a full run, whatever the
+ * other rows hold. So scratch memory is filled with NaN, and inactive rows of inputs are NaN or
+ * left over from another run.
  */
 #include "exec/allocate.h"
 #include "exec/state.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Of graphs that keep rows apart, which must be supported. */
+/* The axes of graphs in which rows do not affect each other. Such graphs must be supported. */
 static const rlxvk_bucket_axis row_axes[] = {{"x", 0, false}, {"y", -2, false}, {"i", 0, false}};
 
 static void check_rows(rlxvk_context *c, const rlxvk_graph *g, rlxvk_compile_options o,
@@ -63,7 +63,7 @@ static void test_random_rows(void **state)
     }
 }
 
-/* Each rule alone, which must be supported if the axes are row_axes. */
+/* Runs a graph for each rule. Each must be supported if the axes are row_axes. */
 static void check_rules(rlxvk_context *c, rlxvk_compile_options o, const rlxvk_bucket_axis *axes)
 {
     for (uint32_t rule = 0; rule < row_graph_rule_count(); rule++) {
@@ -79,7 +79,8 @@ static void check_rules(rlxvk_context *c, rlxvk_compile_options o, const rlxvk_b
     }
 }
 
-/* On every context: staged, and with few and small workgroups, where grids fold. */
+/* Runs every rule on two contexts: with staged uploads, and with few, small workgroups, so that
+ * grids fold. */
 static void test_every_rule(void **state)
 {
     static const rlxvk_context_options kinds[] = {{.direct_upload = RLXVK_OFF},
@@ -94,7 +95,7 @@ static void test_every_rule(void **state)
     }
 }
 
-/* By kernels that the device at hand would not choose, if they can. */
+/* Runs every rule with kernels that this device would not choose by itself, if it can run them. */
 static void test_every_rule_by_other_kernels(void **state)
 {
     static const rlxvk_variant others[][7] = {{{"scatter", "sort"},
@@ -140,7 +141,7 @@ static void test_every_rule_by_other_kernels(void **state)
                     row_axes);
 }
 
-/* In f16, attention over the rows themselves is not supported where it may run on matrix units. */
+/* In f16, attention over the rows is not supported if it may run on matrix units. */
 static void test_every_rule_in_precisions(void **state)
 {
     static const rlxvk_precision precisions[] = {RLXVK_PRECISION_F16, RLXVK_PRECISION_BF16,
@@ -153,8 +154,8 @@ static void test_every_rule_in_precisions(void **state)
                     precisions[k] == RLXVK_PRECISION_F16 ? axes : row_axes);
 }
 
-/* Any graph with any of its inputs as bucket, most of which are not supported: then an extent
- * changes nothing. */
+/* Random graphs with random inputs as buckets. Most are not supported; then an extent must change
+ * nothing. */
 static void test_random_graphs(void **state)
 {
     uint32_t supported = 0;
@@ -181,7 +182,7 @@ static void test_random_graphs(void **state)
     assert_true(supported >= 5);
 }
 
-/* Kernels that the device at hand would not choose. */
+/* Forces kernels that this device would not choose by itself. */
 static void test_forced_kernels(void **state)
 {
     static const rlxvk_variant forced[] = {
@@ -218,7 +219,7 @@ static bool has_kernel(const rlxvk_executable *e, uint16_t kernel)
     return found;
 }
 
-/* Products of few outputs and a long K, which is split. */
+/* Products with few outputs and a long K, which use split-K. */
 static void test_split_products(void **state)
 {
     static const struct {
@@ -249,7 +250,7 @@ static void test_split_products(void **state)
     assert_true(split >= 4);
 }
 
-/* The row that a gather takes where its number is said to be of one that matters. */
+/* A gather reads one row. The caller promises that the index is that of an active row. */
 static void test_indices_of_rows(void **state)
 {
     enum { ROWS = 16 };
@@ -291,7 +292,7 @@ static void test_indices_of_rows(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* ---- What it costs ---- */
+/* ---- Costs ---- */
 
 static rlxvk_executable *two_layers(rlxvk_context *c, int64_t rows)
 {
@@ -309,7 +310,8 @@ static rlxvk_executable *two_layers(rlxvk_context *c, int64_t rows)
     return e;
 }
 
-/* Scaled dispatches alone have other groups, and none for no rows; the plan is what it was. */
+/* Only scaled dispatches have other group counts, and 0 groups for 0 rows. The plan itself stays as
+ * it is. */
 static void expect_counts(rlxvk_executable *e, int64_t actual, int64_t upper)
 {
     const program *p = e->program;
@@ -328,8 +330,8 @@ static void expect_counts(rlxvk_executable *e, int64_t actual, int64_t upper)
     assert_true(actual == upper || fewer > 0);
 }
 
-/* A change of extent records nothing but a copy where memory is not mapped, the same extent again
- * not even that, and runs record nothing. */
+/* A change of the extent records only one copy, and only if memory is not mapped. Setting the same
+ * extent again, or a run, records nothing. */
 static void test_nothing_is_recorded(void **state)
 {
     (void)state;
@@ -382,7 +384,7 @@ static void test_report(void **state)
     assert_non_null(strstr(report.reason, "executable"));
 }
 
-/* ---- Misuse ---- */
+/* ---- Errors ---- */
 
 static rlxvk_graph *sum_of_rows(void)
 {
@@ -433,7 +435,7 @@ static void test_extents_that_do_not_fit(void **state)
     o.bucket_axes = NULL;
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_NULL, "bucket_axes");
 
-    /* Without a bucket an extent is of feeds alone. */
+    /* If there is no bucket, an extent only affects feeds. */
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     assert_false(rlxvk_extent_supported(e, &report));
     assert_non_null(strstr(report.reason, "bucket_axes"));
@@ -486,7 +488,8 @@ static void test_plan_dump(void **state)
 
 /* ---- Feeds ---- */
 
-/* past [4, 2] <- the first rows of [past; row], 5 rows; state [2] <- row, whole. */
+/* Feeds the first rows of [past; row] (5 rows) into past [4, 2], and the whole row into state [2].
+ */
 static rlxvk_executable *decoder(rlxvk_context *c)
 {
     rlxvk_graph *g = NULL;
@@ -535,11 +538,11 @@ static void test_prefix_feeds(void **state)
     expect_past(copy, 6, (float[]){6, -6, 3, -3, 2, -2, 0, 0});
     expect_ok(rlxvk_clear_active_extent(copy));
     expect_past(copy, 7, (float[]){7, -7, 6, -6, 3, -3, 2, -2});
-    expect_ok(rlxvk_read_handle(copy, "state", sum, 2)); /* the whole feed is whole throughout */
+    expect_ok(rlxvk_read_handle(copy, "state", sum, 2)); /* an ordinary feed copies all rows */
     assert_true(sum[0] == 1 + 2 + 3 + 4 + 6 + 7);
     rlxvk_executable_destroy(copy);
 
-    /* 5 rows are no 3 + 1, with the feed first or the extent. */
+    /* 5 rows are not 3 + 1. The order of setting feed and extent does not matter. */
     expect_error(rlxvk_set_active_extent(e, 1, 3), RLXVK_E_EXTENT, "output 0 (5x2)");
     expect_past(e, 8, (float[]){8, -8, 5, -5, 3, -3, 0, 0});
     expect_ok(rlxvk_clear_handle_feed(e, "past"));
@@ -551,7 +554,7 @@ static void test_prefix_feeds(void **state)
 
 /* ---- Runs in flight, clones, symbols ---- */
 
-/* An extent that changes waits for the runs before it, which keep theirs. */
+/* A new extent first waits for the runs in flight, because they must keep the old one. */
 static void test_runs_in_flight(void **state)
 {
     rlxvk_executable *e = two_layers(shared_context, 64), *copy = NULL;
@@ -569,7 +572,7 @@ static void test_runs_in_flight(void **state)
         memset(y[i], 0, sizeof y[i]);
         expect_ok(rlxvk_set_active_extent(e, i ? 10 : 40, 64));
         expect_ok(rlxvk_submit(e, &in, 1, &out, 1, &tickets[i]));
-        expect_ok(rlxvk_clone(e, &copy)); /* of the same extent */
+        expect_ok(rlxvk_clone(e, &copy)); /* has the same extent */
         rlxvk_run_output again = {0, y[2], COUNT, RLXVK_F32};
         expect_ok(rlxvk_run(copy, &in, 1, &again, 1));
         assert_memory_equal(y[2], full[0], (i ? 10 : 40) * ROW_GRAPH_WIDTH * sizeof(float));
@@ -583,7 +586,7 @@ static void test_runs_in_flight(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* SEQ is a bucket in each binding; an extent is of the binding in force. */
+/* SEQ is a bucket in each binding. An extent belongs to the binding in force. */
 static void test_symbols(void **state)
 {
     rlxvk_graph *g = NULL;

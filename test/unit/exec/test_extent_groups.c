@@ -1,6 +1,7 @@
 /*
- * Which dispatches do less for fewer rows: those of a leading axis, and those of rows that lie
- * within, as of each matrix of a batch. Each is run under several extents, too, bit for bit.
+ * Tests which dispatches do less work for fewer rows. Rows may be the leading axis or an inner one,
+ * for example the rows of each matrix in a batch. Each graph also runs under several extents and
+ * must match bit for bit.
  */
 #include "exec/state.h"
 #include "support/extent_check.h"
@@ -68,11 +69,11 @@ OF_X(experts, rlxvk_grouped_matmul(g, x, W(2, 32, 40),
                                    rlxvk_param(g, "i", RLXVK_F32, RLXVK_SHAPE(40)), false))
 
 #define BATCHES RLXVK_SHAPE(3, 256, 32)
-#define HIGH    RLXVK_SHAPE(3, 1024, 32) /* several bands of tiles */
+#define HIGH    RLXVK_SHAPE(3, 1024, 32) /* several tile rows */
 #define IMAGES  RLXVK_SHAPE(10, 4, 12, 16)
 static const struct row {
     const char *name;
-    rlxvk_shape shape; /* of x */
+    rlxvk_shape shape; /* shape of x */
     int32_t axis;
     rlxvk_tensor (*build)(rlxvk_graph *g, rlxvk_tensor x);
     rlxvk_variant forced;
@@ -126,7 +127,7 @@ static rlxvk_graph *graph_of(const struct row *r)
     return g;
 }
 
-/* Fewer workgroups for half of the rows in every dispatch, and none for none. */
+/* Every dispatch must have fewer workgroups for half of the rows, and none for 0 rows. */
 static void expect_fewer(const struct row *r, const rlxvk_executable *e)
 {
     const program *p = e->program;

@@ -1,7 +1,7 @@
 /*
- * The promise of the shorter tensor: under an active extent a graph gives what it gives compiled
- * for so many rows, within the bounds of its ops, and the same bits whatever lies behind the
- * extent.
+ * The promise RLXVK_EXTENT_SHORTER: under an active extent, a graph gives the same results as if it
+ * were compiled for that number of rows. They match within the tolerances of its ops. The bits do
+ * not depend on the data behind the extent.
  */
 #include "exec/allocate.h"
 #include "exec/state.h"
@@ -23,12 +23,13 @@
 
 enum { WIDTH = 8, HEADS = 2, MOST = 4096 };
 
-/* A norm may be off by 2e-5, and a sum of them by more. */
+/* Larger than the 2e-5 by which a norm may be off, because errors add up in sums of norms. */
 #define TOLERANCE 1e-4f
 
 #define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
 
-/* x [batch, rows, WIDTH] -> anything; params do not depend on rows. */
+/* Maps x [batch, rows, WIDTH] to a result of any shape. The shapes of params must not depend on
+ * rows. */
 typedef rlxvk_tensor (*builder)(rlxvk_graph *g, rlxvk_tensor x);
 
 static rlxvk_tensor param(rlxvk_graph *g, rlxvk_shape shape)
@@ -44,7 +45,7 @@ static rlxvk_tensor param(rlxvk_graph *g, rlxvk_shape shape)
         return __VA_ARGS__;                                                                        \
     }
 
-/* ---- What keeps its shape, and numbers of about 1, so that one tolerance suits all ---- */
+/* ---- Ops that keep the shape. Values are near 1, so that one tolerance is enough ---- */
 
 OF_X(activate, rlxvk_gelu(g, x))
 OF_X(shift, rlxvk_add(g, x, P(WIDTH)))
@@ -99,7 +100,7 @@ static rlxvk_tensor norm_groups(rlxvk_graph *g, rlxvk_tensor x)
     x = rlxvk_group_norm(g, rlxvk_transpose(g, x, AXES(0, 2, 1)), P(WIDTH), P(WIDTH), 2, 1e-2f);
     return rlxvk_transpose(g, x, AXES(0, 2, 1));
 }
-/* As of linear attention: keys and values meet along the rows. */
+/* Keys and values are multiplied along the rows, as in linear attention. */
 static rlxvk_tensor mix(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_matmul_options turned = {.transpose_a = true};
@@ -107,7 +108,7 @@ static rlxvk_tensor mix(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_tanh(g, x);
 }
 
-/* Batch and rows as one axis, as encoders are written; products there are packed. */
+/* Merges batch and rows into one axis, as encoders often do. Products of such rows are packed. */
 static rlxvk_tensor perceptron(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
@@ -132,7 +133,7 @@ static rlxvk_tensor encode(rlxvk_graph *g, rlxvk_tensor x)
     y = rlxvk_layer_norm(g, rlxvk_add(g, rows, y), P(WIDTH), P(WIDTH), -1, 1e-2f);
     return rlxvk_reshape(g, y, shape);
 }
-/* A factor a row, made of packed rows. */
+/* One factor per row, computed from packed rows. */
 static rlxvk_tensor weigh(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_tensor factor = rlxvk_sigmoid(g, rlxvk_matmul(g, x, P(WIDTH, 1)));
@@ -147,7 +148,7 @@ static const builder keeping[] = {perceptron, encode,     weigh,   activate,   s
                                   see_some,   see_biased, mix,     see_or_not, norm_rows,
                                   rms_rows,   norm_groups};
 
-/* ---- What has no rows any more ---- */
+/* ---- Ops whose result has no rows ---- */
 
 OF_X(mean, rlxvk_reduce_mean(g, x, AXES(1), false))
 OF_X(mean_of_all, rlxvk_reduce_mean(g, x, AXES(1, 2), false))
@@ -155,7 +156,7 @@ OF_X(sum, rlxvk_reduce_sum(g, x, AXES(1), false))
 OF_X(largest, rlxvk_reduce_max(g, x, AXES(1), true))
 OF_X(smallest, rlxvk_reduce_min(g, x, AXES(1), false))
 OF_X(product, rlxvk_reduce_prod(g, rlxvk_tanh(g, x), AXES(1), false))
-/* Of numbers that grow by about 1 a row, so that no two are as large. */
+/* Argmax over values that grow by about 1 a row, so that there are no ties. */
 static rlxvk_tensor where_largest(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_tensor unsure = rlxvk_mul(g, rlxvk_tanh(g, x), rlxvk_scalar(g, 0.2f));
@@ -169,7 +170,7 @@ OF_X(gram, rlxvk_matmul_with(g, x, x, &(rlxvk_matmul_options){.transpose_a = tru
 static const builder ending[] = {mean,    mean_of_all,   sum,  largest, smallest,
                                  product, where_largest, head, second,  gram};
 
-/* The same graph for any number of rows. */
+/* Builds the same graph for any number of rows. */
 static rlxvk_graph *make(uint64_t seed, int64_t rows)
 {
     rlxvk_graph *g = NULL;
@@ -204,7 +205,8 @@ static void set_params(rlxvk_executable *e)
     }
 }
 
-/* Element [b, row, w] is the same for all numbers of rows; behind `active` rows it is `other`. */
+/* Element [b, row, w] does not depend on the number of rows. Rows from `active` on are filled with
+ * `other`. */
 static void run(rlxvk_executable *e, uint64_t seed, int64_t batch, int64_t rows, int64_t active,
                 float other, float *y[2], size_t counts[2])
 {
@@ -234,7 +236,8 @@ static void run_into(results *out, rlxvk_executable *e, uint64_t seed, int64_t r
         (float *[2]){out->values[0], out->values[1]}, out->counts);
 }
 
-/* Place i of the shorter result in the longer one: the second output has the rows. */
+/* Returns the index in the longer result of element i of the shorter one. Only the second output
+ * has rows. */
 static size_t place_of(size_t output, size_t i, int64_t rows, int64_t active)
 {
     size_t span = (size_t)active * WIDTH;
@@ -283,7 +286,7 @@ static void check(rlxvk_context *c, uint64_t seed, int64_t rows, rlxvk_compile_o
         run_into(&got, e, seed, rows, active, NAN);
         compare(&shorter, &got, rows, active, seed, false);
         run_into(&again, e, seed, rows, active, k ? 3e38f : -INFINITY);
-        for (size_t o2 = 0; o2 < 2; o2++) /* the shorter's numbers become the first run's */
+        for (size_t o2 = 0; o2 < 2; o2++) /* the first run's values become the reference */
             for (size_t i = 0; i < shorter.counts[o2]; i++)
                 shorter.values[o2][i] = got.values[o2][place_of(o2, i, rows, active)];
         compare(&shorter, &again, rows, active, seed, true);
@@ -308,7 +311,7 @@ static void test_random_graphs(void **state)
               modes[seed % ARRAY_COUNT(modes)]);
 }
 
-/* ---- What stands in the way ---- */
+/* ---- Graphs that are not supported ---- */
 
 OF_X(reversed, rlxvk_reverse(g, x, AXES(1)))
 OF_X(with_itself, rlxvk_matmul_with(g, x, x, &(rlxvk_matmul_options){.transpose_b = true}))
@@ -372,7 +375,8 @@ static size_t count_of(const rlxvk_executable *e, op_kind op)
     return count;
 }
 
-/* Rows move only if a node computes across them. Every other dispatch ends behind a quarter. */
+/* Rows are packed only for products, and only if there are several batches. Packed or not, every
+ * dispatch must scale: for a quarter of the rows, at most a third of the workgroups. */
 static void test_products_of_batches_are_packed(void **state)
 {
     static const struct {
@@ -392,7 +396,7 @@ static void test_products_of_batches_are_packed(void **state)
         for (size_t k = 0; k < p->schedule.dispatches.count && rows[i].packs; k++) {
             const dispatch *d = &p->schedule.dispatches.items[k];
             uint32_t part[3];
-            if (d->kernel == KERNEL_KEEP_FIRST) /* of keys: its result is whole */
+            if (d->kernel == KERNEL_KEEP_FIRST) /* of keys: its result has all rows */
                 continue;
             if (!extent_scales(&p->extent, k))
                 fail_msg("row %zu: kernel %s makes all rows", i, kernel_find(d->kernel)->name);
@@ -405,7 +409,8 @@ static void test_products_of_batches_are_packed(void **state)
     }
 }
 
-/* Of the dispatches for few rows and for many, a run has one kind. Returns how many there are. */
+/* Some dispatches are only for few rows, others only for many. A run executes only one kind.
+ * Returns the number of such dispatches. */
 static size_t expect_turns(const rlxvk_executable *e, int64_t rows)
 {
     const program *p = e->program;
@@ -454,7 +459,7 @@ static void test_products_change_kernels(void **state)
     rlxvk_device_info info;
     (void)state;
     rlxvk_context_device(shared_context, &info);
-    if (info.kind == RLXVK_DEVICE_CPU) /* of 12 rows by rows, of 3 by elements */
+    if (info.kind == RLXVK_DEVICE_CPU) /* 12 rows: by rows; 3 rows: by elements */
         assert_true(turns >= 2);
 }
 
@@ -477,8 +482,8 @@ static float mean_now(rlxvk_executable *e)
     return y[0];
 }
 
-/* Each run counts by the extent in force, of a clone by its own; cleared, all rows count. The count
- * is no input of the caller's. */
+/* Each run counts the rows of its extent; a clone has its own extent. If the extent is cleared, all
+ * rows count. The caller cannot see the count as an input. */
 static void test_count(void **state)
 {
     static const rlxvk_bucket_axis axis = {"x", 0, false};
@@ -495,7 +500,7 @@ static void test_count(void **state)
     expect_ok(rlxvk_set_active_extent(e, 2, 6));
     assert_true(mean_now(e) == 2);
     expect_ok(rlxvk_clone(e, &clone));
-    expect_ok(rlxvk_set_active_extent(e, 2, 3)); /* two thirds of six */
+    expect_ok(rlxvk_set_active_extent(e, 2, 3)); /* two thirds of six rows */
     assert_true(mean_now(e) == 4);
     assert_true(mean_now(clone) == 2);
     expect_ok(rlxvk_clear_active_extent(e));
@@ -513,7 +518,7 @@ static void test_count(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* The extent is of the binding in force; other leaves keep their names, shapes and values. */
+/* The extent belongs to the binding in force. Other leaves keep their names, shapes and values. */
 static void test_symbols(void **state)
 {
     static const char *const shapes[] = {"1", "SEQ"};

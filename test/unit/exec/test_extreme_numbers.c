@@ -1,8 +1,8 @@
 /*
- * Every call besides the builders that takes a number, with those at the ends of their types, and
- * lengths that wrap to the right one when they are counted in bytes: an error with a sentence, and
- * nothing is changed. (Builders: test_fuzz_builders.c.) Under UBSan, arithmetic before a check
- * shows.
+ * Calls every function that takes a number, except builders, with numbers at the ends of their
+ * types. Also passes lengths that wrap to the right value if they are counted in bytes. Each call
+ * must fail with a message and change nothing. test_fuzz_builders.c tests builders. UBSan reports
+ * arithmetic that is done before the check.
  */
 #include "support/harness.h"
 
@@ -117,7 +117,7 @@ static void sizes_of_symbols(void **state)
 
 enum { COUNT = 8 }; /* elements of the input, the output and the param */
 
-/* Lengths that are not COUNT; the last ones are, or are 0, when they are counted in words or wrap.
+/* Lengths other than COUNT. The last ones become COUNT or 0 if they are counted in words or wrap.
  */
 static const size_t lengths[] = {SIZE_MAX,
                                  SIZE_MAX - 1,

@@ -1,6 +1,6 @@
 /*
- * Executables of graphs with symbols: sizes from bindings and from lengths, programs kept and given
- * up, what goes from one binding to the next, and what is refused.
+ * Executables of graphs with symbols: sizes from bindings and from input lengths, programs that are
+ * cached and evicted, state that moves from one binding to the next, and errors.
  */
 #include "exec/carry.h"
 #include "exec/family.h"
@@ -29,7 +29,7 @@ static void fill_ramp(void)
         ramp[i] = (float)(i % 13) / 8 - 0.5f;
 }
 
-/* softmax(x w + bias) over the last axis, x [b, s, 8]; and the sum over s. */
+/* softmax(x w + bias) over the last axis with x [b, s, 8], and its sum over s. */
 static rlxvk_graph *model(int64_t b, int64_t s)
 {
     rlxvk_graph *g = new_graph();
@@ -63,7 +63,7 @@ static rlxvk_status bind(rlxvk_executable *e, int64_t b, int64_t s)
     return rlxvk_bind_symbols(e, sizes, 2);
 }
 
-/* Runs x of this size and compares with an executable of numbers. */
+/* Runs x with this size and compares with an executable that was compiled for these numbers. */
 static void expect_run(rlxvk_executable *e, int64_t b, int64_t s)
 {
     static float got[MOST], wanted[MOST];
@@ -115,9 +115,9 @@ static void every_binding_runs(void **state)
     }
     expect_family(e, 4, 0, 4, 0);
     expect_ok(bind(e, 2, 5));
-    expect_run(e, 2, 5); /* with what was set before the first binding */
+    expect_run(e, 2, 5); /* uses params set before the first binding */
     rlxvk_executable_plan(e, &after);
-    assert_int_equal(after.runs, before.runs + 1); /* the program that ran before */
+    assert_int_equal(after.runs, before.runs + 1); /* reuses the earlier program */
     expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 8}, 1)); /* BATCH stays 2 */
     expect_run(e, 2, 8);
     expect_ok(bind(e, 2, 8)); /* no change */
@@ -132,13 +132,13 @@ static void the_oldest_goes_first(void **state)
     set_params(e);
     for (int64_t s = 1; s <= 3; s++)
         expect_ok(bind(e, 1, s));
-    expect_family(e, 2, 0, 3, 1); /* 2 and 3 */
+    expect_family(e, 2, 0, 3, 1); /* holds 2 and 3 */
     expect_ok(bind(e, 1, 2));
     expect_family(e, 2, 1, 3, 1);
-    expect_ok(bind(e, 1, 4)); /* 3 goes */
+    expect_ok(bind(e, 1, 4)); /* evicts 3 */
     expect_ok(bind(e, 1, 2));
     expect_family(e, 2, 2, 4, 2);
-    expect_run(e, 1, 2); /* whose params lie in memory that a lost one made */
+    expect_run(e, 1, 2); /* its params are in memory that an evicted program allocated */
     expect_ok(bind(e, 1, 3));
     expect_run(e, 1, 3);
     assert_int_equal(family_of(e).capacity, 2);
@@ -155,7 +155,7 @@ static void the_oldest_goes_first(void **state)
 
 /* ---- Sizes from lengths ---- */
 
-/* Every kind of shape: one symbol, two, a square, ROWS, a sum, none. */
+/* Every kind of shape: one symbol, two symbols, a square, ROWS, a sum, no symbol. */
 static rlxvk_graph *many_inputs(void)
 {
     static const struct {
@@ -178,7 +178,7 @@ static rlxvk_graph *many_inputs(void)
 static void lengths_tell_sizes(void **state)
 {
     static const struct {
-        size_t batch, both, square, rows, sum; /* lengths; 0: not given */
+        size_t batch, both, square, rows, sum; /* lengths; 0: not passed */
         rlxvk_status status;
         const char *part;
         int64_t sizes[4]; /* BATCH, SEQ, S20, ROWS */
@@ -205,7 +205,7 @@ static void lengths_tell_sizes(void **state)
         rlxvk_run_input inputs[6] = {{"none", ramp, 3, RLXVK_F32}};
         rlxvk_binding sizes[4];
         size_t n = 1, count;
-        for (size_t k = 5; k-- > 0;) /* in whatever order */
+        for (size_t k = 5; k-- > 0;) /* the order does not matter */
             if (lengths[k])
                 inputs[n++] = (rlxvk_run_input){names[k], ramp, lengths[k], RLXVK_F32};
         if (rows[i].status != RLXVK_OK) {
@@ -248,7 +248,7 @@ static void lengths_change_the_binding(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* ---- What goes along ---- */
+/* ---- State that moves to the next binding ---- */
 
 static void weights_are_uploaded_once(void **state)
 {
@@ -281,7 +281,8 @@ static void weights_are_uploaded_once(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Two programs that hold a param in two ways: it is copied where it changed, and only there. */
+/* Two programs hold a param differently. It is copied to a program only if it changed in the other.
+ */
 static void params_held_apart_are_copied(void **state)
 {
     rlxvk_executable *a = compiled(model(2, 3), NULL);
@@ -301,7 +302,7 @@ static void params_held_apart_are_copied(void **state)
     expect_ok(carry_state(b, a));
     expect_ok(rlxvk_read_param_typed(a, "w", w, 4 * WIDTH * WIDTH, RLXVK_F32));
     assert_memory_equal(w, ramp + 1, sizeof w);
-    a->params[0].content->version = b->params[0].content->version = 7; /* alike: left alone */
+    a->params[0].content->version = b->params[0].content->version = 7; /* equal versions: no copy */
     expect_ok(rlxvk_set_param_typed(b, "w", ramp, 4 * WIDTH * WIDTH, RLXVK_F32));
     b->params[0].content->version = 7;
     expect_ok(carry_state(b, a));
@@ -311,7 +312,7 @@ static void params_held_apart_are_copied(void **state)
     rlxvk_executable_destroy(b);
 }
 
-/* sum' = sum + column sums of x [s, 4]; last' = x. */
+/* sum' = sum + column sums of x [s, 4]; last' = x + 2 last. */
 static rlxvk_graph *adder(void)
 {
     rlxvk_graph *g = new_graph();
@@ -334,7 +335,7 @@ static void handles_go_along(void **state)
     assert_false(rlxvk_has_handle(e, "sum"));
     expect_error(rlxvk_set_handle_feed(e, "none", 0), RLXVK_E_UNKNOWN_NAME, "'none'");
     expect_error(rlxvk_set_handle_feed(e, "sum", 2), RLXVK_E_INDEX, "2 of 2");
-    expect_ok(rlxvk_set_handle_feed(e, "sum", 0)); /* before anything is bound */
+    expect_ok(rlxvk_set_handle_feed(e, "sum", 0)); /* before the first binding */
     expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 2}, 1));
     expect_ok(rlxvk_bind_handle(e, "sum", ones, 4));
     expect_ok(rlxvk_run(e, in, 2, NULL, 0)); /* 1 + 2 */
@@ -360,7 +361,7 @@ static void handles_go_along(void **state)
     in[0].length = 8;
     expect_error(rlxvk_run(e, in, 1, NULL, 0), RLXVK_E_HANDLE_SHAPE, "'last' is a handle of 3x4");
     in[0].length = 12;
-    expect_ok(rlxvk_run(e, in, 1, NULL, 0)); /* as it was: 1 + 2 * 3 */
+    expect_ok(rlxvk_run(e, in, 1, NULL, 0)); /* unchanged: 1 + 2 * 3 */
     expect_ok(rlxvk_read_handle(e, "last", last, 12));
     assert_true(last[0] == 7);
     expect_ok(rlxvk_unbind_handle(e, "last"));
@@ -368,7 +369,7 @@ static void handles_go_along(void **state)
     expect_error(rlxvk_run(e, in, 1, NULL, 0), RLXVK_E_MISSING_INPUT, "'last'");
     in[1].length = 8;
     expect_ok(rlxvk_run(e, in, 2, NULL, 0));
-    assert_true(rlxvk_has_handle(e, "last")); /* fed again, by the feed that all have */
+    assert_true(rlxvk_has_handle(e, "last")); /* fed again, because all bindings have the feed */
     rlxvk_executable_destroy(e);
 }
 
@@ -444,11 +445,11 @@ static void clones_go_their_own_way(void **state)
     float bias[WIDTH];
     (void)state;
     set_params(e);
-    expect_ok(rlxvk_clone(e, &early)); /* with nothing bound, but params set */
+    expect_ok(rlxvk_clone(e, &early)); /* unbound, but its params are set */
     expect_ok(bind(e, 2, 3));
     expect_ok(bind(e, 2, 4));
     expect_ok(rlxvk_clone(e, &late));
-    expect_family(late, 1, 0, 0, 0); /* the binding in force, compiled for the source */
+    expect_family(late, 1, 0, 0, 0); /* the binding in force, compiled by the source */
     assert_ptr_equal(late->program, e->program);
     expect_run(late, 2, 4);
     expect_ok(bind(late, 2, 3));
@@ -484,8 +485,8 @@ static void bindings_may_be_options(void **state)
     set_params(some);
     expect_ok(rlxvk_executable_symbols(some, left, 2, &count));
     assert_true(count == 1 && left[0].symbol == RLXVK_SEQ && left[0].size == -1);
-    expect_run(some, 2, 7); /* one symbol: the length tells it */
-    shared.share_with = e;  /* bound to the examples first */
+    expect_run(some, 2, 7); /* one symbol: its size follows from the length */
+    shared.share_with = e;  /* binds the examples first */
     expect_ok(rlxvk_compile(shared_context, g, &shared, &none));
     expect_run(none, 2, 7);
     rlxvk_executable_destroy(none);
@@ -498,7 +499,7 @@ static void bindings_may_be_options(void **state)
                  RLXVK_E_ATTR, "cached_bindings");
     rlxvk_executable_destroy(some);
     some = compiled(model(B, S), NULL);
-    all.share_with = some; /* likewise */
+    all.share_with = some; /* the same */
     expect_ok(rlxvk_compile(shared_context, g, &all, &none));
     set_params(none);
     expect_run(none, 2, 6);
@@ -575,7 +576,7 @@ static void params_with_symbols_belong_to_a_binding(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Before there is a binding every call answers. */
+/* Every call returns properly before there is a binding. */
 static void nothing_bound_yet(void **state)
 {
     rlxvk_executable *e = compiled(model(B, S), NULL);
@@ -635,14 +636,14 @@ static void changing_back_costs_nothing(void **state)
         expect_ok(bind(e, 1, i % 2 ? 32 : 16));
     printf("a change to a binding kept: %.2f us\n", (now() - start) / CHANGES);
     expect_family(e, 2, CHANGES, 2, 0);
-    assert_ptr_equal(e->program, programs[0]); /* neither was made again */
+    assert_ptr_equal(e->program, programs[0]); /* neither program was made again */
     assert_ptr_equal(e->family->members.items[0].state->program, programs[1]);
     assert_int_equal(e->submissions + e->family->members.items[0].state->submissions, submissions);
     assert_int_equal(e->params[0].content->version, 1);
     rlxvk_executable_destroy(e);
 }
 
-/* Whatever allocation fails, the binding is what it was, and a second try succeeds. */
+/* If an allocation fails, the binding stays as it was, and a second try succeeds. */
 static void failures_change_nothing(void **state)
 {
     rlxvk_executable *e = compiled(model(B, S), NULL);

@@ -1,7 +1,7 @@
 /*
- * Feeds, row feeds and checks where memory is shared: outputs that are views of what a feed, an
- * upload or a later run writes. Each on a device whose memory the host reads in place, and on one
- * where everything is staged.
+ * Feeds, row feeds and run-time checks on shared memory: outputs are views of memory that a feed,
+ * an upload or a later run writes. Each test runs on two devices: the host maps the memory of one,
+ * and for the other everything is staged.
  */
 #include "exec/state.h"
 #include "support/harness.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static rlxvk_context *contexts[2]; /* in place; staged */
+static rlxvk_context *contexts[2]; /* mapped; staged */
 
 static int open_contexts(void **state)
 {
@@ -66,7 +66,7 @@ static void run(rlxvk_executable *e, const char *name, float value, float *outpu
     expect_ok(rlxvk_run(e, &in, name != NULL, out, count));
 }
 
-/* Outputs x and x + 1; x <- x + 1 after the run. Output 0 is x as the run saw it. */
+/* Outputs x and x + 1. After the run, x + 1 is fed into x. Output 0 must be x before the feed. */
 static void test_feed_spares_views_of_its_target(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void test_feed_spares_views_of_its_target(void **state)
         expect_ok(rlxvk_read_handle(e, "x", y, 1));
         EXPECT(y, 6);
         expect_ok(rlxvk_clone(e, &copy));
-        expect_ok(rlxvk_read_output_row(copy, 0, 0, 1, y)); /* as the source's last run left it */
+        expect_ok(rlxvk_read_output_row(copy, 0, 0, 1, y)); /* from the source's last run */
         EXPECT(y, 5);
         expect_ok(rlxvk_read_fed_output(copy, "x", y, 1));
         EXPECT(y, 6);
@@ -107,7 +107,7 @@ static void test_feed_spares_views_of_its_target(void **state)
     }
 }
 
-/* Inputs a = 1 and b = 2, bound, are the outputs. */
+/* The outputs are the bound inputs a = 1 and b = 2. */
 static rlxvk_executable *two_handles(rlxvk_context *c)
 {
     rlxvk_graph *g = NULL;
@@ -120,7 +120,8 @@ static rlxvk_executable *two_handles(rlxvk_context *c)
     return e;
 }
 
-/* The fed output itself is a view of another fed input: read_fed_output gives what was fed. */
+/* The fed output is itself a view of another fed input. rlxvk_read_fed_output returns the value
+ * that was fed. */
 static void test_read_fed_output_of_swapped_inputs(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void test_read_fed_output_of_swapped_inputs(void **state)
     }
 }
 
-/* The row's source is a view of x, which the next run is given anew. */
+/* The source of a row feed is a view of x, and the next run uploads x again. */
 static void test_row_feed_goes_before_uploads_of_its_source(void **state)
 {
     (void)state;
@@ -172,7 +173,8 @@ static void test_row_feed_goes_before_uploads_of_its_source(void **state)
     }
 }
 
-/* Each row feed's source is a view of the other's target: both rows are those of the last run. */
+/* The source of each row feed is a view of the other's target. Both must copy rows of the last run.
+ */
 static void test_row_feeds_that_swap(void **state)
 {
     (void)state;
@@ -230,8 +232,8 @@ static rlxvk_executable *shared_counter(rlxvk_context *context, float by,
     return compile(context, g, &options);
 }
 
-/* What one executable writes counts for all: another's bound value is not restored over it, however
- * it was written, and a later binding counts again. */
+/* A write by one executable holds for all. So another's bound value is not restored over it,
+ * however it was written. A later binding holds for all again. */
 static void bound_handles_yield(rlxvk_context *context)
 {
     float y[1];
@@ -251,7 +253,7 @@ static void bound_handles_yield(rlxvk_context *context)
     expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
     assert_true(y[0] == 8);
     expect_ok(rlxvk_bind_handle(a, "c", (float[]){20}, 1));
-    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* 21 now */
+    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* now 21 */
     expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
     assert_true(y[0] == 21);
     expect_ok(rlxvk_clear_handle_feed(b, "c"));
@@ -259,7 +261,7 @@ static void bound_handles_yield(rlxvk_context *context)
     expect_ok(rlxvk_run(a, NULL, 0, &out, 1));
     assert_true(y[0] == 30);
     expect_ok(rlxvk_run(a, &(rlxvk_run_input){"c", (float[]){5}, 1, RLXVK_F32, false}, 1, &out, 1));
-    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* 5 counts for all */
+    expect_ok(rlxvk_run(b, NULL, 0, &out, 1)); /* 5 holds for all */
     assert_true(y[0] == 6);
     rlxvk_executable_destroy(a);
     rlxvk_executable_destroy(b);
@@ -282,7 +284,7 @@ static rlxvk_ticket submit(rlxvk_executable *e, const rlxvk_run_input *in, rlxvk
     return ticket;
 }
 
-/* A bad run says so at its own wait, the good ones before and after it do not. */
+/* Only the wait of a bad run reports the error, not those of good runs before and after it. */
 static void test_singular_runs_in_flight(void **state)
 {
     (void)state;
@@ -313,7 +315,7 @@ static void test_singular_runs_in_flight(void **state)
     }
 }
 
-/* The indices stand in an input that a feed changes after the run. */
+/* The indices are in an input that a feed changes after the run. */
 static void test_bad_index_runs_in_flight(void **state)
 {
     (void)state;
@@ -333,7 +335,7 @@ static void test_bad_index_runs_in_flight(void **state)
         rlxvk_run_output out[3];
         for (int fed = 0; fed < 2; fed++) {
             if (fed)
-                expect_ok(rlxvk_set_handle_feed(e, "ids", 1)); /* 2 + 1 would be one too many */
+                expect_ok(rlxvk_set_handle_feed(e, "ids", 1)); /* 2 + 1 is out of range */
             for (int i = 0; i < 3; i++) {
                 rlxvk_run_input in = {"ids", &given[i], 1, RLXVK_F32};
                 out[i] = (rlxvk_run_output){0, &y[i], 1, RLXVK_F32};
@@ -352,7 +354,7 @@ static void test_bad_index_runs_in_flight(void **state)
     }
 }
 
-/* A failed run does not spoil calls on the executable before its own wait. */
+/* If a submitted run fails, calls on the executable still succeed before the wait for that run. */
 static void test_ticket_keeps_its_own_error(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -397,7 +399,7 @@ static void test_uploads_into_shared_inputs(void **state)
         run(e, "x", 1, &y, 1);
         run(other, "x", 2, &y, 1);
         EXPECT(&y, 3);
-        run(e, "x", 1, &y, 1); /* not skipped as the same as before: the other wrote it */
+        run(e, "x", 1, &y, 1); /* uploaded again, because the other executable wrote it */
         EXPECT(&y, 2);
         run(other, "x", 2, &y, 1);
         EXPECT(&y, 3);
@@ -407,7 +409,7 @@ static void test_uploads_into_shared_inputs(void **state)
     }
 }
 
-/* Output 0 is x, or w; c + 1 is the other, and rows of output 0 are fed into c. */
+/* Output 0 is x or the param w, and output 1 is c + 1. Rows of output 0 are fed into c. */
 static rlxvk_executable *row_reader(rlxvk_context *context, bool from_param,
                                     const rlxvk_compile_options *options)
 {
@@ -421,7 +423,8 @@ static rlxvk_executable *row_reader(rlxvk_context *context, bool from_param,
     return compile(context, g, options);
 }
 
-/* Rows that were fed before another executable shares their target, or overwrites their source. */
+/* Rows are fed before another executable shares their target, or before it overwrites their source.
+ */
 static void test_row_feeds_and_sharers(void **state)
 {
     const char *names[] = {"x", "c"};
@@ -445,7 +448,7 @@ static void test_row_feeds_and_sharers(void **state)
         other[0] = row_reader(context, from_param, &o);
         run(other[0], NULL, 0, y, 2);
         EXPECT(y, 5, 6);
-        o.shared_input_count--; /* c is its own */
+        o.shared_input_count--; /* c is not shared */
         other[1] = row_reader(context, from_param, &o);
         expect_ok(rlxvk_bind_handle(other[1], "c", (float[]){0}, 1));
         expect_ok(rlxvk_register_row_feed(other[1], "c", 0));
@@ -465,7 +468,7 @@ static void test_row_feeds_and_sharers(void **state)
 
 /* ---- Deadlines and failures ---- */
 
-/* 200 products of 256 x 256, one after the other. */
+/* 200 products of 256 x 256 matrices in sequence. */
 static rlxvk_executable *slow_executable(uint64_t timeout_ns, rlxvk_toggle time_runs)
 {
     rlxvk_graph *g = NULL;
@@ -481,7 +484,7 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns, rlxvk_toggle time_
     return e;
 }
 
-/* The time is that of the last run, also where that is still in flight. */
+/* The time is that of the last run. If that is still in flight, the call waits for it. */
 static void test_times_of_a_run_in_flight(void **state)
 {
     static float x[256 * 256];
@@ -498,7 +501,7 @@ static void test_times_of_a_run_in_flight(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* What the device still uses is freed only when it is done. */
+/* Memory in use by the device is freed only when the device is done. */
 static void test_destroy_after_deadline(void **state)
 {
     static float x[256 * 256];
@@ -513,7 +516,7 @@ static void test_destroy_after_deadline(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Outputs x and x + 1, after one run with x = 1. */
+/* Outputs x and x + 1. One run with x = 1 is done. */
 static rlxvk_executable *counter(rlxvk_context *c)
 {
     rlxvk_graph *g = NULL;
@@ -527,9 +530,9 @@ static rlxvk_executable *counter(rlxvk_context *c)
     return e;
 }
 
-/* Tries to set a feed into x, beside one there is already where `fed`, while the n-th allocation or
- * Vulkan call fails. Whether the outputs can still be looked at: a wait that fails is a lost
- * device. */
+/* Sets a feed into x while the n-th allocation or Vulkan call fails. If `fed`, x already has a
+ * feed. Returns false if the outputs cannot be checked, because a failed wait means a lost device.
+ */
 static bool feed_while_failing(rlxvk_context *c, bool fed, bool host, uint64_t nth,
                                rlxvk_status *status)
 {
@@ -555,7 +558,7 @@ static bool feed_while_failing(rlxvk_context *c, bool fed, bool host, uint64_t n
     return usable;
 }
 
-/* A feed that cannot be made leaves wiring and outputs as they were. */
+/* If a feed cannot be made, feeds and outputs stay as they were. */
 static void test_feed_failure_changes_nothing(void **state)
 {
     uint32_t survived = 0;

@@ -1,6 +1,6 @@
 /*
- * Graphs with several things wrong at some sizes, drawn from a list of them: rlxvk_graph_bind and
- * rlxvk_compile end at what rlxvk_graph_verify lists first.
+ * Random graphs with several errors at some sizes. rlxvk_graph_bind and rlxvk_compile must report
+ * the first error that rlxvk_graph_verify lists.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -14,18 +14,18 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { BATCH_OF = 5 }; /* the first example's size */
+enum { BATCH_OF = 5 }; /* bound for the size in the first example */
 
 typedef struct maker {
     rlxvk_graph *g;
     random_source r;
-    rlxvk_tensor x, y; /* of BATCH and of SEQ elements */
+    rlxvk_tensor x, y; /* of BATCH and SEQ elements */
     rlxvk_tensor last;
 } maker;
 
-/* ---- What goes wrong at some sizes, and what never does ---- */
+/* ---- Nodes that fail at some sizes, and nodes that never fail ---- */
 
-/* min(BATCH, 2), which the examples take for something else, and the caller relies on. */
+/* min(BATCH, 2). The examples suggest another shape, and the caller reads it and relies on it. */
 static rlxvk_tensor told_slice(maker *m)
 {
     rlxvk_tensor t = rlxvk_slice(m->g, m->x, (int64_t[]){0}, (int64_t[]){2}, NULL, 1);
@@ -81,7 +81,7 @@ static rlxvk_graph *make_graph(uint64_t seed)
     for (uint32_t k = 2 + random_below(&m.r, 5); k > 0; k--) {
         rlxvk_tensor t = pieces[random_below(&m.r, ARRAY_COUNT(pieces))](&m);
         if (rlxvk_graph_status(m.g) != RLXVK_OK)
-            break; /* at these examples: the error that sticks */
+            break; /* it fails at these examples, and the error sticks */
         m.last = t;
         if (outputs)
             rlxvk_graph_output(m.g, t);
@@ -91,7 +91,7 @@ static rlxvk_graph *make_graph(uint64_t seed)
     return m.g;
 }
 
-/* ---- Against the list ---- */
+/* ---- Comparison with the list ---- */
 
 typedef struct tally {
     uint32_t graphs, told, nodes, outputs, sticky, several;
@@ -157,7 +157,8 @@ static void the_first_is_named(void **state)
     assert_true(t.several > 40 && t.told > 20 && t.nodes > 100 && t.outputs > 10 && t.sticky > 10);
 }
 
-/* A part of the symbols: what was told and no longer holds is found then. */
+/* If only some symbols are bound, a shape that the caller has read and that no longer holds is
+ * already an error. */
 static void told_wrong_in_part(void **state)
 {
     rlxvk_graph *g = NULL, *bound = NULL;

@@ -1,7 +1,7 @@
 /*
- * Random graphs on the device at hand: against the host reference, and every mode of the executable
- * against every other, bit for bit. Scratch is poisoned with NaN and the gaps between slots are
- * guarded.
+ * Random graphs on a device. They are compared with the host reference, and all modes of the
+ * executable with each other, bit for bit. Scratch memory is filled with NaN. A pattern in the gaps
+ * between slots shows writes outside operands.
  */
 #include "exec/allocate.h"
 #include "exec/transfer.h"
@@ -18,7 +18,7 @@
 static const char *const mode_names[] = {"default",      "no reuse",       "in order",
                                          "full barrier", "uncached",       "profiled",
                                          "prepared",     "weights as f16", "weights as bf16"};
-enum { MODES = 9, ROUNDING = 7 }; /* from there on only what is exact stays the same */
+enum { MODES = 9, ROUNDING = 7 }; /* these and later modes round, so only exact graphs stay equal */
 
 static rlxvk_compile_options mode_options(int mode)
 {
@@ -96,7 +96,7 @@ static void test_exact_graphs(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    exec_scratch_fill = 0x7fc00001u; /* NaN: a read of unwritten memory shows */
+    exec_scratch_fill = 0x7fc00001u; /* NaN, so that reads of unwritten memory show */
     for (uint64_t seed = 1; seed <= 40; seed++)
         check_seed(c, seed, true);
     exec_scratch_fill = 0;
@@ -114,7 +114,7 @@ static void test_smooth_graphs(void **state)
     close_context(c);
 }
 
-/* A lesser device emulated: many small blocks, everything staged, few and small workgroups. */
+/* Emulates a weak device: many small memory blocks, staged uploads, few and small workgroups. */
 static void test_small_limits(void **state)
 {
     rlxvk_context_options lesser = {.limit_allocation_bytes = 80 * 1024,
@@ -145,7 +145,7 @@ static void test_small_limits(void **state)
     close_context(c);
 }
 
-/* A model many times larger than any one allocation or binding. */
+/* A model that is many times larger than the largest allocation or binding. */
 static void test_many_blocks(void **state)
 {
     rlxvk_context_options lesser = {.limit_allocation_bytes = 80 * 1024,
@@ -182,7 +182,7 @@ static void test_many_blocks(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* All ops on the host, and every second row: the mixed graphs give the same bits. */
+/* Runs all ops on the host, and two selections of ops. Mixed graphs must give the same bits. */
 static void test_host_fallback(void **state)
 {
     rlxvk_context *c = open_context(NULL);
@@ -213,7 +213,7 @@ static void test_host_fallback(void **state)
     close_context(c);
 }
 
-/* The bytes between a slot's end and the next slot are never written. */
+/* No run may write the bytes between the end of a slot and the next slot. */
 static void test_guard_bands(void **state)
 {
     rlxvk_context *c = open_context(NULL);
@@ -264,8 +264,9 @@ static void test_replays_are_identical(void **state)
     close_context(c);
 }
 
-/* Nodes that share their operands: what one of them takes in place others may still read. Against
- * the host, and bit for bit against a plan that reuses no memory, with and without fusion. */
+/* Nodes share their operands, so a node that works in place could destroy data that others still
+ * read. Compares with the host and, bit for bit, with a plan that reuses no memory, with and
+ * without fusion. */
 static void check_shared(rlxvk_context *c, uint64_t seed)
 {
     static const char *const names[] = {"in place", "no reuse"};

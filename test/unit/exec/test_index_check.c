@@ -1,4 +1,5 @@
-/* RLXVK_CHECK=index: every op that reads indices or positions names the first that is outside. */
+/* RLXVK_CHECK=index: every op that reads indices or positions reports the first one out of range.
+ */
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -64,7 +65,7 @@ static rlxvk_tensor experts(rlxvk_graph *g, rlxvk_tensor i)
                                 false);
 }
 
-/* Two rows, at the first number; the second is not used. */
+/* Writes two rows from the first index on. The second index is not used. */
 static rlxvk_tensor write(rlxvk_graph *g, rlxvk_tensor i)
 {
     rlxvk_tensor cache = rlxvk_input(g, "cache", RLXVK_F32, RLXVK_SHAPE(1, 5, 4));
@@ -88,13 +89,13 @@ static rlxvk_tensor step(rlxvk_graph *g, rlxvk_tensor i)
     return step_at(g, i, 2, 1, 2);
 }
 
-/* The second number is which of six entries the sequence has. */
+/* The second index selects one of six cache entries for the sequence. */
 static rlxvk_tensor step_of_entry(rlxvk_graph *g, rlxvk_tensor i)
 {
     return step_at(g, rlxvk_reshape(g, i, RLXVK_SHAPE(1, 2)), 1, 1, 6);
 }
 
-/* Three rows, of which the later ones may be padding behind the cache. */
+/* Three rows. The later ones may be padding beyond the end of the cache. */
 static rlxvk_tensor step_padded(rlxvk_graph *g, rlxvk_tensor i)
 {
     return step_at(g, i, 2, 3, 2);
@@ -108,7 +109,7 @@ static size_t elements(const rlxvk_shape *s)
     return count;
 }
 
-/* `good`, `bad`: two values; one of the bad ones is outside. */
+/* Two values each in `good` and `bad`. One of the bad ones is out of range. */
 static const struct {
     const char *name;
     rlxvk_tensor (*build)(rlxvk_graph *g, rlxvk_tensor index);

@@ -1,5 +1,5 @@
-/* Graphs looked at: their nodes one by one, and pictures of them, as built and as compiled. A
- * picture is checked by the grammar of DOT, and by Graphviz where that is installed. */
+/* Inspecting graphs node by node, and as DOT pictures, as built and as compiled. A picture is
+ * checked against the DOT grammar and, if Graphviz is installed, also by Graphviz. */
 #include "graph/symbol.h"
 #include "op/op.h"
 #include "exec/state.h"
@@ -16,7 +16,7 @@
 
 enum { ROOM = 1 << 16 };
 
-/* y = relu(x w + b) reshaped, of noise added; x and w are read once more by the sum of x. */
+/* Outputs: y = relu(x w + b) reshaped to [8], half of random noise, and y again. */
 static rlxvk_graph *mixed(rlxvk_tensor *out_product)
 {
     rlxvk_graph *g = NULL;
@@ -103,7 +103,7 @@ static void test_leaves_and_outputs(void **state)
     size_t count;
     (void)state;
     expect_ok(rlxvk_graph_inputs(g, NULL, 0, &count));
-    assert_int_equal(count, 1); /* without the state of random numbers */
+    assert_int_equal(count, 1); /* only x: the random state is not listed */
     expect_ok(rlxvk_graph_params(g, infos, 4, &count));
     assert_int_equal(count, 2);
     assert_string_equal(infos[0].name, "w");
@@ -132,12 +132,13 @@ static void test_wrong_nodes(void **state)
     expect_error(rlxvk_tensor_node(g, RLXVK_NONE, &node), RLXVK_E_ARITY, "tensor_node");
     expect_error(rlxvk_tensor_node(g, rlxvk_graph_output_tensor(other, 0), &node), RLXVK_E_DANGLING,
                  "tensor_node");
-    expect_ok(rlxvk_graph_status(g)); /* questions leave no error in it */
+    expect_ok(rlxvk_graph_status(g)); /* queries leave no error in the graph */
     rlxvk_graph_destroy(g);
     rlxvk_graph_destroy(other);
 }
 
-/* Shapes have their symbols, and looking at one does not promise that it holds. */
+/* Shapes show their symbols. Only rlxvk_tensor_shape records that the caller relies on the shape;
+ * inspecting does not. */
 static void test_symbols(void **state)
 {
     static char dot[ROOM];
@@ -161,7 +162,7 @@ static void test_symbols(void **state)
 
 /* ---- DOT ---- */
 
-/* Behind a string in quotes that begins here; fails where it is none. */
+/* Returns the position behind a quoted string, and fails if no such string begins here. */
 static const char *skip_string(const char *at)
 {
     assert_int_equal(*at++, '"');
@@ -175,7 +176,8 @@ static const char *skip_string(const char *at)
     return at + 1;
 }
 
-/* Lines are "  id [attributes];" or "  id -> id [attributes];", and ends of edges are nodes. */
+/* Lines are "  id [attributes];" or "  id -> id [attributes];". The ends of each edge must be
+ * nodes. */
 static void check_lines(const char *dot, char (*ids)[16], size_t *out_nodes, size_t *out_edges)
 {
     char from[16], to[16];
@@ -183,7 +185,7 @@ static void check_lines(const char *dot, char (*ids)[16], size_t *out_nodes, siz
     *out_nodes = *out_edges = 0;
     for (const char *at = strchr(dot, '\n') + 1; *at != '}'; at = strchr(at, '\n') + 1) {
         bool edge = sscanf(at, "  %15[a-z0-9] -> %15[a-z0-9]%n", from, to, &used) == 2;
-        used = 0; /* stays so where the text behind the name is another */
+        used = 0; /* stays 0 if the text does not match */
         bool has_node = !edge && sscanf(at, "  %15[a-z0-9] [label=%n", from, &used) == 1 && used;
         if (has_node)
             snprintf(ids[(*out_nodes)++], 16, "%s", from);
@@ -280,7 +282,7 @@ static void test_strange_names(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A name of any length is cut, and the rest of the label stays. */
+/* A long name is cut, but the rest of the label stays. */
 static void test_a_long_name(void **state)
 {
     static char dot[ROOM], name[5000];
@@ -298,7 +300,8 @@ static void test_a_long_name(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A buffer of any size has the beginning, and the length is that of all. */
+/* If the buffer is too short, it gets the beginning. The length is always that of the whole text.
+ */
 static void test_short_buffers(void **state)
 {
     static char whole[ROOM], part[ROOM];
@@ -327,7 +330,7 @@ static rlxvk_executable *compiled(rlxvk_graph *g, const rlxvk_compile_options *o
     return e;
 }
 
-/* The line of the node whose label has this text. */
+/* Copies the line of the node whose label contains this text. */
 static void line_with(const char *dot, const char *part, char line[1024])
 {
     const char *at = strstr(dot, part);
@@ -378,7 +381,8 @@ static void test_steps_on_the_host(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* A write in place is seen at the edge, two nodes in one step at the second. */
+/* The picture shows a write in place at its edge. If two nodes run as one step, it says so at the
+ * second node. */
 static void test_writes_and_pairs(void **state)
 {
     static char dot[ROOM];

@@ -1,5 +1,5 @@
-/* Params that lie in what joins them: set, read, copied and shared as any others, by whoever joins
- * them and whoever does not. */
+/* Params whose weights were joined into one matrix. They are set, read, copied and shared like
+ * other params, also with executables that do not join them. */
 #include "exec/state.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -15,7 +15,7 @@ enum { K = 64, PARTS = 3, PART = 64, ROWS = 4 };
 
 typedef struct joined_case {
     int64_t rows;
-    uint32_t parts; /* bits: which of the weights it has */
+    uint32_t parts; /* bits: the weights that the graph has */
     bool stored_by_columns, read_twice;
     rlxvk_dtype dtype;
     uint64_t prepared_bytes;
@@ -51,7 +51,7 @@ static rlxvk_executable *projecting(const joined_case *c, rlxvk_executable *shar
     return e;
 }
 
-/* Numbers that halves hold. */
+/* Values that are exact as halves. */
 static float weight_value(int part, int round, int i)
 {
     return (float)((i * 7 + part * 5 + round * 3) % 17 - 8) / 8;
@@ -73,7 +73,7 @@ static void expect_weight(rlxvk_executable *e, int part, int round)
         assert_true(w[i] == weight_value(part, round, i));
 }
 
-/* All outputs that are products, by what the weights are said to hold. */
+/* Checks all outputs that are products against the values that the weights should hold. */
 static void expect_products(rlxvk_executable *e, const joined_case *c, const int rounds[PARTS])
 {
     static float y[PARTS][ROWS * PART], x[ROWS * K];
@@ -188,7 +188,7 @@ static void expect_shared(const joined_case *a, const joined_case *b, bool all)
     rlxvk_executable_destroy(second);
 }
 
-/* Whatever two executables make of the same params, they share them. */
+/* Two executables share the same params, even if each joins them differently. */
 static void joined_weights_are_shared(void **state)
 {
     static const joined_case one = {.rows = 1, .parts = 7}, many = {.rows = ROWS, .parts = 7};
@@ -202,14 +202,14 @@ static void joined_weights_are_shared(void **state)
     expect_shared(&halves, &many_halves, true);
     expect_shared(&one, &k_alone, true);
     expect_shared(&one, &pair, true);
-    expect_shared(&one, &twice, false); /* sums have constants */
+    expect_shared(&one, &twice, false); /* the sums add constants */
     expect_shared(&k_alone, &one, false);
     expect_shared(&pair, &one, false);
     expect_shared(&twice, &one, true);
     expect_shared(&twice, &many, true);
 }
 
-/* Other params, by the same names: each has its own. */
+/* Different params with the same names: each executable keeps its own. */
 static void others_are_not_shared(void **state)
 {
     static const joined_case cases[] = {{.rows = 1, .parts = 7},
@@ -227,7 +227,8 @@ static void others_are_not_shared(void **state)
     }
 }
 
-/* A compile that joins nothing takes the content of one that does. */
+/* rlxvk_first_bad_node compiles a program that joins nothing, with the contents of one that joins.
+ */
 static void bad_weights_are_found(void **state)
 {
     joined_case c = {.rows = 1, .parts = 7};
@@ -269,7 +270,8 @@ static void families_join(void **state)
 
 /* ---- Weights of other sizes ---- */
 
-/* Products of one row of x with weights of these many rows, each filled with one number. */
+/* One row of x is multiplied by weights of these row counts. Each weight is filled with one number.
+ */
 static rlxvk_executable *uneven(const int64_t rows[PARTS], rlxvk_executable *share_with)
 {
     rlxvk_compile_options o = {.share_with = share_with, .check_plan = RLXVK_ON};
@@ -307,7 +309,7 @@ static void expect_evenly(rlxvk_executable *e, const int64_t rows[PARTS], const 
     }
 }
 
-/* Where one of the params differs, whichever, what joins them is not shared. */
+/* If one of the params differs, no matter which, the joined weights are not shared. */
 static void one_that_differs_is_enough(void **state)
 {
     static const int64_t same[PARTS] = {PART, PART, PART};
@@ -332,7 +334,8 @@ static void one_that_differs_is_enough(void **state)
         }
 }
 
-/* Two groups whose copies both take memory: as many are joined as prepared_bytes allows. */
+/* Two groups of weights need memory for joined copies. As many groups are joined as prepared_bytes
+ * allows. */
 static void joins_stay_within_their_bytes(void **state)
 {
     static const char *const names[] = {"q", "k", "v", "q2", "k2", "v2"};

@@ -1,7 +1,8 @@
 /*
- * The pure stages on graphs of tens of thousands of nodes, deep and wide: what planning looks at
- * grows with the graph, not with its square. Work is counted, not timed. Sizes given as arguments
- * are compiled instead, and each stage's milliseconds are printed.
+ * Deep and wide graphs with tens of thousands of nodes, without a device. The work of planning must
+ * grow with the graph and not with its square. The test counts work and does not time it. If sizes
+ * are given as arguments, graphs of these sizes are compiled instead, and the milliseconds of each
+ * stage are printed.
  */
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
@@ -20,7 +21,7 @@
 
 static const device_profile profile = ORDINARY_GPU;
 
-/* ---- Shapes of graphs, of about n nodes ---- */
+/* ---- Graphs of about n nodes ---- */
 
 static rlxvk_tensor numbered_leaf(rlxvk_graph *g, bool param, uint32_t i, rlxvk_shape shape)
 {
@@ -51,7 +52,7 @@ static void params(rlxvk_graph *g, uint32_t n)
     rlxvk_graph_output(g, x);
 }
 
-/* All of `count` values are live before the first two are added. */
+/* All `count` values are live before the first two are added. */
 static rlxvk_tensor sum_tree(rlxvk_graph *g, rlxvk_tensor *values, uint32_t count)
 {
     for (; count > 1; count = (count + 1) / 2)
@@ -70,7 +71,7 @@ static void live_at_once(rlxvk_graph *g, uint32_t n)
     test_free(values);
 }
 
-/* As above, of many sizes. */
+/* The same with values of many sizes. */
 static void sizes_at_once(rlxvk_graph *g, uint32_t n)
 {
     uint32_t count = n / 4;
@@ -88,7 +89,7 @@ static void sizes_at_once(rlxvk_graph *g, uint32_t n)
     test_free(values);
 }
 
-/* Values of any size that are read after any time: the hardest to place. */
+/* Values have random sizes and random lifetimes, which is the hardest case for placement. */
 static void random_lives(rlxvk_graph *g, uint32_t n)
 {
     uint32_t count = n / 4, live = 0;
@@ -110,7 +111,7 @@ static void random_lives(rlxvk_graph *g, uint32_t n)
     test_free(values);
 }
 
-/* What training keeps: each value of the way there is read on the way back. */
+/* As in training: the backward pass reads each value of the forward pass. */
 static void there_and_back(rlxvk_graph *g, uint32_t n)
 {
     uint32_t count = n / 3;
@@ -145,7 +146,7 @@ static void view_chain(rlxvk_graph *g, uint32_t n)
     rlxvk_graph_output(g, rlxvk_neg(g, x));
 }
 
-/* Parts made in place, then read one by one. */
+/* Parts of a concat are written in place, then read one by one. */
 static void parts(rlxvk_graph *g, uint32_t n)
 {
     uint32_t count = n / 3;
@@ -159,7 +160,7 @@ static void parts(rlxvk_graph *g, uint32_t n)
     test_free(values);
 }
 
-/* Sums with a norm that is lowered with them. */
+/* Each sum is lowered together with a norm. */
 static void norms(rlxvk_graph *g, uint32_t n)
 {
     rlxvk_tensor x = numbered_leaf(g, false, 0, RLXVK_SHAPE(4, 64));
@@ -172,7 +173,7 @@ static void norms(rlxvk_graph *g, uint32_t n)
     rlxvk_graph_output(g, x);
 }
 
-/* Each op with a constant of its own. */
+/* Each op has its own constant. */
 static void constants(rlxvk_graph *g, uint32_t n)
 {
     rlxvk_tensor x = numbered_leaf(g, false, 0, RLXVK_SHAPE(3));
@@ -186,7 +187,7 @@ static void constants(rlxvk_graph *g, uint32_t n)
 static const struct {
     const char *name;
     void (*build)(rlxvk_graph *g, uint32_t n);
-    bool hard; /* to place: holes that small values fill; orders are given up in the end */
+    bool hard; /* to place: small values fill holes, and the planner gives up some orders */
 } graphs[] = {
     {"chain", chain},
     {"inputs to outputs", inputs_to_outputs},
@@ -216,7 +217,7 @@ static void lap(const char *stage)
     last = now;
 }
 
-/* How a graph is compiled. */
+/* Options of a compile. */
 typedef struct mode {
     const char *name;
     bool fusion, reorder, bump;
@@ -289,9 +290,9 @@ static void release(large *l)
     rlxvk_graph_destroy(l->source);
 }
 
-/* ---- What is expected ---- */
+/* ---- Expected growth ---- */
 
-/* As much as n log n grows, and a little for what is made once. */
+/* The count may grow like n log n, plus a little for work that is done only once. */
 static void expect_near_linear(uint64_t few, uint64_t many, uint32_t times)
 {
     if (many > few * times * 3 / 2 + 10000)
@@ -318,7 +319,8 @@ static void work_grows_with_the_graph(void **state)
         }
 }
 
-/* Where the orders that look at most are given up, the last one still does well. */
+/* If the planner gives up on its most expensive orders, the last one must still give a good plan.
+ */
 static void work_has_a_limit(void **state)
 {
     enum { MOST_VISITS = 60000000 };
@@ -334,7 +336,7 @@ static void work_has_a_limit(void **state)
     }
 }
 
-/* Few enough to prove. */
+/* The graphs are small enough to prove their plans. */
 static void plans_are_sound(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Objects hold what they need: destroyed in any order, those that are left work as before. A failed
- * call leaves NULL. In the child of a fork nothing hangs.
+ * An object keeps alive what it needs: objects may be destroyed in any order, and the others still
+ * work. A failed call sets its object to NULL. In a forked child, calls do not hang.
  */
 #include "exec/context.h"
 #include "support/harness.h"
@@ -22,12 +22,12 @@ typedef enum object {
     CONTEXT,
     GRAPH,
     SYMBOLIC, /* a graph with a symbol */
-    PLAIN,    /* of GRAPH */
-    CLONE,    /* of PLAIN */
-    SHARING,  /* its params with PLAIN's */
-    FAMILY,   /* of SYMBOLIC */
-    RELATIVE, /* a clone of FAMILY once that has a size */
-    UNBOUND,  /* of SYMBOLIC, never given a size */
+    PLAIN,    /* compiled from GRAPH */
+    CLONE,    /* clone of PLAIN */
+    SHARING,  /* shares params with PLAIN */
+    FAMILY,   /* compiled from SYMBOLIC */
+    RELATIVE, /* clone of FAMILY after it got a size */
+    UNBOUND,  /* compiled from SYMBOLIC, never given a size */
     OBJECTS
 } object;
 
@@ -103,8 +103,8 @@ static void destroy_in_order(const object order[OBJECTS])
     }
 }
 
-/* Every object first and every object last, and with each pair both which is first: 36 shuffles of
- * which each comes with its reverse. */
+/* Destroys the objects in 36 random orders and in the reverse of each. So each pair is destroyed in
+ * both orders. */
 static void every_order_of_destruction(void **state)
 {
     object order[OBJECTS], reverse[OBJECTS];
@@ -164,7 +164,8 @@ static void failed_calls_leave_null(void **state)
     rlxvk_context_destroy(c);
 }
 
-/* NVIDIA's driver fails in a process that has made about ten instances. */
+/* All contexts share one instance, because NVIDIA's driver fails in a process that has made about
+ * ten. */
 static void contexts_share_an_instance(void **state)
 {
     rlxvk_context *first, *second;
@@ -181,7 +182,7 @@ static void contexts_share_an_instance(void **state)
 
 /* ---- Forks ---- */
 
-/* What the child finds wrong, by its exit status. */
+/* Runs in the child. The exit status tells which check failed. */
 static int try_in_child(world *w)
 {
     const float x[2] = {2, 7};

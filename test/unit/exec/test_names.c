@@ -1,5 +1,5 @@
-/* Leaves and outputs by name: what an executable lists, what a wrong name is told, which inputs can
- * be shared, and what a feed may copy. */
+/* Leaves and outputs by name: the lists of an executable, errors for wrong names, inputs that can
+ * be shared, and sizes that a feed may copy. */
 #include "op/op.h"
 #include "support/harness.h"
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Outputs: "sum" [4] of x, the drawn noise and w; and the cache [1, 4, 2] that rows are written
- * into. The input "unread" and the param "dead" are read by nothing. */
+/* Outputs: "sum" [4] of x, random noise and w; and the cache [1, 4, 2] into which rows are written.
+ * No node reads the input "unread" and the param "dead". */
 static rlxvk_graph *mixed(void)
 {
     rlxvk_graph *g = NULL;
@@ -48,7 +48,7 @@ static void test_list_of_inputs(void **state)
     size_t count = 0;
     (void)state;
     expect_ok(rlxvk_executable_inputs(e, NULL, 0, &count));
-    assert_int_equal(count, 5); /* the random state is no input of the caller's */
+    assert_int_equal(count, 5); /* the random state is not a caller's input */
     expect_ok(rlxvk_executable_inputs(e, infos, 2, &count));
     assert_int_equal(count, 5);
     assert_null(infos[2].name); /* beyond the capacity */
@@ -113,7 +113,8 @@ static void test_list_of_params_and_outputs(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* A leaf taken for one of the other kind is told what it is and what to do. */
+/* If a param is used as an input, or an input as a param, the error says which it is and what to
+ * do. */
 static void test_leaves_of_the_other_kind(void **state)
 {
     rlxvk_executable *e = compiled(NULL);
@@ -181,7 +182,7 @@ static void test_prefix_feeds(void **state)
     rlxvk_executable *e = compiled(&(rlxvk_compile_options){.allow_unset = RLXVK_ON});
     float x[4], y[8];
     rlxvk_run_input in = {"cache", (float[]){1, 2, 3, 4, 5, 6, 7, 8}, 8, RLXVK_F32};
-    rlxvk_run_input at = {"at", (int32_t[]){9}, 1, RLXVK_I32}; /* outside: dropped */
+    rlxvk_run_input at = {"at", (int32_t[]){9}, 1, RLXVK_I32}; /* out of range: dropped */
     rlxvk_run_output out = {1, y, 8, RLXVK_F32};
     (void)state;
     expect_error(rlxvk_set_handle_feed(e, "x", 1), RLXVK_E_LENGTH,

@@ -1,6 +1,7 @@
 /*
- * Nodes in messages are those that the program built: the numbers are the graph's (rlxvk_graph_node
- * knows them), whatever rewriting made of it, and what a composite builds on the way has none.
+ * Messages name the nodes that the program built. Numbers are those of the source graph, as in
+ * rlxvk_graph_node, even if nodes were rewritten. Nodes that a composite builds internally have no
+ * number in messages.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -21,7 +22,7 @@ static rlxvk_graph *begin(void)
 {
     rlxvk_graph *g = NULL;
     expect_ok(rlxvk_graph_create(&g));
-    (void)rlxvk_relu(g, rlxvk_input(g, "dead", RLXVK_F32, RLXVK_SHAPE(2))); /* 0, 1: dropped */
+    (void)rlxvk_relu(g, rlxvk_input(g, "dead", RLXVK_F32, RLXVK_SHAPE(2))); /* 0, 1: removed */
     return g;
 }
 
@@ -59,7 +60,7 @@ static void composites_do_not_show_their_parts(void **state)
     expect_label(rlxvk_graph_error(g), "matmul (node %u): K is 3", 4);
     rlxvk_graph_destroy(g);
 
-    g = begin(); /* what the caller built keeps its name or number */
+    g = begin(); /* nodes that the caller built keep their names or numbers */
     x = rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4)));
     rlxvk_prelu(g, x, rlxvk_input(g, "slope", RLXVK_F32, RLXVK_SHAPE(3)));
     expect_label(rlxvk_graph_error(g), "prelu (node 5): mul (of node %u and 'slope'): operand 1",
@@ -87,7 +88,7 @@ static void runs_name_the_nodes_that_were_built(void **state)
     rlxvk_tensor at = rlxvk_input(g, "i", RLXVK_F32, RLXVK_SHAPE(4));
     rlxvk_tensor y = rlxvk_gather(g, rlxvk_mul(g, in, six), at, 0);
     rlxvk_graph_set_name(g, y, "picked");
-    rlxvk_tensor last = rlxvk_relu(g, rlxvk_add(g, y, y)); /* a region */
+    rlxvk_tensor last = rlxvk_relu(g, rlxvk_add(g, y, y)); /* fused into a region */
     rlxvk_graph_output(g, last);
     const rlxvk_compile_options options = {.check_index = RLXVK_ON, .profile = RLXVK_ON};
     const rlxvk_run_input inputs[] = {{.name = "x", .data = x, .length = 8},
@@ -150,7 +151,8 @@ static void the_first_bad_node_is_one_that_was_built(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Its nodes are the graph's, but nobody wrote them: they go by the node whose gradient it is. */
+/* The nodes of a gradient are in the graph, but the caller did not write them. Messages name the
+ * node to which the gradient belongs. */
 static void gradients_name_whose_they_are(void **state)
 {
     const rlxvk_compile_options options = {.force_host = RLXVK_ON, .forbid_host = RLXVK_ON};
@@ -170,7 +172,7 @@ static void gradients_name_whose_they_are(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What only a kernel knows of goes by the node that needs it. */
+/* Scratch memory of a kernel is named after its node. */
 static void scratch_is_of_a_node(void **state)
 {
     const rlxvk_context_options small = {.limit_binding_bytes = 2 << 20};

@@ -1,9 +1,11 @@
 /*
- * Every public function, on a device: called once for each of its pointers with that one NULL, and
- * once for each of its tensors with RLXVK_NONE and with a tensor of another graph, everything else
- * being as it should. Nothing crashes; a pointer that no contract lets be NULL is E_NULL, a tensor
- * of another graph E_DANGLING; the sentence names the call; the executable still runs afterwards.
- * null_calls.awk writes the calls from the headers. With the argument "table" the test prints them.
+ * Calls every public function on a device: once for each pointer, with NULL for it, and once for
+ * each tensor, with RLXVK_NONE and with a tensor of another graph. All other arguments are valid.
+ *
+ * Nothing may crash. If the contract does not allow NULL for a pointer, the call fails with E_NULL.
+ * A tensor of another graph gives E_DANGLING. The message has the call's name, and the executable
+ * still runs afterwards. null_calls.awk writes the calls from the headers. With the argument
+ * "table" the test prints them.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -25,12 +27,12 @@
 
 #define ROOM 1024
 
-/* What the stand-ins live in. */
+/* Holds the valid arguments (stand-ins) and their objects. */
 typedef struct stand {
     rlxvk_graph *graph, *other, *graphs[6];
     rlxvk_executable *executables[4];
     rlxvk_context *context;
-    rlxvk_status status; /* what the call gave, or its text */
+    rlxvk_status status; /* returned by the call, or its text */
     const char *text;
     uint32_t leaves;
     rlxvk_tensor results[2];
@@ -47,7 +49,7 @@ typedef struct stand {
     rlxvk_run_output run_output;
     rlxvk_attention_block block;
     rlxvk_transformer_layer layer;
-    char path[64]; /* of a file; "": none yet */
+    char path[64]; /* of a file; "": not written yet */
 } stand;
 
 typedef enum null_kind { GIVES_STATUS, BUILDS, GIVES_VALUE } null_kind;
@@ -62,7 +64,7 @@ typedef struct null_call {
     void (*call)(stand *s, int variant);
 } null_call;
 
-/* ---- Stand-ins ---- */
+/* ---- Valid arguments ---- */
 
 static rlxvk_tensor leaf(stand *s, rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape)
 {
@@ -86,7 +88,7 @@ static rlxvk_graph *new_graph(void)
     return g;
 }
 
-/* y = x w: input x [1, 2], param w [2, 2], once for all who ask. */
+/* y = x w: input x [1, 2], param w [2, 2]. Made once and then reused. */
 static rlxvk_graph *product_of(stand *s)
 {
     if (s->graphs[1])
@@ -98,7 +100,7 @@ static rlxvk_graph *product_of(stand *s)
     return g;
 }
 
-/* A body of one input and one output [4, 4]. */
+/* A body with one input and one output [4, 4]. */
 static rlxvk_graph *body_of(stand *s)
 {
     if (s->graphs[2])
@@ -108,7 +110,7 @@ static rlxvk_graph *body_of(stand *s)
     return g;
 }
 
-/* Of body_of as a function with a gradient of its own. */
+/* A gradient function for body_of. */
 static rlxvk_graph *vjp_of(stand *s)
 {
     if (s->graphs[4])
@@ -136,7 +138,7 @@ static rlxvk_executable *compiled(stand *s)
     return compiled_as(s, RLXVK_OFF);
 }
 
-/* The one that a stand keeps. */
+/* Made once and then reused. */
 static rlxvk_executable *executable_of(stand *s)
 {
     if (!s->executables[0])
@@ -149,7 +151,7 @@ static rlxvk_executable *profiled(stand *s)
     return s->executables[2] = compiled_as(s, RLXVK_ON);
 }
 
-/* Of a graph with a symbol. */
+/* Compiled from a graph with a symbol. */
 static rlxvk_executable *symbolic(stand *s)
 {
     rlxvk_graph *g = s->graphs[5] = new_graph();
@@ -286,10 +288,10 @@ static void end(stand *s)
         unlink(s->path);
 }
 
-/* ---- What a call may answer ---- */
+/* ---- Allowed results ---- */
 
-/* The sentence begins with the call's name, or the row's it is an entry of (matmul of matmul_with).
- */
+/* Returns true if the message begins with the name of the call or of its op, for example matmul for
+ * matmul_with. */
 static bool names_call(const char *sentence, const char *function)
 {
     const char *call = function + strlen("rlxvk_");
@@ -309,7 +311,7 @@ static bool answers_well(const null_call *c, rlxvk_status status, const char *se
            (c->what == NULL_POINTER && (c->optional || status == RLXVK_E_NULL));
 }
 
-/* Nothing with a NULL executable left it unable to run. */
+/* The executable must still run after a call with a NULL argument. */
 static bool still_runs(stand *s)
 {
     const rlxvk_executable *e = s->executables[0];
@@ -330,7 +332,7 @@ static bool is_fine(const null_call *c, bool print)
     rlxvk_quant_traits traits;
     rlxvk_status status;
     begin(&s);
-    rlxvk_status marker = rlxvk_quant_query(UINT32_MAX, &traits); /* an old sentence */
+    rlxvk_status marker = rlxvk_quant_query(UINT32_MAX, &traits); /* sets an old error message */
     char old[256], sentence[512];
     snprintf(old, sizeof old, "%s", rlxvk_last_error());
     c->call(&s, c->variant);
@@ -342,7 +344,7 @@ static bool is_fine(const null_call *c, bool print)
         if (status != RLXVK_OK)
             snprintf(sentence, sizeof sentence, "%s", rlxvk_graph_error(s.graph));
     }
-    if (c->kind != GIVES_STATUS && status == RLXVK_OK && spoke) /* no graph, or no status to give */
+    if (c->kind != GIVES_STATUS && status == RLXVK_OK && spoke) /* no graph, or returns no status */
         status = RLXVK_E_NULL;
     bool fine = marker != RLXVK_OK && s.text && answers_well(c, status, sentence) && still_runs(&s);
     if (print || !fine)

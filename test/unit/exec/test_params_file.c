@@ -1,6 +1,6 @@
-/* Params in .safetensors and .npz files: against what Python reads and writes, of every type, with
- * strange names; a load that fails changes nothing, a save that fails leaves the old file; every
- * truncation and every flipped bit of small files. */
+/* Params in .safetensors and .npz files. Python reads and writes every dtype and strange names for
+ * comparison. If a load fails, it changes nothing; if a save fails, the old file stays. Small files
+ * are truncated at every length, and each bit is flipped once. */
 #include "support/params_file.h"
 
 #include <errno.h>
@@ -41,10 +41,10 @@ static const struct {
     {"u32", RLXVK_U32, {1, {2}}},
     {"bool", RLXVK_BOOL, {1, {3}}},
     {"c64", RLXVK_C64, {1, {2}}},
-    {"bf16", RLXVK_BF16, {1, {3}}}, /* last: .npz has no such type */
+    {"bf16", RLXVK_BF16, {1, {3}}}, /* last, because .npz has no such type */
 };
 
-/* All the types, or those that both formats have. */
+/* All dtypes, or those that both formats have. */
 static rlxvk_executable *compile_every(bool bf16)
 {
     rlxvk_executable *e = NULL;
@@ -99,7 +99,7 @@ static void test_what_python_writes_is_loaded(void **state)
     }
 }
 
-/* A file with nothing in it is one. */
+/* A file without params is valid. */
 static void test_no_params(void **state)
 {
     rlxvk_executable *e = NULL;
@@ -140,7 +140,7 @@ static rlxvk_executable *small(void)
     return compile_small(RLXVK_F32, 2, "b");
 }
 
-/* The load fails so, and changes nothing. */
+/* The load must fail with this status and change nothing. */
 static void expect_refused(rlxvk_executable *e, const char *path, rlxvk_status wanted,
                            const char *part)
 {
@@ -217,7 +217,7 @@ static void test_conversion(void **state)
 {
     static const rlxvk_dtype types[] = {RLXVK_F32, RLXVK_F16, RLXVK_BF16, RLXVK_F64};
     const rlxvk_load_options convert = {.convert = RLXVK_ON};
-    const float fine[4] = {1.0009765625f, 3, -0.5f, 2}; /* 1 + 2^-10: not in BF16 */
+    const float fine[4] = {1.0009765625f, 3, -0.5f, 2}; /* 1 + 2^-10 is not exact in BF16 */
     const char *path = params_path("real", "safetensors");
     (void)state;
     for (size_t from = 0; from < ARRAY_COUNT(types); from++)
@@ -249,7 +249,7 @@ static void test_dead_params_are_discarded(void **state)
     rlxvk_executable *e = small();
     (void)state;
     params_describe(e, lines);
-    strcat(lines, "64656164 F32 2 0000000000000000\n"); /* "dead" */
+    strcat(lines, "64656164 F32 2 0000000000000000\n"); /* "dead" in hex */
     for (size_t x = 0; x < PARAMS_FORMATS; x++) {
         params_python_writes(params_path("dead", params_extensions[x]), lines, "");
         expect_ok(rlxvk_load_params(e, params_path("dead", params_extensions[x]), NULL));
@@ -293,7 +293,7 @@ static void test_what_is_saved(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Not one that was never set, unless that was allowed. */
+/* If a param was never set, saving fails. If the options allow unset params, zeros are saved. */
 static void test_unset_params(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void test_unset_params(void **state)
     }
 }
 
-/* The old file stays, and nothing lies beside it. */
+/* The old file is still there, and no temporary file is left in its folder. */
 static void expect_old_file(const char *path, const uint8_t *old, size_t size)
 {
     static uint8_t now[PARAMS_ROOM];
@@ -382,7 +382,7 @@ static void test_a_reserved_name(void **state)
 
 /* ---- Memory ---- */
 
-/* The n-th allocation fails, for every n: nothing is changed, nothing is left. */
+/* The n-th allocation fails, for every n. Nothing may change or leak. */
 static void test_without_memory(void **state)
 {
     static char before[PARAMS_ROOM], wanted[PARAMS_ROOM], after[PARAMS_ROOM];
@@ -441,14 +441,15 @@ static void test_every_truncation(void **state)
             expect_refused(e, cut, RLXVK_E_FILE, "cut.");
         }
         bytes[size] = 0;
-        params_write_file(cut, bytes, size + 1); /* and one byte too many */
+        params_write_file(cut, bytes, size + 1); /* also one byte too long */
         expect_refused(e, cut, RLXVK_E_FILE, "cut.");
     }
     rlxvk_executable_destroy(e);
 }
 
-/* An error that changes nothing, or the values of the file: in .npz those that were saved, because
- * it has checksums; in .safetensors they may be others, by as many bits as were flipped. */
+/* A flipped bit either gives an error that changes nothing, or values. In .npz these are the saved
+ * values, because the file has checksums. In .safetensors they may differ by as many bits as were
+ * flipped. */
 static void test_every_flipped_bit(void **state)
 {
     static uint8_t bytes[PARAMS_ROOM];
@@ -488,7 +489,7 @@ static void test_every_flipped_bit(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Files by hand. */
+/* Files that are written by hand. */
 static const struct {
     const char *header;
     size_t elements;
@@ -608,7 +609,7 @@ static void test_symbols(void **state)
 
     expect_error(rlxvk_load_params(other, path, NULL), RLXVK_E_UNBOUND_SYMBOL, "BATCHx2");
     expect_error(rlxvk_load_params(other, fixed, NULL), RLXVK_E_UNSET_PARAM, "'b'");
-    expect_ok(rlxvk_load_params(other, fixed, &missing)); /* kept for the first binding */
+    expect_ok(rlxvk_load_params(other, fixed, &missing)); /* kept until the first binding */
     expect_ok(rlxvk_bind_symbols(other, &one, 1));
     expect_ok(rlxvk_read_param(other, "w", w, 4));
     expect_ok(rlxvk_read_param(e, "w", same, 4));
@@ -622,7 +623,7 @@ static void test_symbols(void **state)
     rlxvk_executable_destroy(other);
 }
 
-/* What a kernel has written in place is what is saved, and goes on from there. */
+/* A save writes the values that a kernel has written in place, and training can go on from them. */
 static void test_training_goes_on(void **state)
 {
     const char *path = params_path("training", "safetensors");

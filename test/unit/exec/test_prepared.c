@@ -1,6 +1,7 @@
 /*
- * What is made of params when they are set: that runs leave it out, and that none of them ever sees
- * what it was made of before. The batch norm behind a convolution is the smallest such thing.
+ * Preparation: results that depend only on params are computed after a param was set, and runs skip
+ * them. No run may see a prepared result of older params. The smallest example is a batch norm
+ * after a convolution.
  */
 #include <rlxvk_train.h>
 #include "exec/state.h"
@@ -49,7 +50,7 @@ static void set_all(rlxvk_executable *e, const content *c)
         set(e, c, p);
 }
 
-/* Changes one param; in the executable, too, unless that is NULL. */
+/* Changes one param; also in the executable, if it is not NULL. */
 static void change(rlxvk_executable *e, content *c, int p)
 {
     for (int i = 0; i < WEIGHTS; i++)
@@ -58,8 +59,8 @@ static void change(rlxvk_executable *e, content *c, int p)
         set(e, c, p);
 }
 
-/* relu(batch_norm(conv(x, w))); with `gamma` a param, which is written or not as the caller goes
- * on. */
+/* relu(batch_norm(conv(x, w))). gamma is a param; it is also returned, so that the caller can add a
+ * write to it. */
 static rlxvk_tensor norm_of(rlxvk_graph *g, int64_t batch, rlxvk_tensor *out_gamma)
 {
     rlxvk_conv_options around = {.padding = {1, 1}};
@@ -97,7 +98,7 @@ static const float *image(void)
     return x;
 }
 
-/* The result by what the params are said to hold, in double precision. */
+/* The expected result for these params, in double precision. */
 static void reference(const content *c, int64_t batch, double *y)
 {
     const float *x = image();
@@ -196,13 +197,13 @@ static void a_set_is_seen(void **state)
         for (int p = 0; p < PARAMS; p++) {
             change(e, &c, p);
             expect_result(e, &c, 1);
-            assert_int_equal(preparations(e), times += p != W); /* nothing is made of w */
+            assert_int_equal(preparations(e), times += p != W); /* nothing is prepared from w */
         }
         rlxvk_executable_destroy(e);
     }
 }
 
-/* A param that was set while a run was in flight: that run has what was before. */
+/* If a param is set while a run is in flight, that run still uses the old value. */
 static void tickets_keep_what_they_began_with(void **state)
 {
     content before, after;
@@ -227,7 +228,7 @@ static void tickets_keep_what_they_began_with(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* A run that could not be submitted has prepared nothing. */
+/* If a run cannot be submitted, its preparation does not count as done. */
 static void failed_runs_prepare_nothing(void **state)
 {
     uint32_t failed = 0;
@@ -266,7 +267,7 @@ static void times_are_those_of_runs(void **state)
     fill(&c);
     set_all(e, &c);
     expect_result(e, &c, 1);
-    expect_ok(rlxvk_clone(e, &clone)); /* which never does them */
+    expect_ok(rlxvk_clone(e, &clone)); /* the clone never prepares */
     expect_result(clone, &c, 1);
     rlxvk_executable *both[] = {e, clone};
     for (int i = 0; i < 2; i++) {
@@ -285,7 +286,7 @@ static void times_are_those_of_runs(void **state)
     rlxvk_executable_destroy(clone);
 }
 
-/* ---- Several ---- */
+/* ---- Several executables ---- */
 
 static void a_clone_has_its_own(void **state)
 {
@@ -310,7 +311,7 @@ static void a_clone_has_its_own(void **state)
     expect_result(e, &c, 1);
     rlxvk_executable_destroy(clone);
     expect_ok(rlxvk_set_param(e, "mean", c.values[GAMMA], CHANNELS));
-    expect_ok(rlxvk_clone(e, &clone)); /* what is due is due in both */
+    expect_ok(rlxvk_clone(e, &clone)); /* both still have to prepare */
     memcpy(c.values[MEAN], c.values[GAMMA], sizeof c.values[MEAN]);
     expect_result(clone, &c, 1);
     expect_result(e, &c, 1);
@@ -357,7 +358,7 @@ static void descend(content *c)
         c->values[GAMMA][i] -= 0.25f * gradient[i];
 }
 
-/* What writes its own params prepares nothing of them. */
+/* An executable that writes its own params prepares nothing from them. */
 static void trained_params_are_not_prepared(void **state)
 {
     content c;
@@ -382,7 +383,7 @@ static void trained_params_are_not_prepared(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* What another executable writes in place is seen by those who share it. */
+/* If another executable writes a shared param in place, the change is seen and prepared again. */
 static void steps_of_a_trainer_are_seen(void **state)
 {
     content c;
@@ -408,7 +409,7 @@ static void steps_of_a_trainer_are_seen(void **state)
     rlxvk_executable_destroy(trainer);
 }
 
-/* Members of a family share params, and make of them each its own. */
+/* Members of a family share params. Each member prepares its own results from them. */
 static void members_follow_their_family(void **state)
 {
     content c;
@@ -426,7 +427,7 @@ static void members_follow_their_family(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* ---- What is kept within a limit ---- */
+/* ---- Limit of prepared bytes ---- */
 
 enum { ROUNDS = 20 };
 
@@ -464,8 +465,11 @@ static rlxvk_graph *packed_product(void)
     return g;
 }
 
-/* A product on matrix units, one with packed weights of more rows than are unpacked inside it, a
- * convolution, which is in a loop, too, or a recurrent layer, that packs its weights. */
+/* Graphs that pack their weights:
+ *   PRODUCT          a product on matrix units
+ *   PACKED_PRODUCT   its weights are packed, and it has more rows than its kernel unpacks inside
+ *   CONVOLUTION      alone, or inside a loop (LOOP)
+ *   RECURRENT        a recurrent layer */
 static rlxvk_graph *packing_weights(packing what)
 {
     if (what == CONVOLUTION || what == RECURRENT)

@@ -1,5 +1,5 @@
-/* One program, many states: what is made once, what each executable has of its own, and what
- * executables that share memory know of it. */
+/* Several executables of one program: what is made only once, what each executable has for itself,
+ * and what executables with shared memory know about it. */
 #include "exec/state.h"
 #include "support/harness.h"
 
@@ -21,8 +21,8 @@ static double milliseconds(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* x [1, WIDTH] through LAYERS of softmax(x w) + x; w a param of each layer. The second output feeds
- * nothing until a test says so. */
+/* x [1, WIDTH] through LAYERS of softmax(x w) + x. w is a param of each layer. The second output is
+ * not fed until a test adds a feed. */
 static rlxvk_graph *layered(void)
 {
     rlxvk_graph *g = NULL;
@@ -57,7 +57,7 @@ static void run_layers(rlxvk_executable *e, const float *x, float *y)
     expect_ok(rlxvk_run(e, &in, x != NULL, &out, 1));
 }
 
-/* Every node is lowered once, whatever orders the plan tries. */
+/* Each node is lowered only once, even if the plan tries several orders. */
 static void test_compile_lowers_once(void **state)
 {
     rlxvk_graph *g = layered();
@@ -74,7 +74,7 @@ static void test_compile_lowers_once(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Barriers between the steps of branches that know nothing of each other, of so many elements. */
+/* Returns the number of barriers in a graph of independent branches with `length` elements each. */
 static uint32_t barriers_of_branches(int64_t length)
 {
     enum { BRANCHES = 8 };
@@ -94,7 +94,7 @@ static uint32_t barriers_of_branches(int64_t length)
     return barriers;
 }
 
-/* All branches go along level by level, unless that takes more than 16 MiB more. */
+/* The branches execute level by level, unless that needs over 16 MiB more memory. */
 static void test_levels_cost_little(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void test_levels_cost_little(void **state)
     assert_in_range(barriers_of_branches(1 << 20), 8, UINT32_MAX);
 }
 
-/* A clone lowers nothing, makes no pipeline and asks for none, not even for its feeds. */
+/* A clone lowers nothing and neither makes nor requests a pipeline, not even for its feeds. */
 static void test_clone_compiles_nothing(void **state)
 {
     rlxvk_graph *g = layered();
@@ -134,7 +134,7 @@ static void test_clone_compiles_nothing(void **state)
     rlxvk_executable_destroy(copy);
 }
 
-/* What one does to its params, handles and random state the other does not see. */
+/* An executable does not see changes of its clone's params, handles and random state. */
 static void test_clones_are_independent(void **state)
 {
     rlxvk_graph *g = layered();
@@ -161,7 +161,7 @@ static void test_clones_are_independent(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* The clone of one that shares its params has params of its own, with the same content. */
+/* If an executable shares its params, its clone has its own params with the same content. */
 static void test_clone_of_a_sharer(void **state)
 {
     rlxvk_graph *g = layered();
@@ -193,8 +193,8 @@ static void test_clone_of_a_sharer(void **state)
     rlxvk_executable_destroy(copy);
 }
 
-/* Whatever allocation or Vulkan call fails, there is no clone, nothing is left behind (balance.c),
- * and the source runs as before. */
+/* Whichever allocation or Vulkan call fails: no clone is made, nothing leaks (balance.c), and the
+ * source runs as before. */
 static void test_failing_clones(void **state)
 {
     rlxvk_graph *g = layered();
@@ -235,8 +235,8 @@ static void test_failing_clones(void **state)
     rlxvk_executable_destroy(owner);
 }
 
-/* One that cannot be made shares nothing.
- * What one sets or writes in memory that two share counts for both, in either direction, at any
+/* If the second executable cannot be made, nothing is shared. If it is made, a value that one of
+ * them sets or writes in shared memory holds for both. That works in both directions and at any
  * time. */
 static void test_shared_content(void **state)
 {
@@ -248,7 +248,7 @@ static void test_shared_content(void **state)
     (void)state;
     expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
     o.share_with = owner;
-    for (uint64_t nth = 2; !sharer; nth++) { /* 1: the wait for the owner */
+    for (uint64_t nth = 2; !sharer; nth++) { /* call 1 is the wait for the owner */
         assert_false(owner->inputs[0].content->shared || owner->params[0].content->shared);
         vk_hooks.fail_at = nth;
         rlxvk_status status = rlxvk_compile(shared_context, g, &o, &sharer);
@@ -262,7 +262,7 @@ static void test_shared_content(void **state)
     run_layers(sharer, x, y[0]);
     run_layers(owner, NULL, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
-    rlxvk_executable_destroy(owner); /* the memory, and what is known of it, stay */
+    rlxvk_executable_destroy(owner); /* the memory and its content state stay */
     o.share_with = sharer;
     expect_ok(rlxvk_compile(shared_context, g, &o, &third));
     rlxvk_graph_destroy(g);
@@ -274,8 +274,8 @@ static void test_shared_content(void **state)
     rlxvk_executable_destroy(third);
 }
 
-/* A param that is itself an output counts as state, not as weights; shared, it outlives its first
- * executable all the same. */
+/* A param that is also an output is placed in state memory, not with the weights. If it is shared,
+ * it still outlives its first executable. */
 static void test_shared_param_as_output(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -297,8 +297,8 @@ static void test_shared_param_as_output(void **state)
     rlxvk_executable_destroy(sharer);
 }
 
-/* An input that two share is uploaded only when the memory does not hold it already, whoever
- * brought or overwrote it last. */
+/* A shared input is uploaded only if the memory does not hold that value already. It does not
+ * matter which executable uploaded or overwrote it last. */
 static void test_shared_uploads(void **state)
 {
     rlxvk_graph *g = layered();
@@ -321,7 +321,7 @@ static void test_shared_uploads(void **state)
     assert_true(content->fingerprint_valid);
     assert_int_equal(content->fingerprint[0], first);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
-    run_layers(sharer, b, y[1]); /* the owner's next upload of a is none of the same */
+    run_layers(sharer, b, y[1]); /* the owner's next upload of a must not be skipped */
     assert_int_not_equal(content->fingerprint[0], first);
     run_layers(owner, a, y[2]);
     assert_memory_equal(y[0], y[2], sizeof y[0]);

@@ -1,4 +1,4 @@
-/* The page of a conformance run, and how files are put in their place. */
+/* The HTML page of a conformance run, and how files are replaced. */
 #include "cli/commands.h"
 #include "conform/conform.h"
 #include "base/new_file.h"
@@ -101,7 +101,7 @@ static void the_page_says_what_ran_where_and_when(void **state)
     assert_page_says("2026-05-28 20:26 UTC");
     assert_page_says("rlxvk conform --seed 7");
     assert_page_says("class=legend");
-    assert_int_equal(count("http"), 0); /* nothing is loaded */
+    assert_int_equal(count("http"), 0); /* the page loads nothing */
     assert_int_equal(count("src="), 0);
 }
 
@@ -113,7 +113,7 @@ static void the_page_is_for_every_reader(void **state)
     assert_page_says("name=viewport");
     assert_page_says("prefers-color-scheme:dark");
     assert_page_says("max-width:640px");
-    assert_int_equal(count("<th"), 7 + 1); /* thead, too */
+    assert_int_equal(count("<th"), 7 + 1); /* thead matches, too */
     assert_int_equal(count("<button>"), 7);
 }
 
@@ -155,7 +155,7 @@ static void write_text(const char *content)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Only what the test made is in the folder. */
+/* Fails if the folder has other files than the test made. */
 static void assert_folder_holds(const char *name)
 {
     char line[160];
@@ -232,7 +232,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *keep = getenv("RLXVK_TEST_KEEP_PAGE"); /* to look at it */
+    const char *keep = getenv("RLXVK_TEST_KEEP_PAGE"); /* to look at the page */
     char line[4096];
     (void)state;
     write_page(true);

@@ -1,7 +1,7 @@
 /*
- * The time of a run that is not profiled, of plans with host steps between segments of several
- * dispatches: each segment has two stamps of its own, taken around it, and the run's time is the
- * sum of what lies between.
+ * The time of a run without profiling, if the plan has host steps between segments of several
+ * dispatches. Each segment has its own two timestamps, one before and one after it. The time of the
+ * run is the sum of their differences.
  */
 #include "exec/record.h"
 #include "exec/state.h"
@@ -16,8 +16,8 @@
 
 enum { MOST = 16 };
 
-/* `hosts` steps on the host, with segments of one to three dispatches around them; `heavy`: which
- * of these has a long one. */
+/* `hosts` host steps with segments of one to three dispatches between them. Segment `heavy` also
+ * has a long product. */
 static rlxvk_executable *segmented(int hosts, int heavy, rlxvk_compile_options o)
 {
     rlxvk_graph *g = NULL;
@@ -31,7 +31,7 @@ static rlxvk_executable *segmented(int hosts, int heavy, rlxvk_compile_options o
             x = rlxvk_softmax(g, x, -1);
         for (int k = 0; i == heavy && k < 2; k++) {
             w = rlxvk_add(g, w, rlxvk_reduce_max(g, x, (int32_t[]){0, 1}, 2, false));
-            w = rlxvk_matmul(g, w, w); /* behind the steps before it */
+            w = rlxvk_matmul(g, w, w); /* must wait for the steps before it */
             x = rlxvk_add(g, x, rlxvk_narrow(g, rlxvk_narrow(g, w, 0, 0, 64), 1, 0, 64));
         }
         x = i < hosts ? rlxvk_cumsum(g, x, 1, false) : x;
@@ -52,7 +52,8 @@ static void run_once(rlxvk_executable *e)
     expect_ok(rlxvk_run(e, in, e->program->input_count, NULL, 0));
 }
 
-/* Segment i has stamps 2 i and 2 i + 1 and no others: read by these numbers, not the library's. */
+/* Segment i has only the timestamps 2 i and 2 i + 1. The test reads them directly and not through
+ * the library. */
 static double stamped(const rlxvk_executable *e, double times[MOST])
 {
     const device *d = e->device;
@@ -91,7 +92,7 @@ static void stamps_are_of_their_segments(void **state)
     }
 }
 
-/* The segment with the long product takes the most of it, whichever that is. */
+/* The segment with the long product takes most of the time, whichever segment it is. */
 static void a_long_segment_shows(void **state)
 {
     enum { HOSTS = 2 };
@@ -101,7 +102,7 @@ static void a_long_segment_shows(void **state)
             segmented(HOSTS, heavy, (rlxvk_compile_options){.time_runs = RLXVK_ON});
         double times[MOST], whole;
         bool shows = !e->queries;
-        for (int tries = 0; tries < 5 && !shows; tries++) { /* a busy machine may stop another */
+        for (int tries = 0; tries < 5 && !shows; tries++) { /* a busy machine may delay others */
             run_once(e);
             expect_ok(rlxvk_executable_run_time(e, &whole));
             assert_true(fabs(whole - stamped(e, times)) < 1e-6);

@@ -1,6 +1,6 @@
 /*
- * Executables of graphs with symbols that share memory with others, by the names of params and
- * inputs: on either side, of any sizes, in any order of binding and destroying.
+ * Executables with symbols that share params and inputs by name. Either of the two may have
+ * symbols. Sizes and the orders of binding and destroying vary.
  */
 #include "support/harness.h"
 
@@ -17,7 +17,7 @@
 #define BATCH     rlxvk_symbol(RLXVK_BATCH)
 #define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
 
-/* y = x * w + shift, which an input has. */
+/* y = x * w + shift; shift is an input. */
 static rlxvk_graph *scaled(int64_t batch)
 {
     rlxvk_graph *g = NULL;
@@ -29,7 +29,7 @@ static rlxvk_graph *scaled(int64_t batch)
     return g;
 }
 
-/* w - 1 each run, whatever x is. */
+/* Subtracts 1 from w in each run; x does not matter. */
 static rlxvk_graph *trainer(int64_t batch)
 {
     rlxvk_graph *g = NULL;
@@ -60,7 +60,7 @@ static rlxvk_executable *compile(rlxvk_graph *g, rlxvk_executable *with, bool in
     return e;
 }
 
-/* The first element of y where x is 10. */
+/* The first element of y if x is 10. */
 static float first_of(rlxvk_executable *e, size_t batch, const float *shift)
 {
     float x[16] = {10}, y[16] = {0};
@@ -77,7 +77,7 @@ static void train(rlxvk_executable *e, size_t batch)
     expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, 2 * batch, RLXVK_F32, false}, 1, NULL, 0));
 }
 
-/* A model and its trainer, each of numbers or of symbols, either one first. */
+/* A model and its trainer. Each has numbers or symbols, and either is compiled first. */
 static void test_params(void **state)
 {
     static const float shift[2] = {0.5f, 0}, w[2] = {8, 8};
@@ -109,7 +109,8 @@ static void test_params(void **state)
     }
 }
 
-/* An input of one shape at all sizes; one that changes with them is refused. */
+/* An input can be shared if its shape is the same at all sizes. If its shape depends on a symbol,
+ * sharing is an error. */
 static void test_inputs(void **state)
 {
     static const float w[2] = {1, 1}, one[2] = {1, 1}, two[2] = {2, 2};

@@ -1,6 +1,6 @@
 /*
- * Every public status: its number, which never changes, and a call that ends with it. A status that
- * nothing raises, or that this table does not list, fails.
+ * Every public status: its number, which never changes, and a call that returns it. The test fails
+ * if no call raises a status, or if this table does not list it.
  */
 #include "graph/graph.h"
 #include "support/harness.h"
@@ -17,9 +17,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- What building raises ---- */
+/* ---- Statuses of building ---- */
 
-/* The sticky status of a graph, which ends here. */
+/* Returns the sticky status of a graph and destroys the graph. */
 static rlxvk_status end(rlxvk_graph *g)
 {
     rlxvk_status status = rlxvk_graph_status(g);
@@ -58,9 +58,9 @@ static rlxvk_status param_conflict(void)
     return end(g);
 }
 
-/* ---- What compiling raises ---- */
+/* ---- Statuses of compiling ---- */
 
-/* Compiles a graph, which ends here; whatever came of it does, too. */
+/* Compiles a graph and destroys the graph and the executable. */
 static rlxvk_status compile_all(rlxvk_graph *g, const rlxvk_compile_options *options)
 {
     rlxvk_executable *e = NULL;
@@ -83,7 +83,7 @@ static rlxvk_status no_outputs(void)
     return compile_all(new_graph(), NULL);
 }
 
-/* Builder calls cannot make such a graph; what rewrites one must not either. */
+/* Builder calls cannot make such a graph, and rewrites must not make it either. */
 static rlxvk_status order(void)
 {
     rlxvk_graph *g = negation();
@@ -132,7 +132,7 @@ static rlxvk_status file(void)
     return status;
 }
 
-/* ---- What calls on an executable raise ---- */
+/* ---- Statuses of calls on an executable ---- */
 
 static float four[4] = {1, 2, 3, 4};
 static const rlxvk_run_input x_in = {.name = "x", .data = four, .length = 4};
@@ -200,7 +200,7 @@ static rlxvk_status active_extent(void)
     return status;
 }
 
-/* ---- What a run ends with ---- */
+/* ---- Statuses of runs ---- */
 
 static rlxvk_status run_once(rlxvk_graph *g, rlxvk_tensor output,
                              const rlxvk_compile_options *options)
@@ -247,7 +247,7 @@ static rlxvk_status singular(void)
     return run_once(g, rlxvk_dense_solve(g, a, b), NULL);
 }
 
-/* The last of the indices 1 2 3 4 is one too far. */
+/* The last of the indices 1 2 3 4 is out of range. */
 static rlxvk_status index_oob(void)
 {
     rlxvk_graph *g = new_graph();
@@ -256,7 +256,8 @@ static rlxvk_status index_oob(void)
                     &(rlxvk_compile_options){.check_index = RLXVK_ON});
 }
 
-/* A run whose first call of Vulkan ends so, on a context of its own: none works after a loss. */
+/* The run's first Vulkan call fails with this result. The context is separate, because it is
+ * unusable after a loss. */
 static rlxvk_status run_into(VkResult result)
 {
     rlxvk_context *context = open_context(NULL);
@@ -304,7 +305,7 @@ static rlxvk_status bind_ambiguous(void)
     return run_once(g, input(g, "x", two), NULL);
 }
 
-/* A handle of 4 elements, where the run's input would make it 2. */
+/* A handle has 4 elements, but the run's input would give it 2. */
 static rlxvk_status handle_shape(void)
 {
     rlxvk_graph *g = new_graph();

@@ -1,5 +1,5 @@
-/* The trace file: its rows have names, it is JSON, it can be loaded however the process ended, and
- * it has what a program does on the host, each thread in a row of its own. */
+/* The trace file: rows have names, it is JSON, and it can be loaded even if the process was killed.
+ * It has the host work of a program, with a row for each thread. */
 #include "exec/trace.h"
 #include "support/harness.h"
 
@@ -46,7 +46,7 @@ static void rows_are_named(void **state)
                                  "\"args\":{\"name\":\"GPU\"}}\n]\n");
 }
 
-/* Every line behind the bracket is one whole event, and only the last has no comma. */
+/* Every line after the bracket is one whole event. Only the last line has no comma. */
 static void a_killed_process_leaves_whole_events(void **state)
 {
     enum { EVENTS = 50 };
@@ -89,20 +89,20 @@ static void lost_events_are_told(void **state)
     assert_string_equal(line, "rlxvk: RLXVK_TRACE: the trace is cut off: No space left on device");
 }
 
-/* ---- Whole traces, read back ---- */
+/* ---- Traces read back ---- */
 
 enum { MOST_EVENTS = 256 };
 
 typedef struct event {
     char name[64], phase, named[64]; /* named: args.name */
-    double begin, duration, number;  /* the first number among args */
+    double begin, duration, number;  /* the first number in args */
     int thread;
 } event;
 
 static event events[MOST_EVENTS];
 static size_t event_count;
 
-/* Whatever JSON allows here and no more; strings without their escapes. */
+/* The position of the parser. It rejects invalid JSON and removes escapes from strings. */
 static const char *at;
 
 static void pass(char c)
@@ -238,7 +238,7 @@ static const event *find_event(const char *name)
     return NULL;
 }
 
-/* Spans of a thread nest: each ends before, or with, the one it begins in. */
+/* Spans of a thread nest: a span ends before or together with the span that contains it. */
 static void expect_nested(void)
 {
     const double rounding = 0.002;
@@ -305,7 +305,7 @@ static void what_a_program_does_has_spans(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(phases); i++) {
         const event *phase = find_event(phases[i]);
         assert_int_equal(count_of(phases[i], "host"), 1);
-        assert_true(phase->begin >= last - 0.002); /* in their order, within the whole */
+        assert_true(phase->begin >= last - 0.002); /* in order and within the whole */
         last = phase->begin + phase->duration;
     }
     assert_true(last <= whole->begin + whole->duration + 0.002);
@@ -320,7 +320,7 @@ static void what_a_program_does_has_spans(void **state)
     assert_int_equal(count_of("softmax", "host"), 0);
 }
 
-/* A compile that fails still shows where its time went. */
+/* If a compile fails, the trace still shows how long each stage took. */
 static void failed_compiles_have_spans(void **state)
 {
     const rlxvk_compile_options options = {.force_host = RLXVK_ON, .forbid_host = RLXVK_ON};
@@ -355,19 +355,19 @@ static void every_thread_has_its_row(void **state)
     expect_nested();
     assert_int_equal(count_of("compile", "host"), 1);
     size_t others = count_of("compile", "host 2") + count_of("compile", "host 3");
-    assert_int_equal(others, 2); /* in one row where the second began when the first was done */
+    assert_int_equal(others, 2); /* they share a row if the second began after the first was done */
     for (size_t i = 0; i < event_count; i++)
         assert_true(events[i].thread == 0 || row_name(events[i].thread)[0]);
 }
 
-/* The last row is shared by those that find no other. */
+/* If there are more threads than rows, the rest share the last row. */
 static trace *crowded;
 static pthread_barrier_t all_there;
 
 static void *one_span(void *unused)
 {
     (void)unused;
-    pthread_barrier_wait(&all_there); /* so that no two threads are one after the other */
+    pthread_barrier_wait(&all_there); /* all spans overlap, so no two threads can share a row */
     trace_end(crowded, "work", trace_begin(crowded), NULL);
     pthread_barrier_wait(&all_there);
     return NULL;

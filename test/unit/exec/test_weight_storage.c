@@ -1,7 +1,8 @@
 /*
- * The compile option weight_storage. Params declared F32 that are held as F16 or BF16: the same
- * bits as of params that are declared so, and near those of F32 params with rounded values; half
- * the memory; F32 for whoever sets, reads, saves, shares and trains them.
+ * The compile option weight_storage: params are declared F32 but held as F16 or BF16. Results have
+ * the same bits as if the params were declared so, and are near those of F32 params with rounded
+ * values. Weights take half the memory. For callers they stay F32 if they are set, read, saved,
+ * shared or trained.
  */
 #include "graph/half.h"
 #include "support/harness.h"
@@ -83,7 +84,7 @@ static void expect_held(const rlxvk_executable *e, const char *name, rlxvk_dtype
                  rlxvk_dtype_name(info.held), rlxvk_dtype_name(held));
 }
 
-/* ---- Nets: params whose every reader takes packed halves are of dtype `w` ---- */
+/* ---- Nets: a param has dtype `w` if all its readers take packed halves ---- */
 
 typedef rlxvk_graph *(*net)(rlxvk_dtype w);
 
@@ -101,8 +102,8 @@ static rlxvk_graph *mlp(rlxvk_dtype w)
     return g;
 }
 
-/* Its projections are joined, and the widths are such that their rows are aligned as words, but not
- * as halves, if `narrow`. */
+/* An attention block of `rows` rows. Keys and values have `kv` columns each. Its projections can be
+ * joined. */
 static rlxvk_graph *attention_of(rlxvk_dtype w, int64_t rows, int64_t kv)
 {
     rlxvk_graph *g = new_graph();
@@ -136,7 +137,7 @@ static rlxvk_graph *attention_of_one_row(rlxvk_dtype w)
     return attention_of(w, 1, 64);
 }
 
-/* Rows of 256 bytes as words and 128 as halves. */
+/* A row has 256 bytes as words and 128 as halves. */
 static rlxvk_graph *misaligned_parts(rlxvk_dtype w)
 {
     rlxvk_graph *g = new_graph();
@@ -161,7 +162,7 @@ static rlxvk_graph *conv_net(rlxvk_dtype w)
     return g;
 }
 
-/* An embedding, a gated block of one row, and logits by the table of the embedding. */
+/* An embedding, a gated block with one row, and logits from the table of the embedding. */
 static rlxvk_graph *language_model(rlxvk_dtype w)
 {
     static const int32_t ids[] = {7};
@@ -179,8 +180,8 @@ static rlxvk_graph *language_model(rlxvk_dtype w)
     return g;
 }
 
-/* Experts, a reshaped weight, and params that nothing may round: read by an op that takes words,
- * too, an output, and dead. */
+/* Experts, a reshaped weight, and three params that must not be rounded. One of these is also read
+ * by an op that takes only words, one is an output, and one is dead. */
 static rlxvk_graph *mixture(rlxvk_dtype w)
 {
     static const int32_t expert[] = {1, 0, 2};
@@ -222,8 +223,8 @@ static void expect_same_bits(const char *name, const float *got, const float *wa
                      (double)wanted[i]);
 }
 
-/* Each param is held as its name says, and reads as what it was set to, rounded if it is packed.
- * Sets the params of `other` to what was read. */
+/* Each param is held as its name says. It reads back as it was set, and rounded if it is packed.
+ * Then sets the params of `other` to the values that were read. */
 static void expect_params(rlxvk_executable *e, rlxvk_executable *exact, rlxvk_executable *other,
                           rlxvk_dtype held)
 {
@@ -265,7 +266,8 @@ static float *run_again(rlxvk_executable *e, const float *x, size_t length, size
     return y;
 }
 
-/* A graph of F32 whose params have the rounded values gives the same but for the order of sums. */
+/* An F32 graph whose params have the rounded values gives the same results, except for the order of
+ * sums. */
 static void expect_near_rounded(const rlxvk_graph *g, rlxvk_weight_storage storage)
 {
     rlxvk_compile_options o = {.weight_storage = storage};
@@ -280,7 +282,7 @@ static void expect_near_rounded(const rlxvk_graph *g, rlxvk_weight_storage stora
     free(run_seeded(e, g, 5, false, &count));
     free(run_seeded(exact, g, 5, false, &n));
     expect_params(e, exact, other, dtype_of(storage));
-    expect_params(e, e, again, dtype_of(storage)); /* what is rounded stays */
+    expect_params(e, e, again, dtype_of(storage)); /* rounded values stay the same */
     expect_ok(
         rlxvk_shape_elements(rlxvk_tensor_shape(g, tensor_of(g, op_find_input(g, "x"))), &length));
     float *got = run_again(e, x, length, count), *wanted = run_again(other, x, length, count);
@@ -307,7 +309,7 @@ static void test_rounded_values(void **state)
         }
 }
 
-/* ---- As declared so ---- */
+/* ---- Compared with declared halves ---- */
 
 static rlxvk_compile_options mode(int m)
 {
@@ -337,7 +339,7 @@ static void expect_as_declared(size_t which, rlxvk_weight_storage storage, int m
     assert_int_equal(weight_bytes(e[2]), weight_bytes(e[1]));
     assert_true(weight_bytes(e[2]) <= weight_bytes(e[0]));
     free(wanted);
-    wanted = run_seeded(e[1], declared, 10, false, &count); /* set anew */
+    wanted = run_seeded(e[1], declared, 10, false, &count); /* set again */
     free(got);
     got = run_seeded(e[2], plain, 10, false, &n);
     expect_same_bits(nets[which].name, got, wanted, count);
@@ -360,7 +362,7 @@ static void test_as_declared(void **state)
 
 /* ---- One weight ---- */
 
-/* y = x w, w of `side` rows and columns. */
+/* y = x w, w has `side` rows and columns. */
 static rlxvk_graph *product_of(int64_t rows, int64_t side)
 {
     rlxvk_graph *g = new_graph();
@@ -407,7 +409,7 @@ static void test_memory(void **state)
     assert_int_equal(bytes[2], 2 * 256 * 256);
 }
 
-/* To nearest, ties to even; what is beyond the range becomes infinite; NaN stays. */
+/* Rounds to nearest, ties to even. Values beyond the range become infinite, and NaN stays NaN. */
 static void test_rounding(void **state)
 {
     const float w[4] = {1 + 0x1p-11f, 65520, NAN, 0x1.8p-24f};
@@ -427,7 +429,7 @@ static void test_rounding(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* By every call, and of the types that an F32 param takes. */
+/* Every call that sets or reads the param, with all types that an F32 param takes. */
 static void test_calls(void **state)
 {
     const double doubles[4] = {1.0009765, 2, 3, 4};
@@ -472,7 +474,8 @@ static void test_option(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What has NaN is found by a compile of its own, which has the rounded values as words. */
+/* To find the bad node, the library compiles again without packing and gives it the rounded values.
+ */
 static void test_first_bad_node(void **state)
 {
     rlxvk_executable *e = product(RLXVK_WEIGHTS_F16, NULL);
@@ -491,7 +494,7 @@ static void test_first_bad_node(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* Files have F32: from a packed param to any other, and back. */
+/* Files have F32, so a packed param can be loaded into any other param and back. */
 static void test_files(void **state)
 {
     static const char *const paths[] = {"weights.npz", "weights.safetensors"};
@@ -523,7 +526,7 @@ static void test_files(void **state)
 
 /* ---- Sharing ---- */
 
-/* Whoever comes second holds the param as the first does. */
+/* If executables share a param, the first one decides how it is held. */
 static void test_shared(void **state)
 {
     const float third[4] = {1 / 3.f, 2, 3, 4};
@@ -547,7 +550,7 @@ static void test_shared(void **state)
         }
 }
 
-/* Joined projections of one row and of many, either of which comes first. */
+/* Joined projections of one row and of several rows. Either is compiled first. */
 static void test_shared_parts(void **state)
 {
     (void)state;
@@ -577,7 +580,8 @@ static void test_shared_parts(void **state)
     }
 }
 
-/* An op here takes words only: the param has memory of its own, and must be set here. */
+/* An op of the second executable takes only words. So its param has its own memory and must be set
+ * there. */
 static void test_not_shared(void **state)
 {
     rlxvk_executable *packed = product(RLXVK_WEIGHTS_F16, NULL);
@@ -593,7 +597,8 @@ static void test_not_shared(void **state)
     rlxvk_executable_destroy(packed);
 }
 
-/* The same name and size, but declared otherwise: not shared, though held alike. */
+/* The params have the same name and size and are held the same way. They are still not shared,
+ * because they are declared differently. */
 static void test_declared_otherwise(void **state)
 {
     rlxvk_executable *packed = product(RLXVK_WEIGHTS_F16, NULL);
@@ -609,7 +614,8 @@ static void test_declared_otherwise(void **state)
 
 /* ---- Training ---- */
 
-/* w frozen, v trained: y = (x w) v, and v loses half its gradient each run. */
+/* y is the sum of (x w) v. w is frozen and v is trained: each run subtracts 2^-20 times its
+ * gradient. */
 static void test_trained(void **state)
 {
     const float third[4] = {1 / 3.f, 2, 3, 4}, x[2] = {1, 1}, small[4] = {0x1p-20f, 0, 0, 0};
@@ -638,7 +644,7 @@ static void test_trained(void **state)
         expect_ok(rlxvk_read_param(e, "v", got, 4));
         assert_true(got[0] == wanted && got[1] == 2 - 3 * 0x1p-20f);
 
-        /* Who shares with a trainer reads its words. */
+        /* An executable that shares with a trainer reads its words. */
         rlxvk_graph *model = new_graph();
         rlxvk_graph_output(model, rlxvk_matmul(model, input(model, "x", RLXVK_SHAPE(1, 2)),
                                                param(model, "v", RLXVK_SHAPE(2, 2))));
@@ -652,7 +658,8 @@ static void test_trained(void **state)
     }
 }
 
-/* A cache that a step of attention writes, and could read packed, stays as it is declared. */
+/* A step of attention could read this cache as packed halves, but it also writes the cache. So the
+ * cache stays F32. */
 static void test_written_cache(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -681,8 +688,8 @@ static float symbolic_first(rlxvk_executable *e, size_t batch)
     return y[0];
 }
 
-/* Set before and after a binding; members hold it in one place, or, as where it is what the binding
- * in force may overwrite, each in its own. */
+/* Sets the param before and after a binding. Members share one memory for it, or each has its own.
+ * The latter happens if the binding in force may overwrite it. */
 static void test_symbols(void **state)
 {
     const float third[4] = {1 / 3.f, 2, 3, 4}, fifth[4] = {1 / 5.f, 2, 3, 4};
