@@ -1,6 +1,6 @@
 /*
- * The table of activations against what stands beside it by hand, rlxvk_activation and the op
- * table, and the host's formulas against values of tables and at their ends.
+ * Compares the table of activations with two lists written by hand: rlxvk_activation and the op
+ * table. Compares the host's formulas with published values and at the ends of their domains.
  */
 #include "op/activation.h"
 
@@ -49,7 +49,7 @@ static void every_row_is_an_op_and_an_id(void **state)
     assert_string_equal(activation_name(RLXVK_ACTIVATION_NONE), "none");
 }
 
-/* An id without a row would be one that no call accepts. */
+/* If an id had no row, no call would accept it. */
 static void every_id_has_a_row(void **state)
 {
     char line[256];
@@ -74,7 +74,7 @@ static void kernels_of_a_kind_take_every_row(void **state)
                      UNARY_COUNT);
 }
 
-/* Values of tables, and where a formula that cancels or overflows would show. */
+/* Published values, and arguments at which a formula would fail if it cancels or overflows. */
 static void host_formulas_give_known_values(void **state)
 {
     static const struct {
@@ -138,7 +138,8 @@ static void tolerances_grow_where_slopes_do(void **state)
     assert_true(more == 4e-6 * 14 * 14);
 }
 
-/* What a product may be off by, at the end of a function's domain and elsewhere. */
+/* The error bound after the activation of an inexact product, at the end of the domain and
+ * elsewhere. */
 static void operands_that_are_not_exact(void **state)
 {
     double bound;

@@ -1,6 +1,6 @@
 /*
- * The host reference on attributes and shapes at the edges of what builders take: it must not take
- * time for what holds no element.
+ * The host reference with extreme attributes and shapes that builders accept. If a loop would visit
+ * no element, the reference must not spend time on it.
  */
 #include "op/evaluation.h"
 
@@ -22,7 +22,8 @@ static rlxvk_graph *new_graph(void)
     return g;
 }
 
-/* Every leaf 1; the words of the last node go to `out`. Destroys the graph. */
+/* Evaluates with every leaf 1 and copies the words of the last node to `out`. Destroys the graph.
+ */
 static void evaluate_ones(rlxvk_graph *g, float *out)
 {
     evaluation v;
@@ -32,7 +33,7 @@ static void evaluate_ones(rlxvk_graph *g, float *out)
     for (uint32_t leaf = 0; leaf < id; leaf++)
         for (uint64_t i = 0; i < shape_numel(&graph_node(g, leaf)->shape); i++)
             v.words[leaf][i] = 1;
-    alarm(10); /* for what would take minutes */
+    alarm(10); /* a slow loop would take minutes */
     assert_int_equal(evaluation_run(&v), RLXVK_OK);
     alarm(0);
     for (uint64_t i = 0; i < shape_numel(&graph_node(g, id)->shape); i++)
@@ -71,13 +72,13 @@ static void columns_of_no_rows(void **state)
     float singular[40];
     (void)state;
     rlxvk_batched_dense_solve(g, a, rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(40, 0, INT32_MAX)));
-    g->nodes.count -= 2; /* views of the solutions; the flags stand behind them */
+    g->nodes.count -= 2; /* drops the views of the solutions; the flags come before them */
     evaluate_ones(g, singular);
     for (int i = 0; i < 40; i++)
         assert_true(singular[i] == 0);
 }
 
-/* The largest bound of the first node of this op, every leaf 1. Destroys the graph. */
+/* The largest bound of the first node of this op if every leaf is 1. Destroys the graph. */
 static double largest_bound(rlxvk_graph *g, op_kind op)
 {
     evaluation v;
@@ -100,14 +101,15 @@ static double largest_bound(rlxvk_graph *g, op_kind op)
     return largest;
 }
 
-/* Of ops with several results, or bounds that only some elements have, a conformance run sees only
- * the tightest bound. Here each is compared with what the analysis gives for a small problem. */
+/* Compares each bound with the error analysis of a small problem. A conformance run cannot do that,
+ * because it sees only the tightest bound. That hides the others if an op has several results, or
+ * bounds only for some elements. */
 static void bounds_are_those_of_the_analysis(void **state)
 {
     rlxvk_graph *g = new_graph();
     rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(16)), d;
     (void)state;
-    rlxvk_histogram(g, x, 1001, -1000, 1002); /* the middle of a bin: nothing is uncertain */
+    rlxvk_histogram(g, x, 1001, -1000, 1002); /* the middle of a bin: no value is uncertain */
     assert_true(largest_bound(g, OP_histogram) == 0);
     g = new_graph();
     x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 4));

@@ -1,8 +1,9 @@
 /*
- * Every builder with every integer argument at the ends of its type and around zero, on ordinary
- * operands and on empty ones whose other dims are as large as shapes allow. A builder answers with
- * a sound node or with an error; what it accepts is rewritten, lowered and computed on the host, as
- * long as it is small. Wrong arithmetic shows under the sanitizers (config=asan). No device.
+ * Calls every builder with every integer argument at the ends of its type and around zero. Operands
+ * have ordinary shapes, or are empty and have other dims as large as shapes allow. A builder must
+ * return a valid node or an error. If it accepts the arguments and the result is small, the graph
+ * is rewritten, lowered and computed on the host. Sanitizers (config=asan) report wrong arithmetic.
+ * No device.
  */
 #include "op/evaluation.h"
 #include "op/op.h"
@@ -24,7 +25,7 @@
 
 #define HUGE_DIM   ((int64_t)1 << 62)
 #define LONG_DIM   ((int64_t)1 << 31)
-#define MOST_WORDS 4096 /* elements of what is lowered */
+#define MOST_WORDS 4096 /* elements of all nodes, if a graph is to be lowered */
 
 static const rlxvk_shape shapes[] = {
     {0},
@@ -84,7 +85,7 @@ static const int64_t values[] = {INT64_MIN,
                                  INT64_MAX - 1,
                                  INT64_MAX};
 
-/* The operands of a call: a graph of its own, and leaves of two shapes. */
+/* The operands of a call: its own graph, and leaves with two shapes. */
 typedef struct scene {
     rlxvk_graph *g;
     rlxvk_tensor a, b, z, q, bytes, one;
@@ -120,8 +121,8 @@ static bool is_small(const rlxvk_graph *g)
 
 static size_t call_count, built_count, lowered_count;
 
-/* Rewrites, then lowers for a large GPU, the least device and a software driver; each may refuse,
- * with a sentence. */
+/* Rewrites the graph, then lowers it for a large GPU, a GPU with only the minimum limits and a
+ * software driver. Each may fail, but only with a message. */
 static bool lowers(const rlxvk_graph *g)
 {
     device_profile profiles[] = {big_gpu(), baseline(), software()};
@@ -179,7 +180,7 @@ static void finish(const scene *s, rlxvk_tensor result, const choice *c, const c
     assert_true(fine);
 }
 
-/* A call in terms of g, the leaves and v. */
+/* One call. It is an expression in g, the leaves and v. */
 #define CALL(...)                                                                                  \
     do {                                                                                           \
         const scene s = make_scene(c);                                                             \
@@ -444,7 +445,7 @@ static void call_spectra(const choice *c)
     CALL(rlxvk_welch(g, a, NONE, OPTIONS(welch_frame_options, 2, 1, v)));
     CALL(rlxvk_welch(g, q, NONE, OPTIONS(welch_frame_options, 2, 1, v)));
     CALL(rlxvk_psd(g, a, b, v));
-    if (c->v >= LONG_DIM || c->v <= 256) { /* constants as long as that */
+    if (c->v >= LONG_DIM || c->v <= 256) { /* it makes a constant of that length */
         CALL(rlxvk_signal_fftfreq(g, v));
         CALL(rlxvk_signal_rfftfreq(g, v));
         CALL(rlxvk_signal_hann(g, v, v & 1));
@@ -495,7 +496,7 @@ static void call_control(const choice *c)
     CALL(loop(g, a, v));
 }
 
-/* ---- Shapes alone ---- */
+/* ---- Calls in which only shapes vary ---- */
 
 static void call_plain(const choice *c)
 {
@@ -561,7 +562,8 @@ static void call_plain(const choice *c)
     CALL(rlxvk_rng_uniform_like(g, a, 0, 1, NULL));
 }
 
-/* ---- Packing on the host: lengths of which one is 0 and the other huge have no bytes ---- */
+/* ---- Packing on the host: if one length is 0, there are no bytes, even if the other is huge ----
+ */
 
 static void test_packing(void **state)
 {
@@ -589,7 +591,7 @@ static void test_packing(void **state)
 
 typedef void (*calls)(const choice *c);
 
-/* Every shape, with itself and a few others as the second operand. */
+/* Each shape is used with itself and with a few others as the second operand. */
 static void with_every_shape(calls call, int64_t v)
 {
     static const rlxvk_shape seconds[] = {
@@ -633,7 +635,7 @@ static void test_shapes(void **state)
 static int limit_time(void **state)
 {
     (void)state;
-    alarm(600); /* a builder that never ends fails the test */
+    alarm(600); /* if a builder never returns, the test fails */
     return 0;
 }
 

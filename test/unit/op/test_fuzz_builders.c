@@ -1,5 +1,6 @@
 /*
- * The fuzz targets' table of builders: it has every public one, and calls each so that it succeeds.
+ * The table of builders for fuzzing. It must contain every public builder, and its call of each
+ * must succeed.
  */
 #include "plan/schedule.h"
 #include "support/fuzz_graph.h"
@@ -20,7 +21,7 @@ static bool is_listed(const char *name)
     return false;
 }
 
-/* Prototypes begin a line with their type and name. */
+/* A prototype begins its line with type and name. */
 static size_t check_header(const char *path)
 {
     static const char *const forms[] = {"rlxvk_tensor rlxvk_%63[a-z0-9_](rlxvk_graph *",
@@ -82,7 +83,7 @@ static void every_builder_succeeds(void **state)
 
 enum { STREAMS = 20, MOST_NUMBERS = 48, MOST_VALUES = 1 << 16 };
 
-/* Values of the largest tensor. */
+/* Elements of the largest tensor. */
 static uint64_t largest_of(const rlxvk_graph *g)
 {
     uint64_t largest = 0;
@@ -91,7 +92,7 @@ static uint64_t largest_of(const rlxvk_graph *g)
     return largest;
 }
 
-/* What a call accepted must go through lowering, too. */
+/* If a call was accepted, its graph must also lower. */
 static void lower_accepted(rlxvk_graph *g, rlxvk_tensor t)
 {
     static const device_profile profile = ORDINARY_GPU;
@@ -104,8 +105,8 @@ static void lower_accepted(rlxvk_graph *g, rlxvk_tensor t)
         schedule_destroy(&s);
 }
 
-/* One call by these bytes, number `at` of which is `extreme` and number `zero` is 0. How many
- * numbers it asked for. */
+/* Makes one call from these bytes. Its number `at` is `extreme`, and its number `zero` is 0.
+ * Returns how many numbers the call asked for. */
 static uint32_t call_with(const fuzz_builder *b, const uint8_t *bytes, size_t size, uint32_t at,
                           uint32_t zero, int64_t extreme)
 {
@@ -125,8 +126,8 @@ static uint32_t call_with(const fuzz_builder *b, const uint8_t *bytes, size_t si
     return m.numbers;
 }
 
-/* Every builder with each number that it takes at an end of a type: under UBSan, arithmetic on one
- * that was not checked before shows. */
+/* Calls every builder with each of its numbers at the ends of the type. UBSan reports arithmetic on
+ * a number that was not checked before. */
 static void extremes_are_checked(void **state)
 {
     static const int64_t extremes[] = {INT64_MAX, INT64_MIN,     INT64_MAX - 1,    INT32_MIN,
@@ -139,11 +140,11 @@ static void extremes_are_checked(void **state)
         for (int stream = 0; stream < STREAMS; stream++) {
             uint8_t bytes[200];
             for (size_t k = 0; k < sizeof bytes; k++)
-                bytes[k] = (uint8_t)(random_next(&r) % 250); /* nothing odd but the one */
+                bytes[k] = (uint8_t)(random_next(&r) % 250); /* only one number is extreme */
             uint32_t numbers = call_with(&fuzz_builders[i], bytes, sizeof bytes, 0, 0, 0);
             for (uint32_t at = 1; at <= MIN(numbers, MOST_NUMBERS); at++)
                 for (size_t e = 0; e < sizeof extremes / sizeof *extremes; e++)
-                    for (uint32_t z = 0; z < 3; z++, calls++) /* beside an empty dim, too */
+                    for (uint32_t z = 0; z < 3; z++, calls++) /* also next to an empty dim */
                         call_with(&fuzz_builders[i], bytes, sizeof bytes, at,
                                   z ? at + 2 * z - 3 : 0, extremes[e]);
         }

@@ -1,5 +1,4 @@
-/* What lower_emit refuses: a dispatch whose specialization constants are not those of its kernel.
- */
+/* lower_emit fails if the specialization constants of a dispatch do not match its kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +19,7 @@ static void test_constants(void **state)
     static const struct {
         constant_value set[4];
         size_t count;
-        const char *said; /* NULL: it is taken */
+        const char *said; /* NULL: no error */
     } cases[] = {
         {{{LOCAL_SIZE, 64}, {UNARY_CODE, UNARY_GELU}, {UNARY_VECTORS, 1}}, 3, NULL},
         {{{LOCAL_SIZE, 64}, {UNARY_VECTORS, 1}},
@@ -63,7 +62,8 @@ static void test_operands(void **state)
     assert_int_equal(l.dispatches.count, 0);
 }
 
-/* Every kernel names its constants, the workgroup's size first, and no two alike. */
+/* In each kernel, LOCAL_SIZE is the first constant, the last constant has a name, and no two names
+ * are equal. */
 static void test_names(void **state)
 {
     (void)state;

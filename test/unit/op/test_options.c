@@ -1,8 +1,11 @@
 /*
- * Options left out: every struct of options in the headers. NULL and a zeroed struct build the same
- * nodes, or fail alike where a value has no default; and where PyTorch has a default, giving it
- * builds the same, too. And how long a struct is: one that says its size, or is longer than the
- * library's with zeros behind, builds the same; any other size is an error that names the struct.
+ * Tests every options struct of the headers. NULL and a zeroed struct must build the same nodes, or
+ * fail alike if a value has no default. If PyTorch has a default, passing its value must also build
+ * the same nodes.
+ *
+ * The size of a struct is tested, too. A struct that states its size builds the same. So does a
+ * struct that is longer than the library's, if the additional bytes are 0. Any other size is an
+ * error that names the struct.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -25,7 +28,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* What a builder is given. The last three are errors. */
+/* How the options are passed to a builder. The last three ways are errors. */
 typedef enum how {
     LEFT_OUT,
     ZEROED,
@@ -37,12 +40,12 @@ typedef enum how {
     NO_SIZE,
     WAYS
 } how;
-#define MORE 24 /* bytes that a longer struct has */
+#define MORE 24 /* additional bytes of a longer struct */
 
 typedef struct options_row {
     const char *name; /* of the struct */
     void (*build)(rlxvk_graph *g, how given);
-    bool has_values; /* BY_VALUE: every number that PyTorch has a default for */
+    bool has_values; /* BY_VALUE: has every number with a default in PyTorch */
 } options_row;
 
 static rlxvk_tensor leaf(rlxvk_graph *g, rlxvk_shape shape)
@@ -62,7 +65,8 @@ static size_t size_for(how given, size_t size)
                                                         : 0;
 }
 
-/* A builder of one struct: `values` initialize it for BY_VALUE, `call` uses it as o. */
+/* Defines the builder call of one struct. `values` initialize it for BY_VALUE, and `call` uses it
+ * as o. */
 #define OPTIONS(row, values, call)                                                                 \
     static void build_##row(rlxvk_graph *g, how given)                                             \
     {                                                                                              \
@@ -160,7 +164,7 @@ static const options_row rows[] = {
     ROW(fake_quantize), VALUED(adamw),    VALUED(sgd),        VALUED(lion),
 };
 
-/* Not of a builder: NULL and zeroed are tried elsewhere, with every call. */
+/* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */
 static const char *const others[] = {"rlxvk_context_options", "rlxvk_compile_options",
                                      "rlxvk_rng_options",     "rlxvk_save_options",
                                      "rlxvk_load_options",    "rlxvk_values_options"};
@@ -215,7 +219,7 @@ static void what_is_left_out_is_the_default(void **state)
     print_message("%zu structs, of which %zu have defaults for all\n", ARRAY_COUNT(rows), built);
 }
 
-/* PyTorch's windows of a pool lie side by side. */
+/* The default stride of a pool is its kernel size, as in PyTorch. */
 static void pools_step_by_their_kernel(void **state)
 {
     rlxvk_graph *g = NULL;

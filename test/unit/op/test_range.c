@@ -1,8 +1,8 @@
 /*
- * What is ordinary comes out ordinary, however large or small numbers are on the way, by kernels
- * and by host functions. Two walks: ops of which a power of two can be taken out, by many of those;
- * and single values at the ends of f32, each with its result. The number of instances is asserted,
- * so that none drops out unseen.
+ * If operands and result are ordinary numbers, the result must be right, even if intermediate
+ * values may overflow or underflow. Tests kernels and host functions in two ways. Ops that scale
+ * with their operands run with many powers of two. Single values at the ends of f32 are compared
+ * with known results. The number of cases is checked, so that none is skipped unnoticed.
  */
 #include "op/neighbours/knn.h"
 #include "support/harness.h"
@@ -41,7 +41,7 @@ static size_t words_of(const operand_data *x)
     return count;
 }
 
-/* The result of a graph of these inputs; how many words it has. */
+/* Runs a graph with these inputs. Returns the number of words of the result. */
 static size_t run(builder build, const operand_data *inputs, size_t count, bool host, float *out)
 {
     static const char *const names[] = {"x0", "x1", "x2", "x3"};
@@ -73,7 +73,7 @@ static size_t run(builder build, const operand_data *inputs, size_t count, bool 
     return words;
 }
 
-/* ---- What a power of two can be taken out of ---- */
+/* ---- Ops that scale with a power of two ---- */
 
 #define BUILD(name, expression)                                                                    \
     static rlxvk_tensor name(rlxvk_graph *g, const rlxvk_tensor *x)                                \
@@ -125,7 +125,7 @@ BUILD(complex_root, rlxvk_sqrt(g, x[0]))
 BUILD(resized, rlxvk_adaptive_pool_mean(g, image(g, x[0]), (int64_t[]){2}))
 BUILD(maximum, rlxvk_global_pool_max(g, image(g, x[0])))
 
-/* Of operands times 2^e the result is that times 2^(degree e). */
+/* If operands are multiplied by 2^e, the result is multiplied by 2^(degree e). */
 static const struct scaled_op {
     const char *name;
     builder build;
@@ -199,7 +199,7 @@ static size_t walk_exponents(const struct scaled_op *op, bool host)
     float wanted[MOST_VALUES];
     size_t count = run_scaled(op, 0, host, wanted), instances = 0;
     for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
-        bool small = op->degree < 0 && exponents[i] > 100; /* a result of which f32 has few bits */
+        bool small = op->degree < 0 && exponents[i] > 100; /* such a result has few bits in f32 */
         if (exponents[i] < op->smallest || small)
             continue;
         compare_scaled(op, exponents[i], host, wanted, count);
@@ -404,7 +404,7 @@ typedef struct padded_row {
     int64_t queries, keys, width;
 } padded_row;
 
-/* Attention, its log-sum-exp and the gradient of v, all keys having the lowest number as bias. */
+/* Attention, its log-sum-exp and the gradient of v. The bias of every key is the lowest f32. */
 static void check_padded(const padded_row *r, bool host)
 {
     const rlxvk_compile_options compile = {.force_host = host ? RLXVK_ON : RLXVK_OFF};

@@ -1,7 +1,7 @@
 /*
- * Tensors that lie at strides in others' memory, with no device: which parts and transposes are not
- * copied, which must be, and what a dump says of these; and strides in another shape, against every
- * element's address.
+ * Views with strides into other tensors' memory, without a device. Tests which slices and
+ * transposes need no copy and which do, and the reason that a dump prints. Also tests strides after
+ * a reshape against the address of every element.
  */
 #include "op/strided.h"
 #include "plan/plan.h"
@@ -28,7 +28,8 @@ static int64_t address(const rlxvk_shape *s, const int64_t *strides, uint64_t el
     return at;
 }
 
-/* Whether some strides of `to` say where the elements are, found axis by axis. */
+/* Returns true if strides for `to` exist that give every element's address. Finds them axis by
+ * axis. */
 static bool can_say(const rlxvk_shape *from, const int64_t *strides, const rlxvk_shape *to)
 {
     int64_t found[RLXVK_MAX_RANK] = {0};
@@ -58,7 +59,7 @@ static rlxvk_shape random_shape(random_source *r, uint64_t elements)
     return s;
 }
 
-/* Axes in a random order, some of them with room between their elements. */
+/* Axes in a random order. Some have gaps between their elements. */
 static void random_strides(random_source *r, const rlxvk_shape *s, int64_t *strides)
 {
     uint32_t order[RLXVK_MAX_RANK];
@@ -98,7 +99,7 @@ static void reshapes(void **state)
     assert_in_range(said, 4000, 16000);
 }
 
-/* ---- What is copied ---- */
+/* ---- Copies ---- */
 
 static rlxvk_tensor made(rlxvk_graph *g, rlxvk_shape shape)
 {
@@ -116,7 +117,7 @@ static rlxvk_tensor attend(rlxvk_graph *g, const rlxvk_tensor part[3],
     return rlxvk_attention(g, part[0], part[1], part[2], RLXVK_NONE, &o);
 }
 
-/* Columns `at` to `at` + `count` of rows. */
+/* Columns `at` to `at + count` of all rows. */
 static rlxvk_tensor columns(rlxvk_graph *g, rlxvk_tensor x, int64_t at, int64_t count)
 {
     return rlxvk_narrow(g, x, -1, at, count);
@@ -127,7 +128,7 @@ static rlxvk_tensor turn(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_transpose(g, x, (int32_t[]){0, 2, 1, 3}, 4);
 }
 
-/* q, k and v as [2, 5, 4, 8] of a product of 96 columns. */
+/* q, k and v as [2, 5, 4, 8] from a product with 96 columns. */
 static void parts(rlxvk_graph *g, rlxvk_tensor all, rlxvk_tensor out[3])
 {
     for (int i = 0; i < 3; i++)
@@ -160,7 +161,7 @@ static rlxvk_tensor heads_first(rlxvk_graph *g)
     return rlxvk_neg(g, rlxvk_reshape(g, y, RLXVK_SHAPE(10, 32)));
 }
 
-/* The result's transpose is a part of a concat, where the attention then writes. */
+/* The transposed result is a part of a concat, so the attention writes directly into the concat. */
 static rlxvk_tensor into_concat(rlxvk_graph *g)
 {
     rlxvk_tensor part[3], all = made(g, RLXVK_SHAPE(10, 96));
@@ -189,7 +190,7 @@ static rlxvk_tensor into_caches(rlxvk_graph *g)
     return attend(g, part, RLXVK_LAYOUT_BSHD);
 }
 
-/* k: `gap` rows apart from one sequence to the next. */
+/* k has `gap` rows between one sequence and the next. */
 static rlxvk_tensor take_step(rlxvk_graph *g, int64_t gap)
 {
     rlxvk_attention_step_options o = {.heads = 4, .kv_heads = 2, .head_dim = 8};
@@ -226,7 +227,7 @@ static rlxvk_tensor some_heads(rlxvk_graph *g)
     return attend(g, (rlxvk_tensor[]){x, x, x}, RLXVK_LAYOUT_BHSD);
 }
 
-/* The three parts, and what else `more` does with part 1. */
+/* Attention of the three parts. `more` adds another use of part 1. */
 static rlxvk_tensor with_more(rlxvk_graph *g, rlxvk_tensor (*more)(rlxvk_graph *, rlxvk_tensor))
 {
     rlxvk_tensor part[3];
@@ -286,7 +287,7 @@ static rlxvk_tensor of_mask(rlxvk_graph *g)
     return rlxvk_attention(g, x, x, x, columns(g, mask, 0, 5), &o);
 }
 
-/* What is read was there before the write. */
+/* Reads the cache as it was before the write. */
 static rlxvk_tensor overwritten(rlxvk_graph *g)
 {
     rlxvk_tensor cache = input(g, "cache", RLXVK_SHAPE(4, 9, 8));
@@ -365,7 +366,7 @@ static rlxvk_tensor two_packed(rlxvk_graph *g)
     return attended(g, part[0]);
 }
 
-/* Two ranges of as many columns, which are needed dense. */
+/* Two column ranges of equal width. Both are needed dense. */
 static rlxvk_tensor two_dense(rlxvk_graph *g, rlxvk_tensor all, int64_t second, int64_t count)
 {
     return rlxvk_add(g, rlxvk_softmax(g, columns(g, all, 0, count), -1),
@@ -400,7 +401,7 @@ static rlxvk_tensor part_is_output(rlxvk_graph *g)
     return rlxvk_softmax(g, columns(g, all, 48, 48), -1);
 }
 
-/* The output is a copy of the part, which is none itself. */
+/* The output is a copy of the part, so the part itself is not an output. */
 static rlxvk_tensor turned_part(rlxvk_graph *g)
 {
     rlxvk_tensor all = product(g);
@@ -419,7 +420,7 @@ static rlxvk_tensor overlapping(rlxvk_graph *g)
     return two_dense(g, product(g), 40, 56);
 }
 
-/* All columns, and some of these again. */
+/* All columns, and some of them once more. */
 static rlxvk_tensor within_others(rlxvk_graph *g)
 {
     rlxvk_tensor all = product(g);
@@ -435,7 +436,8 @@ static rlxvk_tensor four_parts(rlxvk_graph *g)
     return sum;
 }
 
-/* Whose matrices lie one behind the other, rows and not parts of columns. */
+/* The weights are several matrices one after the other, so the parts are not columns of one matrix.
+ */
 static rlxvk_tensor many_matrices(rlxvk_graph *g)
 {
     return attend_parts(g, rlxvk_matmul(g, made(g, RLXVK_SHAPE(2, 5, 24)),
@@ -446,7 +448,7 @@ typedef struct row {
     const char *what;
     rlxvk_tensor (*build)(rlxvk_graph *);
     uint32_t without, with;
-    const char *reason; /* for one that is left; NULL: none is given */
+    const char *reason; /* why a copy is left; NULL: no reason */
 } row;
 
 static const row rows[] = {
@@ -539,7 +541,7 @@ static void copies(void **state)
     }
 }
 
-/* ---- Why ---- */
+/* ---- Reasons ---- */
 
 static void list_copy(void *user, uint32_t id, const char *pattern, const char *reason)
 {

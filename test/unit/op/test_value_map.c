@@ -1,5 +1,5 @@
 /*
- * The value map, with no device: which slot a node lives in, where in it, and how it is held.
+ * The value map, without a device: the slot of a node, its offset in it, and how the node is held.
  */
 #include "op/value.h"
 #include "support/rewritten.h"
@@ -57,7 +57,7 @@ static void parts_join_their_concat(void **state)
     value_map map = map_of(g, false);
     expect_at(&map, d, outer, 0);
     expect_at(&map, inner, outer, 6);
-    expect_at(&map, x, x, 0); /* a leaf has a slot of its own */
+    expect_at(&map, x, x, 0); /* a leaf has its own slot */
     expect_at(&map, a, outer, 12);
     expect_at(&map, b, outer, 18);
     assert_true(map.items[a.id - 1].in_concat && map.items[inner.id - 1].in_concat);
@@ -100,7 +100,7 @@ static void parts_stay_apart(void **state)
 
 /* ---- Packed halves ---- */
 
-/* Adds readers of w [4,4]; what they end in is an output. */
+/* Adds readers of w [4,4]. The result becomes an output. */
 typedef rlxvk_tensor (*half_reader)(rlxvk_graph *, rlxvk_tensor x, rlxvk_tensor w);
 
 static rlxvk_tensor by_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w)
@@ -153,7 +153,7 @@ static rlxvk_tensor as_bias(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w)
     return rlxvk_fused_matmul_bias_act(g, x, x, row, RLXVK_ACTIVATION_NONE, false);
 }
 
-/* The reader is placed in its concat: no view of w for all that. */
+/* Readers of w are placed in a concat. That does not make them views of w. */
 static rlxvk_tensor by_part(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w)
 {
     rlxvk_tensor parts[] = {rlxvk_neg(g, w), rlxvk_exp(g, w)};
@@ -209,7 +209,7 @@ static void halves_stay_packed_where_read_so(void **state)
         }
 }
 
-/* Rows are written as words, whoever reads the cache. */
+/* A cache is held as words, no matter who reads it, because its rows are written as words. */
 static void written_params_are_words(void **state)
 {
     rlxvk_graph *g = new_graph();
