@@ -1,7 +1,7 @@
 /*
- * How rows of a bucket go through every rule of core 4.8, with no device: where a rule applies, the
- * span that it gives; where it must not, the node and the reason. And the workgroups that a share
- * of the rows needs.
+ * Rows of a bucket in the common ops, without a device. If a rule applies, it must give the right
+ * span. If not, it must give the right node and reason. Also tests how many workgroups a part of
+ * the rows needs.
  */
 #include "op/bucket.h"
 #include "plan/extent.h"
@@ -36,7 +36,7 @@ OF_X(multiplied_transposed,
 OF_X(multiplied_batch, rlxvk_matmul(g, x, W(4, 3)))
 OF_X(multiplied_fused, rlxvk_fused_matmul_bias_act(g, x, W(6, 5), param(g, "b", RLXVK_SHAPE(5)),
                                                    RLXVK_ACTIVATION_NONE, false))
-/* Batch and rows as one axis. */
+/* Merges batch and rows into one axis. */
 static rlxvk_tensor merged_batch(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_tensor y = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, 6));
@@ -157,7 +157,7 @@ OF_X(fixed_to_rows, attend(g, W(5, 6), x, RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(more_keys, attend(g, x, W(2 * ROWS, 6), RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(batches, attend(g, x, x, RLXVK_MASK_NONE, RLXVK_NONE))
 
-/* x is [rows, 6] or [batch, rows, 6]; `position` and what is appended may be of its rows. */
+/* x is [rows, 6] or [batch, rows, 6]. `position` and the appended keys may depend on its rows. */
 static rlxvk_tensor step_over(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor keys,
                               rlxvk_tensor position)
 {
@@ -309,7 +309,8 @@ static void test_rules(void **state)
         bucket_case_expect(&rows[i], &how, rows[i].span, rows[i].why);
 }
 
-/* Host steps have no rule, nor has attention of widths that matrix units take. */
+/* Some nodes are not supported because of how they run: host steps, and in f16 attention with
+ * widths that fit matrix units. */
 static void test_what_how_it_runs_forbids(void **state)
 {
     static const bucket_case host = {"softmax", MATRIX, 0, soft, 0, NULL};
@@ -330,8 +331,8 @@ static void test_what_how_it_runs_forbids(void **state)
     bucket_case_expect(&over, &halves, 0, "in precision f16 a NaN");
 }
 
-/* A gather by numbers that are said to be of active rows; along another axis, by any that are
- * fixed. */
+/* A gather along the rows needs the promise that its indices are those of active rows. Along
+ * another axis, any fixed indices are allowed. */
 static void test_indices(void **state)
 {
     static const struct {
@@ -355,7 +356,8 @@ static void test_indices(void **state)
     }
 }
 
-/* Inputs of one bucket and of r buckets; of sizes with no common part; along two axes; of none. */
+/* Inputs with rows of one bucket, of r buckets, of sizes without a common divisor, along two axes,
+ * or with none. */
 static void test_inputs(void **state)
 {
     static const struct {
@@ -380,7 +382,7 @@ static void test_inputs(void **state)
         bucket_analysis_find(&a, axes, 2, RLXVK_PRECISION_F32);
         assert_int_equal(a.e.unit, cases[i].unit);
         assert_true(strstr(a.e.why, cases[i].why) == a.e.why && (*cases[i].why || !*a.e.why));
-        /* b's rows are not the leading axis, but where a bucket is all or nothing. */
+        /* b's rows are not its leading axis. So b scales only if the unit is 1. */
         assert_int_equal(a.e.scaled_count, a.e.unit == 1 ? 2 : a.e.unit ? 1 : 0);
         if (cases[i].a) {
             bucket_analysis_find(&a, axes, 3, RLXVK_PRECISION_F32);
@@ -392,7 +394,7 @@ static void test_inputs(void **state)
     }
 }
 
-/* Whole runs of workgroups, none for no rows, all for all; folded where there are many. */
+/* Counts are multiples of a run: none for no rows, all for all rows. Large counts fold. */
 static void test_groups(void **state)
 {
     static const struct {

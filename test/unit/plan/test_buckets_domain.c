@@ -1,7 +1,7 @@
 /*
- * Rules for rows of a bucket of ops beyond the common ones (test_buckets.c): indices, images,
- * sequences, spectra, training. And of every family: it has a rule, which takes part in the random
- * graphs of active extents, or refuses with the reason listed here.
+ * Rules for rows of a bucket in less common ops (test_buckets.c has the others): indices, images,
+ * sequences, spectra, training. Every family must have a rule. Either the random graphs of active
+ * extents use it, or it refuses with the reason in the list below.
  */
 #include "op/bucket.h"
 #include "op/families.h"
@@ -373,7 +373,7 @@ static void test_rules(void **state)
 
 /* ---- Every family ---- */
 
-/* Rules that refuse whatever the rows are, and why. */
+/* Rules that always refuse, with their reasons. */
 static const struct {
     const op_family *family;
     const char *why;
@@ -414,7 +414,8 @@ static const char *reason_of(const op_family *family)
     return NULL;
 }
 
-/* Only leaves, which have no operands, have no rule. Those listed give their reason. */
+/* Only leaves have no rule, because they have no operands. The families in the list give their
+ * reason. */
 static void test_every_family_has_a_rule(void **state)
 {
     (void)state;
@@ -436,7 +437,7 @@ static void test_every_family_has_a_rule(void **state)
     }
 }
 
-/* Marks what the rule's nodes are, the leaves and what does not depend on the rows left out. */
+/* Marks the ops of the rule's nodes, except leaves and nodes that do not depend on the rows. */
 static void note_rule(uint32_t rule, bool *seen)
 {
     static const bucket_input axes[] = {{0, 0, false}, {1, 0, false}, {2, 0, false}};
@@ -455,7 +456,7 @@ static void note_rule(uint32_t rule, bool *seen)
     bucket_analysis_end(&a);
 }
 
-/* So that no rule is trusted that no run has tried. */
+/* A rule is trusted only if a graph that runs on a device uses it. */
 static void test_every_rule_is_in_row_graphs(void **state)
 {
     bool seen[OP_COUNT] = {0};

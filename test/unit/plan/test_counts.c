@@ -1,7 +1,7 @@
 /*
- * How many dispatches and barriers a graph makes, as counts: that a fusion fires where it may and
- * not where it may not, and that a barrier is there where a step needs one and absent where none
- * does. And the proof's count of barriers that could be dropped, against dropping each of them.
+ * Counts the dispatches and barriers of graphs. They show if a fusion fires only where it may, and
+ * if barriers stand only before steps that need them. Also compares the proof's count of needless
+ * barriers with removing each barrier.
  */
 #include "support/planned.h"
 #include "support/profiles.h"
@@ -84,7 +84,7 @@ GRAPH(two_chains, out(g, rlxvk_softmax(g, rlxvk_softmax(g, x, -1), -1));
 GRAPH(both_read, out(g, rlxvk_softmax(g, x, -1)); out(g, root(g, x));)
 GRAPH(three_levels, rlxvk_tensor s = rlxvk_softmax(g, x, -1); out(g, root(g, s));
       out(g, root(g, rlxvk_reverse(g, s, (int32_t[]){1}, 1)));)
-/* The running sum takes the slot of what the norm reads. */
+/* The cumulative sum takes the slot of a value that the norm reads. */
 GRAPH(in_place, rlxvk_tensor s = rlxvk_softmax(g, x, -1); out(g, root(g, s));
       out(g, root(g, rlxvk_cumsum(g, s, 1, false)));)
 GRAPH(parts, rlxvk_tensor p[] = {rlxvk_softmax(g, x, -1), root(g, y)};
@@ -99,7 +99,7 @@ GRAPH(twice, rlxvk_tensor s = rlxvk_softmax(g, x, -1); out(g, rlxvk_cumsum(g, s,
 static const struct counted {
     const char *name;
     void (*build)(rlxvk_graph *g);
-    uint32_t steps, barriers;             /* as rewritten */
+    uint32_t steps, barriers;             /* with all rewrites */
     uint32_t plain_steps, plain_barriers; /* without fusion */
 } cases[] = {
     {"elementwise chain", chain, 1, 0, 3, 2},
@@ -150,7 +150,7 @@ static void test_counts(void **state)
 
 /* ---- The count of needless barriers ---- */
 
-/* Barriers that could be dropped, one at a time, by dropping them. */
+/* Counts needless barriers by removing each one in turn. */
 static uint32_t droppable(planned *p)
 {
     uint32_t count = 0;
@@ -165,14 +165,14 @@ static uint32_t droppable(planned *p)
     return count;
 }
 
-/* A loop of several steps, and what reads its result. */
+/* A loop of several steps, and a node that reads its result. */
 static void append_loop(rlxvk_graph *g, random_source *r)
 {
     static const int32_t axis = 0;
     rlxvk_graph *body = NULL;
     assert_int_equal(rlxvk_graph_create(&body), RLXVK_OK);
     rlxvk_tensor c = rlxvk_input(body, "c", RLXVK_F32, RLXVK_SHAPE(64)), y = c;
-    for (uint32_t i = 0; i < 1 + random_below(r, 3); i++) /* three steps, two of them apart */
+    for (uint32_t i = 0; i < 1 + random_below(r, 3); i++) /* reverse and cumsum are independent */
         y = rlxvk_softmax(body,
                           rlxvk_add(body, rlxvk_reverse(body, y, &axis, 1),
                                     rlxvk_cumsum(body, y, 0, false)),
@@ -222,8 +222,8 @@ static void test_needless(void **state)
     assert_true(total > 100 && loops > 10);
 }
 
-/* A result that takes its operand's slot lies exactly there: one that is shifted would be written
- * over elements that others of its invocations have yet to read. */
+/* If a result takes its operand's slot, it must begin at the same place. A shifted result would
+ * overwrite elements that other invocations have yet to read. */
 static void test_shifted(void **state)
 {
     uint32_t shifted = 0;
@@ -255,8 +255,8 @@ static void test_shifted(void **state)
 
 /* ---- Value 0 ---- */
 
-/* What lies over the first value, which is pinned, is found whenever it is written there: before it
- * is read, or behind all its readers. */
+/* The first value is pinned. The proof must find every value that overwrites it: before it is read,
+ * or after all its readers. */
 static void test_the_first_value(void **state)
 {
     uint32_t found[2] = {0};
@@ -287,16 +287,16 @@ static void test_the_first_value(void **state)
     assert_true(found[0] > 0 && found[1] > 10);
 }
 
-/* ---- What is prepared, within a number of bytes ---- */
+/* ---- Preparation within a number of bytes ---- */
 
 typedef struct prepared_plan {
-    uint32_t rewritten, laid_out; /* prepared steps: what rewrites made, what lowerings lay out */
-    uint32_t steps;               /* all */
+    uint32_t rewritten, laid_out; /* prepared steps made by rewrites, and by lowerings */
+    uint32_t steps;               /* all steps */
     uint64_t rewritten_bytes, laid_out_bytes;
 } prepared_plan;
 
-/* A batch norm behind a convolution, whose terms the rewrite makes of params, and two products with
- * packed weights, which their lowering unpacks. */
+/* A batch norm after a convolution, and two products with packed weights. The rewrite computes the
+ * terms of the norm from params, and the lowering of each product unpacks its weights. */
 static rlxvk_graph *preparing_graph(void)
 {
     rlxvk_graph *g = NULL;
@@ -327,7 +327,7 @@ static prepared_plan prepare_within(uint64_t most, bool packed_conv)
                             .strided = true,
                             .precision = RLXVK_PRECISION_F16,
                             .prepared_bytes = most};
-    if (packed_conv) /* which asks for no bytes: what is over the limit is done in every run */
+    if (packed_conv) /* asks for no bytes: layouts over the limit are made in every run */
         assert_int_equal(variant_parse("conv=packed_64x128", "test", &how.variants), RLXVK_OK);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
     assert_int_equal(rewrite_graph(g, &rewrite), RLXVK_OK);
@@ -347,7 +347,8 @@ static prepared_plan prepare_within(uint64_t most, bool packed_conv)
     return found;
 }
 
-/* What rewrites make is kept at any rate; lowerings lay out in what that leaves, to the byte. */
+/* Results that rewrites prepare are always kept. Lowerings may use the remaining bytes for layouts,
+ * exactly up to the limit. */
 static void test_preparation_budget(void **state)
 {
     prepared_plan all = prepare_within(UINT64_MAX, false), none = prepare_within(0, false);
@@ -371,7 +372,7 @@ static void test_preparation_budget(void **state)
             print_error("%llu left\n", (unsigned long long)limits[i].left);
         assert_int_equal(p.laid_out, limits[i].laid_out);
         assert_int_equal(p.rewritten, all.rewritten);
-        assert_int_equal(p.steps, none.steps + p.laid_out); /* none is unpacked in every run */
+        assert_int_equal(p.steps, none.steps + p.laid_out); /* no run unpacks weights */
         assert_true(p.laid_out_bytes <= limits[i].left);
     }
     assert_int_equal(packed.laid_out, 3);

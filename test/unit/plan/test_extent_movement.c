@@ -1,8 +1,8 @@
 /*
- * Random chains of the ops that move elements, with a bucketed input, by the words of the public
- * contract alone (rlxvk_set_active_extent): where the analysis supports a graph, each output has an
- * axis along which the first rows depend on active rows alone. What depends on the others is found
- * on the host: those rows are NaN there.
+ * Random chains of ops that move elements, with one bucketed input. The test knows only the public
+ * contract of rlxvk_set_active_extent. If the analysis supports a graph, each output must have an
+ * axis along which the first rows depend only on active rows. The host finds dependences on other
+ * rows, because those rows are NaN.
  */
 #include "op/evaluation.h"
 #include "plan/extent.h"
@@ -34,9 +34,9 @@ static int32_t any_axis(chain *c)
     return (int32_t)random_below(&c->r, c->s.rank);
 }
 
-/* ---- The ops; each is given a tensor of rank 1 at least, without empty dims ---- */
+/* ---- The ops. The tensor has rank 1 at least and no empty dims ---- */
 
-/* The axes joined to one dim, which is cut anew. */
+/* Joins all axes to one dim and divides it into new axes. */
 static rlxvk_tensor reshaped(chain *c)
 {
     rlxvk_shape to = {0};
@@ -54,7 +54,7 @@ static rlxvk_tensor reshaped(chain *c)
     return rlxvk_reshape(c->g, c->x, to);
 }
 
-/* Two neighbouring axes become one, or one becomes two. */
+/* Merges two neighbouring axes into one, or splits one into two. */
 static rlxvk_tensor flattened(chain *c)
 {
     int32_t at = any_axis(c);
@@ -96,7 +96,7 @@ static rlxvk_tensor transposed(chain *c)
     return rlxvk_transpose(c->g, c->x, perm, c->s.rank);
 }
 
-/* New axes before, and those of size 1 repeated. */
+/* Adds leading axes and repeats axes of size 1. */
 static rlxvk_tensor expanded(chain *c)
 {
     rlxvk_shape to = {.rank = c->s.rank + 1, .dims = {1 + random_below(&c->r, 3)}};
@@ -165,7 +165,7 @@ static rlxvk_tensor padded(chain *c)
     return rlxvk_pad(c->g, c->x, before, after, c->s.rank, NULL);
 }
 
-/* None moves an element, but what its operands are is compared. */
+/* These ops move no element, but the analysis compares the rows of their operands. */
 static rlxvk_tensor computed(chain *c)
 {
     switch (random_below(&c->r, 3)) {
@@ -196,7 +196,7 @@ static uint64_t numel_of(const rlxvk_shape *s)
     return numel;
 }
 
-/* Appends up to four ops to an input; bit i of the result: mover i is among them. */
+/* Appends up to four ops to an input. Bit i of the result is set if op i was used. */
 static uint32_t build_chain(chain *c, rlxvk_shape shape)
 {
     uint32_t used = 0;
@@ -218,9 +218,9 @@ static uint32_t build_chain(chain *c, rlxvk_shape shape)
     return used;
 }
 
-/* ---- The host's word ---- */
+/* ---- Dependences found on the host ---- */
 
-/* Whether index `i` along an axis is of the first so many of its dim. */
+/* The coordinate along an axis of element `i`. */
 static uint64_t along(const rlxvk_shape *s, uint32_t axis, uint64_t i)
 {
     for (uint32_t k = s->rank; k-- > axis + 1;)
@@ -228,7 +228,7 @@ static uint64_t along(const rlxvk_shape *s, uint32_t axis, uint64_t i)
     return i % (uint64_t)s->dims[axis];
 }
 
-/* The output where the rows from `actual` of `upper` on are NaN. */
+/* The output if the rows from `actual` of `upper` on are NaN. */
 static void run_host(const chain *c, const rlxvk_shape *in, uint32_t axis, uint64_t actual,
                      uint64_t upper, float *out)
 {
@@ -246,7 +246,8 @@ static void run_host(const chain *c, const rlxvk_shape *in, uint32_t axis, uint6
     evaluation_destroy(&v);
 }
 
-/* Bit a: along axis a of the output, the first rows of every extent are those of a full run. */
+/* Bit a is set if, along axis a of the output, the first rows of every extent equal those of a full
+ * run. */
 static uint32_t sound_axes(const chain *c, const rlxvk_shape *in, uint32_t axis)
 {
     static float full[2000], part[2000];
@@ -267,7 +268,7 @@ static uint32_t sound_axes(const chain *c, const rlxvk_shape *in, uint32_t axis)
     return sound;
 }
 
-/* Whether an extent is supported, with its span. */
+/* Returns true if an extent is supported, and its span. */
 static bool is_supported(const chain *c, uint32_t axis, bool rewritten, uint64_t *out_span)
 {
     bucket_input of = {0, (int32_t)axis, false};

@@ -1,5 +1,5 @@
-/* Leaves (names, shapes, constant sizes), which layout ops are views, and which kernel, unit and
- * byte range a copy is lowered to. No device. */
+/* Leaves (names, shapes, constant sizes); which layout ops are views; and the kernel, the unit and
+ * the byte range of a copy. No device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void leaf_names_and_shapes(void **state)
     memset(longest, 'a', 256);
     const leaf_row rows[] = {
         {"y", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK},
-        {"w", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK}, /* params have a name space of their own */
+        {"w", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK}, /* params have their own name space */
         {"x", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_DUP_NAME},
         {"", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_ATTR},
         {NULL, RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_NULL},
@@ -182,8 +182,8 @@ static void transposes_go_through_tiles(void **state)
     assert_int_equal(transpose_kernel(RLXVK_SHAPE(2, 40, 15)), KERNEL_STRIDED_COPY);
 }
 
-/* Parts that are leaves are copied, to ranges that do not meet; a computed part is written in
- * place. */
+/* If a part of a concat is a leaf, it is copied; the ranges must not overlap. A computed part is
+ * written in place. */
 static void concat_writes_apart(void **state)
 {
     rlxvk_graph *g = new_graph();

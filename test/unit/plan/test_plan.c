@@ -1,7 +1,7 @@
 /*
- * The pure layers on random graphs, with no device: every plan is proven sound by brute force,
- * every barrier is removed once and the proof must fail, slots of small forced blocks never
- * straddle, and scratch stays near its lower bound.
+ * The pure layers on random graphs, without a device. Every plan is proven sound by brute force.
+ * Each barrier is removed once, and then the proof must fail. If blocks are small, no slot may
+ * cross a block's end. Scratch memory must stay near its lower bound.
  */
 #include "support/planned.h"
 #include "support/profiles.h"
@@ -87,7 +87,7 @@ static void test_full_barriers(void **state)
     planned_release(&p);
 }
 
-/* A slot moved onto a neighbour that is live at the same time must be found. */
+/* If a slot is moved onto another that is live at the same time, the proof must fail. */
 static void test_overlap_is_found(void **state)
 {
     uint32_t found = 0, tried = 0;
@@ -147,7 +147,7 @@ static void test_too_large(void **state)
     assert_true(refused);
 }
 
-/* Eight chains of sixteen: in level order, a barrier a level and no more. */
+/* Eight chains of 16 steps. In level order they need only one barrier per level. */
 static void test_levels_share_barriers(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void test_levels_share_barriers(void **state)
     planned_release(&p);
 }
 
-/* Plans p->graph in program order and proves it. */
+/* Plans p->graph in program order and proves the plan. */
 static void expect_sound(planned *p, const bool *on_host)
 {
     const planning how = {.schedule = {.profile = &profile, .on_host = on_host},
@@ -190,7 +190,7 @@ static void expect_sound(planned *p, const bool *on_host)
     assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
 }
 
-/* x after so many steps, each with a slot that what comes later may take. */
+/* Appends `steps` ops to x. Later values may take the slots of their results. */
 static rlxvk_tensor used_slots(rlxvk_graph *g, rlxvk_tensor x, int steps)
 {
     static const int32_t axis = 0;
@@ -199,8 +199,8 @@ static rlxvk_tensor used_slots(rlxvk_graph *g, rlxvk_tensor x, int steps)
     return x;
 }
 
-/* What waits is done last in level order, which would have it first; through views, and where what
- * it waits for is a view. */
+/* If a step waits for others, it comes last, although level order would have it first. That also
+ * holds through views, and if it waits for a view. */
 static void test_waiting(void **state)
 {
     enum { STEPS = 5 };
@@ -226,8 +226,8 @@ static void test_waiting(void **state)
     }
 }
 
-/* A kernel that works in memory of its own declares that it reads and writes it, though nothing was
- * there before: no fault of the plan. */
+/* A kernel uses its own working memory, so it declares reads of memory that no step wrote. The
+ * proof must accept that. */
 static void test_working_memory(void **state)
 {
     planned p = {0};
@@ -241,8 +241,8 @@ static void test_working_memory(void **state)
     planned_release(&p);
 }
 
-/* A tensor of no elements is made by no step and read by one, on the host and elsewhere; a view of
- * none lies amid bytes that it does not touch. */
+/* No step writes an empty tensor, but a step reads it, on the host or on the device. An empty view
+ * lies between bytes that it does not touch. */
 static void test_empty_operands(void **state)
 {
     static const int32_t axis = 0;
@@ -264,7 +264,7 @@ static void test_empty_operands(void **state)
     }
 }
 
-/* A step that reads what no step before it wrote. */
+/* A step reads a value that no earlier step wrote. */
 static void test_unwritten_is_found(void **state)
 {
     planned p = {0};
@@ -281,7 +281,7 @@ static void test_unwritten_is_found(void **state)
     planned_release(&p);
 }
 
-/* Everything that may be is prepared: whatever reads weights alone. */
+/* Prepares everything that can be prepared: all steps that read only weights. */
 static rlxvk_status prepare_all(planned *p, bool reorder, bool bump)
 {
     plan_options layout = {.max_block_bytes = 1u << 30,
@@ -300,7 +300,7 @@ error:
     return status;
 }
 
-/* A value that is kept in memory that others take: who reads it is found. */
+/* Puts a kept value into memory that other values take. The proof must find its reader. */
 static uint32_t unpin_kept(planned *p)
 {
     uint32_t found = 0;
@@ -367,8 +367,8 @@ static void test_scratch_ratio(void **state)
     assert_true(ratios[count * 95 / 100] <= 1.10);
 }
 
-/* A scan that replays, over a broadcast value that is scratch and read by the step's first
- * dispatch. */
+/* A replayed scan with a broadcast value in scratch memory. The first dispatch of each iteration
+ * reads that value. */
 static void make_loop(planned *p)
 {
     static const int32_t axis = 0;
@@ -392,8 +392,8 @@ static void make_loop(planned *p)
     rlxvk_graph_destroy(body);
 }
 
-/* Two rounds are proven: the barrier between them is as needed as any, and what a later round reads
- * must not be written over by an earlier one. */
+/* The proof covers two iterations of a loop. The barrier between them is needed like any other. An
+ * iteration must not overwrite a value that a later iteration reads. */
 static void test_loops(void **state)
 {
     planned p;
@@ -412,8 +412,7 @@ static void test_loops(void **state)
         assert_true(kept.kind == HAZARD_NONE || plan_check(&p.schedule, &p.plan, NULL) != RLXVK_OK);
         p.plan.barriers[i] = kept;
     }
-    /* What lives as long as the loop, and what comes to life in it after the other's last reader.
-     */
+    /* a lives through the whole loop. b begins inside the loop, after the last reader of a. */
     for (uint32_t v = 0; v < p.plan.value_count; v++)
         for (uint32_t w = 0; w < p.plan.value_count; w++) {
             slot *a = &p.plan.slots[v], *b = &p.plan.slots[w], kept = *b;
@@ -431,14 +430,14 @@ static void test_loops(void **state)
     planned_release(&p);
 }
 
-/* ---- What one dispatch reads and writes ---- */
+/* ---- Operands of one dispatch ---- */
 
 typedef struct pair_case {
     const char *name;
     rlxvk_tensor (*norm)(rlxvk_graph *g, rlxvk_tensor sum, rlxvk_tensor gamma, rlxvk_tensor beta,
                          int32_t axis, float eps);
     int gamma, beta; /* 0: none, 1, 2: the first or the second summand, 3: another */
-    int free;        /* which summand the sum may be written over */
+    int free;        /* the summand that the sum may overwrite */
 } pair_case;
 
 static void plan_source(planned *p, bool bump)
@@ -467,8 +466,8 @@ static void plan_pair(const pair_case *c, planned *p)
     assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
 }
 
-/* A pair stores the sum over a summand that it reads as nothing else, and over no other; the proof
- * finds a sum that lies over gamma or beta. */
+/* A pair may store the sum over a summand, but only if it does not also read that summand as gamma
+ * or beta. If the sum lies over gamma or beta, the proof must fail. */
 static void test_pairs_in_place(void **state)
 {
     static const pair_case cases[] = {
@@ -504,8 +503,9 @@ static void test_pairs_in_place(void **state)
     }
 }
 
-/* One row, whole and in chunks, whose operands are one value in all ways: a dispatch before the
- * last reads x alone, the last gamma, too. Only where x has no other part is y written over it. */
+/* A norm of one row, whole and in chunks. Its operands are the same value in all combinations. If
+ * it has several dispatches, those before the last read only x, and the last also reads gamma. y
+ * may overwrite x only if x is neither gamma nor beta. */
 static void test_repeated_operands(void **state)
 {
     static const int64_t lengths[] = {64, 70000};

@@ -1,6 +1,6 @@
 /*
- * What is prepared within a number of bytes, of a schedule made by hand: a chain of layouts, each
- * of which reads the one before, and the step that reads the last of them.
+ * Preparation within a number of bytes. The schedule is made by hand: a chain of layouts, each
+ * computed from the one before, and a step that reads the last one.
  */
 #include "plan/schedule.h"
 
@@ -46,7 +46,7 @@ static uint32_t prepared_within(const uint64_t bytes[LAYOUTS], uint64_t most)
     return s.prepared;
 }
 
-/* What reads a layout that is not kept is not kept either, however small it is. */
+/* If a layout is not kept, no layout that reads it is kept either, however small. */
 static void test_chain(void **state)
 {
     const uint64_t large_first[] = {100, 10}, small_first[] = {10, 100};
