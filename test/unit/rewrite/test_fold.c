@@ -1,6 +1,6 @@
 /*
- * Constant folding, with no device: what folds becomes a constant of the same words, in every
- * dtype; what would round, or is no constant, stays.
+ * Constant folding, without a device. A folded node becomes a constant with the same words, in
+ * every dtype. A node is not folded if the constant would round, or if an operand is not constant.
  */
 #include "support/rewritten.h"
 
@@ -21,7 +21,7 @@ static rlxvk_tensor half(rlxvk_graph *g, uint16_t bits)
     return rlxvk_constant(g, RLXVK_F16, RLXVK_SHAPE(1), &bits, 2);
 }
 
-/* The graph's last node must become the one node left, a constant of these bytes. Destroys g. */
+/* Only one node must be left: a constant with these bytes in place of t. Destroys g. */
 static void expect_folded(rlxvk_graph *g, rlxvk_tensor t, const void *bytes, size_t size)
 {
     rlxvk_graph_set_name(g, t, "result");
@@ -123,7 +123,8 @@ static void folds_dtypes(void **state)
     expect_folded(g, rlxvk_neg(g, rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(0, 4), NULL, 0)), "", 0);
 }
 
-/* Words that the node's dtype cannot hold as a constant: folding would change the result. */
+/* Folding would change the result, because a constant of the node's dtype cannot hold these words.
+ */
 static void keeps_what_would_round(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -149,7 +150,7 @@ static void keeps_what_is_not_constant(void **state)
     expect_kept(g, rlxvk_add(g, floats(g, RLXVK_SHAPE(2), one), input(g, "x", RLXVK_SHAPE(2))));
     g = new_graph();
     expect_kept(g, rlxvk_softmax(g, floats(g, RLXVK_SHAPE(2), one), 0));
-    g = new_graph(); /* computed U8 is words, a U8 constant bytes */
+    g = new_graph(); /* a computed U8 is held as words, but a U8 constant as bytes */
     rlxvk_tensor u8 = rlxvk_cast(g, floats(g, RLXVK_SHAPE(2), one), RLXVK_U8);
     expect_kept(g, rlxvk_neg(g, u8));
 }

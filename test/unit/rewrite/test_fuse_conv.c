@@ -1,7 +1,7 @@
 /*
- * Convolutions with what follows them, with no device: each pattern fires where it may and nowhere
- * else, gives its reason there, and the fused graph computes the same. Blocks of residual nets
- * become their convolutions and a step for each norm's params.
+ * Fuses convolutions with the nodes after them, without a device. Each pattern must fire only if it
+ * may and otherwise give its reason. The fused graph must compute the same. Blocks of residual nets
+ * must become only their convolutions, and one step for each norm whose params are not constants.
  */
 #include "op/conv/conv.h"
 #include "op/view.h"
@@ -19,7 +19,7 @@
 static const rlxvk_shape image = RLXVK_SHAPE(2, 4, 5, 6), line = RLXVK_SHAPE(2, 4, 7);
 static const rlxvk_shape room = RLXVK_SHAPE(1, 4, 3, 4, 5);
 
-/* A convolution of 4 to 4 channels that keeps the size. */
+/* A convolution from 4 to 4 channels that keeps the image size. */
 static rlxvk_tensor convolve(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor bias, int64_t groups)
 {
     uint32_t axes = rlxvk_tensor_shape(g, x).rank - 2;
@@ -51,7 +51,7 @@ typedef struct conv_case {
     int64_t groups;
     int32_t norm_axis; /* 0: 1 */
     enum extra extra;
-    uint32_t fused, left; /* fused nodes, and of norms, sums and activations */
+    uint32_t fused, left; /* fused nodes; norms, sums and activations that are left */
     const char *why;
 } conv_case;
 
@@ -207,7 +207,7 @@ static void fuses_every_activation(void **state)
     }
 }
 
-/* All that a norm has is there from the start: nothing of it is left. */
+/* If all values of a norm are constants, the whole norm is folded. */
 static void folds_constant_norms(void **state)
 {
     const float values[] = {1, 2, 3, 4}, zeros[] = {0, -1, 0, 1};
@@ -226,7 +226,7 @@ static void folds_constant_norms(void **state)
     }
 }
 
-/* A variance that is -eps gives beta, whatever is normalized. */
+/* If a variance is -eps, the result is beta, whatever the input is. */
 static void a_root_of_zero_gives_beta(void **state)
 {
     rlxvk_graph *g = new_graph(), *after;
@@ -279,7 +279,7 @@ static rlxvk_tensor bottleneck(rlxvk_graph *g, rlxvk_tensor x, bool constants)
     return rlxvk_relu(g, rlxvk_add(g, x, conv_norm(g, y, 4, 1, constants)));
 }
 
-/* Nodes that are work. */
+/* Counts the nodes that do work. Views and leaves do none. */
 static void expect_block(rlxvk_tensor (*block)(rlxvk_graph *, rlxvk_tensor, bool), bool constants,
                          uint32_t convolutions)
 {

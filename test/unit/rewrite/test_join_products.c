@@ -1,5 +1,5 @@
-/* Products of one input: when their weights are joined, in place or as copies, when one product
- * stands for all, and what they are left apart for. */
+/* Products of one input. Tests when their weights are joined in place or as copies, when one
+ * product replaces all, and why weights are not joined. */
 #include <rlxvk_train.h>
 #include "op/value.h"
 #include "plan/schedule.h"
@@ -24,14 +24,14 @@ typedef struct setting {
     rlxvk_dtype dtype; /* F32: 0 */
     int64_t columns[3];
     uint64_t prepared_bytes;
-    bool apart; /* in the executable to share with */
-    /* What is expected: products afterwards, and what joins their weights, in place and as copies;
-     * a reason where they stay apart. */
+    bool apart; /* not joined in the executable to share with */
+    /* Expected: the number of products; of joined weights in place and as copies; and the reason if
+     * weights are not joined. */
     uint32_t products, joined, copied;
     const char *reason;
 } setting;
 
-/* x - x, in place. */
+/* Writes x - step to x in place. */
 static void write(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
@@ -59,7 +59,7 @@ static rlxvk_tensor product(rlxvk_graph *g, const setting *s, rlxvk_tensor x, in
     return s->bias ? rlxvk_add(g, y, param(g, name, RLXVK_SHAPE(n))) : y;
 }
 
-/* Three products of x, of which each goes another way. */
+/* Three products of x. Each goes to its own softmax. */
 static rlxvk_graph *three(const setting *s)
 {
     rlxvk_graph *g = new_graph();
@@ -100,7 +100,7 @@ static uint32_t count_products(const rlxvk_graph *g)
            count_op(g, OP_projection);
 }
 
-/* Params that lie in what joins them, without a step. */
+/* Counts the params that are placed inside joined weights without a step. */
 static uint32_t count_placed(const rlxvk_graph *g)
 {
     value_map map;
@@ -160,7 +160,7 @@ static void products_of_one_input(void **state)
         {.rows = 1, .dtype = RLXVK_BF16, .products = 1, .joined = 1},
         {.rows = 2, .products = 3, .joined = 1},
         {.rows = 1, .no_params = true, .products = 2, .joined = 1, .reason = "is no param"},
-        /* As copies, where there is memory for them. */
+        /* Joined as copies, if there is memory for them. */
         {.rows = 1, .stored_by_columns = true, .products = 3, .reason = "stored as rows"},
         {.rows = 1,
          .stored_by_columns = true,
@@ -253,14 +253,14 @@ static void gates(void **state)
         char what[32];
         snprintf(what, sizeof what, "gate %zu", i);
         expect_count(what, count_products(after), c->products);
-        uint32_t alone = count_op(after, OP_fused_swiglu); /* or taken by a product of one row */
+        uint32_t alone = count_op(after, OP_fused_swiglu); /* or part of a projection of one row */
         expect_count(what, alone + count_op(after, OP_projection), c->gates);
         rlxvk_graph_destroy(after);
         rlxvk_graph_destroy(g);
     }
 }
 
-/* Out of memory anywhere between the graph and the plan is an error and leaves nothing behind. */
+/* If memory runs out at any point up to the plan, the call returns an error and leaks nothing. */
 static rlxvk_status plan_of(const rlxvk_graph *g)
 {
     rewrite_options how = {.fusion = true, .profile = &profile, .prepared_bytes = UINT64_MAX};
@@ -273,7 +273,7 @@ static rlxvk_status plan_of(const rlxvk_graph *g)
     TRY(graph_clone(g, &after));
     TRY(rewrite_graph(after, &how));
     TRY(schedule_create(after, &lowering, &s));
-    assert_int_equal(s.prepared, 3); /* the copy, one dispatch a part */
+    assert_int_equal(s.prepared, 3); /* the copy: one dispatch per part */
 error:
     schedule_destroy(&s);
     rlxvk_graph_destroy(after);

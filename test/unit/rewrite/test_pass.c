@@ -1,6 +1,6 @@
 /*
- * Rewriting as a whole, with no device: reads keep their place among writes in place, dead nodes go
- * and writes stay, outputs and names are kept, random graphs keep their values, and every
+ * The whole rewrite, without a device. Reads keep their order with in-place writes. Dead nodes are
+ * removed, but writes stay. Outputs and names are kept, and random graphs keep their values. Each
  * allocation may fail.
  */
 #include "support/rewritten.h"
@@ -15,8 +15,8 @@
 
 /* ---- Writes in place ---- */
 
-/* The members stand around a write of what they read: the product, sum or halves are of before it.
- */
+/* A fusion would move a read past a write of the value that it reads. So product, sum and halves
+ * must still use the old value. */
 static void keeps_reads_before_writes(void **state)
 {
     (void)state;
@@ -51,7 +51,7 @@ static void keeps_reads_before_writes(void **state)
     }
 }
 
-/* v: a view of the cache built before a write of it, w: the cache after the write. */
+/* v is a view of the cache from before the write, w is the cache after it. */
 static rlxvk_tensor read_view(rlxvk_graph *g, int which, rlxvk_tensor cache, rlxvk_tensor rows)
 {
     const rlxvk_shape flat = RLXVK_SHAPE(24);
@@ -116,7 +116,7 @@ static void drops_dead_nodes(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Nothing reads the cache after the write, and yet the next run will. */
+/* No node reads the cache after the write, but the next run will. */
 static void keeps_writes(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -176,7 +176,8 @@ static void random_graphs_keep_their_values(void **state)
     }
 }
 
-/* Every allocation of a rewrite fails once: an error, no leak, no crash. */
+/* Each allocation of a rewrite fails once. The result must be an error, without a leak or a crash.
+ */
 static void survives_failing_allocations(void **state)
 {
     rlxvk_graph *g = new_graph();

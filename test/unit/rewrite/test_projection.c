@@ -1,6 +1,7 @@
 /*
- * Projections, with no device: a product of one row takes the norm before it and what stands behind
- * it, wherever nothing else needs them; what a device has no kernel for is written in simpler ops.
+ * Projections, without a device. A product of one row absorbs the norm before it and the nodes
+ * after it, if no other node needs their results. If the device has no kernel for it, it is written
+ * as simpler ops.
  */
 #include "support/profiles.h"
 #include "support/rewritten.h"
@@ -17,9 +18,9 @@ enum { WIDTH = 256, OUTPUTS = 512 };
 typedef struct projection_case {
     const char *what;
     int64_t rows;
-    bool norm, beta, gate, residual, plain; /* what there is; w is a matrix */
+    bool norm, beta, gate, residual, plain; /* nodes of the case; w is a matrix */
     bool norm_read, product_read, sum_output, norm_output, second_reader;
-    uint32_t made, norms, gates, sums; /* nodes afterwards */
+    uint32_t made, norms, gates, sums; /* nodes after rewriting */
 } projection_case;
 
 static rlxvk_tensor product(rlxvk_graph *g, const projection_case *c, rlxvk_tensor x,
@@ -72,7 +73,7 @@ static void note_reason(void *user, uint32_t id, const char *pattern, const char
         text_append(user, "%s; ", reason);
 }
 
-/* What is read elsewhere is said of what was left apart. */
+/* If a node was left apart because another node reads it, the reason says so. */
 static void says_why_not(void **state)
 {
     static const projection_case cases[] = {
@@ -132,7 +133,7 @@ static void fires_where_it_may(void **state)
     }
 }
 
-/* Reads are moved to where the last member stands: not past a write. */
+/* Reads move to the place of the last member, so a write between must prevent the fusion. */
 static void does_not_fire_past_a_write(void **state)
 {
     device_profile profile = ORDINARY_GPU;

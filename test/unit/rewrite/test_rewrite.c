@@ -1,6 +1,6 @@
 /*
- * The pattern fusions, with no device: each fires where it may and nowhere else, and the fused
- * graph computes the same.
+ * Fusion patterns, without a device. Each must fire only if it may, and the fused graph must
+ * compute the same.
  */
 #include "support/rewritten.h"
 #include "op/matmul/matmul.h"
@@ -15,7 +15,7 @@
 
 typedef rlxvk_tensor (*unary_builder)(rlxvk_graph *, rlxvk_tensor);
 
-/* In the order of rlxvk_activation, which starts with none. */
+/* In the order of rlxvk_activation, whose first entry is NONE. */
 static const unary_builder activations[] = {
     NULL,
 #define ACTIVATION(code, NAME, row, ...) rlxvk_##row,
@@ -30,7 +30,7 @@ typedef struct product_case {
     bool transpose_a, transpose_b, bias_first;
     enum extra extra;
     uint32_t fused, left; /* fused nodes, and activations left */
-    const char *why;      /* of what is left; NULL: no pattern had begun */
+    const char *why;      /* the reason for unfused nodes; NULL: no pattern had begun */
 } product_case;
 
 static rlxvk_graph *build_product(const product_case *c, rlxvk_activation activation)
@@ -224,7 +224,8 @@ static void fuses_norms_without_vectors(void **state)
     }
 }
 
-/* A residual with itself, and one that would only be a residual after promotion. */
+/* A residual with itself, one of another dtype that needs promotion, and a difference in place of a
+ * sum. */
 static void residuals_at_the_edge(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -248,7 +249,7 @@ static void residuals_at_the_edge(void **state)
 
 typedef struct pair_case {
     const char *what;
-    int norms; /* that read the sum */
+    int norms; /* norms that read the sum */
     bool keep_sum, broadcast, other_axis, gamma_before, gamma_after, gamma_is_sum, writes;
     uint32_t pairs;
     const char *why;
@@ -385,7 +386,7 @@ static void fuses_swiglu(void **state)
     }
 }
 
-/* What fusion leaves because it is off. */
+/* If fusion is off, that is the reason for each node that could have been fused. */
 static void tells_what_is_off(void **state)
 {
     const product_case c = {"off", RLXVK_SHAPE(3, 4), RLXVK_SHAPE(4, 5), RLXVK_SHAPE(5)};

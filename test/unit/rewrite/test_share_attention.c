@@ -1,6 +1,5 @@
-/* Attention that gradients need is the forward pass's own, where that is as exact and sees the
- * same.
- */
+/* A gradient may need the result of attention. It uses the forward pass's node if that is equally
+ * exact and sees the same values. */
 #include "support/rewritten.h"
 
 #include <rlxvk_train.h>
@@ -11,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* What tells a gradient's attention from the forward's, all else alike. */
+/* The only difference between the gradient's attention and the forward pass's. */
 enum other { NOTHING, MASK, SCALE, KEYS, WRITTEN, LSE, CHECKPOINT };
 
 static rlxvk_graph *build(enum other other)
@@ -63,7 +62,7 @@ static void another_is_not(void **state)
     expect_count("behind a checkpoint", count_after(build(CHECKPOINT), OP_attention), 2);
 }
 
-/* Between the two something is written: what they read, perhaps. */
+/* A write between the two nodes may change their operands. */
 static void nothing_moves_over_a_write(void **state)
 {
     rlxvk_graph *g = build(WRITTEN), *after = rewritten(g, true);
@@ -73,7 +72,7 @@ static void nothing_moves_over_a_write(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* At f16 the forward pass may use units that gradients do not. */
+/* With f16 the forward pass may use matrix units that gradients do not use. */
 static void less_exact_is_not_shared(void **state)
 {
     rlxvk_graph *g = build(NOTHING);

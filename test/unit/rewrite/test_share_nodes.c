@@ -1,4 +1,5 @@
-/* Sharing what is computed twice: what is the same to the bit becomes one node, nothing else. */
+/* Nodes that compute the same are shared: if results are equal to the bit, one node is left. Others
+ * stay. */
 #include "support/rewritten.h"
 
 #include <rlxvk_ops_domain.h>
@@ -11,7 +12,7 @@
 
 static const rlxvk_shape square = RLXVK_SHAPE(3, 3);
 
-/* Chains over equal constants, built twice, from the constants on. */
+/* Two such chains are equal, although each has its own constants. */
 static rlxvk_tensor chain(rlxvk_graph *g, rlxvk_tensor x, float factor)
 {
     rlxvk_tensor c = floats(g, RLXVK_SHAPE(3), (float[]){1, factor, 3});
@@ -155,7 +156,7 @@ static void equal_streams_are_one_draw(void **state)
     expect_count("two streams", draws(7, 8), 2);
 }
 
-/* Two loops that begin alike go on apart: each writes what it carries. */
+/* Two loops that begin alike stay separate, because each writes its carried values. */
 static void loops_carry_apart(void **state)
 {
     (void)state;
