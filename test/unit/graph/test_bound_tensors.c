@@ -1,5 +1,5 @@
 /*
- * Tensors of a graph that rlxvk_graph_bind has made, named by those of its source. No device.
+ * Finds tensors of a graph that rlxvk_graph_bind made. No device.
  */
 #include "support/harness.h"
 
@@ -21,8 +21,8 @@ static rlxvk_graph *made(void)
     return g;
 }
 
-/* A graph with symbols is trained by a binding of it: its tensors are named by those of the source,
- * by name, and as outputs. */
+/* To train a graph with symbols, a program binds it first. It then finds the new graph's tensors by
+ * tensors of the source, by name, or as outputs. */
 static void bound_graphs_name_their_tensors(void **state)
 {
     static const int32_t axes[] = {0, 1};

@@ -1,4 +1,5 @@
-/* Dims made of others, and what counts along symbols: numbers in a row, triangles. */
+/* Dims computed from other dims, and ops that generate values along a symbolic dim: aranges and
+ * triangles. */
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -24,7 +25,7 @@ static rlxvk_graph *new_graph(void)
     return g;
 }
 
-/* The shape of [dim], as text. */
+/* The shape [dim] as text. */
 static const char *said(rlxvk_graph *g, int64_t dim, char *buffer, size_t size)
 {
     expect_ok(rlxvk_shape_text(g, RLXVK_SHAPE(dim), buffer, size));
@@ -72,8 +73,8 @@ static void errors(void **state)
     }
 }
 
-/* x without its last two rows, and every second row's worth of it: at each length the rows are
- * those of the numbers. */
+/* Outputs x without its first two rows, and the first half of its rows. Each length must give the
+ * same rows as a graph of numbers. */
 static void dims_are_bound(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -102,7 +103,7 @@ static void dims_are_bound(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* start + i step, of a symbol as of numbers. */
+/* start + i step; a symbolic length gives the same values as a number. */
 static void numbers_in_a_row(void **state)
 {
     (void)state;

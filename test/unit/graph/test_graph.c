@@ -1,5 +1,5 @@
 /*
- * The graph layer, with no device: shapes, element types and their conversions, sticky errors and
+ * The graph layer, without a device: shapes, element types and their conversions, sticky errors and
  * names, and op_verify on damaged graphs.
  */
 #include "graph/half.h"
@@ -127,7 +127,8 @@ static void shapes_stride(void **state)
 
 /* ---- Element types ---- */
 
-/* Row a, column b of promote(a, b), in the order of rlxvk_dtype: the table of the data model. */
+/* promote(a, b) in row a and column b, in the order of rlxvk_dtype. It is the table of the data
+ * model. */
 static void dtypes_promote(void **state)
 {
     enum { F = RLXVK_F32, H, B, D, A, S, I, L, U, V, O, C };
@@ -212,7 +213,7 @@ static int64_t narrowed(rlxvk_dtype to, float word)
     size_t size = rlxvk_dtype_size(to);
     dtype_narrow(to, &word, 1, &bits);
     assert_int_equal(bits >> (8 * size - 1) >> 1,
-                     (0x5555555555555555u >> (8 * size - 1)) >> 1); /* nothing beyond */
+                     (0x5555555555555555u >> (8 * size - 1)) >> 1); /* no other bits are set */
     bits = bits << (64 - 8 * size) >> (64 - 8 * size);
     bool negative = to == RLXVK_I8 || to == RLXVK_I16 || to == RLXVK_I32;
     return negative && bits >> (8 * size - 1) ? (int64_t)(bits | UINT64_MAX << (8 * size))
@@ -259,7 +260,7 @@ static void dtypes_narrow(void **state)
         {RLXVK_F16, 0x1p-25f, 0}, /* a tie, to even */
         {RLXVK_F16, 0x1.8p-24f, 2},
         {RLXVK_F16, 0x1.00002p-25f, 1},
-        {RLXVK_F16, 0x1.ffep-15f, 0x0400}, /* the largest subnormal's upper neighbour */
+        {RLXVK_F16, 0x1.ffep-15f, 0x0400}, /* just above the largest denormal */
         {RLXVK_F16, -0.0f, 0x8000},
         {RLXVK_F16, 1 + 0x1p-11f, 0x3c00},
         {RLXVK_F16, 1 + 0x3p-11f, 0x3c02},
@@ -281,8 +282,8 @@ static void dtypes_narrow(void **state)
     assert_true(d == (double)0.1f);
 }
 
-/* NaN stays NaN and becomes quiet, whatever its payload; every half survives the way there and
- * back. */
+/* NaN stays NaN and becomes quiet, whatever its payload. Every half is the same after a conversion
+ * to f32 and back. */
 static void halves_round_trip(void **state)
 {
     (void)state;
@@ -381,7 +382,7 @@ static void names_are_kept(void **state)
     assert_string_equal(line, "%1 neg 'y again' F32 2 (%0)");
     rlxvk_graph_set_name(g, y, NULL);
     assert_null(graph_node(g, y.id - 1)->name);
-    rlxvk_graph_set_name(g, c, "c"); /* a constant's name is only for show */
+    rlxvk_graph_set_name(g, c, "c"); /* a constant's name is only for display */
     rlxvk_graph_set_name(g, c, "c again");
     expect_ok(rlxvk_graph_status(g));
     rlxvk_graph_set_name(g, x, "x");
@@ -393,7 +394,7 @@ static void names_have_rules(void **state)
     rlxvk_graph *g = new_graph();
     (void)state;
     input(g, "a", RLXVK_SHAPE(2));
-    rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2)); /* a name space of its own */
+    rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2)); /* params have their own name space */
     expect_ok(rlxvk_graph_status(g));
     rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2));
     expect_sticky(g, RLXVK_E_DUP_NAME, "param 'a': node 1");
@@ -427,7 +428,7 @@ static void names_have_rules(void **state)
     expect_sticky(g, RLXVK_E_ATTR, "UTF-8");
 }
 
-/* Looked up, not looked for: 100,000 names would take minutes. */
+/* Names are found by a hash, because a search among 100,000 names would take minutes. */
 static void names_are_found(void **state)
 {
     enum { COUNT = 100000 };
@@ -444,7 +445,7 @@ static void names_are_found(void **state)
     }
     expect_ok(rlxvk_graph_status(g));
     expect_ok(graph_clone(g, &after));
-    expect_ok(rewrite_graph(after, &(rewrite_options){0})); /* numbers nodes anew */
+    expect_ok(rewrite_graph(after, &(rewrite_options){0})); /* assigns new node numbers */
     for (uint32_t i = 0; i < COUNT; i++) {
         uint16_t op = i % 2 ? OP_input : OP_param, other = i % 2 ? OP_param : OP_input;
         snprintf(name, sizeof name, "w%u", i);
@@ -478,7 +479,7 @@ static void constants_have_a_size(void **state)
 
 /* ---- Verifying damaged graphs ---- */
 
-/* %0 x [2,3], %1 w [3,4], %2 matmul, %3 softmax, an output. */
+/* %0 x [2,3], %1 w [3,4], %2 matmul, %3 softmax, which is the output. */
 static rlxvk_graph *sound_graph(void)
 {
     rlxvk_graph *g = new_graph();

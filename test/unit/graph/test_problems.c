@@ -1,4 +1,4 @@
-/* rlxvk_graph_verify: all that is wrong with a graph, as built, damaged, or at sizes. */
+/* rlxvk_graph_verify lists every error of a graph: as built, damaged, or at given sizes. */
 #include "support/rewritten.h"
 
 #include <rlxvk_symbols.h>
@@ -34,7 +34,8 @@ static void expect_listed(const rlxvk_graph *g, const rlxvk_problem *found, size
     }
 }
 
-/* At every capacity from none to more than enough: what does not fit is counted. */
+/* Calls with every capacity from 0 to more than enough. Problems that do not fit are still counted.
+ */
 static void expect_problems(const rlxvk_graph *g, const rlxvk_binding *sizes, size_t size_count,
                             const expected *wanted, size_t count)
 {
@@ -49,7 +50,7 @@ static void expect_problems(const rlxvk_graph *g, const rlxvk_binding *sizes, si
         expect_listed(g, found, MIN(capacity, count), wanted);
         for (size_t i = MIN(capacity, count) * sizeof *found; i < sizeof found; i++)
             assert_int_equal(((const unsigned char *)found)[i], 0x5a);
-        assert_string_equal(rlxvk_last_error(), "an error of before"); /* problems are none */
+        assert_string_equal(rlxvk_last_error(), "an error of before"); /* problems do not set it */
     }
 }
 
@@ -59,7 +60,7 @@ static void sound_graphs_have_none(void **state)
     (void)state;
     rlxvk_graph_output(g, rlxvk_softmax(g, input(g, "x", RLXVK_SHAPE(2, 3)), -1));
     expect_problems(g, NULL, 0, NULL, 0);
-    expect_problems(g, &(rlxvk_binding){RLXVK_SEQ, 3}, 1, NULL, 0); /* a symbol it has not */
+    expect_problems(g, &(rlxvk_binding){RLXVK_SEQ, 3}, 1, NULL, 0); /* not a symbol of this graph */
     rlxvk_graph_destroy(g);
 }
 
@@ -74,7 +75,7 @@ static void empty_graphs_have_no_output(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Calls after the one that failed add nothing, so that its error is all there is to say. */
+/* If a builder call fails, later calls add nothing. So its error is the only problem. */
 static void failed_builders_are_listed(void **state)
 {
     const expected first = {NODE_NONE, RLXVK_E_AXIS, "axis 2"};
@@ -87,18 +88,18 @@ static void failed_builders_are_listed(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Three branches from one input, and what joins them. */
+/* Three branches from one input, which are joined again. */
 static rlxvk_graph *branches(void)
 {
     rlxvk_graph *g = new_graph();
-    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(4, 4)); /* 0 */
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(4, 4)); /* node 0 */
     rlxvk_tensor a = rlxvk_exp(g, x), b = rlxvk_neg(g, x), c = rlxvk_softmax(g, x, 0);
-    rlxvk_graph_output(g, rlxvk_add(g, rlxvk_mul(g, a, b), c)); /* 4 and 5 */
+    rlxvk_graph_output(g, rlxvk_add(g, rlxvk_mul(g, a, b), c)); /* nodes 4 and 5 */
     rlxvk_graph_output(g, rlxvk_transpose(g, x, (int32_t[]){1, 0}, 2));
     return g;
 }
 
-/* Nodes 4 and 5 read damaged ones and are not listed; 6 reads what is sound. */
+/* Nodes 4 and 5 are not listed, because they read damaged nodes. Node 6 reads only valid nodes. */
 static void damage_is_listed_by_cause(void **state)
 {
     const expected wanted[] = {
@@ -121,7 +122,7 @@ static void damage_is_listed_by_cause(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What reads a damaged node alone is not listed, nor what reads that. */
+/* If a node reads a damaged node, neither it nor its readers are listed. */
 static void readers_of_damage_are_passed_over(void **state)
 {
     const expected wanted = {1, RLXVK_E_SHAPE, "node 1 is declared F32 5x4"};
@@ -134,14 +135,15 @@ static void readers_of_damage_are_passed_over(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Lengths that must be 48, a multiple of 24, and at least 46; what reads these nodes follows. */
+/* The length must be 48 for one node, a multiple of 24 for another and at least 46 for a third.
+ * Other nodes read these three. */
 static rlxvk_graph *meetings(void)
 {
     const int64_t seq = rlxvk_symbol(RLXVK_SEQ);
     rlxvk_graph *g = new_graph();
-    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, seq)); /* 0 */
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, seq)); /* node 0 */
     rlxvk_tensor a = rlxvk_matmul(g, x, param(g, "v", RLXVK_SHAPE(48, 6)));
-    rlxvk_tensor b = rlxvk_reshape(g, x, RLXVK_SHAPE(2, -1, 24)); /* 3 */
+    rlxvk_tensor b = rlxvk_reshape(g, x, RLXVK_SHAPE(2, -1, 24)); /* node 3 */
     rlxvk_tensor c = rlxvk_narrow(g, x, 1, 40, 6);
     rlxvk_graph_output(g, rlxvk_add(g, a, rlxvk_exp(g, c)));
     rlxvk_graph_output(g, rlxvk_exp(g, b));
@@ -164,13 +166,13 @@ static void sizes_are_listed_by_node(void **state)
     expect_problems(g, &(rlxvk_binding){RLXVK_SEQ, 72}, 1, &all[0], 1);
     expect_problems(g, &(rlxvk_binding){RLXVK_SEQ, 24}, 1, outer, 2);
     expect_error(rlxvk_graph_bind(g, &(rlxvk_binding){RLXVK_SEQ, 7}, 1, &bound), RLXVK_E_SHAPE, "");
-    g->nodes.items[2].op = UINT16_MAX; /* damaged as built, and so not tried at sizes */
+    g->nodes.items[2].op = UINT16_MAX; /* damaged as built, so sizes are not tried for it */
     const expected mixed[] = {{2, RLXVK_E_UNKNOWN_OP, ""}, all[1], all[2]};
     expect_problems(g, &(rlxvk_binding){RLXVK_SEQ, 7}, 1, mixed, 3);
     rlxvk_graph_destroy(g);
 }
 
-/* A shape that was told by the examples and is another at this size. */
+/* The examples gave a shape to the caller, but at this size the shape is another. */
 static void told_shapes_are_listed(void **state)
 {
     const rlxvk_pool_options far = {.kernel = {1}, .stride = {1000}};
@@ -186,7 +188,7 @@ static void told_shapes_are_listed(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What is no problem of the graph fails the call, which counts nothing then. */
+/* If the arguments are wrong, the call itself fails and leaves the count unchanged. */
 static void misuses_are_told(void **state)
 {
     const rlxvk_binding two[] = {{RLXVK_SEQ, 3}, {RLXVK_SEQ, 4}};

@@ -1,6 +1,7 @@
 /*
- * Symbolic dims: a graph built with symbols and bound to sizes is, node by node, the graph built
- * with these numbers; its shapes read as they should; what cannot be symbolic says so.
+ * Symbolic dims: if a graph is built with symbols and bound to sizes, it equals the graph built
+ * with these numbers, node by node. Also tests the text of shapes, and errors if something cannot
+ * be symbolic.
  */
 #include "op/bind.h"
 #include "support/fuzz_graph.h"
@@ -190,7 +191,7 @@ static void build_random(rlxvk_graph *g, int64_t b, int64_t s)
     out(g, rlxvk_sample(g, rlxvk_softmax(g, x, -1), NULL));
 }
 
-/* The body is symbolic where the graph is. */
+/* If the graph is symbolic, so is the body. */
 static void build_control(rlxvk_graph *g, int64_t b, int64_t s)
 {
     rlxvk_graph *body = new_graph(), *go_on = new_graph(), *step = new_graph();
@@ -291,7 +292,7 @@ static void bound_is_as_built(void **state)
     }
 }
 
-/* First one symbol, then the other: as both at once. */
+/* Binding one symbol after the other gives the same as binding both at once. */
 static void bound_one_by_one(void **state)
 {
     const rlxvk_binding sizes[] = {{RLXVK_SEQ, 16}, {RLXVK_BATCH, 3}};
@@ -312,7 +313,8 @@ static void bound_one_by_one(void **state)
 
 /* ---- Every builder: dims of one length become a symbol ---- */
 
-/* The graph again, each size of `length` being the symbol; that of a constant stays. */
+/* Builds the graph again with the symbol in place of each size `length`. Sizes of constants stay.
+ */
 static rlxvk_graph *symbolized(const rlxvk_graph *g, int64_t length)
 {
     rlxvk_graph *to = new_graph();
@@ -424,7 +426,7 @@ static void shapes_are_recognized(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A dim that no form gives prints as ? and is no size. */
+/* If no form describes a dim, it prints as ? and cannot be used as a size. */
 static bool odd_infer(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                       rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
 {
@@ -464,7 +466,7 @@ static void opaque_dims_are_no_sizes(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* ---- Meetings of symbols and numbers ---- */
+/* ---- Symbols combined with numbers ---- */
 
 static void mixed_meetings_are_checked_at_bind(void **state)
 {
@@ -481,7 +483,7 @@ static void mixed_meetings_are_checked_at_bind(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Lengths that must divide: found by the search, or named. */
+/* Lengths must be divisible. The search finds a fitting example, or the caller names one. */
 static void examples_are_found(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -492,7 +494,7 @@ static void examples_are_found(void **state)
     expect_shape(g, folded, "BATCHx(SEQ/24)x24");
     rlxvk_tensor tail = rlxvk_narrow(g, x, 1, 1000, 8);
     expect_shape(g, tail, "BATCHx8");
-    assert_string_equal(rlxvk_last_error(), "an error of before"); /* attempts are none */
+    assert_string_equal(rlxvk_last_error(), "an error of before"); /* attempts set no error */
     expect_ok(rlxvk_graph_status(g));
     rlxvk_graph_destroy(g);
     g = new_graph();
@@ -506,7 +508,7 @@ static void examples_are_found(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* ROWS may be used before BATCH and SEQ are, and follows them. */
+/* ROWS can be used before BATCH and SEQ, and still depends on them. */
 static void rows_are_batch_times_seq(void **state)
 {
     rlxvk_graph *g = new_graph(), *bound;
@@ -523,7 +525,8 @@ static void rows_are_batch_times_seq(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What was told by the examples and is used as a number must hold. */
+/* If the caller read a shape from the examples and used it as a number, it must also hold at the
+ * bound sizes. */
 static void told_shapes_must_hold(void **state)
 {
     rlxvk_graph *g = new_graph(), *bound = NULL;
@@ -683,14 +686,14 @@ static void bindings_are_checked(void **state)
     assert_null(bound->symbols);
     rlxvk_graph_destroy(bound);
     rlxvk_graph_destroy(g);
-    g = build_at(build_rows, 2, 5); /* of numbers: a copy */
+    g = build_at(build_rows, 2, 5); /* only numbers, so the result is a copy */
     expect_ok(rlxvk_graph_bind(g, two, 1, &bound));
     expect_alike(bound, g);
     rlxvk_graph_destroy(bound);
     rlxvk_graph_destroy(g);
 }
 
-/* What is bound can be differentiated. */
+/* A bound graph can be differentiated. */
 static void bound_graphs_have_gradients(void **state)
 {
     rlxvk_graph *g = new_graph(), *bound;
@@ -708,7 +711,8 @@ static void bound_graphs_have_gradients(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A symbol that no node has yet: the dims made of it are known, the nodes are as they were. */
+/* If no node uses the symbol yet, binding resolves only the dims made from it. The nodes stay as
+ * they were. */
 static void unused_symbols_bind(void **state)
 {
     rlxvk_graph *g = build_at(build_rows, 2, 5), *wanted = build_at(build_rows, 2, 5);
@@ -723,7 +727,7 @@ static void unused_symbols_bind(void **state)
         rlxvk_graph_destroy(all[k]);
 }
 
-/* Sizes of 0 bind, too. */
+/* A size of 0 can be bound, too. */
 static void empty_batches_bind(void **state)
 {
     (void)state;
@@ -735,7 +739,7 @@ static void empty_batches_bind(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Every failed allocation is the graph's error, and nothing is lost. */
+/* If an allocation fails, the error is reported and nothing leaks. */
 static void running_out_of_memory_is_told(void **state)
 {
     int64_t live = memory_live_count();

@@ -1,4 +1,4 @@
-/* Arrays as text: what numpy.array2string (NumPy 1.24) writes for the same arrays. */
+/* Arrays as text: the same text as numpy.array2string (NumPy 1.24) writes. */
 #include "graph/graph.h"
 #include "graph/half.h"
 
@@ -163,13 +163,13 @@ static const struct {
     {RLXVK_U8, {1, {12}}, true, {9}, {.threshold = 5, .edge_items = 1}, "[ 0 ... 99]"},
 };
 
-/* One value in a dtype's encoding; returns its size. */
+/* Writes one value in a dtype's encoding and returns its size. */
 static size_t encode(rlxvk_dtype dtype, double v, uint8_t *out)
 {
     float narrow = (float)v;
     int64_t whole = isfinite(v) ? (int64_t)v : 0;
     uint16_t half = dtype == RLXVK_F16 ? f32_to_f16(narrow) : f32_to_bf16(narrow);
-    size_t size = dtype == RLXVK_C64 ? 4 : rlxvk_dtype_size(dtype); /* a part at a time */
+    size_t size = dtype == RLXVK_C64 ? 4 : rlxvk_dtype_size(dtype); /* C64: one part at a time */
     bool word = dtype == RLXVK_F32 || dtype == RLXVK_C64;
     const void *from = word                                        ? (const void *)&narrow
                        : dtype == RLXVK_F64                        ? (const void *)&v
@@ -206,7 +206,7 @@ static void test_as_numpy(void **state)
     }
 }
 
-/* NumPy has no bfloat16: the fewest digits that tell values apart. */
+/* NumPy has no bfloat16. The text has the fewest digits that distinguish values. */
 static void test_bf16(void **state)
 {
     uint16_t values[3] = {f32_to_bf16(1 / 3.0f), f32_to_bf16(1), f32_to_bf16(-258)};
@@ -219,7 +219,8 @@ static void test_bf16(void **state)
     assert_string_equal(got, "[   0.334    1.    -258.   ]");
 }
 
-/* A buffer of any size has the beginning, and the length is that of all. */
+/* If the buffer is too short, it gets the beginning. The length is always that of the whole text.
+ */
 static void test_short_buffers(void **state)
 {
     char whole[256], part[256];
