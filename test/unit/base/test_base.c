@@ -1,5 +1,5 @@
-/* The bottom layer: status texts, last error, counted and failing allocations, arena, vectors,
- * sizes, text, switches. */
+/* The folder base: status texts, last error, counted and failing allocations, arena, vectors,
+ * sizes, text and switches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void last_error_sentences(void **state)
     assert_string_equal(rlxvk_last_error(), "axis 4 outside rank 3");
     assert_int_equal(status_fail_within(RLXVK_E_AXIS, "softmax '%s'", "attn"), RLXVK_E_AXIS);
     assert_string_equal(rlxvk_last_error(), "softmax 'attn': axis 4 outside rank 3");
-    status_fail(RLXVK_E_AXIS, "%s!", rlxvk_last_error()); /* an argument that is the old sentence */
+    status_fail(RLXVK_E_AXIS, "%s!", rlxvk_last_error()); /* the old message is an argument */
     assert_string_equal(rlxvk_last_error(), "softmax 'attn': axis 4 outside rank 3!");
     assert_int_equal(status_fail_memory("plan"), RLXVK_E_OUT_OF_HOST_MEMORY);
     assert_non_null(strstr(rlxvk_last_error(), "plan"));
@@ -119,7 +119,7 @@ static void nth_allocation_fails_once(void **state)
     void *first = memory_allocate(8), *second = memory_zeroed(1, 8);
     assert_non_null(first);
     assert_non_null(second);
-    assert_null(memory_resize(second, 16)); /* and the old block is still there */
+    assert_null(memory_resize(second, 16)); /* and the old block remains valid */
     second = memory_resize(second, 16);
     assert_non_null(second);
     memory_free(first);

@@ -1,6 +1,6 @@
 /*
- * Structs of callers that are shorter or longer than the library's. Here the library's has grown
- * since its first version, by `later`.
+ * Structs of callers that are shorter or longer than the library's. In this test, the library's
+ * struct got the member `later` after its first version.
  */
 #include "base/sized.h"
 #include "support/harness.h"
@@ -70,7 +70,7 @@ static void a_caller_of_this_version_gives_all(void **state)
     (void)state;
     expect_ok(sized_read(&type, &given, &own));
     assert_true(own.a == 1 && own.later == 3);
-    given = (grown){1, 2, 0, 3}; /* who does not say so has the first version's */
+    given = (grown){1, 2, 0, 3}; /* if no size is given, the first version is assumed */
     expect_ok(sized_read(&type, &given, &own));
     assert_int_equal(own.later, 0);
 }

@@ -1,5 +1,6 @@
-/* What is asked of the operating system: a set-user-ID program takes nothing from its environment,
- * and a file is replaced whole, durably, whatever killed processes left behind. */
+/* Services of the operating system. A set-user-ID program must ignore its environment, because its
+ * caller controls it. A file is replaced as a whole and durably, even if killed processes left
+ * files behind. */
 #include "base/switches.h"
 #include "base/system.h"
 #include "base/new_file.h"
@@ -25,8 +26,8 @@ enum { NOTHING_TAKEN = 0, SOMETHING_TAKEN = 1, NOT_PRIVILEGED = 77 };
 static char folder[] = "/tmp/rlxvk-system-XXXXXX", path[64], temporary[80];
 static const char *self;
 
-/* ---- What finish() asks of the disk, in order: d for a file's content, r for a rename, f for a
- * folder's entries. These stand before those of the C library. ---- */
+/* ---- Records the disk operations of finish() in order: d syncs a file's content, r renames, f
+ * syncs a folder's entries. These functions replace those of the C library. ---- */
 
 static char asked[16];
 static int fail_sync;
@@ -62,7 +63,7 @@ static void set_environment(void)
     setenv("XDG_CACHE_HOME", folder, 1);
 }
 
-/* In the set-user-ID copy of this program: every switch and folder that is taken. */
+/* Runs in the set-user-ID copy of this program. Checks that it ignores every switch and folder. */
 static int run_privileged(void)
 {
     switches s;
@@ -171,15 +172,15 @@ static void failures_keep_the_old_file(void **state)
     system_replacement_discard(&r);
     assert_content(path, "old");
     assert_int_equal(access(temporary, F_OK), -1);
-    fail_sync = EINVAL; /* the file system has no such thing */
+    fail_sync = EINVAL; /* the file system does not support it */
     assert_int_equal(replace("new"), 0);
     fail_sync = 0;
     assert_content(path, "new");
     assert_int_equal(system_replacement_begin("/no/such/folder/file", 0644, &r), ENOENT);
 }
 
-/* The file that a killed process left behind, whatever its rights and links, is removed and not
- * written to. */
+/* If a killed process left its temporary file, that file is removed and never written to. Its
+ * permissions and hard links do not matter. */
 static void leftovers_do_not_block(void **state)
 {
     struct stat info;
@@ -197,8 +198,8 @@ static void leftovers_do_not_block(void **state)
     assert_int_equal(unlink(other), 0);
 }
 
-/* Names given to the process by chance, as in containers, do not matter: nor does what any process
- * of any number left. */
+/* If a killed process left its temporary file, saving still works. The ids of the processes do not
+ * matter, because they may repeat in containers. */
 static void saving_goes_on_after_a_killed_process(void **state)
 {
     new_file file;
