@@ -1,4 +1,6 @@
-/* bincount: every way counts alike, more in a bin than half a word holds, too; and which is taken.
+/*
+ * bincount on a device: all variants count the same, even if a bin has more than 65535 elements.
+ * Also tests which variant is chosen.
  */
 #include "args/array.h"
 #include "op/array/histogram_select.h"
@@ -72,7 +74,8 @@ static void ways(void **state)
     assert_string_equal(choose(&gpu, 1 << 20, 65536), "direct");
 }
 
-/* No workgroup counts more than half a word holds, and all elements are some workgroup's. */
+/* Packed counters have 16 bits, so no workgroup may count more elements than that. Together the
+ * workgroups must cover all elements. */
 static void divides_all(void **state)
 {
     device_profile gpu = big_gpu();

@@ -1,5 +1,7 @@
-/* scatter: every path applies the updates of an element in their order, bit for bit; and which path
- * is taken. */
+/*
+ * scatter: each variant applies the updates of an element in their order, so results are the same
+ * bit for bit. Also tests which variant is chosen.
+ */
 #include "op/array/scatter_select.h"
 #include "support/harness.h"
 #include "support/profiles.h"
@@ -12,15 +14,16 @@
 
 #include <cmocka.h>
 
-/* x [rows, columns] along `axis`; indices from below 0 to above the last, or few of them. */
+/* x is [rows, columns], scattered along `axis`. Some indices are out of range at either end. If
+ * `different` is small, many updates hit the same element. */
 typedef struct problem {
     int64_t rows, columns, updates;
     int32_t axis;
-    int64_t different; /* indices there are */
+    int64_t different; /* the number of distinct indices */
 } problem;
 
 typedef struct data {
-    int64_t lines, length, inner; /* of x: [lines, length, inner] */
+    int64_t lines, length, inner; /* x is [lines, length, inner] */
     size_t numel, update_count;
     float *x, *index, *updates, *wanted, *got;
 } data;
@@ -31,7 +34,7 @@ static uint32_t random_bits(uint32_t *state)
     return *state;
 }
 
-/* Of very different magnitudes, so that every other order rounds otherwise. */
+/* Magnitudes differ so much that any other order of additions would round differently. */
 static float random_value(uint32_t *state)
 {
     uint32_t r = random_bits(state);

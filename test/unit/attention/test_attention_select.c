@@ -1,6 +1,6 @@
 /*
- * The choice of attention kernels on made-up devices: what is chosen, that it always fits the
- * device, that splits cover the keys and that partial results stay within memory.
+ * The choice of attention kernels, on made-up devices. Tests the choice, that it fits the device,
+ * that splits cover all keys, and that partial results do not exceed the memory.
  */
 #include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
@@ -125,18 +125,18 @@ static void splits(void **state)
     assert_true(attention_select(&many, &gpu, VARIANT_NONE).chunks >= 64);
     attention_plan near = attention_select(&cached, &gpu, VARIANT_NONE);
     attention_plan far = attention_select(&many, &gpu, VARIANT_NONE);
-    assert_int_equal(near.lane_quads, 1); /* the shorter sum */
+    assert_int_equal(near.lane_quads, 1); /* few keys: a lane sums fewer quads */
     assert_int_equal(far.lane_quads, 2);
-    assert_true(near.keys * (near.threads / near.lanes) == near.tile_keys); /* at a time */
+    assert_true(near.keys * (near.threads / near.lanes) == near.tile_keys); /* a tile in one pass */
     assert_true(attention_select(&many, &gpu, VARIANT_NONE).joins);
-    assert_false(attention_select(&few, &gpu, VARIANT_NONE).joins);      /* nothing to join */
-    assert_false(attention_select(&one_head, &gpu, VARIANT_NONE).joins); /* too much for one */
+    assert_false(attention_select(&few, &gpu, VARIANT_NONE).joins);      /* only one part */
+    assert_false(attention_select(&one_head, &gpu, VARIANT_NONE).joins); /* too many for one */
     attention_plan p = attention_select(&chunked, &gpu, VARIANT_NONE);
     assert_true(p.blocks * p.chunks >= gpu.compute_units);
     assert_int_equal(attention_select(&full, &gpu, VARIANT_NONE).chunk, 0);
     assert_int_equal(attention_select(&full, &cpu, VARIANT_NONE).chunk, 0);
     assert_int_equal(attention_select(&chunked, &cpu, VARIANT_NONE).chunks, 2);
-    gpu.max_binding_bytes = 1 << 16; /* no room for partial results */
+    gpu.max_binding_bytes = 1 << 16; /* too small for partial results */
     assert_int_equal(attention_select(&many, &gpu, VARIANT_NONE).chunk, 0);
 }
 
@@ -180,7 +180,8 @@ static void matrix_plans(void **state)
     assert_int_equal(attention_matrix_make_plan(&s, &large, true).parts, 8);
     assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile_keys, 64);
     assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile_keys, 16);
-    /* None: no units, no shuffles, subgroups that rows do not divide, odd widths, few queries. */
+    /* Matrix units are not used in these cases: the device has none, or has no shuffles; a subgroup
+     * does not divide the rows; the width is odd; or there are few queries. */
     device_profile none = big_gpu(), wide = with_units(big_gpu(), 8, 16, 16, 64);
     device_profile silent = large;
     none.matrix_f16 = (matrix_shape){0};

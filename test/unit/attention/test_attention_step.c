@@ -1,6 +1,7 @@
 /*
- * attention_step: in how many dispatches on which device, and that the counters by which its chunks
- * are joined are as they were after each run, in clones too. What it computes is conform's.
+ * attention_step: how many dispatches it takes on different devices. If the keys are split into
+ * chunks, counters on the device say when to join them. Each run must leave the counters as they
+ * were, also in clones. The results themselves are checked by rlxvk conform.
  */
 #include "plan/schedule.h"
 #include "support/harness.h"
@@ -37,7 +38,7 @@ static rlxvk_graph *step_graph(int64_t rows)
     return g;
 }
 
-/* The kernels of the attention's dispatches. */
+/* Compares the names of the kernels that the attention_step node is lowered to. */
 static void expect_kernels(int64_t rows, uint32_t bindings, const char *names)
 {
     device_profile profile = ORDINARY_GPU;
@@ -67,7 +68,7 @@ static void dispatches(void **state)
     expect_kernels(60, 11, "attention_append rope attention_prefill attention_merge ");
 }
 
-/* With the caches as they were before the first run. */
+/* Runs one step. The caches get their first contents again before it. */
 static void run_at(rlxvk_executable *e, float position, float y[HEADS * WIDTH])
 {
     static float cache[CAPACITY * WIDTH];

@@ -1,7 +1,8 @@
 /*
- * Attention, rotations, caches and steps over parts and transposes of other tensors, in random
- * graphs: with strides and without the results are the same to the bit, and near the host's; plans
- * are sound, and what can be read in place is not copied.
+ * Attention whose operands are slices and transposes of other tensors: also rotations, caches and
+ * attention steps, in random graphs. If operands are read in place through strides, results must
+ * have the same bits as without strides, and be near the host's. Plans must be sound, and operands
+ * that can be read in place must not be copied.
  */
 #include "support/harness.h"
 
@@ -38,7 +39,7 @@ static rlxvk_tensor turn(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_transpose(g, x, (int32_t[]){0, 2, 1, 3}, 4);
 }
 
-/* Tables of so many rows, which may be the parts of one. */
+/* Rotates x. The tables have one row for each row of x; both may be slices of one tensor. */
 static rlxvk_tensor rotate(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
 {
     rlxvk_rope_options o = {.head_dim = s->width,
@@ -53,8 +54,8 @@ static rlxvk_tensor rotate(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
     return rlxvk_rope(g, x, cos, rlxvk_reshape(g, sin, RLXVK_SHAPE(rows, half)), &o);
 }
 
-/* Small enough for moderate scores, which errors grow with. Made in parts, if these are all that is
- * read, or not. */
+/* x w, divided by 8. The scores stay moderate because errors grow with them. If only slices of the
+ * product are read, it may be written in parts. */
 static rlxvk_tensor product(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor w)
 {
     const float part = 0.125f;
@@ -64,7 +65,7 @@ static rlxvk_tensor product(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_ten
     return rlxvk_mul(g, rlxvk_matmul(g, x, w), factor);
 }
 
-/* q, k and v [batch * rows, heads * width], parts of one product or of several. */
+/* Makes q, k and v, [batch * rows, heads * width], as slices of one product or of several. */
 static void project(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor out[3])
 {
     int64_t kv = s->kv_heads * s->width, q = s->heads * s->width, gap = chance(s, 3) ? 3 : 0;
@@ -79,11 +80,11 @@ static void project(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor out[
         if (chance(s, 4) && i < 2)
             out[i] = rotate(g, s, out[i]);
     }
-    if (chance(s, 3)) /* whole: what reads it turned must not write over it */
+    if (chance(s, 3)) /* not a slice: a reader of its transpose must not write over it */
         out[0] = product(g, s, x, leaf(g, s, RLXVK_SHAPE(inputs, q)));
 }
 
-/* Besides what attends: an output, a reader of dense rows, a cache. */
+/* Adds other readers besides attention: an output, a reader of dense rows, and a cache. */
 static void read_otherwise(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
@@ -108,7 +109,7 @@ static void read_otherwise(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
 static rlxvk_tensor attend_rows(rlxvk_graph *g, scheme *s, const rlxvk_tensor part[3])
 {
     rlxvk_tensor x[3];
-    bool first = chance(s, 2); /* heads */
+    bool first = chance(s, 2); /* heads before rows */
     rlxvk_attention_options o = {.layout = first ? RLXVK_LAYOUT_BHSD : RLXVK_LAYOUT_BSHD,
                                  .mask = chance(s, 2) ? RLXVK_MASK_CAUSAL : RLXVK_MASK_NONE};
     for (int i = 0; i < 3; i++) {
@@ -155,7 +156,7 @@ static rlxvk_tensor block(rlxvk_graph *g, scheme *s, rlxvk_tensor x, bool steps)
     return rlxvk_reshape(g, y, RLXVK_SHAPE(s->batch * s->rows, s->heads * s->width));
 }
 
-/* What is carried is attended itself, and through a product. */
+/* A loop. The value that it carries is read by attention both directly and through a product. */
 static rlxvk_tensor loop(rlxvk_graph *g, scheme *s, rlxvk_tensor x)
 {
     rlxvk_graph *body = NULL;
@@ -190,7 +191,7 @@ static rlxvk_graph *build(uint64_t seed)
     s.rows = (int64_t[]){1, 3, 20}[random_below(&s.r, 3)];
     s.kv_heads = 1 + random_below(&s.r, 2);
     s.heads = s.kv_heads * (1 + random_below(&s.r, 2));
-    s.width = chance(&s, 2) ? 6 : 8; /* quads that are whole, or not */
+    s.width = chance(&s, 2) ? 6 : 8; /* 6 is not a multiple of 4 */
     rlxvk_tensor x = leaf(g, &s, RLXVK_SHAPE(s.batch * s.rows, s.heads * s.width));
     bool steps = chance(&s, 4);
     x = block(g, &s, x, steps);

@@ -1,6 +1,6 @@
 /*
- * What AUTO means is decided once, when the node is built: no size of a symbol changes it, and
- * where sizes would decide it is an error.
+ * AUTO options are decided once, when the node is built, so a symbol's size never changes them. If
+ * the sizes would decide, it is an error.
  */
 #include "support/harness.h"
 
@@ -42,7 +42,7 @@ static rlxvk_tensor attention_of(rlxvk_graph *g, rlxvk_shape s, rlxvk_attention_
                                                       .layout = layout});
 }
 
-/* Of all lengths, as the layout that AUTO stands for. */
+/* At all lengths, AUTO must give the same bits as the layout that it stands for. */
 static void check_layout(rlxvk_shape shape, rlxvk_attention_layout layout)
 {
     static float data[3][LONGEST * HEADS * WIDTH], y[2][LONGEST * HEADS * WIDTH];
@@ -84,7 +84,7 @@ static void layouts_that_sizes_decide_are_errors(void **state)
     const int64_t s = rlxvk_symbol(RLXVK_SEQ);
     rlxvk_graph *g = new_graph();
     (void)state;
-    rlxvk_set_symbol_example(g, RLXVK_SEQ, HEADS); /* fits [B, H, S, D] at this size alone */
+    rlxvk_set_symbol_example(g, RLXVK_SEQ, HEADS); /* only at this size is it [B, H, S, D] */
     (void)attention_of(g, RLXVK_SHAPE(1, s, HEADS, WIDTH), RLXVK_LAYOUT_AUTO);
     expect_error(rlxvk_graph_status(g), RLXVK_E_ATTR, "layout AUTO is bhsd at some sizes");
     rlxvk_graph_destroy(g);
@@ -99,7 +99,8 @@ static rlxvk_tensor rope_of(rlxvk_graph *g, rlxvk_shape shape, rlxvk_tensor cosi
                       &(rlxvk_rope_options){.head_dim = PAIR, .n_rot = PAIR, .table = table});
 }
 
-/* A model's whole table, of as many rows as some batches have tokens: always by position. */
+/* A model's whole table. It has as many rows as some batches have tokens, but AUTO must always take
+ * it by position. */
 static void whole_tables_stay_by_position(void **state)
 {
     float c[ROWS * PAIR / 2], s[ROWS * PAIR / 2], x[64 * PAIR], y[2][64 * PAIR];
@@ -166,7 +167,8 @@ static rlxvk_status mask_status(rlxvk_shape q, rlxvk_shape mask, rlxvk_attention
     return status;
 }
 
-/* [B, Sk], and never [Sq, Sk]; where it could be either the graph says so, whatever the size. */
+/* A mask of rank 2 is [B, Sk], never [Sq, Sk]. If it could be either, the graph reports that,
+ * whatever the sizes are. */
 static void masks_of_rank_two_have_one_meaning(void **state)
 {
     const int64_t b = rlxvk_symbol(RLXVK_BATCH), s = rlxvk_symbol(RLXVK_SEQ);
@@ -199,7 +201,8 @@ static void masks_of_rank_two_have_one_meaning(void **state)
         }
 }
 
-/* Declared apart, B and Sq may be the same in a run. */
+/* B and Sq are declared as different symbols. The meaning of the mask stays even if they are equal
+ * in a run. */
 static void masks_of_symbols_keep_it(void **state)
 {
     enum { MOST = 4, ROW = 8 };

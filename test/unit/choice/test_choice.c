@@ -1,6 +1,6 @@
 /*
- * The walk over a table of rows, on one made up for it; and what every table of the library must
- * keep to.
+ * How a row is chosen from a table, tested with a made-up table. Also the rules that every table of
+ * the library must keep.
  */
 #include "op/op.h"
 #include "support/profiles.h"
@@ -14,8 +14,8 @@
 typedef struct made_row {
     choice_row row;
     uint32_t threads, shared_bytes;
-    uint64_t most;  /* that it can do */
-    uint64_t least; /* that it suits */
+    uint64_t most;  /* it can do up to this size */
+    uint64_t least; /* it suits from this size */
     double cost;
 } made_row;
 
@@ -84,7 +84,7 @@ static void needs_and_ifs(void **state)
     expect("shuffles", 15, gpu, 8);
     gpu.subgroup_ballot = true;
     expect("ballots", 15, gpu, 8);
-    gpu.subgroup_size = 128; /* is more than a workgroup */
+    gpu.subgroup_size = 128; /* exceeds a workgroup */
     expect("plain", 15, gpu, 8);
     gpu.byte_products = true;
     expect("plain", 15, gpu, VARIANT_NONE);
@@ -105,12 +105,13 @@ static void settings(void **state)
     expect("plain", 60, translated, VARIANT_NONE);
     expect("many", 1000, translated, VARIANT_NONE);
     expect("plain", 1000, cpu, VARIANT_NONE);
-    expect("many", 1, cpu, 2); /* what is preferred is taken anywhere */
+    expect("many", 1, cpu, 2); /* a preferred row is taken on any device */
     cpu.portable = false;
     assert_int_equal(choice_setting_of(&cpu), ON_SOFTWARE);
 }
 
-/* Where none suits: the last that can; the last of all; none. */
+/* If no row suits, the last possible row is taken. If none is possible either, it is the very last
+ * row (last_takes_all) or none. */
 static void none_suits(void **state)
 {
     (void)state;
@@ -139,7 +140,7 @@ static void names_are_unique(void **state)
         for (size_t i = 0; (name = choice_row_name(family, i)); i++) {
             assert_int_equal(choice_find_row(family, name, strlen(name)), i);
             assert_int_equal(strcspn(name, " ,="), strlen(name));
-            assert_true(strlen(name) < 48); /* a line of a profile file reads so many */
+            assert_true(strlen(name) < 48); /* the buffer of the profile reader */
         }
         assert_true(family->table->count > 0 && family->table->count < UINT8_MAX);
     }
@@ -155,7 +156,8 @@ static bool is_op(const char *name, size_t length)
     return false;
 }
 
-/* A family that no op reaches would be passed over by rlxvk conform --each-variant. */
+/* If an op of a kernel family does not exist, rlxvk conform --each-variant would skip the
+ * family. */
 static void ops_exist(void **state)
 {
     (void)state;
@@ -169,7 +171,7 @@ static void ops_exist(void **state)
     assert_false(choice_reaches(&choice_families[CHOICE_conv], "conv_transpose"));
 }
 
-/* Every row is for some setting, and every setting has a row. */
+/* Each row is for at least one setting, and in each table every setting has a row. */
 static void settings_are_covered(void **state)
 {
     (void)state;
@@ -184,7 +186,8 @@ static void settings_are_covered(void **state)
     }
 }
 
-/* Tables have rows of the same name; a dispatch tells whose it has by the name's address. */
+/* Rows of different tables may have the same name. A dispatch can still tell its table, because it
+ * keeps the address of the name. */
 static void equal_names_are_told_apart(void **state)
 {
     size_t equal = 0;

@@ -1,4 +1,7 @@
-/* Measured choices: reading profile files, damaged ones too, and which point decides. */
+/*
+ * Measured choices: how profile files are read, also damaged ones, and which measured point
+ * decides.
+ */
 #include "op/op.h"
 #include "op/choice/tuning.h"
 
@@ -106,7 +109,7 @@ static void every_entry_of_the_library_reads(void **state)
     char line[256] = "";
     assert_int_equal(tuning_create(good, "NVIDIA H200", &t), RLXVK_OK);
     assert_int_equal(t.from_file, 5);
-    assert_string_equal(row_of(&t, q), "vector"); /* the file goes before */
+    assert_string_equal(row_of(&t, q), "vector"); /* the file wins over the library */
     tuning_destroy(&t);
     assert_int_equal(tuning_create(NULL, "llvmpipe (LLVM 15)", &t), RLXVK_OK);
     assert_int_equal(t.from_file, 0);
