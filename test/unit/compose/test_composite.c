@@ -1,7 +1,7 @@
 /*
- * Ops built of others, and the gate's pinned example, against loops written from their formulas,
- * and what their errors leave behind; on a device, that a singular matrix ends the run with
- * E_SINGULAR and spoils nothing else.
+ * Ops that are built from other ops, compared with loops that follow their formulas, and the pinned
+ * example of the gate. After an error they must leave nothing behind. On a device, a singular
+ * matrix must end the run with E_SINGULAR and must not spoil other results.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -82,7 +82,8 @@ static void affine(const double *x, const float *w, const float *bias, int rows,
         }
 }
 
-/* Turns the pairs (i, i + D/2) of every head of q and k in the rows [q, k, v]. */
+/* Rotary embedding: rotates the pairs (i, i + D/2) of each head of q and k. The rows are [q, k,
+ * v]. */
 static void turn(double *packed, const float *cosines, const float *sines)
 {
     for (int row = 0; row < B * S; row++)
@@ -95,7 +96,7 @@ static void turn(double *packed, const float *cosines, const float *sines)
             }
 }
 
-/* One query of one head. */
+/* Attention of one query of one head. */
 static void attend(const double *packed, int batch, int head, int query, double *y)
 {
     double weight[S], sum = 0;
@@ -248,8 +249,8 @@ static void lora_is_its_formula(void **state)
 
 /* ---- dot_general ---- */
 
-/* y[b, c, a, e] = sum over d, f of l[c, d, b, f, a] r[f, b, e, d]: nothing lies as matmul wants it.
- */
+/* y[b, c, a, e] = sum over d, f of l[c, d, b, f, a] r[f, b, e, d]. The axes of no operand are in
+ * the order of matmul. */
 static void dot_general_takes_any_axes(void **state)
 {
     enum { A = 2, BB = 3, C = 2, DD = 4, EE = 5, FF = 3 };
@@ -276,7 +277,7 @@ static void dot_general_takes_any_axes(void **state)
     free(r);
 }
 
-/* Operands that are matrices, in either order, are not copied. */
+/* If the operands are matrices, transposed or not, they are not copied. */
 static void dot_general_copies_no_plain_swap(void **state)
 {
     (void)state;
@@ -296,8 +297,8 @@ static void dot_general_copies_no_plain_swap(void **state)
 
 /* ---- Scaled sums ---- */
 
-/* Of log_sum_exp exp(x - y), of l2_norm x / y, of l1_norm the sign; also where sums would overflow,
- * and at 0. */
+/* The gradient of log_sum_exp is exp(x - y), that of l2_norm x / y, and that of l1_norm the sign of
+ * x. This also holds if a plain sum would overflow, and at 0. */
 static void scaled_sums_have_plain_gradients(void **state)
 {
     enum { ROWS = 4, N = 3 };
@@ -339,7 +340,8 @@ static void scaled_sums_have_plain_gradients(void **state)
 
 /* ---- einsum ---- */
 
-/* By its definition: a loop over the places of all letters a to h; `shapes` of the operands. */
+/* Computes an einsum by its definition: a loop over all values of the indices a to h. `shapes` are
+ * those of the operands. */
 static void expect_einsum(const char *equation, size_t count, const rlxvk_shape *shapes)
 {
     int64_t dims[8] = {1, 1, 1, 1, 1, 1, 1, 1}, at[8] = {0}, places = 1, size = 1;
@@ -400,7 +402,7 @@ static void einsum_is_its_definition(void **state)
                                   RLXVK_SHAPE(2, 2)});
 }
 
-/* numpy.matmul's rule for vectors. */
+/* Vectors follow the rule of numpy.matmul. */
 static void vectors_are_multiplied(void **state)
 {
     static const double dot = 1 * 4 + 2 * 5 + 3 * 6, row[] = {14, 32}, column[] = {14, 32};
@@ -441,7 +443,7 @@ static void a_failing_part_leaves_nothing_behind(void **state)
 
 /* ---- group_limited_gate ---- */
 
-/* The group with the best single expert loses: sums are 1.0 and 1.1. */
+/* The group that has the best single expert loses, because the groups' sums are 1.0 and 1.1. */
 static void the_gate_adds_two_routes_of_a_group(void **state)
 {
     const float route[] = {.9f, .1f, .6f, .5f}, sig[] = {.2f, .3f, .4f, .1f};
@@ -486,7 +488,7 @@ static void a_singular_slice_spoils_only_itself(void **state)
     close_context(c);
 }
 
-/* Sizes of -1 stand for nothing here, and a scalar is one constant alone. */
+/* A size of -1 is not a wildcard here. A scalar is a single constant node. */
 static void constants_have_the_shape_they_are_given(void **state)
 {
     const rlxvk_shape shapes[] = {RLXVK_SCALAR, RLXVK_SHAPE(1), RLXVK_SHAPE(3, 0),

@@ -1,5 +1,7 @@
-/* Control flow on the device: the definition's examples, nesting, params shared by name, random
- * streams, refusals. */
+/*
+ * Control flow on the device: the examples of the definition, nesting, params shared by name,
+ * random streams, and refusals.
+ */
 #include "op/op.h"
 #include "support/harness.h"
 
@@ -29,7 +31,7 @@ static rlxvk_tensor input(rlxvk_graph *g, const char *name, int64_t n)
     return rlxvk_input(g, name, RLXVK_F32, RLXVK_SHAPE(n));
 }
 
-/* Compiles g, sets every param to 1, runs with x given, reads output `index`. */
+/* Compiles g, sets each param to 1, runs with x if it is given, and reads output `index`. */
 static void run(rlxvk_graph *g, const float *x, size_t n, size_t index, float *y, size_t count)
 {
     rlxvk_executable *e = NULL;
@@ -38,7 +40,7 @@ static void run(rlxvk_graph *g, const float *x, size_t n, size_t index, float *y
     expect_ok(
         rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
     float one = 1;
-    rlxvk_status unknown = rlxvk_set_param(e, "w", &one, 1); /* where there is a w */
+    rlxvk_status unknown = rlxvk_set_param(e, "w", &one, 1); /* not every graph has a w */
     assert_true(unknown == RLXVK_OK || unknown == RLXVK_E_UNKNOWN_NAME);
     expect_ok(rlxvk_run(e, &in, n != 0, &out, 1));
     rlxvk_executable_destroy(e);
@@ -91,7 +93,7 @@ static void test_while(void **state)
     }
 }
 
-/* Two carried values; an inactive round freezes both. */
+/* Carries two values. After the condition fails, both stay as they are. */
 static void test_while_carries(void **state)
 {
     rlxvk_graph *g = new_graph(), *condition = new_graph(), *body = new_graph();
@@ -139,7 +141,7 @@ static void test_if(void **state)
         if (chosen)
             assert_true(isnan(y[0]) && y[1] == 0 && isinf(y[2]));
         else
-            EXPECT(y, 1, -1, 0); /* no NaN of the other branch leaks */
+            EXPECT(y, 1, -1, 0); /* NaN of the other branch must not leak */
         rlxvk_graph_destroy(g);
     }
     rlxvk_graph *g = new_graph();
@@ -214,7 +216,7 @@ static void test_empty_scan(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A scan inside a while inside a call: 2 rounds of adding 1 + 2 + 3. */
+/* A scan inside a while inside a call: two rounds, each of which adds 1 + 2 + 3. */
 static void test_nesting(void **state)
 {
     static const float steps[] = {1, 2, 3};
@@ -242,7 +244,7 @@ static void test_nesting(void **state)
         rlxvk_graph_destroy(all[i]);
 }
 
-/* Every round of a body draws its own numbers. */
+/* Each round of a body draws its own random numbers. */
 static void test_random_bodies(void **state)
 {
     rlxvk_graph *g = new_graph(), *body = new_graph();
@@ -262,7 +264,8 @@ static void test_random_bodies(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Params, constants and the random state of a body are there once, however many rounds it has. */
+/* The params, constants and random state of a body exist only once, however many rounds there
+ * are. */
 static void test_leaves_once(void **state)
 {
     rlxvk_graph *g = new_graph(), *body = new_graph(), *condition = below_hundred(1);
@@ -278,8 +281,8 @@ static void test_leaves_once(void **state)
     expect_ok(rlxvk_graph_status(g));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         leaves += graph_node(g, id)->input_count == 0;
-    /* x, w and the state; 100 and 1 of the condition, 2 of either body, and the 0 that each round
-     * compares with */
+    /* Three: x, w and the random state. Two: 100 and 1 of the condition. Two: the constant 2 of
+     * each body. 50: each round compares with a 0 of its own. */
     assert_int_equal(leaves, 3 + 2 + 2 + 50);
     rlxvk_graph_destroy(condition);
     rlxvk_graph_destroy(body);
@@ -288,7 +291,7 @@ static void test_leaves_once(void **state)
 
 /* ---- Limits ---- */
 
-/* Results may take the place of the operands; after a failure there are none. */
+/* The array for the results may be the array of the operands. After a failure it has no tensors. */
 static void test_results_over_operands(void **state)
 {
     rlxvk_graph *g = new_graph(), *twice = doubled(), *condition = below_hundred(1);
@@ -308,7 +311,7 @@ static void test_results_over_operands(void **state)
     rlxvk_graph_destroy(condition);
 }
 
-/* Each level has the one before it twice: 2^40 nodes, were they built. */
+/* Each level uses the level below it twice, so building all of it would take 2^40 nodes. */
 static void test_nested_bodies_are_bounded(void **state)
 {
     (void)state;
@@ -340,7 +343,7 @@ static void test_nested_bodies_are_bounded(void **state)
     }
 }
 
-/* A trajectory has an axis more than its carry. */
+/* A trajectory has one more axis than the carried value. */
 static void test_scan_of_largest_rank(void **state)
 {
     const rlxvk_shape eight = RLXVK_SHAPE(1, 1, 1, 1, 1, 1, 1, 2);
@@ -407,7 +410,7 @@ static void test_refusals(void **state)
     (void)rlxvk_scan(g, step, (rlxvk_tensor[]){value(g, 0), x}, 2,
                      &(rlxvk_scan_options){.length = 4});
     expect_sticky(g, RLXVK_E_SHAPE, "5 steps, not 4");
-    g = new_graph(); /* a branch that would write although it is not taken */
+    g = new_graph(); /* a branch that writes, even if it is not taken */
     rlxvk_graph *writes = new_graph();
     x = rlxvk_input(writes, "cache", RLXVK_F32, RLXVK_SHAPE(1, 4, 2));
     rlxvk_graph_output(writes,

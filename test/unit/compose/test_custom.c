@@ -1,5 +1,7 @@
-/* Custom ops through the public calls: on the host, as a kernel, both; stated shapes; failures and
- * refusals. */
+/*
+ * Custom ops through public calls: on the host, as a kernel, and as both. Also tests shapes that
+ * the caller states, failures and refusals.
+ */
 #include "args/elementwise.h"
 #include "kernel/kernel.h"
 #include "kernel/words.h"
@@ -30,7 +32,7 @@ static uint64_t elements(const rlxvk_shape *s)
     return n;
 }
 
-/* x * factor; a factor of 0 fails. */
+/* x * factor. It fails if the factor is 0. */
 static int scale(const rlxvk_custom_view *inputs, size_t count, const void *attributes, size_t size,
                  const rlxvk_shape *shape, float *out)
 {
@@ -43,7 +45,7 @@ static int scale(const rlxvk_custom_view *inputs, size_t count, const void *attr
     return factor == 0 ? 17 : 0;
 }
 
-/* The embedded unary kernel, whose default function is gelu. */
+/* The arguments of the library's unary kernel, which computes gelu by default. */
 static bool unary_arguments(const rlxvk_custom_call *call)
 {
     struct unary_args args = {(uint32_t)elements(&call->shapes[1]), call->offsets[0],
@@ -64,7 +66,7 @@ static void register_all(void)
     memory_free(words);
 }
 
-/* relu(custom(neg x)) so that the op sits between kernels. */
+/* Runs relu(custom(neg x)), so that the custom op is between two kernels. */
 static rlxvk_status run(const char *op, const void *attributes, size_t size, const float *x,
                         int64_t n, float *y, rlxvk_plan_report *plan)
 {
@@ -169,12 +171,11 @@ static void test_refusals(void **state)
 
 /* ---- Modules ---- */
 
-/* y[i] = 2 x[i], by glslang for Vulkan 1.0 (SPIR-V 1.0):
+/* y[i] = 2 x[i], compiled by glslang for Vulkan 1.0 (SPIR-V 1.0):
  *   layout(local_size_x_id = 0) in;
  *   layout(push_constant) uniform block { uint numel, x_offset, y_offset; };
  *   layout(set = 0, binding = 0) readonly buffer source { float x[]; };
- *   layout(set = 0, binding = 1) writeonly buffer target { float y[]; };
- */
+ *   layout(set = 0, binding = 1) writeonly buffer target { float y[]; }; */
 /* clang-format off */
 static const uint32_t twice[] = {
     0x7230203, 0x10000, 0x8000b, 0x39, 0x0, 0x20011, 0x1, 0x6000b, 0x1, 0x4c534c47, 0x6474732e,
@@ -202,7 +203,7 @@ static const uint32_t twice[] = {
     0x3003e, 0x35, 0x34, 0x200f9, 0x1c, 0x200f8, 0x1c, 0x100fd, 0x10038};
 /* clang-format on */
 enum {
-    CAPABILITY = 5, /* words at which things stand in it */
+    CAPABILITY = 5, /* the words of the module that are changed */
     ENTRY_POINT = 16,
     LOCAL_SIZE_AT = 22,
     BINDING = 70,
@@ -218,8 +219,8 @@ static rlxvk_status register_module(const char *name, const uint32_t *words, siz
     return rlxvk_custom_register(&(rlxvk_custom_op){name, 1, same_shape, NULL, &kernel});
 }
 
-/* A module of an old version reaches the driver as it is: with this device's float controls added
- * to it, it would need an extension that it does not name. */
+/* A module of an old version must reach the driver unchanged. If float controls were added to it,
+ * it would need an extension that it does not name. */
 static void test_old_version(void **state)
 {
     float x[] = {1, -2, 3, 0.5f}, y[4];
@@ -231,22 +232,22 @@ static void test_old_version(void **state)
     rlxvk_status status =
         rlxvk_context_create(&(rlxvk_context_options){.validation = RLXVK_ON}, &strict);
     if (status == RLXVK_E_UNSUPPORTED)
-        skip(); /* no validation layer here */
+        skip(); /* the layer is not installed */
     expect_ok(status);
     shared_context = strict;
     status = run("twice", NULL, 0, x, 4, y, &plan);
-    shared_context = shared; /* also for the tests after a failure */
+    shared_context = shared; /* restored even if the run failed */
     close_context(strict);
     expect_ok(status);
     assert_true(y[0] == 0 && y[1] == 4 && y[2] == 0 && y[3] == 0);
 }
 
-/* Nothing of these may reach a driver. */
+/* None of these modules may reach a driver. */
 static void test_bad_modules(void **state)
 {
     static const struct {
         const char *what, *part;
-        size_t count; /* words given; 0: all */
+        size_t count; /* words passed; 0 means all */
         struct {
             uint32_t at, word;
         } change[2];
@@ -311,7 +312,7 @@ static void test_bad_modules(void **state)
         for (int k = 0; k < 2 && rows[i].count == 0; k++)
             if (k == 0 || rows[i].change[k].at)
                 words[rows[i].change[k].at] = rows[i].change[k].word;
-        uint32_t *exact = malloc(count * sizeof *exact); /* so that reading past the end shows */
+        uint32_t *exact = malloc(count * sizeof *exact); /* a sanitizer sees reads past the end */
         memcpy(exact, words, count * sizeof *exact);
         expect_error(register_module(rows[i].what, exact, count), RLXVK_E_ATTR, rows[i].part);
         free(exact);
@@ -327,9 +328,9 @@ static bool takes(const kernel_info *k, const uint32_t *words, uint32_t argument
                                &invocations) == RLXVK_OK;
 }
 
-/* Of every kernel of the library that needs no feature: its block of push constants fits, a word
- * less does not, nor bytes that are no words. The sizes are those that spv2c has found; what the
- * optimizer takes away at the end of a block shows in a few. */
+/* For each library kernel that needs no feature: its push constants are accepted, but not with a
+ * word less, nor with a size that is not a multiple of 4. The sizes come from spv2c. A few kernels
+ * accept less, because the optimizer has dropped the end of their block. */
 static void test_push_constants(void **state)
 {
     size_t exact = 0, shorter = 0;

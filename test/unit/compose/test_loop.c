@@ -1,5 +1,7 @@
-/* Long loops, which replay a recorded body: bit for bit what unrolling gives, on random bodies, in
- * all modes of execution; as much memory and as many commands however long they are. */
+/*
+ * Long loops replay a recorded body. On random bodies and in all modes of execution they must give
+ * the same bits as unrolled loops. Memory and the number of commands must not depend on the length.
+ */
 #include "op/op.h"
 #include "support/harness.h"
 
@@ -46,7 +48,7 @@ static uint32_t loops_of(const rlxvk_graph *g)
 #define ROWS    3
 #define COLUMNS 4
 
-static int64_t row_dim = ROWS; /* or a symbol, of graphs that are bound to it */
+static int64_t row_dim = ROWS; /* a symbol, if the graph is to be bound */
 
 typedef struct dice {
     uint64_t state;
@@ -65,7 +67,7 @@ static rlxvk_tensor param(rlxvk_graph *g, const char *name)
                            : rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(COLUMNS, COLUMNS));
 }
 
-/* Of the values so far, all of 3x4 and about as large as the inputs. */
+/* A random op on the values so far. All values are 3x4, and about as large as the inputs. */
 static rlxvk_tensor random_node(rlxvk_graph *g, dice *d, const rlxvk_tensor *values, size_t count)
 {
     rlxvk_tensor a = values[roll(d, (uint32_t)count)], b = values[roll(d, (uint32_t)count)];
@@ -115,7 +117,7 @@ typedef struct scheme {
 static rlxvk_tensor build_scan(rlxvk_graph *g, const scheme *s, const rlxvk_tensor *given,
                                uint64_t limit, bool inner);
 
-/* The same whatever the limit; the condition lets about so many rounds pass. */
+/* The body does not depend on `limit`, which only decides whether loops are unrolled. */
 static rlxvk_graph *make_body(const scheme *s, size_t inputs, size_t outputs, uint64_t limit,
                               bool nest)
 {
@@ -134,7 +136,7 @@ static rlxvk_graph *make_body(const scheme *s, size_t inputs, size_t outputs, ui
         values[count] = build_scan(g, s, values, limit, true);
         count++;
     }
-    for (size_t i = 0; i < outputs; i++) /* some are inputs as they are, other carries among them */
+    for (size_t i = 0; i < outputs; i++) /* may also be an input, or another carry */
         rlxvk_graph_output(g, values[i == 0 ? count - 1 : roll(&d, (uint32_t)count)]);
     expect_ok(rlxvk_graph_status(g));
     return g;
@@ -164,7 +166,7 @@ static void build_while(rlxvk_graph *g, const scheme *s, rlxvk_tensor *values, u
     for (size_t k = 1; k < s->carries; k++)
         (void)matrix(condition, k == 1 ? "p" : k == 2 ? "q" : "r");
     rlxvk_graph_output(condition, rlxvk_lt(condition, i, scalar(condition, (float)s->checkpoints)));
-    rlxvk_graph *counted = new_graph(limit); /* a count before the body's values */
+    rlxvk_graph *counted = new_graph(limit); /* the body, with a counter as the first value */
     rlxvk_tensor in[8], out[8];
     in[0] = rlxvk_input(counted, "i", RLXVK_F32, RLXVK_SCALAR);
     for (size_t k = 1; k < s->carries; k++)
@@ -201,7 +203,7 @@ static rlxvk_graph *build(const scheme *s, uint64_t limit)
         if (roll(&(dice){s->seed}, 2))
             rlxvk_graph_output(g, y);
     }
-    /* What draws behind the loop has the key that it would have behind all its rounds. */
+    /* A random op after the loop must get the same key as it does if the loop is unrolled. */
     rlxvk_graph_output(g, rlxvk_rng_uniform(g, RLXVK_SHAPE(2), 0, 1, NULL));
     expect_ok(rlxvk_graph_status(g));
     return g;
@@ -217,7 +219,7 @@ static scheme random_scheme(uint64_t seed)
     s.carries = 2 + roll(&d, 3);
     s.length = lengths[roll(&d, 7)];
     s.save = roll(&d, 2);
-    /* Of a while, when the condition fails. */
+    /* For a while, `checkpoints` is the round in which the condition fails. */
     s.checkpoints = s.is_while           ? roll(&d, 20)
                     : s.save && s.length ? roll(&d, (uint32_t)s.length + 1)
                                          : 0;
@@ -299,7 +301,7 @@ static void test_random_bodies(void **state)
     assert_true(replays * 2 > most);
 }
 
-/* Built with a symbol and bound, as if built with the number. */
+/* A graph that is built with a symbol and then bound must be like a graph built with the number. */
 static void test_random_bodies_with_symbols(void **state)
 {
     size_t replays = 0;
@@ -321,9 +323,9 @@ static void test_random_bodies_with_symbols(void **state)
     assert_true(replays > 10);
 }
 
-/* ---- However long ---- */
+/* ---- Any length ---- */
 
-/* c + 1, which f32 counts exactly. */
+/* A scan that computes c + 1, which is exact in f32. */
 static rlxvk_graph *counting_of(int64_t size, int64_t steps, rlxvk_scan_options o)
 {
     rlxvk_graph *g = new_graph(0), *body = new_graph(0);
@@ -367,7 +369,8 @@ static rlxvk_plan_report plan_of(const rlxvk_executable *e)
     return r;
 }
 
-/* RLXVK_TEST_LOOP_STEPS: 1000000 takes about half a minute on a software driver. */
+/* Set RLXVK_TEST_LOOP_STEPS for a longer run; 1000000 takes about half a minute on a software
+ * driver. */
 static void test_long_loops_take_no_more(void **state)
 {
     const char *given = getenv("RLXVK_TEST_LOOP_STEPS");
@@ -387,7 +390,8 @@ static void test_long_loops_take_no_more(void **state)
     assert_memory_equal(&few_bytes, &many_bytes, sizeof few_bytes);
     assert_int_equal(x.loops, 1);
     assert_int_equal(y.loops, 1);
-    /* the carry, the clock's begin; the step, which needs no clock */
+    /* Three dispatches: the copy of the carry, the start of the loop's clock, and one step, which
+     * does not need the clock. */
     assert_int_equal(x.dispatches, 3);
     assert_int_equal(x.executed_dispatches, 2 + 1000);
     assert_int_equal(y.executed_dispatches, 2 + 1000000);
@@ -409,7 +413,8 @@ static void test_long_loops_take_no_more(void **state)
     rlxvk_graph_destroy(run);
 }
 
-/* Groups of rounds, and what is left of them; the rows of ceil((k + 1) L / K) - 1. */
+/* The steps are submitted in groups of rounds; the last group may be smaller. Of L steps and K
+ * checkpoints, row k is that of step ceil((k + 1) L / K) - 1. */
 static void test_checkpoints(void **state)
 {
     static const struct {
@@ -436,7 +441,7 @@ static void test_checkpoints(void **state)
 
 /* ---- Whiles ---- */
 
-/* Counts x up by 1 while x < limit; the condition's value is `scale` where it holds. */
+/* Adds 1 to x while x < limit. If x < limit, the value of the condition is `scale`, otherwise 0. */
 static rlxvk_graph *counting_while(float limit, float scale, uint32_t most)
 {
     rlxvk_graph *g = new_graph(REPLAYED), *body = new_graph(0), *condition = new_graph(0);
@@ -458,7 +463,7 @@ static rlxvk_graph *counting_while(float limit, float scale, uint32_t most)
 
 static void test_while_stops(void **state)
 {
-    /* the second element, 5 ahead, is what ends it */
+    /* The second element is 5 ahead of the first, so it ends the loop. */
     static const struct {
         float limit, scale;
         uint32_t most, rounds;
@@ -486,14 +491,14 @@ static void test_while_stops(void **state)
         rlxvk_graph *g = counting_while(cases[i].limit, cases[i].scale, cases[i].most);
         rlxvk_executable *e = compile(g);
         float out[2];
-        if (cases[i].scale > 0 && cases[i].scale < 1e-38f) /* a denormal may count as 0 or not */
+        if (cases[i].scale > 0 && cases[i].scale < 1e-38f) /* a device may flush a denormal to 0 */
             goto next;
         for (int again = 0; again < 2; again++) {
             run_counting(e, out, 2);
             if (out[0] != (float)cases[i].rounds || out[1] != (float)(cases[i].rounds + 5))
                 fail_msg("while %zu stopped after %g rounds", i, (double)out[0]);
         }
-        /* It does not go on to the end for nothing. */
+        /* After the condition has failed, the remaining rounds must not be submitted. */
         if (cases[i].most == 5000 && cases[i].rounds <= 1)
             assert_true(plan_of(e).submissions < 2 * 5);
     next:
@@ -502,7 +507,7 @@ static void test_while_stops(void **state)
     }
 }
 
-/* Far from its end a while has no reason to be worked off: only then does this come to an end. */
+/* A while must stop near its last round. If it ran on to its limit, this test would not end. */
 static void test_while_of_a_billion(void **state)
 {
     rlxvk_graph *g = counting_while(5 + 2000, 1, 1u << 30);
@@ -515,7 +520,8 @@ static void test_while_of_a_billion(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* A graph with a symbol, at the sizes that it is bound to: one plan, whatever the steps. */
+/* A graph with a symbol in its shapes, at two sizes: the plan does not depend on the number of
+ * steps. */
 static void test_long_loops_of_symbols(void **state)
 {
     float x[] = {0, 5, 7}, y[3];
@@ -541,7 +547,7 @@ static void test_long_loops_of_symbols(void **state)
     }
 }
 
-/* ---- What is unrolled ---- */
+/* ---- Unrolled loops ---- */
 
 static void test_limit(void **state)
 {
@@ -565,7 +571,7 @@ static void test_limit(void **state)
     }
 }
 
-/* Bodies that write a leaf, or whose every step must be looked at. */
+/* Bodies that cannot be replayed: one writes a leaf, the other needs a check after each step. */
 static void test_what_cannot_replay(void **state)
 {
     rlxvk_graph *g = new_graph(REPLAYED), *body = new_graph(0), *solve = new_graph(0);
