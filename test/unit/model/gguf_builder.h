@@ -1,4 +1,4 @@
-/* Writes small GGUF files into a buffer, right or wrong, and remembers where the fault was put. */
+/* Writes small GGUF files into a buffer, valid or not, and remembers the position of the fault. */
 #ifndef GGUF_BUILDER_H
 #define GGUF_BUILDER_H
 
@@ -11,7 +11,7 @@ typedef struct builder {
     uint8_t bytes[1 << 17];
     size_t length;
     bool narrow;    /* version 1 */
-    uint64_t fault; /* offset that the error must name */
+    uint64_t fault; /* the offset that the error must name */
 } builder;
 
 static inline void put(builder *b, uint64_t value, size_t size)
@@ -47,7 +47,7 @@ static inline void put_header(builder *b, uint32_t version, uint64_t tensors, ui
     put_count(b, pairs);
 }
 
-/* A key and its type; the value is the caller's to put. */
+/* Writes a key and its type. The caller then writes the value. */
 static inline void put_key(builder *b, const char *key, uint32_t type)
 {
     put_string(b, key);
@@ -90,7 +90,7 @@ static inline void put_tensor(builder *b, const char *name, uint32_t type, uint6
     put(b, offset, 8);
 }
 
-/* Padding, then `size` bytes of data 0, 1, 2, ... */
+/* Writes padding, then `size` bytes of data: 0, 1, 2, ... */
 static inline void put_data(builder *b, size_t alignment, size_t size)
 {
     while (b->length % alignment != 0)
@@ -100,7 +100,7 @@ static inline void put_data(builder *b, size_t alignment, size_t size)
 }
 
 /* Parses the first `length` bytes in a block of exactly that size, so that a sanitizer sees every
- * overrun. The caller frees *copy after the file is closed. */
+ * overrun. The caller closes the file first and then frees *copy. */
 static inline gguf_file *parse_copy(const builder *b, size_t length, gguf_status *status,
                                     uint8_t **copy)
 {

@@ -1,5 +1,7 @@
-/* What the tests of language models share: lists of numbers in JSON files of golden values. Include
- * it behind cmocka.h. */
+/*
+ * Shared by the tests of language models: reads lists of numbers from JSON files of golden values.
+ * Include it after cmocka.h.
+ */
 #ifndef GOLDEN_NUMBERS_H
 #define GOLDEN_NUMBERS_H
 
@@ -26,8 +28,8 @@ typedef struct golden {
     numbers ids, logits, greedy, margin;
 } golden;
 
-/* The array of `name`, in the object of `entry` where that is not NULL; the file has no nested
- * objects of these names. */
+/* Reads the array `name`. If `entry` is not NULL, it is the array in that object. The file must
+ * have no nested objects with these names. */
 static inline void read_numbers(const char *json, const char *entry, const char *name, numbers *out)
 {
     char key[64];
@@ -55,7 +57,7 @@ static inline void read_golden(const char *json, const char *entry, golden *out)
     read_numbers(json, entry, "margin", &out->margin);
 }
 
-/* A whole file, to be freed by memory_free. */
+/* Reads a whole file. The caller frees the text with memory_free. */
 static inline char *read_text(const char *path)
 {
     file_content content;

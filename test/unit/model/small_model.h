@@ -1,4 +1,6 @@
-/* A small random model with everything optional, as a GGUF file in memory. Include behind cmocka.h.
+/*
+ * A small random model that has all optional parts, as a GGUF file in memory. Include it after
+ * cmocka.h.
  */
 #ifndef RLXVK_TEST_SMALL_MODEL_H
 #define RLXVK_TEST_SMALL_MODEL_H
@@ -23,9 +25,9 @@ typedef struct small_model {
     builder b;
     uint64_t payload;
     size_t tensors;
-    uint32_t context;         /* 0: 100 */
-    bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
-    bool experts;             /* of two blocks' width; packed: as Q8_0, else as its values in f32 */
+    uint32_t context;         /* 0 means 100 */
+    bool tied, biased, mixed; /* mixed: keys are f16, so no product joins theirs */
+    bool experts;             /* a mixture of experts; packed: their weights are Q8_0, not f32 */
     bool packed;
 } small_model;
 
@@ -88,8 +90,8 @@ static void add_keys(small_model *m)
     put(b, 0x40000000, 4); /* 2 */
 }
 
-/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves and bytes read the same
- * words. Those of experts are what Q8_0 can hold. */
+/* Values in [-1, 1), scaled so that sums over a row stay near 1. Halves and bytes come from the
+ * same words. Weights of experts are values that Q8_0 holds exactly. */
 static void fill_payload(small_model *m, gguf_file *file)
 {
     enum { BLOCK = 32 };

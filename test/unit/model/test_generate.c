@@ -1,4 +1,7 @@
-/* rlxvk generate, called as the program calls it: the text, and the figures of its last line. */
+/*
+ * rlxvk generate, called in the same way as by the program: its text, and the figures in its last
+ * line.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +18,8 @@
 #define PROMPT "build/test/prompt.txt"
 #define MODEL  "test/data/docs-5m-q4_k_m.gguf"
 
-/* What is done once (load, compile, first runs) stands beside the speeds and not in them. */
+/* Work that is done only once (load, compile, first runs) has its own figures. It is not part of
+ * the speeds. */
 static void json_figures(void **state)
 {
     static const char *const names[] = {
@@ -51,7 +55,7 @@ static void last_line(void **state)
     assert_true(number_after(text, "; decode 6 tokens, ") > 0);
 }
 
-/* One token is the prompt's: there is no step to time. */
+/* If one token is asked for, the prompt gives it, so there is no decode step to time. */
 static void no_step(void **state)
 {
     static const char *const words[] = {MODEL, "-p", "The", "-n", "1", "--json", NULL};
@@ -70,7 +74,7 @@ static void write_prompt(const char *content)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The text before the line of figures. */
+/* Returns the text before the line of figures. */
 static const char *continue_text(const char *how, const char *value)
 {
     static char text[4096];
@@ -93,7 +97,7 @@ static void prompts_from_files(void **state)
     assert_string_equal(continue_text("--file", "-"), expected);
 }
 
-/* Each answer is what would follow all that was said before. */
+/* Each answer is the continuation of the whole conversation so far. */
 static void turns_share_a_context(void **state)
 {
     static const char *const words[] = {MODEL, "--interactive", "-n", "12", "--greedy", NULL};
@@ -113,7 +117,7 @@ static void turns_share_a_context(void **state)
     assert_string_equal(text, expected);
 }
 
-/* A line that the context has no room for ends the conversation, with an error. */
+/* If the context has no room for a line, the conversation ends with an error. */
 static void a_full_context(void **state)
 {
     static const char *const words[] = {MODEL, "--interactive", "--ctx", "24", "-n", "64", NULL};
@@ -124,7 +128,8 @@ static void a_full_context(void **state)
     assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_FAILED);
 }
 
-/* Lines in their order, each as its prompt alone would go on, whatever runs beside it. */
+/* Answers come in the order of the prompts. Each is the same as for its prompt alone, whatever runs
+ * beside it. */
 static void batches(void **state)
 {
     static const char *const prompts[] = {"The open", "Files are", "Once", "The system call is",
@@ -208,7 +213,7 @@ static void refusals(void **state)
                          cases[i].code);
 }
 
-/* What a call writes to standard error. */
+/* Captures the standard error of a call. */
 static void run_for_errors(const char *const *words, char *errors, size_t size)
 {
     char text[4096];
@@ -227,7 +232,7 @@ static void run_for_errors(const char *const *words, char *errors, size_t size)
     assert_int_equal(code, EXIT_OK);
 }
 
-/* The model puts <s> in front by itself: a prompt that has it too gets a warning, once a call. */
+/* The model adds <s> to each prompt. If a prompt has it too, there is one warning for each call. */
 static void two_bos(void **state)
 {
     static const char *const prompts[] = {"<s>The open", "The <s>open", "The open"};
@@ -249,7 +254,8 @@ static void two_bos(void **state)
 
 #define LONG_MODEL "test/data/models/phi3-long.gguf" /* original context 32, context 64 */
 
-/* Which divisors a text has does not depend on the room asked for, nor on the tokens asked for. */
+/* The rope divisors of a text must not depend on the room (--ctx) or on the number of tokens asked
+ * for. */
 static void long_context(void **state)
 {
     static const char *const asked[][2] = {
@@ -271,8 +277,9 @@ static void long_context(void **state)
     assert_true(strlen(texts[4]) > strlen(texts[2]));
 }
 
-/* A prompt whose padding goes beyond the cache, so that its last rows have no positions; sequences
- * of a batch that have ended, which are at none; and one that is stretched. */
+/* All indices must pass the check for being in range. First a prompt's padding goes beyond the
+ * cache, so that its last rows have no positions. Then a batch has sequences that have ended, which
+ * are at no position. Last comes a stretched text. */
 static void every_index_is_in_order(void **state)
 {
     static const char *const calls[][10] = {

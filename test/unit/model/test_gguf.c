@@ -1,5 +1,4 @@
-/* GGUF container: a round trip, truncation, mutation, allocation
- * failure, split models. */
+/* The GGUF container: round trips, truncation, mutation, allocation failures and split models. */
 #define _POSIX_C_SOURCE 200809L
 #include "unit/model/gguf_builder.h"
 #include "op/packed/quant_format.h"
@@ -12,7 +11,8 @@
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
-/* A little of everything: 11 keys, 3 tensors, the last payload ending with the file. */
+/* A file with a little of everything: 11 keys and 3 tensors. The last payload ends with the
+ * file. */
 static void build_valid(builder *b, uint32_t version)
 {
     put_header(b, version, 3, 11);
@@ -103,20 +103,19 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Unusual, but well-formed. */
+/* Files that are unusual but valid. */
 static void test_accepted(void **state)
 {
     builder b = {.fault = 0};
     gguf_status status;
     uint8_t *copy;
     (void)state;
-    put_header(&b, 3, 0, 0); /* nothing at all, no data section */
+    put_header(&b, 3, 0, 0); /* empty, and without a data section */
     gguf_close(parse_copy(&b, b.length, &status, &copy));
     assert_int_equal(status, GGUF_OK);
     free(copy);
 
-    put_header(&b, 3, 3, 0); /* out of order, with a gap, an empty payload at the very end, no
-                        padding after the last */
+    put_header(&b, 3, 3, 0); /* out of order, a gap, an empty payload at the end, no last padding */
     put_tensor(&b, "b", QUANT_F32, 64, 1, (uint64_t[]){1});
     put_tensor(&b, "a", QUANT_F32, 0, 1, (uint64_t[]){8});
     put_tensor(&b, "e", QUANT_F32, 64, 1, (uint64_t[]){0});
@@ -162,7 +161,7 @@ static void test_truncation(void **state)
     }
 }
 
-/* Reads all that can be read. */
+/* Reads everything in the file. */
 static uint64_t touch(gguf_file *file)
 {
     uint64_t sum = 0, u;
@@ -220,7 +219,7 @@ static void test_mutation(void **state)
         gguf_close(file);
         free(copy);
     }
-    assert_true(accepted > 1000); /* else the loop only tests the first check */
+    assert_true(accepted > 1000); /* otherwise only the first check was tested */
 }
 
 static void test_allocation_failure(void **state)
@@ -240,7 +239,7 @@ static void test_allocation_failure(void **state)
         if (status == RLXVK_OK)
             status = gguf_get_strings(file, "a.words", &strings, &count);
         memory_fail_at(0);
-        if (file != NULL) /* a failed view can be had later */
+        if (file != NULL) /* after a failed view, a later one may succeed */
             assert_int_equal(gguf_get_strings(file, "a.words", &strings, &count), RLXVK_OK);
         gguf_close(file);
         assert_true(status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY);
@@ -312,7 +311,7 @@ static void test_split(void **state)
     rmdir(directory);
 }
 
-/* Metadata longer than what is read at first, and a payload behind it. */
+/* The metadata is longer than the first read. A payload follows it. */
 static void write_long_head(const char *path, uint32_t text_length)
 {
     builder b;
@@ -362,7 +361,7 @@ static void a_long_head_is_read_piece_by_piece(void **state)
     unlink(path);
 }
 
-/* A mapped file would end the process here. */
+/* Reads must fail with an error. If the file were mapped, this would end the process. */
 static void a_file_cut_short_while_open_is_an_error(void **state)
 {
     char path[] = "/tmp/rlxvk-gguf-XXXXXX";
@@ -373,7 +372,7 @@ static void a_file_cut_short_while_open_is_an_error(void **state)
     write_long_head(path, 5 << 20);
     assert_int_equal(truncate(path, 30 << 20), 0);
     assert_int_equal(gguf_open(path, &file), GGUF_OK);
-    file->tensors[0].offset = 25 << 20; /* far behind the head */
+    file->tensors[0].offset = 25 << 20; /* far behind the metadata */
     assert_int_equal(truncate(path, 4096), 0);
     assert_int_equal(gguf_read_tensor(&file->tensors[0], payload), RLXVK_E_FILE);
     assert_non_null(strstr(rlxvk_last_error(), "ends at byte 26214400, where 256 bytes from "

@@ -1,4 +1,4 @@
-/* Malformed GGUF files: each kind must give its own status and name the byte where the fault is. */
+/* Malformed GGUF files: each fault must give its own status and name the byte of the fault. */
 #include "unit/model/gguf_builder.h"
 #include "op/packed/quant_format.h"
 

@@ -1,5 +1,8 @@
-/* Language models: golden logits and tokens of the bundled ones, prompt runs against token runs of
- * a small random one with everything optional, refusal of broken files. */
+/*
+ * Language models. The bundled ones must give their golden logits and tokens. A small random model
+ * with all optional parts must give the same logits from runs over prompts and from runs over
+ * single tokens. Broken files must be refused.
+ */
 #include "unit/model/gguf_builder.h"
 #include "model/llama_internal.h"
 #include "support/harness.h"
@@ -32,13 +35,14 @@ static void check_logits(const float *logits, const numbers *expected, const cha
         fail_msg("%s: logits are off by %g", entry, worst);
 }
 
-/* A step with two nearly equal logits may go either way, and what follows with it. */
+/* Stops at the first step that has two nearly equal logits, because either choice may be right and
+ * later tokens depend on it. */
 static void check_tokens(llama *m, float *logits, uint32_t chosen, size_t vocabulary,
                          const golden *want)
 {
     for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
         uint32_t id = best_of(logits, vocabulary);
-        assert_int_equal(chosen, id); /* the device's choice is its logits' */
+        assert_int_equal(chosen, id); /* the device takes the largest logit */
         assert_int_equal(id, (uint32_t)want->greedy.values[i]);
         if (i + 1 < want->greedy.count)
             assert_ok(llama_decode(m, id, (llama_result){logits, &chosen}));
@@ -52,7 +56,7 @@ static void check_report(const llama *m)
     assert_int_equal(report.host_ops, 0);
     assert_true(report.decode_dispatches > 0);
     assert_int_equal(report.decode_submissions, report.decode_runs);
-    if (m->last_chunk) { /* whose padding is left out */
+    if (m->last_chunk) { /* the padding must be skipped */
         rlxvk_extent_report rows;
         if (!rlxvk_extent_supported(m->last_chunk, &rows))
             fail_msg("%s", rows.reason);
@@ -108,7 +112,7 @@ static void copy_file(const char *from, const char *to)
     file_free(&content);
 }
 
-/* Every length that the file may shrink to while the model is being loaded. */
+/* The file shrinks to different lengths while the model is loaded. */
 static void a_file_cut_short_while_loading_is_an_error(void **state)
 {
     char path[] = "/tmp/rlxvk-model-XXXXXX";
@@ -129,8 +133,8 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
 
 /* ---- A small model, several ways ---- */
 
-/* The last logits of `count` ids, of which all but the last `steps` come in chunks of up to
- * `chunk`, and these one by one. */
+/* Returns the logits after the last of `count` ids. All but the last `steps` ids are run in chunks
+ * of up to `chunk`; the last ones are run one by one. */
 static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t chunk,
                       size_t steps, float *logits)
 {
@@ -147,7 +151,8 @@ static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, 
 
 enum { LONG_PROMPT = 49 };
 
-/* All at once; in chunks, padded or not, that lie anywhere; token by token. */
+/* Compares a run over the whole prompt with runs over chunks and over single tokens. Some chunks
+ * are padded, and they begin at any position. */
 static void compare_paths(bool tied, bool biased, bool mixed)
 {
     static small_model m;
@@ -182,7 +187,8 @@ static void test_small_tied_biased_mixed(void **state)
     compare_paths(true, true, true);
 }
 
-/* The same values packed and not; the experts' own sums are test_models'. */
+/* The same experts must give the same logits, packed or not. test_models checks the experts'
+ * sums. */
 static void test_packed_experts(void **state)
 {
     (void)state;
@@ -199,7 +205,7 @@ static void test_packed_experts(void **state)
         assert_true(fabsf(logits[i] - expected[i]) <= 1e-4f * (1 + fabsf(expected[i])));
 }
 
-/* Whichever allocation fails, loading reports just that, and cleans up. */
+/* Whichever allocation fails, loading must report only that, and clean up. */
 static void test_allocation_failure(void **state)
 {
     (void)state;
@@ -217,7 +223,7 @@ static void test_allocation_failure(void **state)
         memory_fail_at(n);
         rlxvk_status status = llama_load(shared_context, file, NULL, &m);
         memory_fail_at(0);
-        if (status == RLXVK_OK) /* a pipeline cache or the like did without */
+        if (status == RLXVK_OK) /* for example, loading can do without a pipeline cache */
             llama_destroy(m);
         else
             assert_int_equal(status, RLXVK_E_OUT_OF_HOST_MEMORY);
@@ -228,8 +234,8 @@ static void test_allocation_failure(void **state)
 /* ---- Refusals ---- */
 
 typedef struct patch {
-    const char *find, *replace; /* of equal length; the first place counts */
-    size_t skip;                /* bytes between `find` and what is replaced; 0: `find` itself */
+    const char *find, *replace; /* of the same length; the first match counts */
+    size_t skip;                /* bytes from `find` to the patch; 0: `find` itself */
     rlxvk_status status;
     const char *mentions;
 } patch;
@@ -245,7 +251,7 @@ static const patch patches[] = {
     {"blk.3.ffn_up.weight", "blk.3.ffn_ux.weight", 0, RLXVK_E_UNKNOWN_NAME, "blk.3.ffn_up.weight"},
     {"token_embd.weight", "token_embx.weight", 0, RLXVK_E_UNKNOWN_NAME, "token_embd.weight"},
     {"output_norm.weight", "output_nomr.weight", 0, RLXVK_E_UNKNOWN_NAME, "output_norm.weight"},
-    /* dims 256 x 768 and 256 x 128 the other way round */
+    /* Swaps dims: 256 x 768 and 256 x 128 become their transposes. */
     {"blk.2.ffn_gate.weight", "\0\3\0\0\0\0\0\0\0\1\0\0\0\0\0\0", 4, RLXVK_E_SHAPE,
      "blk.2.ffn_gate.weight"},
     {"blk.0.attn_v.weight", "\200\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0", 4, RLXVK_E_SHAPE,
@@ -259,7 +265,7 @@ static const patch patches[] = {
     {"llama.block_count", "\7\0\0\0", 4, RLXVK_E_UNKNOWN_NAME, "blk.6."},
 };
 
-/* Lengths of the patches that hold zero bytes. */
+/* Lengths are explicit because some patches contain zero bytes. */
 static size_t find_length(const patch *p)
 {
     return p->find[1] == 0 ? 13 : strlen(p->find);
@@ -339,15 +345,15 @@ static void test_features_refused(void **state)
     }
 }
 
-/* Which blocks have a window, by a number or a list. */
+/* Which blocks have a window. The key is either a number or a list of flags. */
 static void window_patterns(void **state)
 {
     (void)state;
     static const struct {
         uint8_t flags[8];
-        uint64_t count; /* of flags; 0: by a number, in flags[0] */
+        uint64_t count; /* of flags; 0: flags[0] is the number */
         rlxvk_status status;
-        const char *local; /* of the first six blocks */
+        const char *local; /* of the first six blocks: 1 has a window */
     } cases[] = {{{2}, 0, RLXVK_OK, "101010"},
                  {{0}, 0, RLXVK_OK, "111111"},
                  {{1, 1, 0, 1, 1, 0, 1}, 7, RLXVK_OK, "110110"},
@@ -420,7 +426,7 @@ static void test_lengths(void **state)
     gguf_close(file);
 }
 
-/* Prompts of any length run on a graph for each length of chunks. */
+/* Prompts of different lengths share one graph for each length of chunks. */
 static void one_graph_a_length(void **state)
 {
     (void)state;
@@ -448,7 +454,7 @@ static void one_graph_a_length(void **state)
     gguf_close(file);
 }
 
-/* Longer than the longest chunk: the same as in parts. */
+/* A prompt that is longer than the longest chunk must give the same logits as its pieces. */
 static void compare_chunks(uint32_t context, size_t tokens, uint32_t longest)
 {
     static small_model s;
@@ -474,21 +480,21 @@ static void compare_chunks(uint32_t context, size_t tokens, uint32_t longest)
     gguf_close(file);
 }
 
-/* Up to the last place of the cache. */
+/* The prompt fills the whole cache. */
 static void a_prompt_of_several_chunks(void **state)
 {
     (void)state;
     compare_chunks(1100, 1100, 512);
 }
 
-/* Beside a large cache the tensors of a long chunk are small. */
+/* If the cache is large, the tensors of a long chunk are small beside it, so chunks may be long. */
 static void a_prompt_of_long_chunks(void **state)
 {
     (void)state;
     compare_chunks(40000, 2600, 2048);
 }
 
-/* A cache that no device has room for is refused before anything is made. */
+/* If no device has room for the cache, loading fails before anything is made. */
 static void a_cache_beyond_the_device(void **state)
 {
     (void)state;

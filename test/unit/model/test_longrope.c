@@ -1,6 +1,6 @@
 /*
- * Longrope: which divisors a text has depends on its length, and on nothing else. Whatever comes in
- * pieces, steps or beside other sequences must have the logits of the same text in one run.
+ * Longrope: the rope divisors of a text depend only on its length. If a text is run in pieces, in
+ * steps or beside other sequences, it must have the logits of a single run.
  */
 #include "model/llama.h"
 #include "support/harness.h"
@@ -33,7 +33,8 @@ static llama *load(uint64_t capacity, bool by_length, uint32_t sequences)
     return m;
 }
 
-/* Of two models, each of which has one set of divisors only: every text from the start. */
+/* Computes the expected logits. Two models each use only one set of divisors, and each text is run
+ * from its start. */
 static int open_texts(void **state)
 {
     static golden want;
@@ -77,7 +78,7 @@ static void check(const char *how, size_t length, const float *logits)
         fail_msg("%s: after %zu tokens the logits are off by %g", how, length, off);
 }
 
-/* The two sets differ so much that the wrong one does not pass. */
+/* The two sets differ so much that the wrong one cannot pass. */
 static void sets_differ(void **state)
 {
     float logits[WORDS];
@@ -91,7 +92,7 @@ static void sets_differ(void **state)
     llama_destroy(m);
 }
 
-/* However a text is cut into pieces, and again after a longer one. */
+/* A text may be cut into any pieces, and may follow a longer one. */
 static void pieces(void **state)
 {
     static const size_t cuts[] = {1, 5, 8, 31, 32, 33, 44};
@@ -109,7 +110,7 @@ static void pieces(void **state)
     llama_destroy(m);
 }
 
-/* Room asked for does not matter. */
+/* The capacity that is asked for does not matter. */
 static void capacities(void **state)
 {
     static const uint64_t rooms[] = {16, 32, 33, 48, 64};
@@ -123,7 +124,7 @@ static void capacities(void **state)
     }
 }
 
-/* Sequences pass the limit at different steps; one of them starts anew. */
+/* Sequences pass the limit at different steps, and one of them starts again. */
 static void sequences(void **state)
 {
     enum { MANY = 3 };

@@ -1,6 +1,6 @@
 /*
- * Every architecture: the models of test/data/models, made by tools/model/golden_models.py, against
- * the logits and tokens that transformers computed from them.
+ * Every architecture: the models in test/data/models, against the logits and tokens that
+ * transformers computed from them. tools/model/golden_models.py makes the models.
  */
 #include "model/llama.h"
 #include "support/harness.h"
@@ -40,8 +40,8 @@ static void check_sum(const char *model, const float *logits, size_t count, size
         fail_msg("%s, position %zu: the logits' sum is %.7g, not %.7g", model, position, sum, want);
 }
 
-/* At once, token by token, and in chunks that lie anywhere; then the tokens that follow, as long as
- * one logit is clearly the best. */
+/* Runs the text at once, token by token, and in chunks that begin anywhere. Then compares the next
+ * tokens, as long as one logit is clearly the best. */
 static void check_model(const char *name, llama *m, const golden *want, const numbers *sums)
 {
     static const size_t cuts[] = {0, 9, 12, 29, 31};
@@ -75,7 +75,7 @@ static void check_model(const char *name, llama *m, const golden *want, const nu
     }
 }
 
-/* Three sequences of different lengths beside one another, one step for all at a time. */
+/* Runs three sequences of different lengths side by side. Each step is for all of them. */
 static void check_many(const char *name, const gguf_file *file, const golden *want,
                        const numbers *sums)
 {
@@ -105,7 +105,7 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
 
 /* ---- Keys and values as halves ---- */
 
-/* Their roundings, 2^-11 each, go through a few blocks. */
+/* Each rounding to f16 is off by up to 2^-11, and goes through a few blocks. */
 static void check_halves(const char *name, const gguf_file *file, const llama *words,
                          const golden *want)
 {
@@ -129,13 +129,13 @@ static void check_halves(const char *name, const gguf_file *file, const llama *w
     llama_destroy(m);
 }
 
-/* ---- More prompts than places ---- */
+/* ---- More prompts than sequences ---- */
 
 enum { PLACES = 3, PROMPTS = 5, MOST_MADE = 9 };
 static const size_t prompt_lengths[PROMPTS] = {31, 4, 17, 1, 9};
 static const size_t made_lengths[PROMPTS] = {5, MOST_MADE, 2, 7, 4};
 
-/* What follows a prompt, up to the first choice between two nearly equal logits. */
+/* The tokens after a prompt, up to the first choice between two nearly equal logits. */
 typedef struct answer {
     uint32_t ids[MOST_MADE];
     size_t count;
@@ -173,7 +173,8 @@ static void check_answer(const char *name, size_t prompt, const answer *alone, s
                  alone->ids[at]);
 }
 
-/* All prompts, in as many places as there are; at the end some are idle. */
+/* Runs all prompts in PLACES sequences. A sequence that has ended takes the next prompt. At the end
+ * some are idle. */
 static void check_places(const char *name, llama *m, const uint32_t *ids,
                          const answer alone[PROMPTS])
 {
@@ -245,7 +246,7 @@ static void check_file(const char *name)
     gguf_close(file);
 }
 
-/* The name less the ending; false where it ends in another way. */
+/* Removes the ending from a file name. Returns false if the file has another ending. */
 static bool cut_ending(const char *file, const char *ending, char name[256])
 {
     size_t length = strlen(file), tail = strlen(ending);
@@ -256,7 +257,7 @@ static bool cut_ending(const char *file, const char *ending, char name[256])
     return true;
 }
 
-/* Calls `visit` for every file of that ending; how many there are. */
+/* Calls `visit` for each file with this ending and returns their number. */
 static int visit_all(const char *ending, void (*visit)(const char *name))
 {
     DIR *folder = opendir(FOLDER);
@@ -277,7 +278,7 @@ static void ignore(const char *name)
     (void)name;
 }
 
-/* No file without the other one of its pair. */
+/* A model is a .gguf and a .json file, so there must be as many of one as of the other. */
 static void pairs(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Canonical composition (NFC) against Unicode's own test: a selection of its lines, or the whole
- * file, `test_nfc NormalizationTest.txt`.
+ * Canonical composition (NFC) against Unicode's own test. The test uses a selection of its lines,
+ * or the whole file: `test_nfc NormalizationTest.txt`.
  */
 #include "model/tokenizer_internal.h"
 #include "model/unicode.h"
@@ -30,7 +30,7 @@ static void add_point(bytes *b, uint32_t point)
     b->length += utf8_encode(point, (uint8_t *)b->data + b->length);
 }
 
-/* Code points in hexadecimal, up to a semicolon; where the next field begins. */
+/* Reads hexadecimal code points up to a semicolon. Returns the start of the next field. */
 static const char *read_field(const char *at, bytes *out)
 {
     out->length = 0;
@@ -76,7 +76,7 @@ static void unicode_lines(void **state)
     file_free(&content);
 }
 
-/* Every code point that decomposes comes back, or is one that never does. */
+/* Each code point that decomposes must be composed again, unless Unicode excludes it. */
 static void decompositions_compose(void **state)
 {
     unsigned excluded = 0;
@@ -115,8 +115,8 @@ static void hangul(void **state)
     }
 }
 
-/* Bytes that are no characters stay, and nothing joins across them; long runs of marks take their
- * time in proportion. */
+/* Bytes that are not characters stay, and nothing is composed across them. Long runs of marks take
+ * time in proportion to their length. */
 static void hostile(void **state)
 {
     static const bytes broken = {"e\xcc\xff\x81", 4}, joined = {"\xc3\xa9\xff\xcc\x81", 5},
@@ -126,7 +126,7 @@ static void hostile(void **state)
     (void)state;
     check(&broken, &broken);
     check(&apart, &joined);
-    for (int i = 0; i < MARKS; i++) { /* of classes 230 and 220 by turns */
+    for (int i = 0; i < MARKS; i++) { /* classes 230 and 220 in turn */
         assert_true(VECTOR_PUSH(&source, (char)0xcc));
         assert_true(VECTOR_PUSH(&source, (char)(i % 2 ? 0x96 : 0x8e)));
     }

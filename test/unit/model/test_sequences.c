@@ -1,4 +1,4 @@
-/* Several sequences of one model: each as if it were alone. */
+/* Several sequences of one model: each must give the same results as if it were run alone. */
 #include "unit/model/gguf_builder.h"
 #include "model/llama_internal.h"
 #include "support/harness.h"
@@ -12,8 +12,8 @@
 
 #include "unit/model/small_model.h"
 
-/* Sequences of different lengths side by side, of which one ends and another takes its place: each
- * as if it were alone. */
+/* Sequences of different lengths run side by side. One ends and another takes its place. Each must
+ * be as if it were alone. */
 static void many_sequences(void **state)
 {
     (void)state;
@@ -38,7 +38,7 @@ static void many_sequences(void **state)
     }
     size_t place[MANY] = {0, 1, 2}, at[MANY] = {lengths[0], lengths[1], lengths[2]};
     for (size_t step = 0; step < STEPS; step++) {
-        if (step == 6) { /* another one instead of the second */
+        if (step == 6) { /* another sequence replaces the second */
             place[1] = MANY;
             at[1] = lengths[MANY];
             llama_select(m, 1);
@@ -64,8 +64,8 @@ static void many_sequences(void **state)
     gguf_close(file);
 }
 
-/* Pieces of several sequences at once, of all lengths and from any position on: each as if it were
- * alone. One that does not fit is refused before anything has been run. */
+/* Extends several sequences at once, by pieces of any length and from any position. Each must be as
+ * if it were alone. If a piece does not fit, the call fails before anything is run. */
 static void pieces_at_once(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void pieces_at_once(void **state)
             next[i] = LLAMA_IDLE;
         }
         expect_ok(llama_extend_each(m, pieces, next));
-        pieces[1].count = CONTEXT; /* more than is left of sequence 1 */
+        pieces[1].count = CONTEXT; /* more than the room of sequence 1 */
         assert_int_equal(llama_extend_each(m, pieces, next), RLXVK_E_RANGE);
         for (size_t i = 0; i < MANY; i++) {
             at[i] += lengths[r][i];
@@ -109,14 +109,16 @@ static void pieces_at_once(void **state)
         }
     }
     llama_usage(m, &report);
-    /* a step's; 8 rows of all; 8, 16, 32 and 64 of one */
+    /* The step's graph, one of 8 rows for all sequences, and 8, 16, 32 and 64 rows for one
+     * sequence. */
     assert_int_equal(report.graphs, 6);
     llama_destroy(single);
     llama_destroy(m);
     gguf_close(file);
 }
 
-/* The last rows of a sequence do not reach into the next one's, whatever the chunks. */
+/* Whatever the chunks are, the last rows of a sequence must not reach into those of the next
+ * one. */
 static void full_neighbours(void **state)
 {
     (void)state;

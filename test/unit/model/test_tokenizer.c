@@ -1,5 +1,7 @@
-/* Tokenizers: small vocabularies by hand, pre-split pieces, the bundled models' golden ids,
- * allocation failure, mutation. */
+/*
+ * Tokenizers: small vocabularies made by hand, pieces of the pre-split, golden ids of the bundled
+ * models, allocation failures and mutations.
+ */
 #include "unit/model/gguf_builder.h"
 #include "model/tokenizer_internal.h"
 
@@ -17,9 +19,9 @@ typedef struct vocabulary {
     float scores[32];
     int kinds[32];
     const char *merges[16];
-    int space_prefix; /* -1: key absent */
+    int space_prefix; /* -1: the key is absent */
     const char *architecture;
-    const char *key; /* one more, of an id; NULL: none */
+    const char *key; /* one more key, an id; NULL: none */
     uint32_t id;
 } vocabulary;
 
@@ -133,17 +135,18 @@ static void test_spm(void **state)
     assert_true(tokenizer_adds_bos(t) && tokenizer_bos(t) == 1 && tokenizer_eos(t) == 2);
     assert_true(tokenizer_is_end(t, 2) && !tokenizer_is_end(t, 1));
     check(t, "", IDS(TOKEN_NONE));
-    /* Of the pairs _a (-4) and ab (-5) the better joins first, then _ab (-3) becomes possible. */
+    /* Of the pairs _a (-4) and ab (-5), _a has the better score and joins first. Then _ab (-3) can
+     * be made. */
     check(t, "ab", IDS(12));
     check(t, "aab", IDS(10, 9));
-    /* _a, then two equal pairs aa: the left one joins. */
+    /* First _a joins. Of the two equal pairs aa that remain, the left one joins. */
     check(t, "aaaa", IDS(10, 11, 7));
     check(t, "a\n\xc3\xa9", IDS(10, 3, 4, 5));
     check(t, "a a", IDS(10, 10));
     assert_int_equal(tokenizer_encode(t, "z", 1, true, &ids), RLXVK_OK);
     assert_true(ids.count == 3 && ids.items[0] == 1 && ids.items[1] == 6 && ids.items[2] == 0);
     VECTOR_FREE(&ids);
-    /* The space that encoding adds is all there is: nothing to copy, and nowhere to. */
+    /* The text is only the space that encoding adds, so decoding has nothing to copy. */
     assert_int_equal(tokenizer_decode(t, IDS(6), 1, &nothing), RLXVK_OK);
     assert_true(nothing.count == 0 && nothing.items == NULL);
     assert_int_equal(tokenizer_token_bytes(t, 1).length, 0);
@@ -153,7 +156,7 @@ static void test_spm(void **state)
 
     vocabulary plain = spm;
     plain.space_prefix = 0;
-    plain.tokens[6] = "x"; /* no token for a single space: spelled in bytes */
+    plain.tokens[6] = "x"; /* no token for a space: it becomes bytes */
     assert_int_equal(create(&plain, &t), RLXVK_OK);
     check(t, "b b", IDS(8, 13, 8));
     check(t, " ab", IDS(12));
@@ -168,7 +171,7 @@ static void test_bpe(void **state)
     assert_int_equal(create(&bpe, &t), RLXVK_OK);
     assert_false(tokenizer_adds_bos(t));
     check(t, "hello", IDS(8));
-    /* "h e" outranks "_ h", so the space stays alone. */
+    /* "h e" ranks before "_ h", so the space stays a token of its own. */
     check(t, "hello hello", IDS(8, 4, 8));
     check(t, " h", IDS(9));
     check(t, "h1\n", IDS(0, 12, 15));
@@ -176,14 +179,15 @@ static void test_bpe(void **state)
     check(t, "he<|end|>xh", IDS(5, 11, 0));
     assert_int_equal(tokenizer_encode(t, "h<|end|>h", 9, false, &ids), RLXVK_OK);
     assert_true(ids.count == 3 && ids.items[1] == 10);
-    /* No token for z and no unknown token: an error, and the list as before. */
+    /* There is neither a token for z nor an unknown token. The call fails and the list stays as it
+     * was. */
     assert_int_equal(tokenizer_encode(t, "hz", 2, false, &ids), RLXVK_E_RANGE);
     assert_int_equal(ids.count, 3);
     VECTOR_FREE(&ids);
     tokenizer_destroy(t);
 }
 
-/* Pieces separated by |. */
+/* Compares the pieces of the pre-split, which `expected` separates by |. */
 static void check_pieces(const char *flavour, const char *expected)
 {
     char bytes[256], joined[512] = "";
@@ -219,7 +223,7 @@ static void test_presplit(void **state)
     assert_null(presplit_find((gguf_string){"gpt-3", 5}));
 }
 
-/* Those of newer vocabularies, and what their classes tell apart. */
+/* Flavours of newer vocabularies, and the character classes that they tell apart. */
 static void test_presplit_newer(void **state)
 {
     (void)state;
@@ -235,13 +239,14 @@ static void test_presplit_newer(void **state)
     check_pieces("deepseek-v3", "123|4|a|.b|!!\n|\xe4\xb8\xad\xe3\x82\xab|x|\n| y");
     check_pieces("deepseek-coder", "a| b|1|2|\n|\xe4\xb8\xad| +|!?");
     check_pieces("deepseek-llm", "a| b|1|2|\n|\xe4\xb8\xad| !|\xce\xb1|  ");
-    /* \s is White_Space: U+0085 and U+3000, but not U+FEFF and U+200B */
+    /* \s is White_Space: it includes U+0085 and U+3000, but not U+FEFF and U+200B. */
     check_pieces("gpt-2", "a|\xc2\x85|\xc2\x85|b|\xe3\x80\x80|c|\xef\xbb\xbf\xe2\x80\x8b|d");
-    /* letters of Unicode 15.1, 16 and 17 */
+    /* Letters of Unicode 15.1, 16 and 17. */
     check_pieces("gpt-2", "a\xf0\xae\xaf\xb0\xf0\x90\xb5\x90\xf0\xb2\x8e\xb0|.");
 }
 
-/* Each step goes on where the last one ended, however long the pieces of the outer stages are. */
+/* Each stage goes on at the end of the last piece, however long the pieces of the outer stages
+ * are. */
 static void test_presplit_long(void **state)
 {
     enum { LENGTH = 300000 };
@@ -263,7 +268,8 @@ static void test_presplit_long(void **state)
     free(bytes);
 }
 
-/* A piece that is a token is that token where the vocabulary says so: no merges lead to it. */
+/* If the vocabulary says so, a piece that is a token becomes that token, even if no merges lead to
+ * it. */
 static void test_whole_pieces(void **state)
 {
     static const char *const whole[] = {"llama-bpe", "llama3", "tekken"},
@@ -283,7 +289,7 @@ static void test_whole_pieces(void **state)
         check(t, "abc abc", keeps ? IDS(5, 6, 3, 2) : IDS(3, 2, 6, 3, 2));
         tokenizer_destroy(t);
     }
-    v.kinds[5] = 3; /* a control token is no piece of text, but stands for itself */
+    v.kinds[5] = 3; /* a control token: never a piece of text, only itself */
     v.flavour = "llama-bpe";
     assert_int_equal(create(&v, &t), RLXVK_OK);
     token_list ids = {0};
@@ -306,8 +312,8 @@ static void check_ids(const tokenizer *t, const char *bytes, const uint32_t *exp
     VECTOR_FREE(&ids);
 }
 
-/* Control, user-defined and unknown tokens in a text, of both kinds of vocabularies: the leftmost,
- * the longest of those that begin together. */
+/* Control, user-defined and unknown tokens in a text, for both kinds of vocabularies. The leftmost
+ * one wins; if several begin there, the longest. */
 static void test_specials(void **state)
 {
     static const struct {
@@ -341,8 +347,8 @@ static void test_specials(void **state)
     }
 }
 
-/* User-defined runs of spaces, as files have them (spaces) and SentencePiece does (marks); joined
- * text is never a control or a byte token. */
+/* User-defined runs of spaces, written as in files (spaces) and as in SentencePiece (marks). Joined
+ * text never becomes a control or byte token. */
 static void test_spaces(void **state)
 {
     vocabulary v = {.model = "llama",
@@ -368,14 +374,14 @@ static void test_spaces(void **state)
     check_ids(t, "a<s>b", IDS(3, 1, 7));
     tokenizer_destroy(t);
     v.tokens[5] = "\xe2\x96\x81\xe2\x96\x81";
-    v.space_prefix = 1; /* in front of each stretch of text */
+    v.space_prefix = 1; /* before each stretch of text */
     assert_int_equal(create(&v, &t), RLXVK_OK);
     check_ids(t, "a<s>a  b<s><s>", IDS(4, 1, 4, 5, 7, 1, 1));
     check_ids(t, "<s>", IDS(1));
     tokenizer_destroy(t);
 }
 
-/* Phi 3 drops white space behind its special tokens, but for three of them. */
+/* Phi 3 drops white space after its special tokens, except after three of them. */
 static void test_stripped_space(void **state)
 {
     vocabulary v = {.model = "llama",
@@ -395,7 +401,8 @@ static void test_stripped_space(void **state)
     tokenizer_destroy(t);
 }
 
-/* Whatever a key or a name marks, of any kind; a name makes a control token. */
+/* A token ends the text if a key or its name says so, whatever its kind. Such a name also makes it
+ * a control token. */
 static void test_ends(void **state)
 {
     static const char *const keys[] = {"tokenizer.ggml.eot_token_id",
@@ -492,7 +499,7 @@ static void test_refused(void **state)
     assert_int_equal(create(&v, &t), RLXVK_E_RANGE);
 }
 
-/* The numbers of the JSON array after `"name"` ... `"ids": [`. */
+/* Reads the numbers of the JSON array that begins at `"name"` ... `"ids": [`. */
 static size_t golden_ids(const char *json, const char *name, uint32_t *out, size_t capacity)
 {
     const char *at = strstr(json, name);
@@ -543,7 +550,7 @@ static void test_golden(void **state)
     file_free(&json);
 }
 
-/* Any bytes encode, and decode to themselves, with a vocabulary that has all byte tokens. */
+/* If a vocabulary has all byte tokens, any bytes can be encoded and decode to themselves. */
 static void test_any_bytes(void **state)
 {
     gguf_file *file;
@@ -603,7 +610,7 @@ static void test_allocation_failure(void **state)
                 status = tokenizer_encode(t, cases[i].bytes, strlen(cases[i].bytes), true, &ids);
             memory_fail_at(0);
             assert_true(status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||
-                        (status == RLXVK_E_RANGE && i == 2)); /* it has no token for the marks */
+                        (status == RLXVK_E_RANGE && i == 2)); /* no token for the marks */
             tokenizer_destroy(t);
             VECTOR_FREE(&ids);
         } while (status == RLXVK_E_OUT_OF_HOST_MEMORY);

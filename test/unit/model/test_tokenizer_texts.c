@@ -1,8 +1,10 @@
 /*
- * Tokenizers against the tokenizers themselves: the vocabularies of test/data/tokenizers, each with
- * texts and the ids that Hugging Face's tokenizers library has for them. test/tokenizers.mjs makes
- * the files, and compares whole vocabularies: `test_tokenizer_texts VOCABULARY TEXTS` writes the
- * ids of every text, a line each. Each of the texts follows its length, of four bytes.
+ * Tokenizers against the original tokenizers. For each vocabulary in test/data/tokenizers there are
+ * texts and the ids that Hugging Face's tokenizers library gives for them.
+ *
+ * test/tokenizers.mjs makes these files, and also compares whole vocabularies. For that,
+ * `test_tokenizer_texts VOCABULARY TEXTS` writes the ids of every text, one line each. In TEXTS,
+ * each text follows its length, which has four bytes.
  */
 #include "base/base.h"
 #include "cli/file.h"
@@ -45,7 +47,7 @@ static void check_text(const char *name, const tokenizer *t, gguf_string string,
     VECTOR_FREE(&found);
 }
 
-/* The ids of all texts lie one behind another; `test.counts` says how many each has. */
+/* The ids of all texts are in one list; `test.counts` has the number of ids of each text. */
 static uint64_t check_texts(const char *name, gguf_file *file, const tokenizer *t)
 {
     const gguf_pair *ids = gguf_find(file, "test.ids"), *counts = gguf_find(file, "test.counts");
