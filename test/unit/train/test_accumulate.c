@@ -1,7 +1,8 @@
 /*
- * Batches in parts: two executables that share params, one adding gradients to sums, one doing that
- * with the last part and then stepping, against one that takes the batch at once. Twice, so that
- * the sums begin anew; before the first they hold NaN.
+ * Batches in parts: one executable adds the gradients of a part to sums; another, which shares its
+ * params, does so for the last part and then takes the step. Both together must match an executable
+ * that takes the batch at once. The test runs three rounds, because the sums must begin anew in
+ * each. Before the first round they hold NaN.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +46,7 @@ static uint64_t length_of(int i)
 
 typedef enum mode { AT_ONCE, ADD, ADD_AND_STEP } mode;
 
-/* The mean loss over `rows`, a small net of normalized GELUs. */
+/* The mean loss over `rows` of a small net of normalized GELUs. */
 static rlxvk_tensor loss_of(rlxvk_graph *g, int64_t rows, const rlxvk_tensor p[PARAMS])
 {
     static const int32_t axis = 0;
@@ -64,7 +65,7 @@ static rlxvk_tensor named(rlxvk_graph *g, const char *prefix, int i)
     return rlxvk_param(g, name, RLXVK_F32, shape_of(i));
 }
 
-/* Outputs: the loss, then what the gradients add up to so far. */
+/* Outputs: the loss, then the sums of the gradients so far. */
 static rlxvk_executable *compile(mode m, rlxvk_executable *other)
 {
     const rlxvk_adamw_options options = {0.01f, 0.9f, 0.99f, 1e-3f, 0.01f, 0};
@@ -125,7 +126,7 @@ static void set_start(rlxvk_executable *e, bool sums)
     }
 }
 
-/* Returns the loss; the outputs behind it go to `gradients`. */
+/* Returns the loss and copies the other outputs to `gradients`. */
 static double run(rlxvk_executable *e, mode m, int step, int part, const float *x,
                   const float *labels, float gradients[PARAMS][MOST])
 {
@@ -149,7 +150,7 @@ static double run(rlxvk_executable *e, mode m, int step, int part, const float *
     return loss;
 }
 
-/* To rounding: sums of 32 in another order. */
+/* Equal except for rounding, because sums of 32 terms are added in another order. */
 static void expect_near(const char *what, const float *got, const float *wanted, float factor,
                         uint64_t count)
 {
@@ -197,7 +198,8 @@ static void parts_make_a_batch(void **state)
     rlxvk_executable_destroy(whole);
 }
 
-/* A sum that is computed, not kept, and one read as its own term. */
+/* Two errors: the sum is a computed tensor, so it cannot be kept; or the sum is also given as
+ * `keep`. */
 static void refusals(void **state)
 {
     rlxvk_graph *g = NULL;

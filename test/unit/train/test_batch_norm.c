@@ -1,6 +1,6 @@
 /*
- * Batch norm in a graph that trains: averages that run on from run to run, and what inference makes
- * of them.
+ * Batch norm in a graph that trains: running averages that go on from run to run, and inference
+ * with these averages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define C 2
 #define N 6
 
-/* Channel means 2 and -1, squared deviations 2 and 8 in sum. */
+/* The channels have means 2 and -1, and sums of squared deviations 2 and 8. */
 static const float xs[N] = {1, -3, 2, -1, 3, 1};
 
 static void expect_near(const float *got, const double *wanted, int count)
@@ -29,7 +29,8 @@ static void expect_near(const float *got, const double *wanted, int count)
     }
 }
 
-/* Outputs: by the averages as they were, by the batch, by the averages as they are then. */
+/* Three outputs: x normalized with the averages before the update, with the batch's statistics, and
+ * with the averages after the update. */
 static rlxvk_executable *compile(rlxvk_graph **out_graph)
 {
     rlxvk_graph *g = NULL;
@@ -91,7 +92,8 @@ static void averages_run_on(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* dx of x^2, normalized, in tanh: with averages kept, and computed again behind a checkpoint. */
+/* Gradient of x^2, normalized, in tanh. If `kept`, averages are kept. If `again`, the norm is
+ * recomputed because of a checkpoint. */
 static void take_gradient(bool kept, bool again, float dx[N], float mean[C])
 {
     const float seed[N] = {1, -1, 0.5f, 2, -3, 1};
@@ -129,7 +131,8 @@ static void take_gradient(bool kept, bool again, float dx[N], float mean[C])
     rlxvk_graph_destroy(g);
 }
 
-/* Averages have no part in the gradient, and are written once. */
+/* The averages do not change the gradient. They are updated once, even if the norm is
+ * recomputed. */
 static void gradients_do_not_depend_on_what_is_kept(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* rlxvk train digits, called as the program calls it: what it learns, that the same seed learns the
- * same, checkpoints, the curve, and what it refuses. */
+/*
+ * rlxvk train digits, called in the same way as by the program: that it learns, that the same seed
+ * gives the same result, checkpoints, the curve, and refusals.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +17,7 @@
 #define CHECKPOINT "build/test/digits.checkpoint"
 #define CURVE      "build/test/digits.svg"
 
-/* The last line but one of a JSON run: that of the last step. */
+/* The loss of the last step. It is in the last line but one of the JSON output. */
 static double last_loss(const char *text)
 {
     const char *found = NULL;
@@ -44,7 +46,7 @@ static void two_epochs_tell_most_digits(void **state)
     fclose(curve);
 }
 
-/* Nothing is left to do: the net tells as many as before. */
+/* If no steps are left, the net must recognize as many digits as before. */
 static void checkpoints_go_on(void **state)
 {
     static const char *const words[] = {"digits",   "--epochs", "2", "--json",

@@ -1,7 +1,7 @@
 /*
- * That every op of the table was thought of: it has a gradient, or gradient.def says that nothing
- * flows through it, or it stands here with why rlxvk_grad refuses it. And that gradients can be
- * built for what the ops' cases compute.
+ * Every op of the table must have a decision about its gradient. Either it has one, or gradient.def
+ * says that nothing flows through it, or the list here says why rlxvk_grad refuses it. Also tests
+ * that gradients can be built for the cases of the ops.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,10 +18,10 @@
 #include <string.h>
 
 typedef enum why {
-    A_LEAF,          /* where gradients end */
-    WRITES_IN_PLACE, /* what it overwrites is gone; a step of training ends with it */
-    PART_OF_A_LOOP,  /* whose results expand to its steps */
-    OF_THE_USER,     /* whoever registers the op brings it */
+    A_LEAF,          /* gradients end here */
+    WRITES_IN_PLACE, /* the old value is gone; a training step ends with it */
+    PART_OF_A_LOOP,  /* its results expand to its steps */
+    OF_THE_USER,     /* given when the op is registered */
     NOT_YET          /* E_UNSUPPORTED, by name */
 } why;
 
@@ -53,7 +53,7 @@ static const struct {
     {"selective_scan_backward", NOT_YET},
 };
 
-/* The row in that table; NULL: it has a gradient. */
+/* The op's row in that table. NULL means that the op has a gradient. */
 static const why *reason(const char *row)
 {
     for (size_t i = 0; i < COUNT(without); i++)
@@ -93,7 +93,7 @@ static void every_op_was_thought_of(void **state)
 
 typedef struct tally {
     size_t built, refused;
-    bool tried[OP_COUNT], done[OP_COUNT]; /* rows of which a case could be built, was */
+    bool tried[OP_COUNT], done[OP_COUNT]; /* ops whose gradients were tried, and built */
 } tally;
 
 static size_t take_leaves(const case_spec *s, const rlxvk_tensor *leaves, rlxvk_tensor *out)
@@ -105,8 +105,8 @@ static size_t take_leaves(const case_spec *s, const rlxvk_tensor *leaves, rlxvk_
     return count;
 }
 
-/* The case's graph with the gradients of all its leaves. An op may refuse what it says it has no
- * gradient for (a state in place, long loops), but not every case. */
+/* Builds the case's graph with gradients for all its leaves. An op may refuse the forms that it has
+ * no gradient for, for example a state in place or a long loop, but not all of its cases. */
 static void build_case(const case_spec *s, const char *line, tally *t)
 {
     rlxvk_graph *g = NULL;
@@ -131,7 +131,7 @@ static void build_case(const case_spec *s, const char *line, tally *t)
     rlxvk_graph_destroy(g);
 }
 
-/* Cases that are refused, and of ops without gradients, are none of ours. */
+/* Leaves out cases that expect an error, and ops without a gradient. */
 static bool is_ours(const case_spec *s)
 {
     const why *w = reason(s->row);

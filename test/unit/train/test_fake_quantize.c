@@ -1,6 +1,6 @@
 /*
- * Fake quantization in a graph that trains: an average that runs from one run to the next, and
- * gradients, which are estimates and so no differences of anything.
+ * Fake quantization in a graph that trains: an average that goes on from run to run, and gradients.
+ * These are estimates, so they cannot be compared with differences.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ typedef struct job {
     rlxvk_executable *executable;
 } job;
 
-/* 4 bits and one scale, a param. */
+/* 4 bits and one scale, which is a param. */
 static job begin(bool learned, rlxvk_scale_mode mode, rlxvk_estimator estimator)
 {
     job j = {NULL};
@@ -71,8 +71,8 @@ static void expect_near(const float *got, const double *wanted, int count)
     }
 }
 
-/* The largest is 2.1, its scale 0.3: the average begins with that and stays. From 0.7 on it
- * approaches it. */
+/* The largest element is 2.1, so its scale is 0.3. If the average begins with that, it stays. If it
+ * begins with 0.7, it approaches 0.3. */
 static void averages_run_on(void **state)
 {
     (void)state;
@@ -99,7 +99,8 @@ static void averages_run_on(void **state)
     end(&j);
 }
 
-/* Of x, with the scale that the forward op has used: of an average the new one. */
+/* The gradient of x uses the same scale as the forward op. For an average, this is the updated
+ * one. */
 static void gradients_go_by_the_scale_in_use(void **state)
 {
     (void)state;
@@ -148,7 +149,7 @@ static void scales_are_learned(void **state)
     end(&j);
 }
 
-/* What is no leaf cannot be written. */
+/* An average is written, so it must be a leaf. It must not be x itself. */
 static void averages_are_leaves(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * rlxvk_grad beyond single ops, which `rlxvk conform --gradients` checks: what arrives from several
- * readers, what flows nowhere, control flow, gradients of gradients, random graphs on the device
- * against the host, and what is refused.
+ * rlxvk_grad beyond single ops, which `rlxvk conform --gradients` checks: values with several
+ * readers, leaves that no gradient reaches, control flow, gradients of gradients, random graphs on
+ * the device against the host, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static rlxvk_tensor total(rlxvk_graph *g, rlxvk_tensor t)
     return rlxvk_reduce_sum(g, t, axes, rlxvk_tensor_shape(g, t).rank, false);
 }
 
-/* Runs the graph with x = 0.5, 1, -1.5, 2; the first output. Destroys the graph. */
+/* Runs the graph with x = 0.5, 1, -1.5, 2, returns the first output and destroys the graph. */
 static void run(rlxvk_graph *g, float *out, uint64_t length)
 {
     const float x[N] = {0.5f, 1, -1.5f, 2};
@@ -67,7 +67,7 @@ static void expect_values(const float *got, const double wanted[N])
     }
 }
 
-/* The gradient of the loss with respect to x is the first output. */
+/* The gradient of the loss with respect to x must be `wanted`. */
 static void expect_gradient(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor x,
                             const double wanted[N])
 {
@@ -79,9 +79,9 @@ static void expect_gradient(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor x,
     expect_values(got, wanted);
 }
 
-/* ---- What arrives ---- */
+/* ---- Which gradients arrive ---- */
 
-/* y = x * x + x, read twice: 2 (2 x + 1). */
+/* The gradient of y = x * x + x is 2 x + 1. The loss reads y twice, so it is 2 (2 x + 1). */
 static void several_readers_add_up(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void parts_are_put_together(void **state)
     rlxvk_tensor first = rlxvk_narrow(g, x, 0, 0, 2), overlap = rlxvk_narrow(g, x, 0, 1, 2);
     rlxvk_tensor square = rlxvk_mul(g, overlap, overlap);
     rlxvk_tensor loss = rlxvk_add(g, total(g, first), total(g, square));
-    expect_gradient(g, loss, x, (double[]){1, 1 + 2, -3, 0}); /* nothing from the last */
+    expect_gradient(g, loss, x, (double[]){1, 1 + 2, -3, 0}); /* nothing reads the last */
 }
 
 static void what_does_not_reach_gives_zeros(void **state)
@@ -111,7 +111,7 @@ static void what_does_not_reach_gives_zeros(void **state)
     expect_gradient(g, rlxvk_add(g, total(g, stopped), place), x, (double[]){0, 0, 0, 0});
 }
 
-/* 0 where x is not positive: the NaN of the logarithm does not leak. */
+/* If x is not positive, the gradient is 0: NaN of the logarithm must not leak. */
 static void branches_not_taken_have_no_say(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void seeds_scale(void **state)
 
 /* ---- Control flow and higher orders ---- */
 
-/* Three rounds of v = v * x: x^4, and 4 x^3. */
+/* Three rounds of v = v * x make x^4, so the gradient is 4 x^3. */
 static void loops_are_followed(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void loops_are_followed(void **state)
     rlxvk_graph_destroy(condition);
 }
 
-/* d^3 of the sum of x^4 sin x over powers of one: by rules of rules. */
+/* The third derivative of x^2 sin x, by gradients of gradients. */
 static void gradients_have_gradients(void **state)
 {
     (void)state;
@@ -185,8 +185,9 @@ static void gradients_have_gradients(void **state)
 
 /* ---- Random graphs ---- */
 
-/* A random graph with the gradients of its last output by all real leaves as outputs; `marked`:
- * behind checkpoints. NULL where there are none, or an op on the way has none. */
+/* A random graph whose outputs are the gradients of its last output with respect to all real
+ * leaves. If `marked`, it has checkpoints. Returns NULL if there are none or an op on the way has
+ * no gradient. */
 static rlxvk_graph *random_gradients(uint64_t seed, bool marked)
 {
     random_source r = {seed};
@@ -219,7 +220,7 @@ static rlxvk_graph *random_gradients(uint64_t seed, bool marked)
     return g;
 }
 
-/* On the device against the host's values without checkpoints. */
+/* Compares the device with the host's values without checkpoints. */
 static void expect_near_host(const rlxvk_graph *g, uint64_t seed, const float *wanted, size_t count)
 {
     rlxvk_executable *e = NULL;
@@ -275,7 +276,7 @@ static void random_graphs_agree_with_the_host(void **state)
 #define ROWS   512
 #define WIDTH  96
 
-/* x + w2 gelu(w1 norm(x)), over and over; the gradients of all weights are the outputs. */
+/* Repeats x + w2 gelu(w1 norm(x)). The gradients of all weights are the outputs. */
 static rlxvk_graph *layers_graph(bool marked)
 {
     rlxvk_graph *g = new_graph();
@@ -325,7 +326,7 @@ static void checkpoints_save_memory(void **state)
                   (unsigned long long)memory[1].recomputed_bytes / 1024);
     assert_true(hash[0] == hash[1]);
     assert_int_equal(memory[0].recomputed_bytes, 0);
-    /* A layer: the norm, twice the wide product. */
+    /* Recomputed for each layer: the norm, and two tensors of the wide product. */
     assert_true(memory[1].recomputed_bytes >= (LAYERS - 1) * 9ull * ROWS * WIDTH * sizeof(float));
     assert_true(memory[1].scratch_bytes < 0.4 * (double)memory[0].scratch_bytes);
     assert_true((double)memory[1].scratch_bytes < 1.1 * (double)memory[1].scratch_lower_bound);
@@ -333,7 +334,8 @@ static void checkpoints_save_memory(void **state)
 
 /* ---- Refusals ---- */
 
-/* Rows with labels below 0 are left out; one that is no class is found where asked for. */
+/* Rows with labels below 0 do not count. If indices are checked, a label that is not a class is an
+ * error. */
 static void labels_are_checked(void **state)
 {
     static const float x[6] = {0}, good[] = {2, -1}, bad[] = {0, 3};

@@ -1,5 +1,7 @@
-/* rlxvk train lm, called as the program calls it: that it learns, that the same seed learns the
- * same, going on, a model that rlxvk generate runs, and what it refuses. */
+/*
+ * rlxvk train lm, called in the same way as by the program: that it learns, that the same seed
+ * gives the same result, that it resumes, that rlxvk generate can run the model, and refusals.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +44,7 @@ static int train(const char *const *words)
     return run_command(command_train, words, printed, sizeof printed);
 }
 
-/* Of the results, the last line. */
+/* The held-out loss, in the last line of the results. */
 static double held_loss(void)
 {
     const char *last = strstr(printed, "{\"steps\":");
@@ -64,7 +66,7 @@ static void learns_and_is_run(void **state)
     assert_non_null(strstr(printed, "ee four"));
 }
 
-/* Ten steps at once, and five and five more: the same. So is recomputing. */
+/* Ten steps at once must give the same as five steps and then five more. So must recomputing. */
 static void goes_on(void **state)
 {
     static const char *const whole[] = {"lm",      "--text", TEXT,     SMALL,
@@ -79,11 +81,12 @@ static void goes_on(void **state)
     double loss = held_loss();
     assert_int_equal(train(again), EXIT_OK);
     assert_true(held_loss() == loss);
-    assert_int_equal(train(resumed), EXIT_OK); /* nothing is left to do */
+    assert_int_equal(train(resumed), EXIT_OK); /* no steps are left */
     assert_true(held_loss() == loss);
 }
 
-/* With the checkpoint's number of steps, or one that is given: more, as many, too few. */
+/* Resumes with the checkpoint's number of steps, or with a given one, which may be larger, equal,
+ * or too small. */
 static void resumes_to_a_number_of_steps(void **state)
 {
     static const char *const begin[] = {"lm",     TEXT,       SMALL,    "--steps", "4",
@@ -133,8 +136,8 @@ static void write_whole(const char *path, const void *bytes, long size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Every byte of the head, some of the rest, and ends cut off: none is taken. Then each field out of
- * its range, with a checksum that is right. */
+/* Damages every byte of the head and some of the rest, and cuts the file off: each must be refused.
+ * Then each field gets values out of its range, with a correct checksum. */
 static void damaged_checkpoints_are_refused(void **state)
 {
     enum { LINE = 19, HEAD = 40 };
@@ -169,7 +172,7 @@ static void damaged_checkpoints_are_refused(void **state)
     trainer_destroy(&t);
 }
 
-/* Steps beyond the limit, and numbers that are none, in a checkpoint that is whole otherwise. */
+/* A checkpoint that is intact, except for too many steps, or NaN or infinity among its numbers. */
 static void numbers_out_of_range_are_refused(void **state)
 {
     enum { LINE = 19, HEAD = 40 };
@@ -195,7 +198,7 @@ static void numbers_out_of_range_are_refused(void **state)
     free(bytes);
 }
 
-/* Whichever allocation fails, the error says so. */
+/* Whichever allocation fails, the error must say "out of host memory". */
 static void out_of_memory_is_said(void **state)
 {
     static const char *const words[] = {"lm", TEXT, SMALL, "--steps", "1", NULL};

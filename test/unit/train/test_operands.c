@@ -1,10 +1,10 @@
 /*
- * A walk over every real or complex operand of every op: central differences of the host reference
- * confirm its gradient, or rlxvk_grad refuses it with E_UNSUPPORTED and the op's name, or
- * gradient.def says that it has none, and rlxvk_train.h the same. The second derivatives likewise,
- * with the gradients as the function; also where operands are 0.
+ * Checks each real or complex operand of every op. Its gradient must agree with central differences
+ * of the host reference. Otherwise rlxvk_grad must refuse it with E_UNSUPPORTED and the op's name,
+ * or gradient.def and rlxvk_train.h must say that it has none. Second derivatives are checked in
+ * the same way, with the gradients as the function. Operands that are 0 are also tried.
  *
- * Everything is evaluated on the host, so that double precision tells a wrong gradient from a
+ * Everything is evaluated on the host, because double precision tells a wrong gradient from a
  * rounded one. Kernels are compared by `rlxvk conform --gradients`.
  */
 #include <setjmp.h>
@@ -24,19 +24,20 @@
 #include <string.h>
 
 #define MOST_OPERANDS 8
-#define MOST_WORDS    6500 /* of the nodes of a case */
+#define MOST_WORDS    6500 /* in the nodes of a case */
 #define MOST_GRADIENT 60000
-#define MOST_PROBES   5 /* words of a leaf */
+#define MOST_PROBES   5 /* words of each leaf */
 #define MOST_TRIES    40
-#define MOST_ALIKE    2 /* cases that differ by numbers alone */
+#define MOST_ALIKE    2 /* cases that differ only in numbers */
 
 typedef enum outcome { UNSEEN, FLAT, REFUSED, CONFIRMED } outcome;
 
 static outcome first[OP_COUNT][MOST_OPERANDS], second[OP_COUNT];
 static uint32_t tries[OP_COUNT][MOST_OPERANDS];
-static size_t compared[2], wrong; /* words, by order */
+static size_t compared[2], wrong; /* compared: words, by order */
 
-/* Operands that differences cannot tell, and the tests that do; 0: all of the op. */
+/* Operands that differences cannot check, and the tests that do. If `operands` is 0, all of the
+ * op. */
 static const struct {
     const char *row;
     uint32_t operands;
@@ -72,7 +73,7 @@ typedef struct trial {
     void *contents[CASE_MAX_INPUTS];
     rlxvk_graph *graph;
     rlxvk_tensor leaves[CASE_MAX_INPUTS], result;
-    size_t wrt[CASE_MAX_INPUTS], count; /* leaves that the result hands a gradient to */
+    size_t wrt[CASE_MAX_INPUTS], count; /* leaves that get a gradient from the result */
 } trial;
 
 static uint64_t words_of(const rlxvk_graph *g, uint32_t id)
@@ -89,7 +90,7 @@ static uint64_t all_words(const rlxvk_graph *g)
     return words;
 }
 
-/* Numbers in +-1 that are no multiples of each other. */
+/* Weights within +-1, none of which is a multiple of another. */
 static float weight(uint64_t i)
 {
     return (float)(sin(1.7 * (double)i + 0.3) * 0.7 + 0.2);
@@ -108,8 +109,9 @@ static rlxvk_tensor weights_like(rlxvk_graph *g, rlxvk_tensor t, uint64_t from)
     return t;
 }
 
-/* The case's graph and its gradients by the leaves in `wrt`: of the sum of its words with weights,
- * or (squares) of them and half their squares. */
+/* Builds the case's graph and its gradients with respect to the leaves in `wrt`. The loss is a
+ * weighted sum of the result's words. If `squares`, half of their weighted squares are added to
+ * it. */
 static rlxvk_graph *differentiate(const trial *t, const size_t *wrt, size_t count, bool squares,
                                   rlxvk_tensor *leaves, rlxvk_tensor *d)
 {
@@ -134,7 +136,8 @@ typedef struct kind {
 
 static VECTOR(kind) kinds;
 
-/* The op with its attributes that are words: modes, activations, formats. */
+/* The kind of a case: its op, with all attributes whose values are words (modes, activations,
+ * formats). */
 static void key_of(const case_spec *s, text *out)
 {
     text_append(out, "%s", s->row);
@@ -144,7 +147,7 @@ static void key_of(const case_spec *s, text *out)
     text_append(out, " %zu", s->input_count);
 }
 
-/* Whether fewer than so many of its kind have come. */
+/* Whether fewer than MOST_ALIKE cases of this kind have come so far. */
 static bool is_new(const case_spec *s)
 {
     char buffer[256] = "";
@@ -164,7 +167,7 @@ static bool is_new(const case_spec *s)
 
 typedef struct loss {
     evaluation v;
-    uint32_t nodes[CASE_MAX_INPUTS]; /* the sum of their words with weights */
+    uint32_t nodes[CASE_MAX_INPUTS]; /* the loss is a weighted sum of their words */
     size_t count;
 } loss;
 
@@ -194,8 +197,8 @@ static double loss_value(loss *l, double *out_magnitude)
     return sum;
 }
 
-/* The derivative by a word, `noise` what the loss is rounded by; false where it is not smooth
- * enough to tell. */
+/* Estimates the derivative with respect to a word. `noise` is the relative rounding error of the
+ * loss. Returns false if the loss is not smooth enough here. */
 static bool derive(loss *l, float *word, double noise, double *out, double *out_unsure)
 {
     double middle[2], gap[2], step = *word != 0 ? exp2(floor(log2(fabs(*word))) - 6) : 0x1p-8;
@@ -217,7 +220,7 @@ static bool derive(loss *l, float *word, double noise, double *out, double *out_
     return isfinite(*out) && fabs(2 * gap[1] - gap[0]) <= accepted && *out_unsure <= accepted;
 }
 
-/* Compares words of leaf `leaf` of the loss with the gradient in `got`. */
+/* Compares the gradient in `got` with differences, for some words of `leaf`. */
 static outcome compare(const trial *t, loss *l, rlxvk_tensor leaf, const float *got, int order)
 {
     uint64_t words = words_of(l->v.graph, leaf.id - 1), probes = MIN(words, MOST_PROBES);
@@ -310,7 +313,7 @@ static void walk_first(const trial *t, bool fresh)
     }
 }
 
-/* Ops without a rule are refused, of any size and also where they write. */
+/* An op without a gradient rule must be refused, at any size, and also if it writes in place. */
 static void walk_refusals(const trial *t, op_kind op)
 {
     const op_family *family = op_table[op].family;
@@ -332,7 +335,7 @@ static void walk_refusals(const trial *t, op_kind op)
 
 /* ---- Second derivatives ---- */
 
-/* The sum of the gradients' words with weights, in the graph. */
+/* Builds the weighted sum of the words of all gradients. */
 static rlxvk_tensor weighted(rlxvk_graph *g, const rlxvk_tensor *d, size_t count)
 {
     rlxvk_tensor sum = RLXVK_NONE;
@@ -350,7 +353,7 @@ static rlxvk_tensor weighted(rlxvk_graph *g, const rlxvk_tensor *d, size_t count
     return sum;
 }
 
-/* Sums of many terms with kinks of their own, which a step cannot avoid all. */
+/* Activations with kinks. In a sum of many terms, a step cannot avoid all the kinks. */
 static bool has_kinks(const trial *t)
 {
     static const char *const names[] = {"relu", "abs",  "hardswish", "hardsigmoid", "elu",
@@ -362,8 +365,8 @@ static bool has_kinks(const trial *t)
     return false;
 }
 
-/* Of what is no smooth function at 0, or where zeros are equal: which derivative it has there is a
- * matter of the op's contract. */
+/* Functions with a kink at 0, or for which equal zeros are a tie. The derivative there is a matter
+ * of the op's contract. */
 static bool has_kink_at_zero(const trial *t)
 {
     static const char *const names[] = {"abs", "relu", "elu",  "sign", "max",
@@ -423,8 +426,8 @@ static void walk_second(const trial *t, op_kind op)
 
 /* ---- The walk ---- */
 
-/* Estimates, what is stopped on purpose, and leaves that are written: differences say another
- * thing. */
+/* Differences do not apply to estimates, to gradients that are stopped on purpose, and to leaves
+ * that are written. */
 static bool is_estimated(const trial *t)
 {
     static const char *const rows[] = {"round",         "quantize",          "dequantize",
@@ -462,7 +465,7 @@ static void find_wrt(trial *t)
     memory_free(reached);
 }
 
-/* Infinities, NaN and what overflows are not the matter here. */
+/* Infinities, NaN and overflow are not tested here, so such words are replaced. */
 static void make_finite(trial *t)
 {
     for (size_t k = 0; k < t->count; k++)
@@ -472,7 +475,7 @@ static void make_finite(trial *t)
         }
 }
 
-/* Some words of what gradients flow into become 0. */
+/* Sets some words of the leaves with gradients to 0. */
 static void put_zeros(trial *t)
 {
     for (size_t k = 0; k < t->count; k++)
@@ -480,7 +483,8 @@ static void put_zeros(trial *t)
             ((float *)t->contents[t->wrt[k]])[w] = 0;
 }
 
-/* Contents go by the number of the case within its op: cases of other ops change none of them. */
+/* The contents depend on the number of the case within its op, so that cases of other ops do not
+ * change them. */
 static void walk_case(const char *line)
 {
     static uint64_t numbers[OP_COUNT + 1];
@@ -516,7 +520,7 @@ static void walk_case(const char *line)
     rlxvk_graph_destroy(t.graph);
 }
 
-/* Small ones of what the conformance cases have large, and those within a domain. */
+/* Small forms of conformance cases that are too large here, and cases that stay within a domain. */
 static const char *const more_cases[] = {
     "acosh in=x:f32:20:range:1.5:9",
     "attention layout=bhsd mask=bias in=q:f32:1x2x3x4;k:f32:1x2x5x4;v:f32:1x2x5x4;mask:f32:1x2x3x5",
@@ -586,13 +590,13 @@ static char *read_header(void)
     return all;
 }
 
-/* "choose: where (condition), gather (indices) .." in one line each. */
+/* Joins the lines of an item, for example "choose: where (condition), gather (indices) ..". */
 static void join_lines(char *text)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
         if (*from == '\n' && strncmp(from, "\n *     ", 8) == 0) {
-            from += 7; /* goes on */
+            from += 7; /* the item goes on */
             *to++ = ' ';
         } else {
             *to++ = *from;
@@ -637,7 +641,7 @@ static void the_header_has_the_same_list(void **state)
         assert_true((listed[i].operands == EVERY_OPERAND) == !*listed[i].names);
         items++;
     }
-    for (size_t w = 0; w < COUNT(whys); w++) { /* and nothing else: as many commas outside () */
+    for (size_t w = 0; w < COUNT(whys); w++) { /* nothing else: count commas outside () */
         char line[32];
         int depth = 0;
         snprintf(line, sizeof line, "\n *   %s: ", whys[w]);

@@ -1,8 +1,10 @@
 /*
- * Training at the compile option `precision`: which products of a gradient go to matrix units, that
- * every node of it keeps its bound, and that the gradients themselves then do. Where the device has
- * no units its f32 kernels are held to the same; so that the checks mean something there too,
- * products are also done on the host with operands rounded as units take them.
+ * Training with the compile option `precision`. Tests which products of a gradient run on matrix
+ * units, that every node keeps its error bound, and that the gradients then keep theirs. If the
+ * device has no matrix units, its f32 kernels must keep the same bounds.
+ *
+ * To test the bounds themselves on such devices too, products are also computed on the host, with
+ * operands rounded as matrix units take them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +35,7 @@
 
 enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
 
-/* ---- The net: attention and an MLP, each behind a norm ---- */
+/* ---- The net: attention and an MLP, each after a norm ---- */
 
 typedef struct net {
     rlxvk_graph *graph;
@@ -87,7 +89,7 @@ static uint64_t numel(const rlxvk_graph *g, uint32_t id)
     return shape_numel(&graph_node(g, id)->shape);
 }
 
-/* Owned by the caller. */
+/* The result is owned by the caller. */
 static float *leaf_values(const rlxvk_graph *g, uint32_t id)
 {
     const node *n = graph_node(g, id);
@@ -118,7 +120,7 @@ static evaluation evaluate(const net *n, rlxvk_precision precision)
     return v;
 }
 
-/* Compiles the graph with what its outputs are now and runs it; one buffer each. */
+/* Compiles the graph with its present outputs and runs it. There is one buffer for each output. */
 static void run(const net *n, rlxvk_precision precision, float *const *buffers)
 {
     const rlxvk_graph *g = n->graph;
@@ -148,10 +150,10 @@ static void run(const net *n, rlxvk_precision precision, float *const *buffers)
     rlxvk_executable_destroy(e);
 }
 
-/* ---- As matrix units do it ---- */
+/* ---- Rounded as for matrix units ---- */
 
-/* What a unit gets of `values`: nearest f16 or bf16, or two f16 (SPLIT) under a common power of
- * two. */
+/* Rounds `values` as for a matrix unit: to the nearest f16 or bf16, or to two f16 (SPLIT) after
+ * scaling all by one power of two. */
 static void round_operand(rlxvk_precision precision, float *values, uint64_t count)
 {
     float largest = 0;
@@ -174,7 +176,7 @@ static bool is_product(const node *n, rlxvk_precision precision)
     return n->op == OP_matmul || (n->op == OP_attention && precision == RLXVK_PRECISION_F16);
 }
 
-/* The node's words with rounded operands, which are put back. */
+/* Computes the node from rounded operands and then restores the operands. */
 static void do_as_units(evaluation *v, uint32_t id, rlxvk_precision precision)
 {
     const node *n = graph_node(v->graph, id);
@@ -208,9 +210,9 @@ static double units_of(double got, double exact, double bound)
     return off == 0 ? 0 : off / fmax(bound, 0x1p-149);
 }
 
-/* The largest error of a product in units of its bound at the evaluation's precision, its operands
- * as they were; other nodes must keep theirs. Nodes hold what is `given` for each, or are done
- * here, products as `units` do them. */
+/* Returns the largest error of a product, in units of its bound at the evaluation's precision and
+ * for unrounded operands. Other nodes must keep their bounds. The results are in `given`, one for
+ * each node. If it is NULL, they are computed here, with products rounded as `units` do. */
 static double worst_product(evaluation *v, float *const *given, rlxvk_precision units)
 {
     const rlxvk_graph *g = v->graph;
@@ -243,7 +245,7 @@ static double worst_product(evaluation *v, float *const *given, rlxvk_precision 
     return worst;
 }
 
-/* Every node an output, so that what each got and made is seen. */
+/* Every node is an output, so that its operands and its result can be compared. */
 static void nodes_keep_their_bounds(void **state)
 {
     net n = build();
@@ -265,7 +267,7 @@ static void nodes_keep_their_bounds(void **state)
         print_message("%s: worst product %.3g of its bound; as units do it %.3g\n",
                       rlxvk_precision_name((rlxvk_precision)p), device, units);
         assert_true(device <= 1 && units <= 1);
-        v.precision = RLXVK_PRECISION_F32; /* whose bounds the other precisions do not keep */
+        v.precision = RLXVK_PRECISION_F32; /* other precisions do not keep these bounds */
         units = worst_product(&v, NULL, (rlxvk_precision)p);
         assert_true(p == RLXVK_PRECISION_F32 || p == RLXVK_PRECISION_SPLIT || units > 1);
         evaluation_destroy(&v);
@@ -277,8 +279,8 @@ static void nodes_keep_their_bounds(void **state)
 
 /* ---- The gradients ---- */
 
-/* Evaluates all nodes. Each word is then off by its bound, to a side that `sides` says; NULL: is
- * not off. */
+/* Evaluates all nodes. Then each word is moved by its bound, up or down as `sides` says. If `sides`
+ * is NULL, nothing is moved. */
 static void evaluate_off(evaluation *v, random_source *sides)
 {
     for (uint32_t id = 0; id < v->graph->nodes.count; id++) {
@@ -299,9 +301,10 @@ static double distance(const float *a, const float *b, uint64_t count)
     return isnan(sum) ? INFINITY : sqrt(sum);
 }
 
-/* How far each gradient may be from the reference, by the norm of the difference: as far as it gets
- * where all nodes are off by all that their contracts allow, in the worst of some trials. Errors of
- * a device are no larger, and as often to one side as to the other. */
+/* Finds a limit for the distance (norm of the difference) between each gradient and the reference.
+ * In each trial, all nodes are off by as much as their contracts allow; the limit is the largest
+ * distance over some trials. Errors of a device are not larger, and go to either side equally
+ * often. */
 static void find_limits(const net *n, rlxvk_precision precision, float *const *wanted,
                         double limits[PARAMS])
 {
@@ -318,7 +321,7 @@ static void find_limits(const net *n, rlxvk_precision precision, float *const *w
     evaluation_destroy(&v);
 }
 
-/* The largest distance in units of its limit. */
+/* The largest distance, in units of its limit. */
 static double worst_gradient(const net *n, float *const *got, float *const *wanted,
                              const double limits[PARAMS])
 {
@@ -330,7 +333,7 @@ static double worst_gradient(const net *n, float *const *got, float *const *want
     return worst;
 }
 
-/* Gradients of products done as units do them. */
+/* Computes the gradients with products rounded as matrix units do. */
 static void gradients_by_units(const net *n, rlxvk_precision units, float *const *out)
 {
     evaluation v = evaluate(n, units);
@@ -342,7 +345,7 @@ static void gradients_by_units(const net *n, rlxvk_precision units, float *const
     evaluation_destroy(&v);
 }
 
-/* Of the graph as it is trained, fused and all. */
+/* Uses the graph as it is trained, with all fusions. */
 static void gradients_keep_the_bounds_of_their_products(void **state)
 {
     net n = build();
@@ -366,7 +369,7 @@ static void gradients_keep_the_bounds_of_their_products(void **state)
                       rlxvk_precision_name((rlxvk_precision)p), device, units);
         assert_true(device <= 1 && units <= 1);
     }
-    /* The limits tell one precision from another. */
+    /* The limits must be tight enough to tell one precision from another. */
     gradients_by_units(&n, RLXVK_PRECISION_BF16, got);
     assert_true(worst_gradient(&n, got, wanted, limits[RLXVK_PRECISION_SPLIT]) > 1);
     gradients_by_units(&n, RLXVK_PRECISION_F16, got);
@@ -379,7 +382,7 @@ static void gradients_keep_the_bounds_of_their_products(void **state)
 
 /* ---- Which kernels ---- */
 
-/* Whether matrix units do node `id`. */
+/* Whether matrix units compute node `id`. */
 static bool goes_to_units(const schedule *s, uint32_t id)
 {
     for (size_t i = 0; i < s->dispatches.count; i++) {
@@ -392,8 +395,8 @@ static bool goes_to_units(const schedule *s, uint32_t id)
     return false;
 }
 
-/* On a made-up device with units: all products, those of gradients too, and those at f32 where the
- * units take such operands. */
+/* On a made-up device with matrix units: these compute all products, also those of gradients. At
+ * f32 they do so only if the units take f32 operands (`words`). */
 static void check_units(bool words)
 {
     device_profile gpu = ORDINARY_GPU;
@@ -413,7 +416,7 @@ static void check_units(bool words)
                 products++;
                 assert_int_equal(goes_to_units(&s, id), words || p != RLXVK_PRECISION_F32);
             }
-        assert_int_equal(products, 3 * 6); /* forward, of the weights, of what goes in */
+        assert_int_equal(products, 3 * 6); /* forward, and the gradients of both operands */
         schedule_destroy(&s);
     }
     rlxvk_graph_destroy(n.graph);

@@ -1,9 +1,11 @@
 /*
- * A training step is the same to the bit however it is run: five steps from one start give one hash
- * of all parameters and averages and of every loss, with and without reuse of memory, in the order
- * of the graph, behind full barriers, recorded again, in another executable, in a clone, and with
- * other work before and in between. The net has what trains nets in practice: a convolution, norms,
- * an embedding, attention, dropout, cross entropy, clipping, AdamW. Scratch is poisoned with NaN.
+ * A training step gives the same bits however it is run. Five steps from the same start must give
+ * one hash of all params, averages and losses. They are run with and without reuse of memory, in
+ * the order of the graph, with full barriers, recorded again, in another executable, in a clone,
+ * and with other work before and in between.
+ *
+ * The net has the usual parts: a convolution, norms, an embedding, attention, dropout, cross
+ * entropy, clipping and AdamW. Scratch memory is filled with NaN.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +28,7 @@
 #define SIDE        8
 #define WIDTH       16
 #define WORDS       7
-#define TOKENS      (SIDE * SIDE / 4 + 1) /* the pooled image's, and a word */
+#define TOKENS      (SIDE * SIDE / 4 + 1) /* of the pooled image, and one word */
 #define CLASSES     4
 #define MOST_PARAMS 16
 #define MOST        1024 /* elements of a param */
@@ -64,7 +66,7 @@ static rlxvk_tensor drop(rlxvk_graph *g, rlxvk_tensor x, uint64_t seed)
     return rlxvk_dropout(g, x, &(rlxvk_dropout_options){0.1f, seed}, RLXVK_NONE);
 }
 
-/* Pixels of the convolved image, pooled, as tokens; before them the word's. */
+/* The tokens: first the embedded word, then the pixels of the convolved and pooled image. */
 static rlxvk_tensor tokens(net *n)
 {
     static const rlxvk_conv_options conv = {.padding = {1, 1}};
@@ -143,7 +145,7 @@ static net build(void)
 
 /* ---- A run ---- */
 
-/* Params, m and v of all, by their names. */
+/* The name of a state: a param, or its m or v. */
 static size_t state_name(const net *n, size_t i, char name[16])
 {
     static const char *const prefixes[] = {"", "m.", "v."};
@@ -215,7 +217,7 @@ static void work(other_work *w, uint64_t seed)
         free(run_seeded(w->executable, w->graph, seed, false, &count));
 }
 
-/* Five steps from the start; `w`, where given, works before each. */
+/* Takes five steps from the start. If `w` is given, it does other work before each step. */
 static uint64_t train(const net *n, rlxvk_executable *e, const rlxvk_rng_options *rng,
                       other_work *w)
 {
@@ -273,8 +275,8 @@ static void every_way_of_running_trains_alike(void **state)
     rlxvk_graph_destroy(n.graph);
 }
 
-/* The graph built anew, other work in between, a clone, and the same executable again after five
- * steps with other masks, which do differ. */
+/* Repeats the training with the graph built anew, with other work in between, in a clone, and in
+ * the same executable after five steps with other masks. Those steps must give a different hash. */
 static void what_else_happens_does_not_matter(void **state)
 {
     static const rlxvk_rng_options elsewhere = {.step = 77, .advance_per_run = true};

@@ -1,7 +1,7 @@
 /*
- * Gradients that differences do not tell, against the same written out with builder calls: what
- * passes straight through integers, what nothing flows into, custom ops and functions, second
- * orders.
+ * Gradients that differences cannot check, compared with the same gradients written with builder
+ * calls: straight-through integers, operands that nothing flows into, custom ops and functions, and
+ * second derivatives.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +35,8 @@ static rlxvk_tensor leaf(rlxvk_graph *g, const char *name, rlxvk_shape shape)
     return rlxvk_input(g, name, RLXVK_F32, shape);
 }
 
-/* Runs the graph with these as outputs and destroys it: got[i] and wanted[i] must be as good as
- * equal, and not all zeros. */
+/* Runs the graph with these outputs and destroys it. got[i] and wanted[i] must be equal except for
+ * rounding, and not all zeros. */
 static void expect_equal(rlxvk_graph *g, const rlxvk_tensor *got, const rlxvk_tensor *wanted,
                          size_t count)
 {
@@ -134,7 +134,8 @@ static void qconv2d_passes_straight_through(void **state)
     expect_equal(g, got, wanted, 2);
 }
 
-/* Nothing flows through a cast to or from integers; reshaped integers pass on what they get. */
+/* Nothing flows through a cast to or from integers. A reshape of integers passes its gradient
+ * on. */
 static void casts_to_integers_stop(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void casts_to_integers_stop(void **state)
 
 /* ---- Custom ops ---- */
 
-/* scaled_sum: alpha a + b, alpha its attribute. */
+/* The custom op scaled_sum is alpha a + b; alpha is its attribute. */
 static bool infer_sum(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                       rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
 {
@@ -171,7 +172,8 @@ static int host_sum(const rlxvk_custom_view *inputs, size_t count, const void *a
     return count != 2;
 }
 
-/* How to write one: the gradient of a result becomes those of the operands, by builder calls. */
+/* An example of a vjp: it makes the gradients of the operands from that of the result, by builder
+ * calls. */
 static bool vjp_of_sum(const rlxvk_custom_gradient *call)
 {
     float alpha;
@@ -184,7 +186,7 @@ static bool vjp_of_sum(const rlxvk_custom_gradient *call)
     return true;
 }
 
-/* Of no shape that an operand has. */
+/* Gives a gradient of a wrong shape, which no operand has. */
 static bool wrong_vjp(const rlxvk_custom_gradient *call)
 {
     call->d_inputs[0] = number(call->graph, 1);
@@ -209,7 +211,7 @@ static rlxvk_tensor scaled_sum(rlxvk_graph *g, const char *name, rlxvk_tensor a,
     return rlxvk_custom(g, name, (rlxvk_tensor[]){a, b}, 2, &alpha, sizeof alpha);
 }
 
-/* Twice: the custom op lies on the way back, too. */
+/* Takes the gradient twice, because the custom op is then also part of the gradient. */
 static void custom_ops_bring_their_gradients(void **state)
 {
     (void)state;
@@ -253,7 +255,8 @@ static void what_custom_ops_may_not_say(void **state)
 
 /* ---- Custom functions ---- */
 
-/* round(a b), and for its gradients da = dy b, db = dy y: what differences would not say. */
+/* The function is round(a b). Its gradients are given as da = dy b and db = dy y, which differences
+ * would not give. */
 static void make_function(rlxvk_graph **body, rlxvk_graph **vjp)
 {
     *body = new_graph();
@@ -267,7 +270,8 @@ static void make_function(rlxvk_graph **body, rlxvk_graph **vjp)
     rlxvk_graph_output(*vjp, rlxvk_mul(*vjp, dy, y));
 }
 
-/* Within a body of another call, and with all bodies gone before the gradients are taken. */
+/* The custom function is called within a body, and all bodies are destroyed before gradients are
+ * taken. */
 static void custom_functions_say_their_gradients(void **state)
 {
     (void)state;
@@ -320,7 +324,8 @@ static void what_custom_functions_may_not_be(void **state)
 
 /* ---- Second orders ---- */
 
-/* The gradients by q, k and v of the sum of the squares of the gradients of y and lse. */
+/* Takes the gradients of a loss of y and lse by q, k and v. Then takes those of the sum of their
+ * squares. */
 static void differentiate_twice(rlxvk_graph *g, const rlxvk_tensor wrt[3], rlxvk_tensor y,
                                 rlxvk_tensor lse, rlxvk_tensor out[3])
 {
@@ -335,7 +340,8 @@ static void differentiate_twice(rlxvk_graph *g, const rlxvk_tensor wrt[3], rlxvk
     rlxvk_grad(g, squares, RLXVK_NONE, wrt, 3, out);
 }
 
-/* Causal attention with its log-sum-exp against one of matmul and softmax. */
+/* Compares causal attention with log-sum-exp with the same attention built from matmul and
+ * softmax. */
 static void attention_is_differentiated_twice(void **state)
 {
     (void)state;

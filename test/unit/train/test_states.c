@@ -1,4 +1,4 @@
-/* States begin as zeros; the steps of all params are those of each. */
+/* Optimizer states begin as zeros. A step for all params gives the same as a step for each. */
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -100,7 +100,7 @@ static void steps_of_all_are_those_of_each(void **state)
     }
 }
 
-/* y = x + count, and count grows by one a run. */
+/* y = x + count. Each run adds one to count. */
 static rlxvk_graph *counter(int64_t rows)
 {
     rlxvk_graph *g = new_graph();
@@ -133,7 +133,7 @@ static void states_begin_as_zeros(void **state)
             assert_true(counted(first, symbolic ? 1 + (size_t)i : 2) == (float)i);
         expect_ok(rlxvk_clone(first, &copy));
         assert_true(counted(copy, 2) == 3);
-        if (!symbolic) { /* an executable that joins later finds what is there */
+        if (!symbolic) { /* a later executable finds the present value */
             rlxvk_compile_options share = {.share_with = first};
             expect_ok(rlxvk_compile(shared_context, g, &share, &second));
             assert_true(counted(second, 2) == 3 && counted(first, 2) == 4);
@@ -150,7 +150,7 @@ static void states_begin_as_zeros(void **state)
     }
 }
 
-/* That averages need no value hides no weight that has none. */
+/* Averages need no value, but a weight that has none must still be reported. */
 static void a_weight_that_is_not_set_is_still_told(void **state)
 {
     rlxvk_graph *g = built(ADAMW, true);

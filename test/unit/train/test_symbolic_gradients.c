@@ -1,6 +1,7 @@
 /*
- * Gradients of graphs with symbols: at every size those of the graph of numbers, bit for bit; a
- * training step whose batch changes; second derivatives; and what is refused while it is built.
+ * Gradients of graphs with symbols. At every size they must have the same bits as for the graph of
+ * numbers. Also tests training steps whose batch changes, second derivatives, and errors while
+ * building.
  */
 #include "exec/state.h"
 #include "support/harness.h"
@@ -23,8 +24,8 @@ enum { INPUTS = 6, HIDDEN = 5, CLASSES = 3, MOST_BATCH = 9 };
 
 typedef enum how { GRADIENTS, STEP, SECOND, HOWS } how;
 
-/* A perceptron; of batch `batch`, a number or a symbol. Outputs: the loss, then by `how` both
- * gradients, nothing, or a second derivative. */
+/* A perceptron. `batch` is a number or a symbol. The outputs are the loss and then, depending on
+ * `how`, both gradients, nothing, or a second derivative. */
 static rlxvk_graph *make(int64_t batch, how how)
 {
     rlxvk_graph *g = NULL;
@@ -101,8 +102,8 @@ static void expect_same(const results *a, const results *b)
     }
 }
 
-/* Params and averages are those of one model while the batch changes: a graph of numbers for each
- * batch shares them. */
+/* While the batch changes, params and averages stay those of one model. For comparison there is a
+ * graph of numbers for each batch; these graphs share them. */
 static void check(how how, const rlxvk_compile_options *options)
 {
     static const int64_t batches[] = {4, 9, 4, 1, 7};
@@ -143,7 +144,8 @@ static void test_every_size(void **state)
             check((how)k, &options[i]);
 }
 
-/* A graph whose gradients are bound has them as nodes, and gradients of these, too. */
+/* If a graph with gradients is bound, it has the gradients as nodes, and these have gradients
+ * too. */
 static void test_bound_graph(void **state)
 {
     rlxvk_graph *g = make(rlxvk_symbol(RLXVK_BATCH), GRADIENTS), *bound = NULL, *numbers;
@@ -189,7 +191,7 @@ static void test_bound_graph(void **state)
     rlxvk_graph_destroy(numbers);
 }
 
-/* What is wrong with it is said when it is built, as of a graph of numbers. */
+/* Errors are reported when the gradient is built, as for a graph of numbers. */
 static void test_refusals(void **state)
 {
     static const rlxvk_status wanted[] = {RLXVK_E_SHAPE, RLXVK_E_DTYPE, RLXVK_E_ORDER};
@@ -208,7 +210,7 @@ static void test_refusals(void **state)
             rlxvk_grad(g, y, RLXVK_NONE, &w, 1, &d);
         if (k == 1)
             rlxvk_grad(g, loss, RLXVK_NONE, &n, 1, &d);
-        if (k == 2) { /* that of x reads w, which a step has changed */
+        if (k == 2) { /* the gradient of x reads w, changed by a step */
             rlxvk_grad(g, loss, RLXVK_NONE, &w, 1, &d);
             expect_ok(rlxvk_sgd_all(g, &w, &d, 1, &(rlxvk_sgd_options){.learning_rate = 1}, NULL));
             rlxvk_grad(g, loss, RLXVK_NONE, &x, 1, &d);

@@ -1,7 +1,9 @@
 /*
- * Twenty steps of AdamW against those of another framework in double precision (test/golden/train):
- * the loss of each step, the gradients of the first, the parameters after the last. A step is one
- * recorded run: gradients and the optimizer in one graph, what changes from step to step as data.
+ * Twenty steps of AdamW, against another framework in double precision (test/golden/train).
+ * Compares the loss of each step, the gradients of the first step and the final parameters.
+ *
+ * A step is one recorded run: one graph has the gradients and the optimizer. Values that change
+ * from step to step are its data.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +50,7 @@ static npy_array read_array(const char *task_name, const char *format, ...)
     return array;
 }
 
-/* The parameters by the names of their files, in the alphabet's order. */
+/* Reads the parameters by the names of their files, in alphabetical order. */
 static void read_params(task *t)
 {
     char pattern[160];
@@ -134,7 +136,7 @@ static rlxvk_tensor cnn(const task *t, rlxvk_tensor x, rlxvk_tensor y)
     return mean_cross_entropy(g, linear(t, h, "w", "b"), y);
 }
 
-/* [B, S, E] as heads, rotated where there are tables: [B, heads, S, D]. */
+/* Splits [B, S, E] into heads, [B, heads, S, D]. If tables are given, they are rotated. */
 static rlxvk_tensor heads(rlxvk_graph *g, rlxvk_tensor x, int64_t count, const rlxvk_tensor *tables)
 {
     static const int32_t perm[] = {0, 2, 1, 3};
@@ -220,7 +222,8 @@ static rlxvk_tensor lstm(const task *t, rlxvk_tensor x, rlxvk_tensor y)
 
 /* ---- A run ---- */
 
-/* The loss, then every gradient, are the outputs; the steps write the params and their averages. */
+/* The outputs are the loss and then every gradient. The steps write the params and their
+ * averages. */
 static void build(task *t, const npy_array *x, const npy_array *y,
                   const rlxvk_adamw_options *options)
 {
@@ -261,7 +264,7 @@ static void set_params(const task *t, rlxvk_executable *e)
     }
 }
 
-/* Every element within `relative` of the largest wanted. */
+/* Each element may be off by `relative` times the largest wanted element. */
 static void expect_near(const char *what, const float *got, const npy_array *wanted,
                         double relative)
 {

@@ -1,4 +1,6 @@
-/* Parameters are f32 at every compile option `precision`: what a product rounds away is not lost.
+/*
+ * Parameters are f32 at every compile option `precision`. Small updates must add up, even if
+ * products round them away.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,9 +16,9 @@
 #define N     32
 #define STEPS 32
 
-/* y = x p with x = 1/16 everywhere: the gradient of the sum over 16 rows is 1. Steps of 2^-13, a
- * quarter of the distance of 1 and the f16 below it, add up to the bit; after 32 of them p is
- * 1 - 2^-8, which f16 and bf16 hold, too, and so do products. */
+/* y = x p, and x is 1/16 everywhere, so the gradient of the sum over 16 rows is 1. Each step is
+ * 2^-13, a quarter of the distance from 1 to the next f16 below it. The steps must add up exactly.
+ * After 32 steps p is 1 - 2^-8. Products keep that value, because f16 and bf16 hold it. */
 static void small_updates_are_not_lost(void **state)
 {
     static const int32_t axes[] = {0, 1};
@@ -62,7 +64,8 @@ static void small_updates_are_not_lost(void **state)
 
 /* ---- The order of gradients and steps ---- */
 
-/* loss = sum(a b): gradients and steps of a and b, all gradients first, or each before its step. */
+/* loss = sum(a b). Takes gradients and steps of a and b: either all gradients first, or each before
+ * its own step. */
 static rlxvk_graph *product(bool gradients_first, bool read_again)
 {
     static const int32_t axes[] = {0};
@@ -78,7 +81,7 @@ static rlxvk_graph *product(bool gradients_first, bool read_again)
     if (gradients_first)
         rlxvk_grad(g, loss, RLXVK_NONE, p, 2, d);
     for (int i = 0; i < 2; i++) {
-        if (i && read_again) /* of what the first step has left */
+        if (i && read_again) /* reads the result of the first step */
             loss = rlxvk_reduce_sum(g, rlxvk_mul(g, p[0], p[1]), axes, 1, false);
         if (!gradients_first)
             rlxvk_grad(g, loss, RLXVK_NONE, &p[i], 1, &d[i]);
@@ -111,7 +114,7 @@ static void gradients_do_not_read_what_a_step_has_written(void **state)
     expect_error(rlxvk_graph_status(late), RLXVK_E_ORDER, "reads param 'a' (node 0), which sgd");
     rlxvk_graph_destroy(late);
     expect_steps(product(true, false), -1, 1);
-    expect_steps(product(false, true), -1, 4); /* the second loss is of a = -1 */
+    expect_steps(product(false, true), -1, 4); /* the second loss reads a = -1 */
 }
 
 int main(void)

@@ -1,7 +1,8 @@
 /*
- * A gradient that is exactly 0 hands on 0, whatever the local derivative: of every elementwise op
- * at special points that where does not choose, and of what rlxvk_if and rlxvk_while leave out.
- * Also powers at 0, whose derivatives are products of 0 and infinity when written out.
+ * A gradient that is exactly 0 must pass on 0, whatever the local derivative is. This is tested for
+ * every elementwise op, at special points whose results `where` does not choose, and for the parts
+ * that rlxvk_if and rlxvk_while leave out. Also tests powers at 0, whose derivatives contain 0
+ * times infinity if they are written as products.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,8 +42,8 @@ static rlxvk_tensor never(rlxvk_graph *g)
     return rlxvk_input(g, "never", RLXVK_F32, RLXVK_SHAPE(1));
 }
 
-/* Runs the graph with x, y of the points, y going through them once for each x, and `never` 0: all
- * words of the outputs must be `wanted`. */
+/* Runs the graph with all pairs of points as x and y, and with `never` 0. All words of the outputs
+ * must be `wanted`. */
 static void expect_all(rlxvk_graph *g, const char *what, size_t count, const float *wanted)
 {
     rlxvk_executable *e = NULL;
@@ -78,7 +79,8 @@ static leaves add_leaves(rlxvk_graph *g)
                     rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(POINTS * POINTS)), never(g)};
 }
 
-/* First and second derivatives of 2 x + y, where f, which is not chosen, adds nothing. */
+/* The first and second derivatives of 2 x + y. The value f is not chosen, so it must add
+ * nothing. */
 static void check_left_out(rlxvk_graph *g, leaves l, rlxvk_tensor f, const char *what)
 {
     static const float wanted[] = {2, 1, 0, 0};
@@ -132,7 +134,7 @@ static void where_leaves_operations_out(void **state)
 
 /* ---- Branches ---- */
 
-/* Of x [n] and w [n]: what makes NaN of the points in each derivative. */
+/* A branch of x [n] and w [n] that gives NaN in each derivative at the points. */
 static rlxvk_tensor branch(rlxvk_graph *g, int which, rlxvk_tensor x, rlxvk_tensor w)
 {
     const rlxvk_shape matrix = RLXVK_SHAPE(POINTS, POINTS);
@@ -197,9 +199,9 @@ static void if_leaves_branches_out(void **state)
     print_message("%zu words\n", instances);
 }
 
-/* x' = 2 x + y in two rounds, and products that are NaN in the rounds that are left out: the third
- * value counts the rounds, and from 2 on the body divides by 0. The gradient of the result is 4
- * and 3. */
+/* x' = 2 x + y, for two rounds, so the gradient of the result is 4 and 3. The third value counts
+ * the rounds. If it is 2 or more, the body divides by 0 and has products with NaN, but these rounds
+ * are left out. */
 static void while_leaves_rounds_out(void **state)
 {
     static const float wanted[] = {4, 3};
@@ -216,7 +218,7 @@ static void while_leaves_rounds_out(void **state)
         rlxvk_input(test, "b", RLXVK_F32, all);
         rlxvk_tensor n = rlxvk_input(test, "n", RLXVK_F32, RLXVK_SHAPE(1));
         rlxvk_graph_output(test, rlxvk_lt(test, n, number(test, 1.5f)));
-        /* zeros in the rounds that count, else infinite or NaN */
+        /* 0 in the rounds that count, otherwise infinite or NaN */
         rlxvk_tensor left = rlxvk_sub(body, number(body, 2), in[2]);
         rlxvk_tensor far = rlxvk_div(body, in[1], left);
         far = rlxvk_where(body, rlxvk_gt(body, left, number(body, 0.5f)), number(body, 0), far);
@@ -242,7 +244,7 @@ static void while_leaves_rounds_out(void **state)
 
 /* ---- Powers ---- */
 
-/* The k-th derivative of x^n at 0: n! for k = n, else 0. */
+/* The k-th derivative of x^n at 0: if k = n, it is n!, otherwise 0. */
 static void powers_at_zero(void **state)
 {
     (void)state;
