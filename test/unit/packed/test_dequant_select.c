@@ -1,6 +1,6 @@
 /*
- * The division of packed products with few rows on made-up devices: what is chosen, that it fits
- * the device and the kernel's own terms, and that the groups cover every output.
+ * How packed products with few rows are divided, on made-up devices. Tests the choice, that it fits
+ * the device and the kernel's own conditions, and that the workgroups cover every output.
  */
 #include "op/packed/dequant_select.h"
 
@@ -70,11 +70,11 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_512");
     assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).team, 224);
     assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).threads, 448);
-    s.units = 8; /* no team is less than a subgroup */
+    s.units = 8; /* a team has at least one subgroup */
     assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).team, 32);
     s.units = 449;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
-    s.units = 1026; /* longer than what a workgroup holds */
+    s.units = 1026; /* too long for a workgroup */
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     s.units = 448, s.m = 2;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "shared_512");
@@ -82,7 +82,7 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     s.integers = true, p.quick_byte_products = false;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
-    /* Without hardware for it, only where it is asked for. */
+    /* If the hardware lacks it, integers are used only on request. */
     size_t row = choice_find_row(&choice_families[CHOICE_dequant_vector], "integer_512", 11);
     assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "integer_512");
     p.max_shuffle_invocations = 256;
@@ -91,7 +91,7 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "staged_512");
 }
 
-/* Rows of the table of ways. */
+/* Rows of the table `dequant`. */
 enum { FRAGMENT, PANEL, MATRIX, UNPACKED, TILED };
 
 static const char *way(uint64_t rows, uint64_t weights, bool elements, device_profile p, size_t row)
@@ -112,7 +112,7 @@ static void ways(void **state)
     assert_string_equal(way(1, weights, false, software(), UNPACKED), "unpacked");
     assert_string_equal(way(1, weights, true, software(), UNPACKED), "vector");
     assert_string_equal(way(1, weights, true, software(), TILED), "tiled");
-    for (size_t row = 0; row < UNPACKED; row++) /* not in f32 */
+    for (size_t row = 0; row < UNPACKED; row++) /* none of these for f32 */
         assert_string_equal(way(512, weights, false, big_gpu(), row), "unpacked");
 }
 
@@ -122,7 +122,7 @@ static const char *way_on_units(uint64_t rows, device_profile p, size_t row)
     return dequant_select(&(dequant_shape){rows, 1 << 24, .units = true}, &p, row)->row.name;
 }
 
-/* The way where decoded weights stay. */
+/* The choice if decoded weights are kept. */
 static const char *way_kept(uint64_t rows, uint64_t weights, bool units)
 {
     device_profile p = big_gpu();
@@ -146,19 +146,19 @@ static void ways_on_matrix_units(void **state)
     assert_string_equal(way_on_units(16, big_gpu(), FRAGMENT), "matrix");
 }
 
-/* A pass before the product that is made once is worth it where there are many rows. */
+/* If weights are decoded once and kept, a separate pass is worth it for many rows. */
 static void ways_of_weights_that_stay(void **state)
 {
     (void)state;
     assert_string_equal(way_kept(257, 1 << 24, true), "unpacked");
     assert_string_equal(way_kept(256, 1 << 24, true), "matrix");
-    assert_string_equal(way_kept(257, 1 << 28, true), "matrix"); /* more than is decoded */
+    assert_string_equal(way_kept(257, 1 << 28, true), "matrix"); /* above the decoding limit */
     assert_string_equal(way_kept(64, 1 << 24, false), "unpacked");
     assert_string_equal(way_kept(257, 1 << 28, false), "tiled");
 }
 
-/* The shape's rows that take weights from registers, on devices that have matrices in lanes or not.
- */
+/* The rows of the table that take weights from registers, on devices whose matrices are or are not
+ * in lanes. */
 static void ways_from_registers(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void ways_from_registers(void **state)
     assert_string_equal(dequant_select(&s, &gpu, PANEL)->row.name, "panel");
 }
 
-/* Which parts a device makes of a product from registers. */
+/* The class that a device gets for a product from registers. */
 static const char *parts(uint64_t n, bool rounds, matrix_shape unit, uint32_t lanes, bool rounding)
 {
     device_profile p = big_gpu();
@@ -205,7 +205,7 @@ static void parts_from_registers(void **state)
     assert_string_equal(parts(few, true, square, 32, false), "none");
     assert_string_equal(parts(few, false, square, 32, false), "eight_parts");
     assert_string_equal(parts(few, false, small, 8, false), "four_parts");
-    assert_string_equal(parts(few, false, square, 64, true), "none"); /* two words to a lane */
+    assert_string_equal(parts(few, false, square, 64, true), "none"); /* two words for each lane */
     assert_string_equal(parts(few, false, flat, 16, true), "none");
     assert_string_equal(parts(few, false, none, 32, true), "none");
 }
@@ -220,7 +220,8 @@ static const char *panels(uint64_t m, uint64_t n, matrix_shape unit, uint32_t la
     return c ? c->row.name : "none";
 }
 
-/* Panels by their rounds; K in parts where columns are too few to fill the device. */
+/* Panels depend on the number of rounds. K is split if there are too few columns to fill the
+ * device. */
 static void panels_from_registers(void **state)
 {
     (void)state;
@@ -229,7 +230,7 @@ static void panels_from_registers(void **state)
     matmul_shape s = {.m = 512, .n = 4096, .k = 4096, .batch = 1};
     assert_string_equal(panels(512, 28672, square, 32), "rows_128");
     assert_string_equal(panels(65, 16384, square, 32), "rows_128");
-    assert_string_equal(panels(640, 4096, square, 32), "rows_128"); /* one round of either */
+    assert_string_equal(panels(640, 4096, square, 32), "rows_128"); /* one round either way */
     assert_string_equal(panels(320, 8192, square, 32), "rows_128");
     assert_string_equal(panels(192, 16384, square, 32), "rows_128");
     assert_string_equal(panels(64, 16384, square, 32), "rows_64");
@@ -243,10 +244,11 @@ static void panels_from_registers(void **state)
     s.n = 6144;
     assert_int_equal(dequant_panel_slice(c, &s, &p), 32);
     s.n = 256, s.m = 128, s.k = 300;
-    assert_int_equal(dequant_panel_slice(c, &s, &p), 3); /* no split of less than four */
+    assert_int_equal(dequant_panel_slice(c, &s, &p), 3); /* a part has 4 or more */
 }
 
-/* Of the precision's matrices, which are of 16 bits; with f16 arithmetic in any case. */
+/* Panels need matrix units for the precision, with 16-bit operands. They also need f16
+ * arithmetic. */
 static void panels_of_precisions(void **state)
 {
     (void)state;
@@ -272,7 +274,7 @@ static void experts_do_not_share_rows(void **state)
     assert_int_equal(dequant_vector_select(&s, &cpu, VARIANT_NONE).rows, 1);
 }
 
-/* What dequant_matvec.glsl takes for granted. */
+/* The conditions that dequant_matvec.glsl relies on. */
 static void check(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
     uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
@@ -285,7 +287,7 @@ static void check(const dequant_vector_class *c, const dequant_vector_shape *s)
     assert_true(dequant_vector_groups(c, s) * columns * c->rows >= s->m * s->n);
 }
 
-/* What dequant_matvec_integer.comp does. */
+/* The conditions that dequant_matvec_integer.comp relies on. */
 static void check_integers(const dequant_vector_class *c, const dequant_vector_shape *s,
                            const device_profile *p)
 {
@@ -332,7 +334,7 @@ static const char *tile(uint64_t rows, device_profile p)
     return dequant_tile_select(rows, &p, VARIANT_NONE)->row.name;
 }
 
-/* And what dequant_matmul.glsl takes for granted. */
+/* Also checks the conditions that dequant_matmul.glsl relies on. */
 static void tiles(void **state)
 {
     (void)state;

@@ -1,5 +1,7 @@
-/* The 8-bit integer ops on the worked examples of their definition, and as a chain whose 8-bit
- * tensors are computed. */
+/*
+ * The 8-bit integer ops: the worked examples of their definition, and a chain in which the 8-bit
+ * tensors are computed.
+ */
 #include "support/harness.h"
 
 #include <math.h>
@@ -73,7 +75,7 @@ static void qmatmul_follows_the_example(void **state)
     expect_result(g, rlxvk_qmatmul(g, x, w, bias, &example), wanted, 2);
 }
 
-/* The same product as a convolution with a window of one element. */
+/* A convolution with a window of one element must equal the product. */
 static void qconv2d_agrees_with_qmatmul(void **state)
 {
     const float wanted[] = {-79, 86};
@@ -87,8 +89,9 @@ static void qconv2d_agrees_with_qmatmul(void **state)
     expect_result(g, rlxvk_qconv2d(g, x, w, bias, &options), wanted, 2);
 }
 
-/* x = 2, 4, -6 at scale 1/2: codes 7, 11, -9, which are 4, 8, -12 without the zero point 3. Times
- * the identity at multiplier 1/4 they are 1, 2, -3; at scale 1/2 the values wanted. */
+/* x = 2, 4, -6 at scale 1/2 has the codes 7, 11, -9. Without the zero point 3 they are 4, 8, -12.
+ * Times the identity at multiplier 1/4 they are 1, 2, -3. At scale 1/2 these are the wanted
+ * values. */
 static void computed_tensors_chain(void **state)
 {
     const float x[] = {2, 4, -6}, wanted[] = {0.5f, 1, -1.5f};

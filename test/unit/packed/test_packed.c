@@ -1,7 +1,7 @@
 /*
- * Packed params on a device: what the encoders write is what the products see, on matrix units the
- * halves that it is rounded to, and check_packed:
- * every kind of bad scale or code is found wherever it stands, named, and nothing is written.
+ * Packed params on a device. Products must read the values that the encoders wrote; on matrix units
+ * these are rounded to halves. check_packed must find every kind of bad scale or code, at any
+ * place, name it, and write nothing.
  */
 #include "args/packed.h"
 #include "exec/state.h"
@@ -26,7 +26,7 @@ enum { ROWS = 3, K = 512 };
 
 static const rlxvk_compile_options checked = {.check_packed = RLXVK_ON};
 
-/* y = x w of `ROWS` packed rows behind `skip` bytes that nobody reads; param "w". */
+/* y = x w, with `ROWS` packed rows of w after `skip` unused bytes. The param is "w". */
 static rlxvk_executable *product(uint32_t type, int64_t skip, const rlxvk_compile_options *options)
 {
     rlxvk_graph *g = NULL;
@@ -44,7 +44,7 @@ static rlxvk_executable *product(uint32_t type, int64_t skip, const rlxvk_compil
     return e;
 }
 
-/* Rows of values, packed: every element is reached by a product with a row of the identity. */
+/* Packs rows of values and reads each element by a product with a row of the identity. */
 static void test_products(void **state)
 {
     static const uint32_t types[] = {QUANT_Q4_0,  QUANT_Q5_1,  QUANT_Q3_K,  QUANT_Q5_K,
@@ -83,10 +83,11 @@ static void test_products(void **state)
 #define F16      RLXVK_PRECISION_F16
 #define BF16     RLXVK_PRECISION_BF16
 #define SPLIT    RLXVK_PRECISION_SPLIT
-#define PATIENCE 600000000000       /* ns: software drivers compile at the first run */
-enum { COLUMNS = 37, DEPTH = 256 }; /* columns of y: neither a tile's nor even */
+#define PATIENCE 600000000000       /* ns, because software drivers compile in the first run */
+enum { COLUMNS = 37, DEPTH = 256 }; /* columns of y: not a multiple of a tile, nor even */
 
-/* Rows of many magnitudes; of a format that has no encoder any bytes whose halves are finite. */
+/* Fills rows with values of many magnitudes. If the format has no encoder, they are bytes whose
+ * halves are finite. */
 static void fill_rows(uint32_t type, uint8_t *bytes)
 {
     uint64_t row = quant_row_bytes(type, DEPTH);
@@ -105,7 +106,8 @@ static void fill_rows(uint32_t type, uint8_t *bytes)
     }
 }
 
-/* y = w^T, each weight as the 16 bits that `way` makes of it: x is the identity. */
+/* y = w^T, because x is the identity. So y has the 16-bit values that `way` makes of the
+ * weights. */
 static void weights_by(const char *way, const char *tiles, rlxvk_precision precision, uint32_t type,
                        const uint8_t *bytes, float *y)
 {
@@ -134,8 +136,8 @@ static void weights_by(const char *way, const char *tiles, rlxvk_precision preci
     free(x);
 }
 
-/* The product that unpacks as it goes, by tiles or in registers, rounds weights to the 16 bits of
- * that which does so before. */
+/* Weights may be unpacked before the product, or within it by tiles or in registers. Both must
+ * round them to the same 16 bits. */
 static void compare_ways(rlxvk_precision precision, const char *way, uint32_t type)
 {
     static float before[COLUMNS * DEPTH], within[COLUMNS * DEPTH];
@@ -150,7 +152,7 @@ static void compare_ways(rlxvk_precision precision, const char *way, uint32_t ty
                      i / COLUMNS, i % COLUMNS, (double)within[i], (double)before[i]);
 }
 
-/* Whether f16 arithmetic rounds more than once what becomes a weight in registers. */
+/* Whether f16 arithmetic rounds a weight in registers more than once. */
 static bool rounds_twice(uint32_t type)
 {
     const quant_format *format = quant_format_find(type);
@@ -183,8 +185,8 @@ static void test_units(void **state)
     }
 }
 
-/* The weights by `way` are those decoded, but for `part` of themselves and `rest` of their row's
- * largest. */
+/* Compares the weights by `way` with the decoded ones. The difference may be `part` of the weight
+ * plus `rest` of the largest weight in its row. */
 static void compare_weights(const char *way, uint32_t type, float part, float rest)
 {
     static float y[COLUMNS * DEPTH], decoded[DEPTH];
@@ -206,9 +208,12 @@ static void compare_weights(const char *way, uint32_t type, float part, float re
     }
 }
 
-/* Of few rows a weight of Q4_K and Q5_K is not rounded at all, one of Q6_K and Q8_0 once; of many
- * once, and before that a code of Q6_K times its scale, the min of Q4_K and Q5_K, and, where fma is
- * two operations, what a min is taken from or added to, which together are no more than three times
+/* How often weights are rounded in registers. For few rows, a weight of Q4_K and Q5_K is not
+ * rounded, and one of Q6_K and Q8_0 is rounded once.
+ *
+ * For many rows, each weight is rounded once at the end. Before that, these are also rounded: for
+ * Q6_K the code times its scale, and for Q4_K and Q5_K the min. If fma is two operations, so is the
+ * value that the min is subtracted from or added to. These values together are at most three times
  * the row's largest. */
 static void test_weights_from_registers(void **state)
 {
@@ -235,14 +240,14 @@ static void test_weights_from_registers(void **state)
 
 enum { MOST_KERNELS = 7 };
 
-/* Products of `rows` rows by 4096 x 4096 weights on a GPU, and the kernels that make them. */
+/* A product of `rows` rows and 4096 x 4096 weights on a GPU, and the kernels that it must use. */
 typedef struct way_case {
     rlxvk_quant_format format;
     rlxvk_precision precision;
     int64_t rows;
     bool in_lanes;
     uint64_t prepared_bytes;
-    uint16_t kernels[MOST_KERNELS]; /* up to 0, which is none of these */
+    uint16_t kernels[MOST_KERNELS]; /* the list ends with 0, which is none of them */
 } way_case;
 
 static void expect_kernels(const way_case *c, int products)
@@ -274,15 +279,16 @@ static void expect_kernels(const way_case *c, int products)
     rlxvk_graph_destroy(g);
 }
 
-#define HALVES   (2 * UINT64_C(4096) * 4096) /* bytes of the weights decoded */
+#define HALVES   (2 * UINT64_C(4096) * 4096) /* bytes of the decoded weights */
 #define PACK     KERNEL_MATRIX_PACK
 #define SCALE    KERNEL_MATRIX_SCALE
 #define SUM      KERNEL_MATMUL_SUM
 #define FRAGMENT KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16
 #define GATHER   KERNEL_DEQUANT_GATHER
 
-/* Unpacked within the product: in registers, where those are the matrices'; else through shared
- * memory, for few rows with K in parts. Before it in split mode, and where that is done once. */
+/* If the matrices are in lanes, weights are unpacked within the product, in registers. Otherwise
+ * they go through shared memory, and K is split for few rows. They are unpacked before the product
+ * in split mode, and if that is done only once. */
 static void test_kernels_of_units(void **state)
 {
     /* clang-format off */
@@ -325,7 +331,7 @@ static void test_kernels_of_units(void **state)
         expect_kernels(&ways[i], 1);
 }
 
-/* Memory for one of two: the second is unpacked within its product. */
+/* There is memory for one of two decoded weights, so the second is unpacked within its product. */
 static void test_memory_for_one(void **state)
 {
     static const way_case way = {RLXVK_Q4_0,
@@ -341,7 +347,7 @@ static void test_memory_for_one(void **state)
 
 /* ---- check_packed: blocks ---- */
 
-/* Bytes that spoil block 1 of each format, at this offset in it. */
+/* Bytes that make block 1 of each format bad, and their offset in the block. */
 static const struct bad_block {
     uint32_t type, offset;
     uint8_t bytes[4];
@@ -400,7 +406,7 @@ static void test_bad_blocks(void **state)
     }
 }
 
-/* y = x w' of many columns, whose weights are decoded in so many bytes at a time. */
+/* y = x w' with many columns. At most `bytes` bytes of weights are decoded at a time. */
 static void run_parts(uint64_t bytes, const rlxvk_variant *variants, int64_t m, int64_t n, float *y)
 {
     const rlxvk_compile_options o = {.variants = variants, .variant_count = 2};
@@ -435,7 +441,8 @@ static void run_parts(uint64_t bytes, const rlxvk_variant *variants, int64_t m, 
     free(w);
 }
 
-/* Weights decoded in parts: as if they were decoded at once, whichever kernel multiplies them. */
+/* If weights are decoded in parts, the result must be as if they were decoded at once, for any
+ * kernel of the product. */
 static void test_parts(void **state)
 {
     static const struct {
@@ -471,7 +478,8 @@ static void test_nibble_scale(void **state)
     assert_int_equal(quant_check_blocks(QUANT_IQ1_M, block, 56), RLXVK_OK);
 }
 
-/* Off unless asked for; skipped bytes and plain rows are nobody's scales. */
+/* Nothing is checked by default. If the check is on, skipped bytes and plain rows have no scales to
+ * check. */
 static void test_not_checked(void **state)
 {
     uint8_t bytes[64 + ROWS * K * 4];
@@ -489,7 +497,8 @@ static void test_not_checked(void **state)
     rlxvk_executable_destroy(e);
 }
 
-/* The other readers of packed params: gather and the expert ops. A clone checks as its source. */
+/* The other readers of packed params: gather and the ops of experts. A clone checks in the same
+ * way. */
 static void test_other_readers(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -524,7 +533,7 @@ static void test_other_readers(void **state)
 
 /* ---- check_packed: side scales ---- */
 
-/* One column of 32: params "w", "scale" and "extra", the last one where the kind reads it. */
+/* One column of 32. The params are "w", "scale" and, if the kind reads it, "extra". */
 static rlxvk_executable *scaled(const rlxvk_quant_scheme *scheme, const rlxvk_quant_sizes *sizes,
                                 bool byte_scales, bool ignored)
 {
@@ -588,8 +597,8 @@ static void test_bad_scales(void **state)
     }
 }
 
-/* Scales given in another type are judged as they will be held; of many params at once none is
- * written when one is refused. */
+/* If scales are given in another type, they are checked in the type in which they will be held. If
+ * many params are set at once and one is refused, none is written. */
 static void test_many_at_once(void **state)
 {
     rlxvk_quant_scheme scheme = {RLXVK_QUANT_INT8, 16, 1};

@@ -1,7 +1,7 @@
 /*
- * Encoders of packed rows. The oracle needs no second encoder: filling a block's code bytes with
- * every pattern and decoding tells all values that its scales can express, and the code chosen must
- * be the nearest of them. That scales are sensible is checked apart.
+ * Encoders of packed rows. The test needs no second encoder. It fills the code bytes of a block
+ * with every pattern and decodes them. This gives all values that the block's scales can express,
+ * and the chosen code must be the nearest one. Another test checks that the scales are sensible.
  */
 #include "op/packed/quant_format.h"
 #include <rlxvk_quant.h>
@@ -20,22 +20,26 @@ typedef struct region {
     uint32_t offset, size;
 } region;
 
-/* Formats that store rounded scales relative to each other move a little more with every round. */
+/* Some formats round scales relative to each other, so they drift a little with every round. */
 enum stability { DRIFTS, SAME_VALUES, SAME_BYTES };
 
 /*
- * Codes: the bytes that hold them, low parts and high parts. `error`: the largest |x - y| in units
- * of the block's largest |x|, where all sub-blocks are alike. `slack`: by how much rounding with
- * the scale before it became a binary16 may miss the nearest value, in units of the largest |y|.
- * Digest: of the bytes of sample_row, by an independent implementation of the rules (0: a format
- * whose rule is this library's own).
+ * One line for each format:
+ *   low, high   the bytes that hold the low and the high parts of the codes
+ *   error       the largest |x - y|, in units of the block's largest |x|, if all sub-blocks are
+ *               alike
+ *   slack       how far a value may be from the nearest one, in units of the largest |y|, because
+ *               codes
+ *               are chosen before the scale is rounded to binary16
+ *   digest      of the bytes of sample_row, by an independent implementation of the rules; 0 if the
+ *               format's rule is this library's own
  */
 static const struct encoder_case {
     uint32_t type;
     region low, high;
     float error, slack;
     uint64_t digest;
-    enum stability again; /* of encoding what was decoded */
+    enum stability again; /* of encoding the decoded values */
 } cases[] = {
     {QUANT_Q4_0, {2, 16}, {0, 0}, 1.01f / 8, 0x1p-10f, 0xfbe2952e4e9cd984, SAME_BYTES},
     {QUANT_Q4_1, {4, 16}, {0, 0}, 1.02f / 15, 0x1p-9f, 0x147894cace1d742d, SAME_BYTES},
@@ -78,8 +82,8 @@ static void uniform_row(float *x)
         x[i] = (float)next_integer(&seed) * 0x1p-22f;
 }
 
-/* Sixteen values each of magnitudes that differ up to 2^10; among the 32s one of each eight has one
- * sign only, one has few values (ties), and one of sixteen is zeros. */
+/* Sixteen values each, whose magnitudes differ by up to 2^10. Among the groups of 32, one in eight
+ * has only one sign, one has few values (ties), and one in sixteen is zeros. */
 static void sample_row(float *x)
 {
     uint32_t seed = 1;
@@ -206,8 +210,8 @@ static void test_bytes(void **state)
 
 /* ---- Fixed points, zeros, outliers ---- */
 
-/* What an encoder wrote means the same after another round, where the block's extremes are codes
- * that fix the scale. */
+/* Encodes the decoded values again. If the block's extremes are codes that fix the scale, the
+ * values stay the same. */
 static void test_fixed_points(void **state)
 {
     float x[ROW], y[ROW], z[ROW];
@@ -226,7 +230,7 @@ static void test_fixed_points(void **state)
     }
 }
 
-/* Blocks made by hand of values that a format holds exactly, its extremes among them. */
+/* Blocks of values that a format holds exactly, including its extremes. */
 static const struct exact_case {
     uint32_t type;
     float scale, offset; /* value: scale * code + offset */
@@ -253,7 +257,7 @@ static void test_exact_values(void **state)
         const struct exact_case *e = &exact_cases[c];
         int count = e->count ? e->count : 2, step = e->count ? 1 : 2;
         uint32_t length = quant_format_find(e->type)->block_elements;
-        /* Every 16 values hold both extremes. */
+        /* Each group of 16 values has both extremes. */
         for (uint32_t i = 0; i < ROW; i++) {
             int code = i % 16 == 0 ? 0 : i % 16 == 1 ? count - 1 : (int)(i * 7 % length) % count;
             x[i] = e->scale * (float)(e->lowest + step * code) + e->offset;
@@ -265,7 +269,7 @@ static void test_exact_values(void **state)
     }
 }
 
-/* The levels of floating codes times a power of two, the largest in each group. */
+/* The levels of floating-point codes times a power of two. Each group has the largest level. */
 static void test_exact_levels(void **state)
 {
     static const uint32_t types[] = {QUANT_MXFP4, QUANT_NVFP4};
@@ -301,7 +305,8 @@ static void test_zeros(void **state)
     }
 }
 
-/* One value a thousand times the others: it survives, and nothing is worse than a code's step. */
+/* If one value is a thousand times the others, it must survive, and no error may exceed the step of
+ * a code. */
 static void test_outlier(void **state)
 {
     float x[ROW], y[ROW];
@@ -322,7 +327,8 @@ static void test_outlier(void **state)
     }
 }
 
-/* Tiny values: scales below binary16's give zeros, and never anything that is not finite. */
+/* If scales are too small for binary16, tiny values become zeros. No result may be infinite or
+ * NaN. */
 static void test_tiny(void **state)
 {
     float x[ROW], y[ROW];
@@ -374,8 +380,8 @@ static void test_refusals(void **state)
     }
 }
 
-/* Scales above 65504 are refused before anything is written; formats with wider scales take them.
- */
+/* Scales above 65504 are refused before anything is written. Formats with wider scales accept
+ * them. */
 static void test_overflow(void **state)
 {
     static const uint32_t wide[] = {QUANT_Q8_K, QUANT_MXFP4, QUANT_NVFP4};

@@ -1,4 +1,7 @@
-/* Packed formats: the table, exact test blocks, hand-checkable blocks, 16-bit floats. */
+/*
+ * Packed formats: the table of formats, blocks with known values, blocks that can be checked by
+ * hand, and 16-bit floats.
+ */
 #include "args/packed.h"
 #include "graph/half.h"
 #include "op/packed/quant_format.h"
@@ -19,15 +22,15 @@ typedef struct overwrite {
     uint8_t bytes[4];
 } overwrite;
 
-/* Byte o of the block is (29 o + 7) mod 256, then the overwrites; the expected figures are exact.
- */
+/* Byte o of the block is (29 o + 7) mod 256, except for the bytes that are overwritten. The
+ * expected values are exact. */
 static const struct block_case {
     const char *name;
     overwrite overwrites[2];
     struct {
         int index;
         float value;
-    } values[8]; /* up to the first index that repeats 0 */
+    } values[8]; /* ends at the first index 0 that repeats */
     double sum, absolute_sum;
 } block_cases[] = {
     {"Q4_0", {{0, 2, {0, 0x38}}}, {{0, -3.5f}, {1, 3}, {15, -2}, {16, -2}, {31, 3.5f}}, -2.5, 61.5},
@@ -201,7 +204,8 @@ static const struct block_case {
       {255, -0.1875f}},
      -76,
      713.5},
-    /* Byte o of 48 .. 55 with the top nibbles of its four u16 made 0, 0, 8, 3: d = 0.5. */
+    /* Byte o of 48 .. 55, with the top nibbles of its four u16 set to 0, 0, 8, 3, so that d =
+     * 0.5. */
     {"IQ1_M",
      {{48, 4, {0x77, 0x04, 0xb1, 0x0e}}, {52, 4, {0xeb, 0x88, 0x25, 0x32}}},
      {{0, 8.4375f},
@@ -281,8 +285,8 @@ static void test_blocks(void **state)
     }
 }
 
-/* The same blocks again through the encoders: what a block holds survives within `error`, the
- * largest |difference| in units of the largest |value|. Grid formats have no encoder. */
+/* Encodes the values of the same blocks again. They may change by `error`, the largest |difference|
+ * in units of the largest |value|. Grid formats have no encoder. */
 static void test_encoded_again(void **state)
 {
     static const struct {
@@ -320,7 +324,7 @@ static void test_encoded_again(void **state)
     assert_int_equal(encoders, 19);
 }
 
-/* Blocks whose values are plain without any table. */
+/* Blocks whose values are simple enough to need no table. */
 static void test_plain_blocks(void **state)
 {
     uint8_t q4[144] = {0, 0x3c, 0, 0x3c, 1, 1, 1, 1}, q6[210] = {0}, q2[84], q3[110] = {0};
@@ -374,7 +378,7 @@ static void test_table(void **state)
     assert_int_equal(quant_decode_row(QUANT_Q8_0, "", 31, y), RLXVK_E_SHAPE);
 }
 
-/* An id of the public header without a row would be one that no call accepts. */
+/* Each id of the public header needs a row, because otherwise no call accepts it. */
 static void test_ids_have_rows(void **state)
 {
     char line[256];
@@ -393,7 +397,7 @@ static void test_ids_have_rows(void **state)
     assert_int_equal(ids, weights);
 }
 
-/* What kernels, checks and encoders go by agrees with the blocks. */
+/* The data for kernels, checks and encoders must agree with the blocks. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -415,7 +419,8 @@ static void test_rows(void **state)
     }
 }
 
-/* The magnitude is |scale term| + |min term|, at least |y|; and y comes out of the same terms. */
+/* The magnitude is |scale term| + |min term|, so it is at least |y|. y is the sum of the same
+ * terms. */
 static void test_magnitude(void **state)
 {
     uint8_t block[144];
@@ -432,7 +437,8 @@ static void test_magnitude(void **state)
     assert_true(y[0] == 206.5f - 11.75f && magnitude[0] == 206.5f + 11.75f);
 }
 
-/* All binary16 values survive the way to f32 and back; neighbours' midpoints go to the even one. */
+/* Each binary16 value survives conversion to f32 and back. The midpoint of two neighbours is
+ * rounded to the even one. */
 static void test_half(void **state)
 {
     (void)state;

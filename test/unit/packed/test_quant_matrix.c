@@ -1,5 +1,7 @@
-/* Matrices with side scales: the code chosen is the nearest of all that scale and zero point allow,
- * scales are no larger than needed, sizes, padding, refusals. */
+/*
+ * Matrices with side scales. The chosen code must be the nearest that scale and zero point allow,
+ * and scales may not be larger than needed. Also tests sizes, padding and refusals.
+ */
 #include "op/packed/quant_scheme.h"
 #include <rlxvk_quant.h>
 
@@ -13,8 +15,8 @@
 
 enum { MOST = 4096 };
 
-/* `error`: the largest |w - decoded| in units of the block's largest |w| (of its range with 0 for
- * the kinds with zero points). */
+/* `error`: the largest |w - decoded|, in units of the block's largest |w|. If the kind has zero
+ * points, the unit is the range of the block, including 0. */
 static const struct kind {
     rlxvk_quant_scheme scheme;
     uint64_t k;
@@ -70,7 +72,7 @@ static void fill(float *w, uint64_t count)
     }
 }
 
-/* least[i]: distance to the nearest value under the scales of `p`, by trying all codes. */
+/* least[i]: distance to the nearest value under the scales of `p`, found by trying all codes. */
 static void nearest_distances(const struct kind *c, const packed *p, const float *w, double *least)
 {
     uint64_t numel = c->k * (uint64_t)c->scheme.n;
@@ -86,8 +88,8 @@ static void nearest_distances(const struct kind *c, const packed *p, const float
     }
 }
 
-/* Largest |w| of the elements that share a scale with element i; the range with 0 for kinds with a
- * zero point. */
+/* The largest |w| of the elements that share a scale with element i. If the kind has a zero point,
+ * it is their range, including 0. */
 static float block_size(const struct kind *c, const float *w, uint64_t i)
 {
     const quant_scheme_traits *t = quant_scheme_find((uint32_t)c->scheme.kind);
@@ -123,7 +125,7 @@ static void test_nearest(void **state)
     }
 }
 
-/* What was decoded is encoded to the same values. */
+/* If decoded values are encoded again, they must stay the same. */
 static void test_fixed_points(void **state)
 {
     float w[MOST], values[MOST], again[MOST];
@@ -154,7 +156,7 @@ static void test_zeros(void **state)
         unpack(&kinds[c], &p, values);
         for (uint64_t i = 0; i < numel; i++)
             assert_true(values[i] == 0);
-        fill(w, numel); /* and a 0 among others stays one */
+        fill(w, numel); /* a 0 among others stays 0 */
         w[numel / 2] = 0;
         pack(&kinds[c], w, &p);
         unpack(&kinds[c], &p, values);
@@ -163,7 +165,7 @@ static void test_zeros(void **state)
     }
 }
 
-/* The extremes of f32 fit or saturate, and never give anything that is not finite. */
+/* The extremes of f32 must fit or saturate. No result may be infinite or NaN. */
 static void test_extremes(void **state)
 {
     static const float sizes[] = {0x1p-149f, 0x1p-130f, 1e38f, 3.4e38f};
@@ -205,7 +207,7 @@ static void test_sizes(void **state)
                      RLXVK_E_TOO_LARGE);
 }
 
-/* Two values to a byte across rows; the last high nibble of an odd count is 0. */
+/* A byte has two values, also across rows. If the count is odd, the last high nibble is 0. */
 static void test_packing(void **state)
 {
     const float w[] = {7, -8, -1, 3, 0, 5, -4, 2, -8};
@@ -253,7 +255,7 @@ static void test_refusals(void **state)
     }
 }
 
-/* No rows, no columns. */
+/* No rows or no columns. */
 static void test_empty(void **state)
 {
     packed p;

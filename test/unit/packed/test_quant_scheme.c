@@ -1,4 +1,7 @@
-/* Side-scale schemes: worked examples whose results are exact, scalar codes both ways, sizes. */
+/*
+ * Schemes with side scales: worked examples with exact results, conversion of single codes in both
+ * directions, and sizes.
+ */
 #include "graph/graph.h"
 #include "graph/half.h"
 #include "op/op.h"
@@ -19,7 +22,7 @@ static const uint8_t bytes_of_4[] = {0x87, 0x3f, 0x50, 0x2c};
 static const uint8_t all_fp4[] = {0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe};
 static const uint8_t half[] = {0x30}, exponent[] = {128};
 
-/* x [k] times w [k, n] -> y [n]; NULL x: ones. */
+/* x [k] times w [k, n] -> y [n]. If x is NULL, it is all ones. */
 static const struct example {
     uint32_t kind;
     uint64_t k, n, block;
@@ -40,7 +43,7 @@ static const struct example {
      {4.5f, 135},
      false},
     {2, 4, 2, 4, bytes_of_4, NULL, {0.5f, 0.5f}, {0}, {0}, {1, 1}, true},
-    /* The same nibbles without sign: columns 7 15 0 12 and 8 3 5 2, less 1.5 and 0. */
+    /* The same nibbles as unsigned codes: columns 7 15 0 12 and 8 3 5 2, minus 1.5 and 0. */
     {7, 4, 2, 4, bytes_of_4, NULL, {0.5f, 0.5f}, {1.5f, 0}, {0}, {14, 9}, true},
     {3,
      4,
@@ -83,7 +86,7 @@ static void test_examples(void **state)
     }
 }
 
-/* All sixteen levels of the 4-bit float under a byte scale; x[p] = p. */
+/* All sixteen levels of the 4-bit float, with a byte scale. x[p] = p. */
 static void test_fp4(void **state)
 {
     static const float global = 2;
@@ -167,8 +170,8 @@ static const struct small_float {
     {quant_fp4_from_f32, fp4_value, 7, 8},
 };
 
-/* Every value survives; a midpoint goes to the even code and what is beside it to its own side;
- * what is too large saturates. */
+/* Each value must survive. A midpoint is rounded to the even code, and its neighbours each to their
+ * own side. If a value is too large, it saturates. */
 static void test_small_floats(void **state)
 {
     (void)state;
@@ -215,7 +218,7 @@ static void test_scale_codes(void **state)
     assert_int_equal(quant_fp4_nearest(100, 0), 0);
 }
 
-/* Ops whose formats share a grid share its constant. */
+/* If ops use formats with the same grid, they share one constant for it. */
 static void test_grids(void **state)
 {
     rlxvk_graph *g = NULL;
