@@ -1,8 +1,9 @@
 /*
- * Bounds are tested: of optimizers and splats every case's reference is taken, a result that is
- * moved by 1.5 bounds must fail, and bounds must not be wider than rounding asks for: their sum
- * over that of the results is held to what it is today, with a margin. And the golden reader's own
- * addition, for attributes that f32 rounds, against what it must be.
+ * The error bounds of the references are tested. For every case of optimizers and splats, a result
+ * that is off by 1.5 bounds must fail. Bounds must also not be wider than rounding needs: their sum
+ * over the sum of the results may not exceed today's value by more than a margin.
+ *
+ * Also tests the addition that the golden reader makes to a bound if f32 rounds an attribute.
  */
 #include "conform/conform.h"
 #include "op/op.h"
@@ -24,7 +25,7 @@ typedef struct reference {
     uint64_t count;
 } reference;
 
-/* False of a case that expects an error. */
+/* Returns false if the case expects an error. */
 static bool open_reference(reference *r, const char *line)
 {
     const conform_case given = {.line = line};
@@ -61,12 +62,13 @@ typedef struct tally {
     uint64_t judged, all;
 } tally;
 
-/* The result moved by 1.5 bounds, away from 0, as f32. */
+/* Moves the result by 1.5 bounds, away from 0, and rounds it to f32. The comparison must refuse
+ * it. */
 static void check_moved(const char *line, double exact, double bound)
 {
     float step = bound > 0 ? 0 : nextafterf((float)exact, INFINITY) - (float)exact;
     double moved = exact + (exact < 0 ? -1 : 1) * (1.5 * bound + 1.5 * (double)step);
-    if (fabs(moved) < 1.2e-38 || fabs(moved) > 3e38) /* counts as 0, as infinity */
+    if (fabs(moved) < 1.2e-38 || fabs(moved) > 3e38) /* 0 or infinity in f32 */
         return;
     double error = conform_error((float)moved, exact, bound);
     double lost = fabs((double)(float)moved - moved); /* the bound may be below f32's own */
@@ -128,8 +130,8 @@ static void moved_results_fail(void **state)
     case_list_destroy(&list);
 }
 
-/* Directions of lion that f32 finds exactly give the step of their sign, or none at 0; others near
- * 0 may give either. */
+/* lion takes the step of the direction's sign. If f32 gives the direction exactly, only that sign
+ * is right, and 0 gives no step. If another direction is near 0, either sign is right. */
 static void exact_directions_have_one_sign(void **state)
 {
     static const struct {
@@ -152,7 +154,7 @@ static void exact_directions_have_one_sign(void **state)
     }
 }
 
-/* p' = p - lr g: off by g times what f32 takes from the rate; 0.5 is exact. */
+/* p' = p - lr g is off by g times the rounding error of lr in f32. 0.5 is exact. */
 static void rounded_attributes_count(void **state)
 {
     static const double rates[] = {0.1, 0.5, 0.003};
@@ -177,8 +179,8 @@ static void rounded_attributes_count(void **state)
     }
 }
 
-/* A product whose sum passes f32 in some order is open, yet what a precision adds behind it goes by
- * its value. */
+/* If the sum of a product overflows f32 in some order, any result of it is accepted. The error that
+ * a precision adds to later nodes must still follow from its value. */
 static void precisions_are_followed_past_what_is_open(void **state)
 {
     static const float terms[] = {3e38f, 2e38f, -3e38f, -1e38f}, ones[] = {1, 1, 1, 1};

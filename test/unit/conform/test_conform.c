@@ -1,5 +1,7 @@
-/* The conformance runner's own rules: the case language, fills that repeat, when a result is
- * accepted, and the map from outside names to rows. */
+/*
+ * The rules of the conformance runner: the language of cases, fills that repeat, when a result is
+ * accepted, and the map from outside names to ops.
+ */
 #include "conform/conform.h"
 #include "conform/conform_options.h"
 #include "op/op.h"
@@ -121,7 +123,7 @@ static void fills_stay_in_their_ranges(void **state)
         assert_true(words[k] == truncf(words[k]) && fabsf(words[k]) <= 0x1p31f);
 }
 
-/* Bit i: a value of kind i occurs. */
+/* Bit i is set if a value of kind i occurs. */
 static unsigned special_kinds(const float *words, uint64_t count, float smallest, float largest)
 {
     unsigned kinds = 0;
@@ -150,8 +152,8 @@ static unsigned count_bits(unsigned bits)
     return count;
 }
 
-/* Every kind in every tensor that has room. Smaller ones hold as many as half of their elements,
- * and every kind in turn. */
+/* Every special kind must occur in each tensor that has room for it. In smaller tensors, half of
+ * the elements are special, and the kinds take turns. */
 static void special_values_are_in_every_tensor(void **state)
 {
     enum { ALL = 511, ELEMENTS = 64 };
@@ -201,7 +203,7 @@ static void errors_are_in_units_of_the_bound(void **state)
         {1, 1, 0, 0},
         {1.5f, 1, 0.25, 2},
         {1.25f, 1, 0.25, 1},
-        {1, 1 + 1e-9, 0, 0}, /* exact means rounded once */
+        {1, 1 + 1e-9, 0, 0}, /* an exact result is rounded once */
         {nextafterf(1, 2), 1, 0, INFINITY},
         {0, -0.0, 0, 0},
         {1e-39f, 0, 0, 0},
@@ -216,13 +218,13 @@ static void errors_are_in_units_of_the_bound(void **state)
         {INFINITY, FLT_MAX, 1e35, 0},
         {FLT_MAX, INFINITY, 1, INFINITY},
         {2, 1, NAN, INFINITY},
-        {2, 1, INFINITY, 0}, /* unjudged */
+        {2, 1, INFINITY, 0}, /* not judged */
         {NAN, 1, INFINITY, 0},
-        {NAN, INFINITY, INFINITY, 0}, /* a term that counts as 0 makes one of the other */
+        {NAN, INFINITY, INFINITY, 0}, /* a term flushed to 0 may turn infinity into NaN */
         {1, INFINITY, INFINITY, INFINITY},
         {-INFINITY, -INFINITY, INFINITY, 0},
         {1, NAN, INFINITY, INFINITY},
-        {1.5f * FLT_MIN, 0.75 * FLT_MIN, 1.5 * FLT_MIN, 0.5}, /* else 1, from 0 */
+        {1.5f * FLT_MIN, 0.75 * FLT_MIN, 1.5 * FLT_MIN, 0.5}, /* otherwise 1, from 0 */
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -232,7 +234,8 @@ static void errors_are_in_units_of_the_bound(void **state)
     }
 }
 
-/* Rounded away from the reference if the result is to be wrong, towards it if right. */
+/* A moved result must be rounded away from the reference if it is to be wrong, and towards it if it
+ * is to be right. */
 static void moved_results_keep_to_their_side(void **state)
 {
     static const struct {
@@ -249,7 +252,7 @@ static void moved_results_keep_to_their_side(void **state)
         {INFINITY, 1, 1.5, NAN},
         {NAN, 1, 0.5, NAN},
         {FLT_MAX, 1e38, 1.5, NAN},
-        {1 + 1e-9, 1e-12, 0.5, NAN}, /* no f32 number is as near */
+        {1 + 1e-9, 1e-12, 0.5, NAN}, /* no f32 is so near */
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -259,8 +262,8 @@ static void moved_results_keep_to_their_side(void **state)
     }
 }
 
-/* Of references and bounds of all sizes: the comparison must take half a bound and refuse one and
- * a half. */
+/* For references and bounds of all sizes, the comparison must accept half a bound and refuse one
+ * and a half. */
 static void bounds_bind(void **state)
 {
     static const double moves[] = {1.5, -1.5, 0.5, -0.5};
@@ -276,7 +279,7 @@ static void bounds_bind(void **state)
             }
 }
 
-/* Ops fail as a whole by shares, but only if all of their cases ran. */
+/* An op can fail as a whole because of the share of its failures, but only if all its cases ran. */
 static void ops_fail_as_a_whole(void **state)
 {
     static const struct {
@@ -394,19 +397,20 @@ static void few_elements_have_a_bar_each(void **state)
     assert_int_equal(p.worst, 2);
     expect_drawn(&p, "<svg class=errors ");
     expect_drawn(&p, "worst: element 2, 200</text>");
-    expect_drawn(&p, ">1000</text>"); /* the axis' end */
+    expect_drawn(&p, ">1000</text>"); /* the end of the axis */
     expect_drawn(&p, ">0.001</text>");
     expect_drawn(&p, "class=bound");
     expect_drawn(&p, "element, row-major; dashed");
     const char *within = strstr(drawn(&p), "class=within"), *wrong = strstr(within, "class=wrong");
     assert_int_equal(count_in(wrong, "V150"), 2);
-    assert_int_equal(count_in(within, "V150"), 4); /* both paths; none for what is exact */
+    assert_int_equal(count_in(within, "V150"), 4); /* both paths; exact elements have none */
     assert_int_equal(count_in(drawn(&p), "<svg"), count_in(drawn(&p), "</svg>"));
     assert_null(strstr(drawn(&p), "nan"));
     assert_null(strstr(drawn(&p), "inf"));
 }
 
-/* Every bar is the worst of its part, the one that is wrong among a million included. */
+/* Each bar shows the worst element of its part. This must include a single wrong one among a
+ * million. */
 static void many_elements_share_bars(void **state)
 {
     enum { ELEMENTS = 1000000 };

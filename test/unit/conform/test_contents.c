@@ -1,6 +1,7 @@
 /*
- * Contents with which references once took one of several right results for the only one, or with
- * which a kernel was wrong. A case's number and the seed decide what its line's leaves hold.
+ * Contents that once showed a fault. Either the reference accepted only one of several right
+ * results, or a kernel was wrong. The contents of the leaves follow from the number of a case and
+ * the seed.
  */
 #include "conform/conform.h"
 #include "support/harness.h"
@@ -15,13 +16,13 @@ static const struct {
     uint64_t number, seed;
     const char *line;
 } contents[] = {
-    /* scores that are all -inf, and keys that are infinite */
+    /* all scores are -inf, or keys are infinite */
     {244, 14,
      "attention_backward mask=sliding window=2 "
      "in=q:f32:1x2x40x8;k:f32:1x2x40x8:special;v:f32:1x2x40x8;dy:f32:1x2x40x8"},
-    /* terms that cancel: the bound goes by them, not by the result */
+    /* Terms cancel, so the bound must depend on the terms, not on the result. */
     {12, 8, "einsum within=2e-6 equation=i,i-> in=a:f32:300;b:f32:300"},
-    /* sums that pass the range of f32 in one order of their terms alone */
+    /* The sum overflows f32 only in some orders of its terms. */
     {51, 6, "einsum within=2e-6 equation=ij,jk->ik in=a:f32:5x7:special;b:f32:7x9:unit"},
     {14, 12, "upfirdn in=x:f32:9:special;taps:f32:4"},
     {59, 10,
@@ -32,16 +33,16 @@ static const struct {
     {71, 31,
      "adamw step=2 weight_decay=0.01 result=v in=p:f32:203:special;g:f32:203:special;"
      "m:f32:203:special;v:f32:203:special"},
-    /* large terms that cancel, beside small ones */
+    /* Large terms cancel beside small ones. */
     {54, 34, "rnn hidden=3 in=x:f32:2x6x2:special;w_ih:f32:3x2:one;w_hh:f32:3x3;bias:f32:3"},
-    /* a quotient that passes it, times a small gamma */
+    /* A quotient overflows, but is multiplied by a small gamma. */
     {28, 17,
      "batch_norm_inference in=x:f32:9x40:special;gamma:f32:40;beta:f32:40;mean:f32:40;"
      "var:f32:40:positive"},
-    /* points that only denormals tell apart, by their indices, which are cast */
+    /* Only denormals tell the points apart. Their indices, which are cast, depend on that. */
     {70, 12,
      "knn variant=knn=filtered metric=0 indices=1 k=4 in=q:f32:2x3:zero;p:f32:500x3:special"},
-    /* denormals, on a device that counts them as 0 */
+    /* Denormals, on a device that flushes them to 0. */
     {57, 2, "exp in=x:c64:20000:special"},
     {2, 13, "pool_max_backward kernel=3 padding=1 in=x:f32:2x3x17:special;dy:f32:2x3x17:special"},
     {2, 28, "pool_max_backward kernel=3 padding=1 in=x:f32:2x3x17:special;dy:f32:2x3x17:special"},
@@ -51,10 +52,10 @@ static const struct {
      "adamw step=3 eps=0 beta2=0.5 result=p in=p:f32:203:special;g:f32:203:special;"
      "m:f32:203:special;v:f32:203:special"},
     {13, 16, "softmax_backward axis=1 in=y:f32:4x9:special;dy:f32:4x9"},
-    /* next to the middle between a number and an infinity */
+    /* Near the middle between a number and infinity. */
     {33, 4,
      "grid_sample mode=nearest in=x:f32:1x27x30x30:special;grid:f32:1x2x40001x2:range:-1.2:1.2"},
-    /* quaternions whose squares pass it: the kernel took them for 0 */
+    /* The squares of the quaternions leave the range of f32, and the kernel took them for 0. */
     {54, 3,
      "gaussian_splat_prepare in=positions:f32:9x3:special;scales:f32:9x3:special;"
      "rotations:f32:9x4:special;opacities:f32:9:special;colors:f32:9x3:range:0:1;sh:f32:0"},
@@ -72,7 +73,7 @@ static void they_pass(void **state)
         conform_run(&setup, &given, &result);
         if (result.verdict != VERDICT_PASSED)
             fail_msg("%s: %s", given.line, result.message);
-        /* or it would pass for nothing */
+        /* A result that is hardly judged would pass without a test. */
         if (result.unjudged > 0.8 * (double)result.elements)
             fail_msg("%s: %llu of %llu elements are unjudged", given.line,
                      (unsigned long long)result.unjudged, (unsigned long long)result.elements);

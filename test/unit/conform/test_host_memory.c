@@ -1,7 +1,8 @@
 /*
- * Host functions take memory by what their operands and results take, never by what an attribute
- * allows: of each op some of the conformance cases, and calls whose attributes are as large as they
- * may be, are run on the host with every byte counted. Where memory runs out they say so.
+ * The memory that host functions take must depend on the size of their operands and results, never
+ * on an attribute. Some conformance cases of each op, and calls with the largest possible
+ * attributes, run on the host while every byte is counted. If memory runs out, the functions must
+ * report that.
  */
 #include "base/memory_sizes.h"
 #include "conform/conform.h"
@@ -15,10 +16,10 @@
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 enum {
-    TIMES = 40,       /* the largest ratio of a host function: its own structs for each splat */
-    TRANSFORMS = 200, /* of those that ask anew for each of their transforms */
-    FREE = 1 << 20,   /* bytes that any may take: tables, machines */
-    WORDS = 1 << 18,  /* of operands and results: larger cases are passed over */
+    TIMES = 40,       /* bytes for a byte: a splat has its own struct */
+    TRANSFORMS = 200, /* of ops that allocate for each transform */
+    FREE = 1 << 20,   /* bytes for the result and each operand: tables */
+    WORDS = 1 << 18,  /* of operands and results; larger cases are left out */
     CASES = 60,       /* of each op */
     FAILURES = 20     /* of an op's memory, one at a time */
 };
@@ -32,7 +33,7 @@ static uint64_t words_of(const rlxvk_graph *g, uint32_t id)
     return words;
 }
 
-/* Each of the first times that a node asks for memory fails in turn. */
+/* Lets the first, second, ... allocation of a node fail. Each time the node must report that. */
 static void fail_node(const char *line, evaluation *v, uint32_t id)
 {
     rlxvk_status status = RLXVK_E_OUT_OF_HOST_MEMORY;
@@ -48,7 +49,8 @@ static void fail_node(const char *line, evaluation *v, uint32_t id)
         fail_msg("%s: %s", line, rlxvk_last_error());
 }
 
-/* Runs each node; fails where one asks for too much. `failing`: at first without memory. */
+/* Runs each node and fails the test if a node asks for too much memory. If `failing`, each node
+ * first runs without enough memory. */
 static void run_nodes(const char *line, rlxvk_graph *g, evaluation *v, bool failing)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -77,7 +79,7 @@ static bool is_small(const rlxvk_graph *g)
     return words <= WORDS;
 }
 
-/* Whether the case was run. */
+/* Returns whether the case was run. */
 static bool run_line(const char *line, bool failing)
 {
     case_spec spec;
@@ -113,7 +115,7 @@ static void cases_take_what_their_operands_take(void **state)
     char op[48] = "";
     (void)state;
     assert_int_equal(case_list_generate(&list), RLXVK_OK);
-    /* The last cases of an op are the larger and the odd ones. */
+    /* Backwards, because the last cases of an op are its larger and odd ones. */
     for (size_t i = list.lines.count; i-- > 0;) {
         const char *line = list.lines.items[i];
         size_t length = strcspn(line, " ");

@@ -1,8 +1,8 @@
 /*
- * Every op whose result may take an operand's memory, by the cases of conformance: operands are
- * made by the node before and die there, each is also tied to every other of its shape, and what
- * comes out equals, bit for bit, that of a plan that reuses no memory. Plans are proven sound on
- * the way.
+ * Every op whose result may take an operand's memory, on the conformance cases. The operands are
+ * made by the node before and are not used later. Any two operands of one shape are also tied, that
+ * is, made one tensor. Results must have the same bits as in a plan that reuses no memory, and each
+ * plan is proven sound.
  */
 #include "conform/conform.h"
 #include "exec/executable.h"
@@ -18,7 +18,7 @@
 
 enum { CASES = 4, MOST_ELEMENTS = 20000, NO_TIE = 32, MOST_TIED = 5 };
 
-/* Per row of the op table. */
+/* per row of the op table */
 static uint32_t cases_of[OP_COUNT], wanted_of[OP_COUNT], placed_of[OP_COUNT];
 
 static uint32_t in_place_of(const rlxvk_graph *g, const node *n)
@@ -27,14 +27,14 @@ static uint32_t in_place_of(const rlxvk_graph *g, const node *n)
     return family->in_place && n->input_count > 0 ? family->in_place(g, n) : 0;
 }
 
-/* A dense tensor in words of its own, that a copy can make anew. */
+/* Copies a dense tensor into memory of its own. Raw bytes cannot be copied and stay. */
 static uint32_t copied(rlxvk_graph *g, uint32_t id)
 {
     return op_node_storage(g, id) == STORAGE_RAW ? id : op_append(g, OP_copy, &id, 1, NULL, NULL);
 }
 
-/* Node `id` of `from`, its operands' copies made before it and its result's behind; operand `tied`
- * is operand `to`. NODE_NONE: it cannot be. */
+/* Appends node `id` of `from`, after copies of its operands. Operand `tied` becomes the same tensor
+ * as operand `to`. Returns NODE_NONE if that is not possible. */
 static uint32_t append_alone(rlxvk_graph *g, const rlxvk_graph *from, uint32_t id, uint32_t *ids,
                              uint32_t to, uint32_t tied)
 {
@@ -53,8 +53,8 @@ static uint32_t append_alone(rlxvk_graph *g, const rlxvk_graph *from, uint32_t i
     return made;
 }
 
-/* The case's graph with every node that may work in place alone among copies. Its number of such
- * nodes; 0: none, or the ties do not go. */
+/* Builds the case's graph so that each node that may work in place is alone among copies. Returns
+ * the number of such nodes, which is 0 if there are none or if the operands cannot be tied. */
 static uint32_t isolate(const rlxvk_graph *from, uint32_t to, uint32_t tied, rlxvk_graph **out)
 {
     uint32_t *ids = calloc(from->nodes.count + 1, sizeof *ids), found = 0, result = NODE_NONE;
@@ -145,7 +145,7 @@ static void check_graph(rlxvk_context *c, const rlxvk_graph *g, const char *line
     free(got[1]);
 }
 
-/* Alone, and with every two operands of one shape tied. */
+/* Checks the case without ties, and with any two operands of one shape tied. */
 static void check_case(rlxvk_context *c, const case_spec *spec, const char *line)
 {
     rlxvk_tensor leaves[CASE_MAX_INPUTS], result;

@@ -1,4 +1,4 @@
-/* .npy: every element type, a round trip, refused headers, truncation and mutation. */
+/* .npy files: every element type, round trips, refused headers, truncation and mutation. */
 #define _POSIX_C_SOURCE 200809L
 #include "conform/npy.h"
 
@@ -11,7 +11,8 @@
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
-/* A version 1 file of this dictionary and `size` bytes of data 1, 2, 3, ...; returns the length. */
+/* Makes a version 1 file of this dictionary and `size` bytes of data 1, 2, 3, ... Returns its
+ * length. */
 static size_t make(uint8_t *out, const char *dictionary, size_t size)
 {
     size_t length = strlen(dictionary);

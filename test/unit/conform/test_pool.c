@@ -1,4 +1,7 @@
-/* Cases in several processes: each is run once, and a process that crashes fails its own alone. */
+/*
+ * Cases that run in several processes. Each case runs once, and if a process crashes, only its own
+ * case fails.
+ */
 #include "conform/conform_pool.h"
 
 #include <setjmp.h>
@@ -21,8 +24,8 @@ typedef struct in_common {
 
 typedef struct work {
     in_common *common;
-    size_t killed, left; /* the item that ends its process by a signal, and that by exiting */
-    size_t every;        /* or each so many do */
+    size_t killed, left; /* the items that end their process by a signal, by exiting */
+    size_t every;        /* or each every-th item does */
     int done[ITEMS], crashed[ITEMS];
     char how[96];
 } work;
@@ -124,7 +127,7 @@ static void a_crash_fails_its_own_item(void **state)
     conform_pool_release(w.common, sizeof *w.common);
 }
 
-/* More crashes than processes: others take what is left. */
+/* If more processes crash than there were, new ones must take the rest. */
 static void crashes_do_not_end_the_work(void **state)
 {
     work w = new_work();

@@ -1,5 +1,7 @@
-/* rlxvk conform --shifted and --folded: operands and results do begin inside their slots, what is
- * written in place does not, grids do fold, and a wrong result is seen all the same. */
+/*
+ * rlxvk conform --shifted and --folded. Operands and results must begin inside their slots, but not
+ * if they are written in place. Grids must be folded. A wrong result must still be found.
+ */
 #include "conform/conform.h"
 #include "exec/state.h"
 #include "support/harness.h"
@@ -34,7 +36,7 @@ static const dispatch *dispatch_of(const rlxvk_executable *e, uint32_t kernel)
     return NULL;
 }
 
-/* One to four rows of five, by the number. */
+/* Operands begin one to four rows of five inside, depending on the number of the case. */
 static void operands_begin_inside(void **state)
 {
     rlxvk_context *c = open_context(NULL);
@@ -73,7 +75,7 @@ static void cases_are_compared_from_there(void **state)
         if (result.verdict != VERDICT_PASSED)
             fail_msg("%s: %s", lines[i], result.message);
     }
-    /* Element 0 of the result is that of x's fourth row, and 35 are compared. */
+    /* Element 0 of the result is that of the fourth row of x, and 35 elements are compared. */
     run_line(c, "neg in=x:f32:7x5:iota", 2, &result);
     assert_int_equal(result.verdict, VERDICT_PASSED);
     assert_int_equal(result.elements, 35);
