@@ -1,6 +1,7 @@
 /*
- * On a device: sums from the other end, against sums added up for each element anew, along every
- * axis; their gradient is the running sum of what arrives.
+ * cumsum_backward on a device: cumulative sums from the other end, along every axis. They are
+ * compared with sums that are computed for each element. Their own gradient must be the cumulative
+ * sum of the incoming gradient.
  */
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -16,7 +17,8 @@ enum { DEPTH = 3, ROWS = 5, COLUMNS = 4, NUMEL = DEPTH * ROWS * COLUMNS };
 
 static const int sizes[3] = {DEPTH, ROWS, COLUMNS}, strides[3] = {ROWS * COLUMNS, COLUMNS, 1};
 
-/* The sum of what lies along the axis on one side of element i, with it unless exclusive. */
+/* The sum of the elements on one side of element i along the axis. If not `exclusive`, element i is
+ * included. */
 static float side_sum(const float *x, int i, int axis, bool behind, bool exclusive)
 {
     int at = i / strides[axis] % sizes[axis];
@@ -46,7 +48,7 @@ static void expect_sums(int axis, bool exclusive)
     const rlxvk_run_input in = {"dy", dy, NUMEL, RLXVK_F32};
     const rlxvk_run_output out[] = {{0, got[0], NUMEL, RLXVK_F32}, {1, got[1], NUMEL, RLXVK_F32}};
     expect_ok(rlxvk_run(e, &in, 1, out, 2));
-    for (int i = 0; i < NUMEL; i++) { /* whole numbers: exact */
+    for (int i = 0; i < NUMEL; i++) { /* integers are exact */
         assert_true(got[0][i] == side_sum(dy, i, axis, true, exclusive));
         assert_true(got[1][i] == side_sum(seed, i, axis, false, exclusive));
     }

@@ -1,6 +1,6 @@
 /*
- * Means of elements whose sum does not fit f32, while the mean does, and softmax of such rows:
- * every kernel of rows, every mean. The right results are computed here, in double.
+ * Means whose sum overflows f32 although the mean does not, and softmax of such rows. Tests every
+ * row kernel and every op with a mean. The right results are computed here in double.
  */
 #include "support/ranges.h"
 
@@ -40,7 +40,7 @@ static const struct mean_case {
 };
 #define MEAN_CASES (sizeof mean_cases / sizeof *mean_cases)
 
-/* Which result an element goes into. */
+/* The index of the result that element i belongs to. */
 static uint64_t result_of(const struct mean_case *c, uint64_t i)
 {
     uint64_t at = 0, step = 1;
@@ -92,7 +92,7 @@ static void walk_mean(const struct mean_case *c, const char *variant)
         uint64_t row = numel / results;
         float *x = filled(f < FILLS ? (fill)f : SMALLEST, (view){results, row, 1});
         for (uint64_t i = 0; f == SMALLEST && i < numel; i++)
-            x[i] = (float)(2e-38 + 1e-39 * noise(i)); /* where a scale of 1 / n would be felt */
+            x[i] = (float)(2e-38 + 1e-39 * noise(i)); /* here a scale of 1 / n would show */
         for (uint64_t i = 0; f == FILLS && i < numel; i++)
             x[i] = result_of(c, i) % 2 ? 2e-38f : 3e38f;
         trial_give(&t, 0, x, numel);
@@ -144,7 +144,7 @@ static rlxvk_tensor mean_of_parts(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_reduce_mean(g, x, (int32_t[]){2, 3}, 2, false);
 }
 
-/* Cells all alike: every mean is what they are. */
+/* If all cells are alike, every mean is the value of a cell. */
 static void other_means_do_not_overflow(void **state)
 {
     static pool_builder *const builders[] = {pool_windows, pool_padded,   pool_all,
@@ -170,7 +170,7 @@ static void other_means_do_not_overflow(void **state)
         trial_give(&t, 0, x, parts * 2 * 81);
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
             float value = values[v];
-            if (b == 3 || b == 4) /* sums of weighted cells, which denormals may be lost in */
+            if (b == 3 || b == 4) /* sums of weighted cells may lose denormals */
                 value = value == 2e-38f ? 1e-36f : value;
             for (int i = 0; i < 4 * 81; i++)
                 x[i] = value;

@@ -1,6 +1,7 @@
 /*
- * Norms of rows whose squares do not fit f32, while their results are ordinary numbers: every
- * kernel of rows, every norm and its gradients. The right results are computed here, in double.
+ * Norms of rows whose squares do not fit f32 although their results are ordinary numbers. Tests
+ * every row kernel, and every norm with its gradients. The right results are computed here in
+ * double.
  */
 #include "support/ranges.h"
 
@@ -23,7 +24,7 @@ typedef struct row {
     uint64_t start, length, step;
     double eps;
     bool rms;
-    double mean, root, width, range; /* width: of x; range: that in deviations */
+    double mean, root, width, range; /* width: of x; range: width in standard deviations */
 } row;
 
 static double row_x(const row *r, uint64_t i)
@@ -64,8 +65,8 @@ static row row_of(view v, uint64_t o, const float *x, bool rms, double eps)
     return r;
 }
 
-/* `span`: neighbours of a row that share an element of gamma and beta, `groups` rows of which
- * follow each other; gamma may be NULL. */
+/* `span` neighbours in a row share one element of gamma and beta. `groups` consecutive rows use
+ * different parts of these, then they repeat. gamma may be NULL. */
 static void expect_norm(const trial *t, const char *what, view v, const float *x, bool rms,
                         double eps, const float *gamma, const float *beta, uint64_t span,
                         uint64_t groups, const float *y)
@@ -96,7 +97,7 @@ typedef enum norm_kind {
     RMS,
     FUSED_LAYER,
     FUSED_RMS,
-    PAIR_LAYER, /* of a sum that is a result, too */
+    PAIR_LAYER, /* of a sum that is also a result */
     PAIR_RMS,
     NORM_KINDS
 } norm_kind;
@@ -141,7 +142,7 @@ static rlxvk_tensor build_norm(rlxvk_graph *g, norm_kind k, rlxvk_tensor x, rlxv
     }
 }
 
-/* x is cut into two halves where there is a residual: their sum is exact, but of denormals. */
+/* If there is a residual, x is cut into two halves. Their sum is exact, except for denormals. */
 static void walk_fills(trial *t, norm_kind k, view v, float eps)
 {
     uint64_t numel = v.outer * v.length * v.inner;
@@ -214,7 +215,8 @@ static void norms_take_rows_of_any_size(void **state)
     each_variant(walk_norms);
 }
 
-/* Group, instance and layer norm of images: [2, 12, spatial], gamma and beta by channel. */
+/* Group, instance and layer norm of images: x is [2, 12, spatial]; gamma and beta are by
+ * channel. */
 static void walk_image(const char *variant, int64_t groups, int64_t spatial)
 {
     trial t;
@@ -268,7 +270,7 @@ static void norms_of_images_do(void **state)
 
 /* ---- Batch norm ---- */
 
-/* Channels of [batch, 5, inner] are rows of the same thing transposed. */
+/* Channels of [batch, 5, inner] are rows of the transposed tensor. */
 static void transpose(const float *x, uint64_t batch, uint64_t inner, float *out)
 {
     for (uint64_t b = 0; b < batch; b++)
@@ -352,7 +354,7 @@ static void batch_norm_inference_subtracts_what_it_must(void **state)
 
 /* ---- Gradients of norms ---- */
 
-/* What a norm's gradients are by definition, with the bounds of rlxvk_train.h. */
+/* The gradient of a norm by its definition, with the bounds of rlxvk_train.h. */
 static void expect_input_gradient(const trial *t, const char *what, view v, const float *x,
                                   bool rms, const float *dy, const float *dx)
 {
@@ -467,7 +469,8 @@ static void walk_among(uint64_t rows, uint64_t n, int op, const float *x, const 
     trial_end(&t);
 }
 
-/* A row of one size is what it is among rows of its own size, whoever is in its workgroup. */
+/* A row's result may not depend on the other rows of its workgroup. It is the same among rows of
+ * other magnitudes as among rows of its own. */
 static void walk_mixed(const char *variant)
 {
     static const uint64_t lengths[] = {3, 20, 49};
@@ -538,11 +541,11 @@ static void walk_projection(rlxvk_dtype dtype, bool apart, float eps, double siz
             double term = x[i] / sqrt(square + eps) * gamma[i] * w[n * K + i];
             sum += term;
             magnitude += fabs(term);
-            /* Some devices flush denormals, of the operands and of products in any order. */
+            /* Some devices flush denormals, both operands and products in any order. */
             if (fabs((double)x[i] * w[n * K + i]) * fmin(1, gamma[i]) < 0x1p-126)
                 flushed += fabs(term);
         }
-        /* So do sums of some products, which may cancel: eight times, say. */
+        /* Sums of products may be flushed too, and products may cancel. Eight times is enough. */
         flushed += 8 * 0x1p-126 / sqrt(square + eps);
         expect_close(&t, "y", (uint64_t)n, y[n], sum, 1e-5 * magnitude + flushed);
     }

@@ -1,6 +1,6 @@
 /*
- * The choice of row kernels on made-up devices: what is chosen, that it fits the device and the
- * kernels' own terms, and that lanes and chunks cover rows.
+ * The choice of row kernels, on made-up devices. Tests the choice, that it fits the device and the
+ * kernels' own conditions, and that lanes and chunks cover the rows.
  */
 #include "op/rows/row_tile.h"
 
@@ -43,7 +43,7 @@ static device_profile software(void)
                             .portable = true};
 }
 
-/* Shuffles over so few invocations join next to nothing. */
+/* If a subgroup is so small, shuffles hardly help. */
 static device_profile tiny_subgroups(void)
 {
     device_profile p = big_gpu();
@@ -73,7 +73,7 @@ static void classes(void **state)
     assert_string_equal(choose(whole_quads, tiny_subgroups(), VARIANT_NONE), "shared_quads");
 }
 
-/* The forms that only kernels which hold rows have. */
+/* Only kernels that hold rows have these forms. */
 static void forms(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static size_t index_of(const char *name)
     return choice_find_row(&choice_families[CHOICE_rows], name, strlen(name));
 }
 
-/* What kernels can do with rows longer than those that small workgroups hold. */
+/* Rows that are too long for small workgroups to hold. */
 static void long_rows(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void long_rows(void **state)
     assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "long_quads");
 }
 
-/* A forced row is taken wherever it can be, and passed over elsewhere. */
+/* A row of the table that is asked for is taken if possible, and otherwise ignored. */
 static void forced(void **state)
 {
     (void)state;
