@@ -1,4 +1,7 @@
-/* The program from outside: exit codes, what goes to which stream, options, files it writes. */
+/*
+ * The program, tested from outside: exit codes, standard output and error, options, and the files
+ * that it writes.
+ */
 #include "base/base.h"
 #include "support/harness.h"
 
@@ -23,7 +26,7 @@ typedef struct outcome {
 static char program[4096], folder[] = "/tmp/rlxvk-cli-XXXXXX";
 static outcome got;
 
-/* A file of the test's folder. */
+/* The path of a file in the test's folder. */
 static const char *in_folder(const char *name)
 {
     static char path[128];
@@ -49,7 +52,7 @@ static void write_file(const char *path, const char *content)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs "[VARIABLE=value...] rlxvk arguments" and keeps what it printed; `arguments` may redirect
+/* Runs "[VARIABLE=value...] rlxvk arguments" and keeps the printed text. `arguments` may redirect
  * standard output again. */
 static int run_with(const char *environment, const char *arguments)
 {
@@ -137,7 +140,7 @@ static void info_without_a_device_fails_and_says_what_to_install(void **state)
     assert_string_equal(got.err, "");
 }
 
-/* Ctrl-C: what is at work ends, and the report has what ran. */
+/* After Ctrl-C the current work ends, and the report contains everything that has run. */
 static void interrupted_commands_report(void **state)
 {
     static const char soon[] = "timeout --foreground --preserve-status -s INT 2";
@@ -210,8 +213,8 @@ static void copy_golden(const char *name)
     assert_int_equal(system(line), 0);
 }
 
-/* Golden vectors whose expected element 3 is wrong: the page has a picture that says so, for the
- * case that failed alone. */
+/* Golden vectors whose expected element 3 is wrong. The page must show that in a picture, but only
+ * for the case that failed. */
 static void a_failed_case_has_a_picture(void **state)
 {
     static const double wrong = 123;
@@ -231,7 +234,7 @@ static void a_failed_case_has_a_picture(void **state)
     assert_int_equal(fseek(file, 10 + header[8] + 256L * header[9] + 3 * 8L, SEEK_SET), 0);
     assert_int_equal(fwrite(&wrong, sizeof wrong, 1, file), 1);
     assert_int_equal(fclose(file), 0);
-    for (int jobs = 1; jobs <= 2; jobs++) { /* pictures cross from one process to another */
+    for (int jobs = 1; jobs <= 2; jobs++) { /* two jobs: another process sends the pictures */
         int length =
             snprintf(line, sizeof line, "conform --op relu --golden %s --jobs %d", folder, jobs);
         snprintf(line + length, sizeof line - (size_t)length, " --html %s", in_folder("bad.html"));
@@ -324,7 +327,7 @@ static void several_ops_can_be_named(void **state)
     assert_int_equal(run("conform --op abs,neg --case 0"), 2);
 }
 
-/* The cases listed with these options. */
+/* How many cases are listed with these options. */
 static size_t count_listed(const char *options)
 {
     char line[256];
@@ -346,10 +349,10 @@ static void cases_are_left_out_by_their_pipelines(void **state)
     assert_int_equal(count_listed("--pipelines=1"), all);
     assert_true(half < all);
     assert_true(first < half);
-    assert_true(first > all / 10); /* what the same pipelines serve stays */
+    assert_true(first > all / 10); /* cases with equal pipelines stay */
 }
 
-/* Of what was printed, which ends there. */
+/* Returns the last line of the printed text, and cuts the text off before it. */
 static const char *last_line(void)
 {
     char *end = strrchr(got.out, '\n');
@@ -359,15 +362,15 @@ static const char *last_line(void)
     return before ? before + 1 : got.out;
 }
 
-/* With several processes none runs cases in the first one, not even a single case: whom it started
- * after that would wait for threads of the driver that it has not. */
+/* If there are several processes, the first one must not run any case itself. Processes that it
+ * started later would wait for driver threads that they do not have. */
 static void variants_end_in_several_processes(void **state)
 {
     static const char line[] = "conform --op softmax --each-variant --sparse=20 --jobs";
     char arguments[128], alone[64];
     (void)state;
     snprintf(arguments, sizeof arguments, "%s 1", line);
-    assert_int_equal(run(arguments), 1); /* some variants are of other ops alone */
+    assert_int_equal(run(arguments), 1); /* some variants are only of other ops */
     snprintf(alone, sizeof alone, "%s", last_line());
     snprintf(arguments, sizeof arguments, "%s 2", line);
     assert_int_equal(run_with("timeout 120", arguments), 1);
@@ -415,7 +418,7 @@ static int set_up(void **state)
     if (length < 0 || !mkdtemp(folder))
         return -1;
     program[length] = 0;
-    strcpy(strrchr(program, '/'), "/rlxvk"); /* the one that looks for what it left behind */
+    strcpy(strrchr(program, '/'), "/rlxvk"); /* the build that checks for leaks at its end */
     return access(program, X_OK);
 }
 

@@ -1,5 +1,7 @@
-/* A host program may set any locale: what the library writes and reads stays the same. The locales
- * are made here, by localedef; where that is not possible the tests are reported as skipped. */
+/*
+ * The library must read and write the same text in any locale of the host program. The test makes
+ * its locales with localedef. If that is not possible, its tests are reported as skipped.
+ */
 #include "base/log.h"
 #include "base/switches.h"
 #include "exec/trace.h"
@@ -23,7 +25,7 @@
 
 static char folder[] = "/tmp/rlxvk-locale-XXXXXX";
 
-/* Makes `name` of the system's sources and sets it, or skips the test. */
+/* Makes and sets the locale `name` from the system's sources. If that fails, skips the test. */
 static void set_locale_or_skip(const char *name, const char *charset)
 {
     char line[256], full[64];
@@ -52,7 +54,7 @@ static void numbers_keep_their_point(void **state)
     (void)state;
     set_locale_or_skip("de_DE", "UTF-8");
     snprintf(buffer, sizeof buffer, "%.1f", 1.5);
-    assert_string_equal(buffer, "1,5"); /* the locale is what the test needs */
+    assert_string_equal(buffer, "1,5"); /* the test needs this locale */
     text_append(&t, "%g", 0.25);
     assert_string_equal(buffer, "0.25");
     assert_int_equal((status_fail)(RLXVK_E_ATTR, "eps %g", 1.5), RLXVK_E_ATTR);
@@ -136,7 +138,7 @@ static void letters_are_ascii(void **state)
     switches read;
     (void)state;
     set_locale_or_skip("tr_TR", "ISO-8859-9");
-    assert_int_not_equal(tolower('I'), 'i'); /* the locale is what the test needs */
+    assert_int_not_equal(tolower('I'), 'i'); /* the test needs this locale */
     assert_int_equal(rlxvk_quant_query(256 + RLXVK_IQ4_NL, &traits), RLXVK_OK);
     assert_string_equal(traits.name, "gguf_iq4_nl");
     assert_non_null(quant_format_find_name("iq4_nl"));

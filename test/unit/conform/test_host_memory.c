@@ -18,7 +18,7 @@
 enum {
     TIMES = 40,       /* bytes for a byte: a splat has its own struct */
     TRANSFORMS = 200, /* of ops that allocate for each transform */
-    FREE = 1 << 20,   /* bytes for the result and each operand: tables */
+    FREE = 1 << 20,   /* bytes for the result and each operand: tables, state */
     WORDS = 1 << 18,  /* of operands and results; larger cases are left out */
     CASES = 60,       /* of each op */
     FAILURES = 20     /* of an op's memory, one at a time */

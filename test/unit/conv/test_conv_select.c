@@ -1,6 +1,7 @@
 /*
- * The choice of convolution kernels on made-up devices: what is chosen, that it fits the device and
- * the kernels' own terms, and that splits cover K. And division by multipliers, against division.
+ * The choice of convolution kernels, on made-up devices. Tests the choice, that it fits the device
+ * and the kernels' own conditions, and that splits cover K. Division by multipliers is compared
+ * with division.
  */
 #include "op/conv/conv.h"
 #include "op/conv/conv_select.h"
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* One with no more than the baseline. */
+/* A software device that has only the baseline. */
 static device_profile least_software(void)
 {
     device_profile p = baseline();
@@ -34,7 +35,8 @@ static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, de
     assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
 }
 
-/* One channel of y from each of x, with windows of so many taps across and down. */
+/* Depthwise: each channel of y comes from one channel of x. The window is `across` taps wide and 7
+ * high. */
 static void expect_planes(const char *name, uint32_t across, uint32_t rows, uint32_t columns,
                           device_profile p)
 {
@@ -51,9 +53,9 @@ static void planes(void **state)
     (void)state;
     expect_planes("strips", 7, 28, 28, big_gpu());
     expect_planes("strips", 7, 3, 3, baseline());
-    /* too many planes for one workgroup's weights */
+    /* The weights of so many planes do not fit one workgroup. */
     expect_planes("direct_depthwise", 7, 1, 3, big_gpu());
-    expect_planes("direct_depthwise", 7, 28, 2, big_gpu()); /* half of the strip would be outside */
+    expect_planes("direct_depthwise", 7, 28, 2, big_gpu()); /* half of a strip would be outside */
     expect_planes("direct_depthwise", 0, 28, 28, big_gpu());
     expect_planes("direct_depthwise", 17, 28, 28, big_gpu());
     expect_planes("direct_single", 7, 28, 28, least_software());
@@ -66,7 +68,7 @@ static void expect_channels(const char *name, uint64_t m, uint64_t n, uint64_t c
     assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
 }
 
-/* Where w may be put into another order, which takes a dispatch. */
+/* A separate dispatch may put w into another order. */
 static void packed(void **state)
 {
     (void)state;
@@ -84,7 +86,7 @@ static void expect_weights(const char *name, uint64_t m, uint64_t n, uint64_t gr
     assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
 }
 
-/* Gradients of weights: parts of K fill the device, so that tiles may be large. */
+/* Gradients of weights: K is split to fill the device, so tiles may be large. */
 static void weights(void **state)
 {
     (void)state;
@@ -114,7 +116,8 @@ static void classes(void **state)
     expect("direct_block", 256, 100352, 1, translated());
 }
 
-/* On software drivers too, which have tiles for sums that are too long for an invocation. */
+/* A row that is asked for is also taken on software devices. They use tiles if sums are too long
+ * for one invocation. */
 static void forced(void **state)
 {
     (void)state;
@@ -127,7 +130,7 @@ static void forced(void **state)
     assert_string_equal(conv_select(&deep, &cpu, VARIANT_NONE)->row.name, "tiled_32x32");
 }
 
-/* What conv_tiled.comp takes for granted. */
+/* The conditions that conv_tiled.comp relies on. */
 static void tiles_divide(void **state)
 {
     (void)state;

@@ -1,5 +1,8 @@
-/* grid_sample on the device where the reference allows two answers: points halfway between cells,
- * whose nearest cell is the even one whatever the driver makes of roundEven, along each axis. */
+/*
+ * grid_sample on the device, for points that are exactly halfway between cells, along each axis.
+ * The reference allows two answers here, but the nearest cell must be the even one, even if the
+ * driver's roundEven is wrong.
+ */
 #include "base/base.h"
 #include "support/harness.h"
 
@@ -14,7 +17,7 @@
 
 enum { CELLS = 9, HALVES = CELLS - 1 };
 
-/* An image that counts its cells along `axis` of `axes` spatial ones, the others having one. */
+/* The shape of an image that has CELLS cells along `axis` and one along each other spatial axis. */
 static rlxvk_shape line_of(uint32_t axes, uint32_t axis)
 {
     rlxvk_shape s = {.rank = 2 + axes};
@@ -61,7 +64,7 @@ static void halves_go_to_the_even_cell(void **state)
             expect_even(axes, axis);
 }
 
-/* Three axes of which one has a cell are two: the same elements, bit for bit. */
+/* If one of three axes has a single cell, the result must be that of two axes, bit for bit. */
 static void a_single_plane_is_an_image(void **state)
 {
     enum { POINTS = 40 };

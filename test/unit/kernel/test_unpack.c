@@ -1,5 +1,8 @@
-/* Modules as they lie in the library: what is packed comes back, and what is damaged is refused. */
-#include "build/pack.c" /* of the generator, which is no part of the library */
+/*
+ * The compressed modules in the library. Packing and unpacking must give the same words, and
+ * damaged data must be refused.
+ */
+#include "build/pack.c" /* part of the generator, not of the library */
 #include "cli/clock.h"
 #include "kernel/kernel.h"
 #include "kernel/words.h"
@@ -21,7 +24,7 @@ static uint32_t roll(uint64_t *state, uint32_t below)
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* Instructions of any words, some of them again and again. */
+/* Random instructions, some of which repeat. */
 static uint32_t random_module(uint64_t *state, uint32_t *words)
 {
     static const uint32_t lengths[] = {1, 2, 3, 4, 5, 5, 6, 7, 40, 9000, 65535};
@@ -68,8 +71,8 @@ static void what_is_packed_comes_back(void **state)
     free(back);
 }
 
-/* Shortened, or with a byte changed: refused, or taken for another module; never read or written
- * beyond the sizes, which sanitizers watch. */
+/* The data is cut off, or a byte is changed. It must be refused or give another module. Sanitizers
+ * check that nothing is read or written outside the sizes. */
 static void damage_is_no_danger(void **state)
 {
     const packed_module *whole = &kernel_table[KERNEL_CUMSUM].packed;
@@ -94,7 +97,8 @@ static void damage_is_no_danger(void **state)
     free(bytes);
 }
 
-/* All of them within what a program may take to start; it uses a few. */
+/* Unpacks all kernels within the time that a program may take to start. A program uses only a
+ * few. */
 static void every_kernel_unpacks(void **state)
 {
     double begin = clock_seconds();
