@@ -1,8 +1,9 @@
 /*
- * Batch regions: which concats become one, which must not and what is said of them, and that
- * neither the host nor the device computes another bit for it, however many inputs a dispatch
- * has. The kernels have cases
- * (conform/cases/region.c), on whose gradients `rlxvk conform --gradients` works.
+ * Batch regions: which concats become one, which must not, and what is reported about them. Host
+ * and device must give the same bits as without them, for any number of inputs of a dispatch.
+ *
+ * The kernels have conformance cases (conform/cases/region.c); `rlxvk conform --gradients` checks
+ * their gradients.
  */
 #include "exec/context.h"
 #include "op/elementwise/region.h"
@@ -29,7 +30,7 @@ typedef enum kind {
     REGIONS,
     RESIZED,
     CASTS,
-    MANY, /* more than a dispatch has bindings for */
+    MANY, /* more than the bindings of a dispatch */
     OTHER_AXIS,
     OUTPUT,
     OTHER_READER,
@@ -47,7 +48,7 @@ typedef enum kind {
 } kind;
 
 static const struct {
-    const char *what, *miss; /* NULL: nothing is said */
+    const char *what, *miss; /* NULL: nothing is reported */
     uint32_t batches;
 } expected[KINDS] = {
     [ACTIVATIONS] = {"activations", NULL, 1},
@@ -85,7 +86,7 @@ static rlxvk_shape leaf_shape(kind k, uint32_t i)
     return RLXVK_SHAPE(k == OTHER_SHAPE && i == 2 ? 3 : 2, 4);
 }
 
-/* More steps than software drivers compile fast. */
+/* More steps than a software driver can compile quickly. */
 static rlxvk_tensor long_region(rlxvk_graph *g, rlxvk_tensor x)
 {
     rlxvk_region_step steps[9] = {{.op = RLXVK_ACTIVATION_TANH - 1}};
@@ -177,7 +178,7 @@ static void expect_kind(kind k)
                  expected[k].batches);
     const node *last = graph_node(after, after->outputs.items[after->outputs.count - 1]);
     assert_string_equal(last->name, "whole");
-    if (k != BYTES && k != LARGE) /* not what the host reference takes; long */
+    if (k != BYTES && k != LARGE) /* no host reference; too slow */
         expect_same_values(g, after, expected[k].what);
     expect_ok(rewrite_find_misses(after, &none, &profile, note_reason, reason));
     if (k != ON_HOST && (expected[k].miss ? !strstr(reason, expected[k].miss) : reason[0] != 0))
@@ -226,9 +227,9 @@ static void computes_the_same_in_fewer_dispatches(void **state)
     }
 }
 
-/* ---- How many inputs a dispatch has ---- */
+/* ---- How many inputs a dispatch can have ---- */
 
-/* What batches, and without rewriting stays as many nodes, of `count` inputs. */
+/* A graph of `count` inputs that batch. Without rewriting, it has a node for each. */
 static rlxvk_graph *many_inputs(uint32_t count, rlxvk_shape shape)
 {
     rlxvk_graph *g = new_graph();
@@ -279,7 +280,7 @@ static void binds_as_many_inputs_as_a_stage_takes(void **state)
     assert_int_equal(dispatches_of(MOST_INPUTS, 65), 3);
 }
 
-/* Of a device that has as few storage buffers as `buffers`, or fewer, and blocks that hold few
+/* Runs on a device with at most `buffers` storage buffers and with small blocks, which hold few
  * inputs. */
 static float *run_with(uint32_t buffers, const rlxvk_graph *g, uint32_t inputs, size_t *count)
 {

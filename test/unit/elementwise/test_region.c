@@ -1,6 +1,7 @@
 /*
- * Elementwise regions: which nodes join and which must not, kernels by size and device, regions
- * taken apart, and random programs: joined and not, on the device and on the host, to the bit.
+ * Elementwise regions: which nodes join and which must not, kernels for each size and device, and
+ * how regions are taken apart. Random programs must give the same bits joined or not, on device and
+ * host.
  */
 #include "args/elementwise.h"
 #include "op/evaluation.h"
@@ -19,7 +20,7 @@ static const device_profile minimal = {.storage_buffers_per_stage = 8};
 static const device_profile roomy = {.storage_buffers_per_stage = 32};
 static const device_profile software = {.storage_buffers_per_stage = 32, .portable = true};
 
-/* A rewritten copy with regions. */
+/* A rewritten copy of the graph, with regions. */
 static rlxvk_graph *joined(const rlxvk_graph *g, const device_profile *profile, const bool *on_host)
 {
     rlxvk_graph *copy = NULL;
@@ -30,7 +31,8 @@ static rlxvk_graph *joined(const rlxvk_graph *g, const device_profile *profile, 
     return copy;
 }
 
-/* The regions' steps, "3+2" for two regions in order; checks values on the host, destroys g. */
+/* Returns the numbers of steps of the regions in order, for example "3+2". Also checks values on
+ * the host and destroys g. */
 static const char *regions_of(rlxvk_graph *g, const device_profile *profile)
 {
     static char buffer[256];
@@ -105,7 +107,7 @@ static void joins_every_kind(void **state)
     assert_string_equal(regions_of(g, &minimal), "8");
 }
 
-/* What keeps two nodes apart. */
+/* Conditions under which two nodes must not join. */
 enum guard {
     NO_GUARD,
     OUTPUT,
@@ -172,7 +174,7 @@ static void guards(void **state)
 {
     (void)state;
     for (int guard = 0; guard < GUARDS; guard++) {
-        if (guard == RAW) /* the host reference wants bytes: no values here */
+        if (guard == RAW) /* raw bytes: the host reference has no values here */
             continue;
         const char *got = regions_of(build_guard((enum guard)guard), &minimal);
         if (strcmp(got, guard_regions[guard]) != 0)
@@ -185,7 +187,7 @@ static void guards(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Trees join, shared operands are read once, and what does not fit stays outside. */
+/* Trees of nodes join. Shared operands are read once. If a node does not fit, it stays outside. */
 static void joins_trees(void **state)
 {
     (void)state;
@@ -212,7 +214,7 @@ static void joins_trees(void **state)
     assert_string_equal(regions_of(g, &roomy), "8");
 }
 
-/* Other fusions come first, and a sum that a norm tees is left to it. */
+/* Other fusions come first. If a norm also returns its sum, the region leaves the sum to it. */
 static void leaves_other_fusions(void **state)
 {
     (void)state;
@@ -327,7 +329,7 @@ static void takes_large_regions_apart(void **state)
     rlxvk_graph_output(g, rlxvk_elementwise_region(g, x, 10, &r));
     assert_string_equal(regions_of(g, &minimal), "7+3");
 
-    g = new_graph(); /* a result smaller than declared is repeated */
+    g = new_graph(); /* if a result is smaller than declared, it repeats */
     for (uint32_t i = 0; i < 10; i++) {
         char name[] = {(char)('a' + i), 0};
         x[i] = input(g, name, RLXVK_SHAPE(4));
@@ -420,7 +422,7 @@ static rlxvk_tensor random_node(maker *m)
     case 2:
         return rlxvk_where(m->g, pick(m), x, pick(m));
     case 3:
-        if (m->exact) /* else the host's fma, which rounds once, differs from the region's */
+        if (m->exact) /* otherwise the host's fma rounds only once, unlike the region */
             return bounded(m, rlxvk_fma(m->g, x, pick(m), pick(m)));
         return rlxvk_sub(m->g, rlxvk_mul(m->g, x, pick(m)), pick(m));
     case 4:
@@ -462,7 +464,7 @@ static void expect_bits(const float *got, const float *wanted, size_t count, uin
     }
 }
 
-/* Joining changes no bit of what the host computes. */
+/* Joining must not change any bit on the host. */
 static void random_programs_on_the_host(void **state)
 {
     static const device_profile *const profiles[] = {&minimal, &roomy, &software};
@@ -499,7 +501,7 @@ static float *run_joined(const rlxvk_graph *g, rlxvk_toggle regions, uint64_t se
     return values;
 }
 
-/* Nor of what the device computes; exact programs give the host's bits. */
+/* Nor on the device. If a program is exact, it also gives the host's bits. */
 static void random_programs_on_the_device(void **state)
 {
     (void)state;
@@ -520,7 +522,7 @@ static void random_programs_on_the_device(void **state)
     }
 }
 
-/* Many regions, none like another, in one graph; compiled twice. */
+/* One graph with many regions, all different. It is compiled twice. */
 static void many_different_regions(void **state)
 {
     (void)state;

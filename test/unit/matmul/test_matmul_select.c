@@ -1,6 +1,6 @@
 /*
- * The choice of matrix-product kernels on made-up devices: what is chosen, that it always fits the
- * device, and that splits cover K and stay within memory.
+ * The choice of matrix-product kernels, on made-up devices. Tests the choice, that it always fits
+ * the device, and that splits cover K and stay within memory.
  */
 #include "op/matmul/experts.h"
 #include "op/matmul/matmul.h"
@@ -49,7 +49,7 @@ static void native_classes(void **state)
     expect("tiled_64x128_long", of(4096, 4096, 4096), baseline());
 }
 
-/* K is split where tiles are too few for the device, and only there. */
+/* K is split only if there are too few tiles to fill the device. */
 static void splits(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void splits(void **state)
     }
 }
 
-/* What the kernel takes for granted of a row. */
+/* The conditions that the kernel relies on. */
 static void tiles_divide_evenly(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void rows_divide_evenly(void **state)
     }
 }
 
-/* A GPU behind a driver for something else. */
+/* A GPU behind a driver that translates to another API. */
 static device_profile translated(void)
 {
     device_profile p = big_gpu();
@@ -186,7 +186,8 @@ static void choices_are_checked(void **state)
 
 static const uint64_t extents[] = {1, 2, 3, 8, 9, 16, 31, 33, 128, 1000, 65537, 1 << 20, INT32_MAX};
 
-/* Every shape of the grid of extents whose matrices have fewer than 2^31 elements. */
+/* Calls `check` for each shape of a grid of extents, if its matrices have fewer than 2^31
+ * elements. */
 static void for_each_shape(void (*check)(matmul_shape, const device_profile *), device_profile p)
 {
     for (size_t m = 0; m < ARRAY_COUNT(extents); m++)

@@ -1,5 +1,7 @@
-/* Which steps a product on matrix units takes: halves that lie as it wants them are not packed. And
- * products that are made in parts. */
+/*
+ * The steps of a product on matrix units. If halves already have the right layout, they must not be
+ * packed. Also tests products that are made in parts.
+ */
 #include "plan/schedule.h"
 #include "support/harness.h"
 #include "support/profiles.h"
@@ -11,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* How many times 512 rows times w^T, n rows of k, packs an operand on a GPU. */
+/* Multiplies 512 rows by w^T, which is n rows of k, on a GPU. Returns how many operands are
+ * packed. */
 static int packs(rlxvk_precision precision, rlxvk_dtype dtype, int64_t n, int64_t k)
 {
     static const rlxvk_matmul_options transposed = {.transpose_b = true};
@@ -46,7 +49,8 @@ static void halves_in_whole_steps_are_taken_as_they_are(void **state)
     assert_int_equal(packs(RLXVK_PRECISION_SPLIT, RLXVK_F16, 4096, 4096), 2);
 }
 
-/* Units for f32 take words, so what is decoded to halves is nothing for them. */
+/* Units for f32 take f32 operands, so weights that are decoded to halves would be useless to
+ * them. */
 static void f32_units_take_decoded_weights_as_words(void **state)
 {
     device_profile gpu = ORDINARY_GPU;
@@ -72,8 +76,8 @@ static void f32_units_take_decoded_weights_as_words(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* What multiplies two batches of 40 x 64 x 48, where the units take f32 and these rows are named:
- * how many dispatches by the units, and by the row "scalar_single". */
+/* Multiplies two batches of 40 x 64 x 48. The units take f32, and `named` asks for rows of choice
+ * tables. Counts the dispatches by the units, and those by the row "scalar_single". */
 static void expect_products(const char *named, int by_units, int by_row)
 {
     device_profile gpu = ORDINARY_GPU;
@@ -114,7 +118,7 @@ static void named_rows_go_before_units(void **state)
     expect_products("matrix=small,matmul=scalar_single", 1, 0);
 }
 
-/* The same of packed weights, for every precision that has units. */
+/* The same for packed weights, at every precision that has units. */
 static void named_rows_of_packed_weights_go_before_units(void **state)
 {
     static const rlxvk_precision precisions[] = {RLXVK_PRECISION_F32, RLXVK_PRECISION_F16};
@@ -144,7 +148,7 @@ static void named_rows_of_packed_weights_go_before_units(void **state)
     }
 }
 
-/* x w, whose columns are read in parts of these widths, which no quad keeps within. */
+/* The columns of x w are read in parts of these widths, which are not multiples of 4. */
 static void expect_parts(const char *class)
 {
     enum { ROWS = 70, K = 12, PARTS = 3, COLUMNS = 18 };

@@ -1,6 +1,6 @@
 /*
- * The choice of tiles for the matrix units on made-up devices: what is chosen, that it always fits
- * the device, and that every row can be reached on some device.
+ * The choice of tiles for matrix units, on made-up devices. Tests the choice, that it always fits
+ * the device, and that each row can be reached on some device.
  */
 #include "op/matmul/matrix_select.h"
 
@@ -31,7 +31,7 @@ static device_profile software(void)
                             .matrix_f16 = {8, 8, 8}};
 }
 
-/* No driver at hand lists units for f32 operands. */
+/* Made up, because no driver at hand lists units for f32 operands. */
 static device_profile units_for_words(void)
 {
     device_profile p = large_gpu();
@@ -59,7 +59,7 @@ static void large_results_take_large_tiles(void **state)
     c = matrix_select(&one_round, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "wide"); /* two rounds of squares */
     c = matrix_select(&one_round, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
-    assert_string_equal(c->row.name, "square_32"); /* for which there is room */
+    assert_string_equal(c->row.name, "square_32"); /* there is room for it */
     c = matrix_select(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
     c = matrix_select(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
@@ -157,7 +157,7 @@ static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F16, &none, VARIANT_NONE));
 }
 
-/* What dequant_matrix.glsl takes for granted. */
+/* The conditions that dequant_matrix.glsl relies on. */
 static void packed_rows_carry_whole_units(void **state)
 {
     (void)state;
@@ -182,8 +182,8 @@ static void packed_rows_carry_whole_units(void **state)
         assert_true(reached[i]);
 }
 
-/* Slices are whole steps and cover K; with few tiles they keep every compute unit busy, if K is
- * long enough. */
+/* Slices are whole steps and cover K. If there are few tiles and K is long enough, the slices keep
+ * every compute unit busy. */
 static void few_tiles_split_k(void **state)
 {
     (void)state;

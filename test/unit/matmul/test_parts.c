@@ -1,7 +1,7 @@
 /*
- * Products written in parts of their columns: every variant of every kernel that can be reached on
- * the device gives the bits of one that is written whole and copied from, without the copies; with
- * fewer rows than it was compiled for, too.
+ * Products that are written in parts of their columns. Every variant of every kernel that the
+ * device can run must give the same bits as a whole product that is then copied, but without the
+ * copies. This also holds for fewer rows than the product was compiled for.
  */
 #include "op/choice/choice.h"
 #include "exec/executable.h"
@@ -18,13 +18,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-static rlxvk_context *whole_context; /* where nothing is made in parts */
+static rlxvk_context *whole_context; /* makes nothing in parts */
 
 typedef struct product_case {
-    int64_t rows, depth, widths[3]; /* the last is 0: two parts */
+    int64_t rows, depth, widths[3]; /* if the last is 0, there are two parts */
     bool transposed, fused;
-    int format;       /* of packed weights; -1: floats */
-    uint32_t outputs; /* bit i: part i is an output itself; bit i + 3: and read, too */
+    int format;       /* of packed weights; -1: f32 */
+    uint32_t outputs; /* bit i: part i is an output; bit i + 3: it is also read */
 } product_case;
 
 static product_case make_case(random_source *r, bool packed)
@@ -37,7 +37,7 @@ static product_case make_case(random_source *r, bool packed)
                       .transposed = random_below(r, 2),
                       .fused = random_below(r, 2),
                       .format = packed ? (int)formats[random_below(r, ARRAY_COUNT(formats))] : -1};
-    int64_t unit = random_below(r, 2) ? 8 : 1; /* parts that begin with whole quads, or not */
+    int64_t unit = random_below(r, 2) ? 8 : 1; /* parts begin at multiples of 4, or not */
     for (int i = 0; i < 3; i++)
         c.widths[i] = unit * (1 + random_below(r, 9));
     if (random_below(r, 3) == 0)
@@ -116,7 +116,7 @@ static void compare(const product_case *c, const rlxvk_compile_options *options,
     rlxvk_graph_destroy(g);
 }
 
-/* Whether the device has the units for what is not f32. */
+/* Whether the device has units for the precision. f32 needs none. */
 static bool has_precision(rlxvk_precision precision)
 {
     const device_profile *p = &shared_context->device->choice.profile;
@@ -153,7 +153,7 @@ static void every_variant(void **state)
     }
 }
 
-/* Of so many rows of those that matter nothing differs from a run of all. */
+/* If only some rows are active, they must be the same as in a run of all rows. */
 static void fewer_rows(void **state)
 {
     static const rlxvk_bucket_axis axes[] = {{"x", 0}};

@@ -1,6 +1,7 @@
 /*
- * The division of columns among teams on made-up devices: every column is somebody's, no workgroup
- * is larger than asked for, and no compute unit has much more to do than others.
+ * The division of columns among teams, on made-up devices. Every column must belong to a team,
+ * workgroups may not be larger than asked for, and the compute units must have about the same
+ * amount of work.
  */
 #include "base/base.h"
 #include "op/matmul/matvec_select.h"
@@ -33,7 +34,7 @@ static void work_is_even(void **state)
     assert_int_equal(d.groups, 132);
     assert_int_equal(d.rounds, 14);
     d = matmul_divide_teams(&(team_request){64, 1024, 2, 512, 1},
-                            &p); /* small workgroups, for all units */
+                            &p); /* small workgroups, so that all units get one */
     assert_int_equal(d.threads, 256);
     assert_int_equal(d.groups, 128);
     assert_int_equal(d.rounds, 1);
@@ -79,7 +80,7 @@ static void rows_of_projections(void **state)
     assert_string_equal(c->row.name, "held_long");
     assert_int_equal(matvec_held(c, &s), 4);
     assert_int_equal(matvec_divide(c, &s, &p).team, 448);
-    s.k = 28672; /* more to each of them */
+    s.k = 28672; /* more words in each invocation */
     assert_ptr_equal(matvec_select(&s, &p, VARIANT_NONE), c);
     assert_int_equal(matvec_held(c, &s), 8);
     assert_int_equal(matvec_divide(c, &s, &p).team, 448);
