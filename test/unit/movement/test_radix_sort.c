@@ -1,5 +1,7 @@
-/* sort and argsort of long rows: every way of the passes keeps equal elements in their order, and
- * their bits; and which way is taken. */
+/*
+ * sort and argsort of long rows. Each variant must keep the order of equal elements, and their
+ * bits. Also tests which variant is chosen.
+ */
 #include "op/movement/radix_select.h"
 #include "support/harness.h"
 #include "support/profiles.h"
@@ -17,7 +19,7 @@
 #define EXTENT 17001
 #define COUNT  (ROWS * EXTENT)
 
-/* Few different numbers among many, zeros of both signs, infinities, NaN of many kinds. */
+/* Few distinct numbers, zeros of both signs, infinities and many kinds of NaN. */
 static void fill(float *x)
 {
     static const uint32_t kinds[] = {0, 0x80000000u, 0x7f800000u, 0xff800000u, 0x3f800000u};
@@ -36,7 +38,7 @@ static void fill(float *x)
 static const float *compared;
 static bool descending;
 
-/* By value, NaN last, then by place. */
+/* Orders by value, with NaN last. Equal values keep their order. */
 static int compare(const void *left, const void *right)
 {
     int a = *(const int *)left, b = *(const int *)right;

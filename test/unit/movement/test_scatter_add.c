@@ -1,5 +1,7 @@
-/* scatter_add: every way adds in the order of the updates, bit for bit, but the one that says
- * otherwise, which nobody gets who has not named it. */
+/*
+ * scatter_add: variants add updates in their order, so results are the same bit for bit. One
+ * variant does not promise that, and is only used if it is asked for by name.
+ */
 #include "op/movement/scatter_add_select.h"
 #include "support/harness.h"
 
@@ -15,7 +17,7 @@ typedef struct problem {
     int64_t rows, columns, updates;
 } problem;
 
-/* Of very different magnitudes, so that every other order rounds otherwise. */
+/* Magnitudes differ so much that any other order of additions would round differently. */
 static void fill(const problem *p, float *updates, float *indices)
 {
     uint32_t x = 1;

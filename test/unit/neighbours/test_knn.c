@@ -1,6 +1,6 @@
 /*
- * On a device: the neighbours of a small matrix of distances, with ties, and the way back; those of
- * points, measured all, and filtered by products in chunks of any size.
+ * knn on a device. A small matrix of distances with ties, and its gradient. The neighbours of
+ * points, either with all distances measured or filtered by products in chunks of any size.
  */
 #include "exec/context.h"
 #include "op/neighbours/knn.h"
@@ -59,7 +59,8 @@ static void slopes_go_back_to_them(void **state)
 #define WIDTH   6
 #define NEAREST 15
 
-/* Result and indices, [QUERIES, NEAREST] each, by a way and with so many products at a time. */
+/* Returns the result and the indices, [QUERIES, NEAREST] each, by the variant `way`. At most
+ * `words` products are held at a time. */
 static float *find_neighbours(rlxvk_metric metric, const char *way, uint64_t words)
 {
     const rlxvk_variant variant = {"knn", way};
@@ -98,8 +99,8 @@ static void chunks_find_the_same(void **state)
     }
 }
 
-/* Rows for which the filter was not enough, of points as they come, and of such as are all alike:
- * few of the former, or it would be of no use, and all of the latter. */
+/* How many rows the filter did not settle. For ordinary points they must be few, because the filter
+ * would be of no use otherwise. If all points are alike, they are all rows. */
 static size_t count_unfiltered(rlxvk_metric metric, uint64_t words)
 {
     knn_marks_unfiltered = true;
@@ -150,7 +151,8 @@ static void rows_of_ties_need_all_points(void **state)
     }
 }
 
-/* Points go by in turns of a thread each; here the first of a later one is next to the query. */
+/* Each thread goes through the points in several turns. Here the first point of a later turn is
+ * next to the query. */
 static void stretches_share_no_point(void **state)
 {
     const device_profile *profile = &shared_context->device->choice.profile;
@@ -180,7 +182,8 @@ static void stretches_share_no_point(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* The nearest of one query among `count` points on a line, by a way, as indices. */
+/* Finds the nearest of `count` points on a line, for one query, by the variant `way`. Returns
+ * indices. */
 static void find_on_line(const float *points, int64_t count, float query, const char *way,
                          int32_t *found, int64_t k)
 {
@@ -199,8 +202,8 @@ static void find_on_line(const float *points, int64_t count, float query, const 
     rlxvk_graph_destroy(g);
 }
 
-/* Each point is nearer than all before it, so that each is put into the list, and the loops of one
- * dispatch would take more rounds than some drivers allow. Whole numbers are told apart. */
+/* Each point is nearer than all before it, so each one enters the list. In one dispatch, the loops
+ * would take more rounds than some drivers allow. Integers are distinguished exactly. */
 static void every_point_is_the_nearest_so_far(void **state)
 {
     static const char *const ways[] = {"exact", "filtered", "sorted"};
@@ -220,7 +223,7 @@ static void every_point_is_the_nearest_so_far(void **state)
     free(points);
 }
 
-/* The filter tells none of them apart, so that all are measured, by several dispatches. */
+/* The filter cannot distinguish these points, so several dispatches measure them all. */
 static void alike_points_stay_in_their_order(void **state)
 {
     const int64_t count = 600000;
@@ -238,8 +241,8 @@ static void alike_points_stay_in_their_order(void **state)
 
 #define SORTED_POINTS 97
 
-/* Sorted in chunks of any number of rows, the same as each k up to 64 that a workgroup holds; the
- * gradient of the sum of all distances, which the order does not change. */
+/* Sorting in chunks of any number of rows must give the same as the exact variant, which holds the
+ * nearest 64 at most in a workgroup. */
 static void sorted_chunks_find_the_same(void **state)
 {
     static const uint64_t words[] = {1, 3 * POINTS, 1 << 20};
@@ -276,7 +279,7 @@ static void gradient_of_all_distances(void **state)
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     rlxvk_run_input in = {"p", points, SORTED_POINTS, RLXVK_F32};
     expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, got, SORTED_POINTS, RLXVK_F32}, 1));
-    for (int i = 0; i < SORTED_POINTS; i++) { /* + of 0 unless among its farthest 10; - of 1000 */
+    for (int i = 0; i < SORTED_POINTS; i++) { /* query 0: 1, query 1000: -1; farthest 10: none */
         float wanted = (points[i] <= SORTED_POINTS - 10 ? 1.0f : 0.0f) - (points[i] > 10 ? 1 : 0);
         if (fabsf(got[i] - wanted) > 1e-6f)
             fail_msg("slope %d is %g, not %g", i, (double)got[i], (double)wanted);

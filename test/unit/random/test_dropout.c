@@ -1,5 +1,7 @@
-/* Dropout beyond its cases: the mask as the contract writes it, which step it is of, that gradients
- * have it too, and how many elements it leaves. */
+/*
+ * Dropout beyond its conformance cases: the mask must follow the contract and depend on the step,
+ * gradients must use the same mask, and the share of kept elements must be right.
+ */
 #include "op/random/random.h"
 #include "support/harness.h"
 
@@ -22,7 +24,8 @@ typedef struct dropper {
     float rate;
 } dropper;
 
-/* Outputs: y, and the gradient of sum(y w) by x, of inputs x, w and, where `given`, step. */
+/* The outputs are y and the gradient of sum(y w) by x. The inputs are x, w and, if `given`,
+ * step. */
 static dropper open_dropper(float rate, uint64_t seed, bool given, const rlxvk_rng_options *rng)
 {
     dropper d = {.rate = rate};
@@ -48,8 +51,8 @@ static void close_dropper(dropper *d)
     rlxvk_graph_destroy(d->graph);
 }
 
-/* Runs with x = 1 and w = 1, 2, ...; `step` is not read below 0. y must be 1 / (1 - rate) or 0, and
- * the gradient w times that. out[i]: kept. */
+/* Runs with x = 1 and w = 1, 2, ... If `step` is below 0, it is not passed. y must be 1 / (1 -
+ * rate) or 0, and the gradient must be w times that. out[i] is set if element i is kept. */
 static void run_mask(const dropper *d, float step, bool out[N])
 {
     static float x[N], w[N], y[N], gradient[N];
@@ -71,7 +74,7 @@ static void run_mask(const dropper *d, float step, bool out[N])
     }
 }
 
-/* The contract's words, taken literally. */
+/* Follows the words of the contract literally. */
 static bool is_kept(uint64_t seed, uint64_t step, uint32_t i, double rate)
 {
     const uint32_t counter[] = {i / 4, 0, (uint32_t)step, (uint32_t)(step >> 32)};
@@ -100,7 +103,7 @@ static void test_steps_given(void **state)
     close_dropper(&d);
 }
 
-/* Of the run's random numbers only the step matters; both of its words do. */
+/* Of the random options of a run, only the step matters. Both of its words must count. */
 static void test_steps_of_runs(void **state)
 {
     const uint64_t first = 0xfffffffffu;
@@ -122,7 +125,8 @@ static void test_steps_of_runs(void **state)
     close_dropper(&d);
 }
 
-/* What is left of many elements, over seeds and steps: five standard deviations about 1 - rate. */
+/* The share of kept elements over seeds and steps must be within five standard deviations of 1 -
+ * rate. */
 static void test_shares(void **state)
 {
     static const float rates[] = {0.1f, 0.5f, 0.9f};
@@ -150,7 +154,7 @@ static void test_shares(void **state)
     }
 }
 
-/* No bit changes, and no work is done. */
+/* If the rate is 0, no bit changes and no work is done. */
 static void test_nothing_dropped(void **state)
 {
     static float x[N], w[N], y[N];

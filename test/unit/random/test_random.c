@@ -1,5 +1,7 @@
-/* Philox and MINSTD against their published vectors, the sampling table of the definition, the run
- * counter, and plain statistics. */
+/*
+ * Philox and MINSTD against their published vectors, the sampling table of the definition, the run
+ * counter, and simple statistics.
+ */
 #include "op/random/random.h"
 #include "support/harness.h"
 
@@ -31,7 +33,8 @@ static void test_philox_vectors(void **state)
     }
 }
 
-/* Keys that are not given count the random ops. Asking each op before would take minutes. */
+/* If no key is given, it is the number of random ops so far. Counting them again for each op would
+ * take minutes here. */
 static void test_keys_are_counted(void **state)
 {
     enum { COUNT = 200000 };
@@ -56,7 +59,7 @@ static void test_keys_are_counted(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Compiles one graph of a uniform, a normal and a sample op. */
+/* Compiles one graph with a uniform, a normal and a sample op. */
 static rlxvk_executable *compile_draws(rlxvk_context *c, rlxvk_graph **g,
                                        const rlxvk_rng_options *rng)
 {
@@ -95,7 +98,7 @@ static void test_run_counter(void **state)
     float u[4], z[4], chosen[4];
     rlxvk_rng_options rng;
     (void)state;
-    for (int run = 0; run < 2; run++) { /* not advancing: every run the same */
+    for (int run = 0; run < 2; run++) { /* no advance: each run is the same */
         run_draws(e, u, z, chosen);
         assert_memory_equal(chosen, choices[0], sizeof chosen);
         for (int i = 0; i < 4; i++) {
@@ -137,8 +140,9 @@ static void test_run_counter(void **state)
     close_context(c);
 }
 
-/* Seed 1 (and what counts as 1: 0, saturated, m + 1): the first words, the 10,000th that Park and
- * Miller give, 1043618065, and normals worked out from the definition by other means. */
+/* Seed 1 and the seeds that count as 1: 0, a saturated one, and m + 1. Compares the first words,
+ * and the 10,000th, which Park and Miller give as 1043618065. Also compares normals that were
+ * computed from the definition in another way. */
 static void test_minstd_vectors(void **state)
 {
     enum { WORDS = 10000, NORMALS = 6 };
@@ -182,7 +186,7 @@ static void test_minstd_vectors(void **state)
     close_context(c);
 }
 
-/* A million normals: mean, variance, tail. 100,000 draws from four tokens: chi-square. */
+/* A million normals: mean, variance and tail. 100,000 draws from four tokens: chi-square. */
 static void test_statistics(void **state)
 {
     enum { NORMALS = 1000000, DRAWS = 100000 };
