@@ -1,4 +1,4 @@
-/* Which way a recurrent net is swept back on made-up devices. */
+/* How the backward pass of a recurrent net is computed, on made-up devices. */
 #include "op/sequence/recurrent_backward_select.h"
 
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_limits(void **state)
     p.shared_memory_bytes = 16 << 10;
     assert_string_equal(choose(512, 128, 4, &p), "sequences");
     assert_string_equal(choose(64, 512, 4, &p), "tiles_16x16");
-    p.max_workgroup_invocations = p.workgroup_size = 128; /* the baseline suffices */
+    p.max_workgroup_invocations = p.workgroup_size = 128; /* the baseline is enough */
     assert_string_equal(choose(512, 128, 4, &p), "sequences_4");
     assert_string_equal(choose(256, 1024, 4, &p), "tiles_16x16");
     assert_int_equal(recurrent_backward_splits(&s, &p), 2);
@@ -75,7 +75,7 @@ static void test_limits(void **state)
     assert_string_equal(choose(1, 1024, 4, &p), "tiles_4x1");
     wide.hidden = 8;
     wide.rows = 32;
-    wide.steps = 70000; /* more rounds than a loop of a software driver has */
+    wide.steps = 70000; /* exceeds the rounds of a loop on a software driver */
     assert_string_equal(recurrent_backward_select(&wide, &p, VARIANT_NONE)->row.name, "tiles_4x1");
 }
 

@@ -1,4 +1,4 @@
-/* Gradients of recurrent nets: long ones, each way of sweeping back, and what has none. */
+/* Gradients of recurrent nets: long sequences, each variant of the backward pass, and refusals. */
 #include "support/harness.h"
 
 #include <rlxvk_train.h>
@@ -25,8 +25,8 @@ static rlxvk_tensor input(rlxvk_graph *g, const char *name, rlxvk_shape shape)
     return rlxvk_input(g, name, RLXVK_F32, shape);
 }
 
-/* The gradients of the sum of y, hn and cn, for all operands, are the outputs; weights are divided
- * by the width, so that sums stay of order one. */
+/* The outputs are the gradients of the sum of y, hn and cn for all operands. Weights are divided by
+ * the width, so that sums stay near 1. */
 static rlxvk_graph *lstm_gradients(int64_t batch, int64_t steps, int64_t hidden, int64_t layers)
 {
     rlxvk_graph *g = new_graph();
@@ -103,7 +103,7 @@ static void check(int64_t batch, int64_t steps, int64_t hidden, int64_t layers,
     rlxvk_graph_destroy(g);
 }
 
-/* Every way gives what the host's references of all nodes give, the same bits each time. */
+/* Each variant must match the host references of all nodes, and give the same bits each time. */
 static void test_ways(void **state)
 {
     static const char *const ways[] = {"sequences", "sequences_4", "tiles_4x1",
@@ -120,7 +120,7 @@ static void test_long(void **state)
     check(2, 300, 2, 1, chain);
 }
 
-/* What differs from one graph to the next: the steps, whether states are written in place. */
+/* Graphs differ in the number of steps, and in whether states are written in place. */
 static rlxvk_graph *rnn_graph(int64_t steps, bool in_place, rlxvk_tensor *out_x,
                               rlxvk_tensor *out_loss)
 {
@@ -154,7 +154,7 @@ static void test_refusals(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Gradients of gradients go step by step: as far as that is bearable. */
+/* Gradients of gradients go step by step, so only as many steps are tested as the time allows. */
 static void test_second(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Which way a recurrent layer takes on made-up devices. */
+/* Which variant a recurrent layer takes, on made-up devices. */
 #include "op/sequence/recurrent_select.h"
 
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void test_limits(void **state)
     p.shared_memory_bytes = 16 << 10;
     assert_string_equal(choose(64, 512, 4, &p), "tiles_32_128");
     p = gpu;
-    p.max_binding_bytes = 4 * 4 * 512 * 512; /* W_hh: of three gates, it is laid out as of four */
+    p.max_binding_bytes = 4 * 4 * 512 * 512; /* W_hh of three gates is laid out as of four */
     assert_string_equal(choose(64, 512, 3, &p), "tiles_32_256");
     p.max_binding_bytes--;
     assert_string_equal(choose(64, 512, 3, &p), "steps");

@@ -1,4 +1,4 @@
-/* Sequence models: worked examples to seven digits, and states that live on in place. */
+/* Sequence models: worked examples to seven digits, and states that are kept in place. */
 #include "support/harness.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static rlxvk_tensor given(rlxvk_graph *g, rlxvk_shape shape, const float *values
 #define GIVEN(g, shape, ...)                                                                       \
     given(g, shape, (const float[]){__VA_ARGS__}, LENGTH(((const float[]){__VA_ARGS__})))
 
-/* Compiles the graph with its one output, runs it and compares. */
+/* Compiles the graph, runs it and compares its only output. */
 static void expect_output(rlxvk_graph *g, rlxvk_tensor t, const float *wanted, size_t count)
 {
     rlxvk_executable *e = NULL;
@@ -118,7 +118,7 @@ static void test_scan_examples(void **state)
     EXPECT(g, final, 0.1103638f, 0.2207277f, -1, 1);
 }
 
-/* h' = relu(x + h), h kept in place: outputs are h before, y, h after. */
+/* h' = relu(x + h), and h is kept in place. The outputs are h before, y, and h after. */
 static rlxvk_graph *accumulator(bool param)
 {
     rlxvk_graph *g = new_graph();
@@ -168,7 +168,8 @@ static void check_accumulator(bool param, const char *on_host)
     rlxvk_graph_destroy(g);
 }
 
-/* Readers built before the writer see the old state, later ones the new, over several runs. */
+/* If a reader is built before the writer, it sees the old state; later readers see the new one.
+ * This holds over several runs. */
 static void test_state_in_place(void **state)
 {
     static const char *const hosts[] = {NULL, "rnn", "all"};
@@ -179,7 +180,7 @@ static void test_state_in_place(void **state)
     }
 }
 
-/* A writer that nothing reads is no dead node. */
+/* If nothing reads the result of a writer, the writer is still not a dead node. */
 static void test_unread_writer(void **state)
 {
     rlxvk_graph *g = new_graph();

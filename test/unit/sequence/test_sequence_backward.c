@@ -1,5 +1,7 @@
-/* Gradients of scans beyond what cases say: a worked example, what is refused, what is kept, and
- * the same bits from every run. */
+/*
+ * Gradients of scans beyond the conformance cases: a worked example, refusals, the scratch memory,
+ * and the same bits in every run.
+ */
 #include "op/op.h"
 #include "plan/schedule.h"
 #include "support/harness.h"
@@ -65,9 +67,9 @@ static void test_refusals(void **state)
     refuse(g, rlxvk_gated_delta_net(g, x, x, x, dt, dt, RLXVK_NONE, false, NULL), x, "at most 512");
 }
 
-/* ---- What is kept ---- */
+/* ---- Scratch memory ---- */
 
-/* Words of temporaries that the result takes on a large GPU. */
+/* Returns the words of temporaries that the result needs on a large GPU. */
 static double scratch_of(rlxvk_graph *g, rlxvk_tensor result)
 {
     static const device_profile profile = ORDINARY_GPU;
@@ -114,8 +116,8 @@ static double delta_scratch(int64_t steps, int64_t heads, int64_t size)
                                                         RLXVK_NONE, NULL, NULL, NULL, NULL, NULL));
 }
 
-/* In units of all states of all steps: a few in a hundred; more where there are few channels, so
- * that the time is cut into many segments. */
+/* The unit is all states of all steps. A few percent must be enough. If there are few channels, it
+ * is more, because the time is cut into many segments. */
 static void test_scratch(void **state)
 {
     (void)state;
@@ -128,7 +130,7 @@ static void test_scratch(void **state)
 
 /* ---- Values ---- */
 
-/* One channel and number, two steps, by hand: h = 1/2, then h' = e^-1 / 2 and h = h' + 2; G = 1 at
+/* One channel, one number, two steps. By hand: h = 1/2, then h' = e^-1 / 2 and h = h' + 2. G = 1 at
  * the last step, then e^-1 + 1. */
 static void test_example(void **state)
 {
@@ -166,7 +168,7 @@ static void test_example(void **state)
 #define CHANNELS 5
 #define SIZE     3
 
-/* Two runs, one of another executable. */
+/* Two runs, the second by another executable. */
 static void test_same_bits(void **state)
 {
     enum { WIDE = STEPS * CHANNELS, COUNT = CHANNELS * SIZE };

@@ -1,7 +1,7 @@
 /*
- * Transforms against FFTW: the exact transform, the kernels with their tolerances of a row
- * (relative error in the 2-norm, largest error of an element), the choice of passes on made-up
- * devices, and the builders around fft.
+ * Fourier transforms against FFTW: the exact transform on the host, the kernels, the choice of
+ * passes on made-up devices, and the builders around fft. Each row has two tolerances: the relative
+ * error in the 2-norm, and the largest error of an element.
  */
 #include "exec/state.h"
 #include "op/spectral/fft.h"
@@ -59,7 +59,7 @@ static double scale_of(int n, bool inverse, rlxvk_fft_norm norm)
     return inverse && norm == RLXVK_FFT_INVERSE ? 1.0 / n : 1;
 }
 
-/* Runs a graph of one input and one output; frees the graph. */
+/* Runs a graph of one input and one output, and frees the graph. */
 static void run_graph(rlxvk_graph *g, rlxvk_tensor y, const float *x, size_t x_length, float *out,
                       size_t length)
 {
@@ -81,7 +81,7 @@ static rlxvk_graph *new_graph(void)
     return g;
 }
 
-/* Pairs <-> blocks. */
+/* Converts pairs to blocks, and back. */
 static void to_blocks(const float *pairs, float *blocks, int n, int rows)
 {
     for (int r = 0; r < rows; r++)
@@ -114,7 +114,7 @@ static void run_fft(const float *x, float *y, int n, int rows, bool inverse, rlx
     free(out);
 }
 
-/* The tolerances of a row. */
+/* Checks both tolerances of a row. */
 static void check_row(const float *got, const double *wanted, int n)
 {
     double u = 0x1p-24, power = 0, error = 0, largest = 0, length = n;
@@ -191,7 +191,7 @@ static void lengths_agree(void **state)
     check_fft(7, 20000, true, RLXVK_FFT_ORTHO, true);
 }
 
-/* Half spectra of real rows against whole ones, and back. */
+/* Compares half spectra of real rows with whole spectra, and transforms them back. */
 static void check_real(int n, int rows)
 {
     size_t words = (size_t)n * (size_t)rows, bins = (size_t)n / 2 + 1;
@@ -230,8 +230,8 @@ static void check_real(int n, int rows)
     free(wanted);
 }
 
-/* Forms that this device's own profile does not choose: one buffer, radix 16, gaps, three passes.
- */
+/* Forms that this device's own profile does not choose: one buffer, radix 16, gaps, three
+ * passes. */
 static void other_devices_agree(void **state)
 {
     static const int more[] = {4, 16, 60, 121, 1024, 1009, 2187, 4096, 8192};
@@ -243,7 +243,7 @@ static void other_devices_agree(void **state)
     p->portable = false;
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
         check_fft(lengths[i], 3, i % 2, RLXVK_FFT_ORTHO, i % 3 == 0);
-    fft_tiles = false; /* of these lengths each takes long to compile: half here, half below */
+    fft_tiles = false; /* each takes long to compile, so half are here and half below */
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i += 2)
         check_fft(lengths[i], 3, i % 2, RLXVK_FFT_ORTHO, i % 3 == 0);
     check_real(2048, 3);
@@ -305,7 +305,7 @@ static void rows_are_apart(void **state)
     }
 }
 
-/* Two transforms of one length use one table, which counts as weights. */
+/* Two transforms of one length must share one table, which counts as weights. */
 static void tables_are_shared(void **state)
 {
     uint64_t bytes[2];
@@ -325,7 +325,7 @@ static void tables_are_shared(void **state)
     assert_int_equal(bytes[0], bytes[1]);
 }
 
-/* A result that is written straight into its place in a concat starts inside a slot. */
+/* If a result is written directly into its place in a concat, it begins inside a slot. */
 static void into_a_concat(void **state)
 {
     enum { N = 51, WORDS = 2 * N };
@@ -356,7 +356,8 @@ static void into_a_concat(void **state)
     }
 }
 
-/* Lines in turn, where scratch for all of them is not to be had: rows, and columns. */
+/* If scratch memory for all lines is not available, lines are transformed one after the other:
+ * rows, and columns. */
 static void lines_in_turn(void **state)
 {
     enum { N = 37, COLUMNS = 5, WORDS = 2 * N * COLUMNS };
@@ -670,7 +671,8 @@ static rlxvk_tensor nothing_given(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_pad_last(g, RLXVK_NONE, 4);
 }
 
-/* A part fails after the checks: what follows must not look at its shape. */
+/* The builder fails in one of its parts, after its own checks. The rest must not read the failed
+ * part's shape. */
 static rlxvk_tensor odd_bytes(rlxvk_graph *g, rlxvk_tensor x)
 {
     (void)x;

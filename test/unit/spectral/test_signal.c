@@ -1,6 +1,6 @@
 /*
- * Signals on a device: istft gives back what stft was given, for windows and hops whose squares
- * cover it; peaks, bands and filters of known numbers.
+ * Signals on a device. istft must return the input of stft, if the squares of the windows cover it.
+ * Peaks, bands and filters are compared with known numbers.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-/* What the graph's outputs hold, y the last of them; the caller frees it, and the graph is gone. */
+/* Returns the values of all outputs; y is the last. The caller frees them. The graph is
+ * destroyed. */
 static float *result_of(rlxvk_graph *g, rlxvk_tensor y, size_t *count)
 {
     rlxvk_executable *e = NULL;
@@ -29,8 +30,8 @@ static float *result_of(rlxvk_graph *g, rlxvk_tensor y, size_t *count)
     return words;
 }
 
-/* The largest difference in [length, samples - length), where all windows are there, of a signal
- * whose largest is about 1. */
+/* Returns the largest difference in [length, samples - length), the range that all windows cover.
+ * The largest value of the signal is about 1. */
 static double round_trip(int64_t samples, int64_t length, int64_t hop, int64_t n_fft, bool window)
 {
     rlxvk_graph *g = new_graph();
@@ -88,7 +89,7 @@ static void peaks_of_two_segments(void **state)
                    4);
 }
 
-/* Two frames, real parts and then imaginary ones; three bands. */
+/* Two frames: the real parts, then the imaginary ones. There are three bands. */
 static const float frames[] = {1,   2,  0, 0, 0, 0, 0, 0, 0, 1,    0,    0, 0, 0, 0, 0,
                                .5f, -1, 2, 3, 4, 0, 0, 0, 0, .25f, -.5f, 1, 0, 0, 0, 0};
 static const float bands[] = {1, .5f, 0, 0, 0, 0, .5f, 1, .5f, 0, 0, 0, 0, .5f, 1e-9f};

@@ -1,7 +1,7 @@
 /*
- * Welch's average on a device, by what must hold whatever computes it: its density adds up to the
- * power of the signal's frames (Parseval), samples that no frame has do not matter, and runs are
- * bitwise alike. And its tiles, on devices that are not at hand.
+ * Welch's average on a device, tested by properties that always hold. The density must add up to
+ * the power of the signal's frames (Parseval). Samples that are in no frame must not matter, and
+ * runs must give the same bits. Also tests the choice of tiles, on made-up devices.
  */
 #include "op/spectral/fft.h"
 #include "support/harness.h"
@@ -33,7 +33,7 @@ static void fill_signal(void)
     }
 }
 
-/* The first `samples` of the signal. */
+/* Compiles the average of the first `samples` samples. */
 static rlxvk_executable *compile(int64_t samples, const rlxvk_welch_frame_options *frames)
 {
     rlxvk_graph *g = new_graph();
@@ -53,7 +53,7 @@ static void run(rlxvk_executable *e, const float *x, int64_t samples, float *out
     expect_ok(rlxvk_run(e, &in, 1, &result, 1));
 }
 
-/* The mean over frames of the sum of their squares. */
+/* The mean over the frames of the sums of their squares. */
 static double power_of(int64_t samples, const rlxvk_welch_frame_options *f)
 {
     double sum = 0, count = 0;
@@ -86,7 +86,8 @@ static void density_adds_up(void **state)
     }
 }
 
-/* NaN between frames, and behind the last; frames continued with zeros stand before some. */
+/* NaN is between frames and after the last one. The frames are padded with zeros, which may lie
+ * over NaN. */
 static void gaps_do_not_count(void **state)
 {
     static const rlxvk_welch_frame_options frames = {.length = 48, .hop = 100, .n_fft = 64};
@@ -141,7 +142,7 @@ static void check_tile(const device_profile *p, const fft_tile *t)
     assert_true(t->rows * t->lanes <= p->max_workgroup_invocations);
 }
 
-/* What the baseline has a tile for, all have. */
+/* If the baseline has a tile for a length, every device has one. */
 static void tiles_fit(void **state)
 {
     (void)state;
