@@ -1,7 +1,7 @@
 /*
- * Modules that count their workgroups by another grid than the one launched: what they load of it
- * is a constant afterwards, and nothing else changes; what reads it in another way is refused; and
- * the validator of SPIRV-Tools takes every kernel so.
+ * Modules that see another grid than the one that is launched. Their loads of the number of
+ * workgroups become constants, and nothing else changes. If they read the number in another way,
+ * they are refused. The validator of SPIRV-Tools must accept every kernel after that.
  */
 #include "kernel/kernel.h"
 #include "spirv/spirv.h"
@@ -51,7 +51,7 @@ static module fixed(const module *m)
     return out;
 }
 
-/* The value that a copy gives: of the constant that it copies. */
+/* Returns the value of the constant that the nth copy copies. */
 static uint32_t copied(const module *m, uint32_t nth)
 {
     uint32_t id = 0, seen = 0;

@@ -1,7 +1,8 @@
 /*
- * Modules whose invocations come in another order: that each number of an invocation or a workgroup
- * is taken by exactly one, and that the built-in numbers agree, by evaluating what the module
- * computes; what is left alone; and that the validator of SPIRV-Tools takes every kernel so.
+ * Modules whose invocations come in another order. The test evaluates the module's instructions.
+ * Each number of an invocation or a workgroup must be used exactly once, and the built-in numbers
+ * must agree with each other. Some modules must be left as they are. The validator of SPIRV-Tools
+ * must accept every kernel.
  */
 #include "kernel/kernel.h"
 #include "spirv/spirv.h"
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* Reads its numbers whole and by component, and stores them one after the other. */
+/* Reads its numbers as vectors and by component, and stores them one after the other. */
 static const char text_of_numbers[] =
     "OpCapability Shader\n%%standard = OpExtInstImport \"GLSL.std.450\"\n"
     "OpMemoryModel Logical GLSL450\n"
@@ -76,7 +77,7 @@ static module permuted(const module *m, spirv_order order, uint32_t seed, bool *
     return out;
 }
 
-/* ---- What a module computes ---- */
+/* ---- Evaluating a module ---- */
 
 typedef struct invocation {
     uint32_t size, counts[3], group[3], local;
@@ -109,7 +110,7 @@ static void load(const invocation *in, const cell *from, cell *to)
             built_in_value(in, from->built_in - 1, from->component == 3 ? c : from->component);
 }
 
-/* One instruction; what it stores goes behind out[*count]. */
+/* Evaluates one instruction. Values that it stores go to out[*count] and on. */
 static void evaluate(const invocation *in, const uint32_t *w, cell *ids, uint32_t *out,
                      uint32_t *count)
 {
@@ -202,7 +203,8 @@ static const struct {
               {SPIRV_PERMUTED, 2},
               {SPIRV_PERMUTED, 4294967295}};
 
-/* Each number is taken once; the whole of a workgroup's invocations agree on the workgroup. */
+/* Each number must be used once. All invocations of a workgroup must agree on the number of their
+ * workgroup. */
 static void check_local(const module *m, uint32_t size, bool reversed)
 {
     bool *taken = calloc(size, sizeof *taken);
@@ -245,7 +247,7 @@ static void invocations_are_permuted(void **state)
     }
 }
 
-/* Along one direction; in the others there are `others`. */
+/* Checks one direction. Each other direction has `others` workgroups. */
 static void check_groups(const module *m, uint32_t count, uint32_t direction, bool reversed)
 {
     uint32_t step = count > 3000 ? count / 1000 : 1, *seen = calloc(count / step + 1, sizeof *seen);
@@ -284,7 +286,7 @@ static void workgroups_are_permuted(void **state)
     memory_free(m.words);
 }
 
-/* Seeds make different orders; the same seed makes the same. */
+/* Different seeds must give different orders, and the same seed the same order. */
 static void seeds_differ(void **state)
 {
     bool is_permuted;
@@ -303,7 +305,7 @@ static void seeds_differ(void **state)
     memory_free(m.words);
 }
 
-/* ---- What is left alone ---- */
+/* ---- Unchanged modules ---- */
 
 static void check_alone(const module *m)
 {
@@ -352,8 +354,8 @@ static module specialized(uint32_t id, uint32_t value)
     return m;
 }
 
-/* Of the kernels that use subgroups none changes; all others do. Not those that need a newer
- * validator, and not by constants of which no kernel can be made. */
+/* Kernels that use subgroups must not change; all others must. Left out are kernels that need a
+ * newer validator, and constants that do not make a valid kernel. */
 static void every_kernel_stays_valid(void **state)
 {
     uint32_t changed = 0;

@@ -1,6 +1,7 @@
 /*
- * Modules with their constants put in: what is left out, what must stay for control flow to be
- * structured still (the validator of SPIRV-Tools says), and every kernel of the library.
+ * Modules whose specialization constants are replaced by values. Tests which code is removed, and
+ * which must stay because control flow must remain structured (the validator of SPIRV-Tools checks
+ * that). Also tests every kernel of the library.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "kernel/kernel.h"
@@ -24,8 +25,8 @@ static bool defines(const module *m, uint32_t opcode, uint32_t value)
     return false;
 }
 
-/* Constants 0, 1, .. are %size, %a, %b; the body goes between the labels of main, which has
- * %x loaded from the buffer and ends in a store of %result. */
+/* The constants 0, 1, .. are %size, %a, %b. The body is placed between the labels of main. It gets
+ * %x, which is loaded from the buffer, and must define %result, which is stored at the end. */
 static const char head[] =
     "OpCapability Shader\n"
     "OpMemoryModel Logical GLSL450\n"
@@ -59,7 +60,7 @@ static module assemble_body(const char *body, const char *functions)
     return module_assemble(text);
 }
 
-/* With the first `count` constants given. */
+/* Specializes with the first `count` constants. */
 static module specialize(const char *body, const char *functions, const uint32_t *constants,
                          uint32_t count, bool unroll_hints)
 {
@@ -107,7 +108,7 @@ static void test_the_branch_taken(void **state)
     memory_free(m.words);
 }
 
-/* The product of constants is one, and so is the phi that it alone reaches. */
+/* A product of constants becomes a constant. So does a phi, if only that value reaches it. */
 static void test_the_branch_not_taken(void **state)
 {
     (void)state;
@@ -119,7 +120,7 @@ static void test_the_branch_not_taken(void **state)
     memory_free(m.words);
 }
 
-/* A constant that no value is given for keeps the module's own. */
+/* If a constant gets no value, it keeps the module's default. */
 static void test_defaults(void **state)
 {
     (void)state;
@@ -147,7 +148,7 @@ static void test_select(void **state)
 
 /* ---- Structure ---- */
 
-/* A break out of a switch from within a selection that is decided. */
+/* A break out of a switch, inside a selection whose condition is constant. */
 static void test_break_out_of_a_switch(void **state)
 {
     static const char body[] =
@@ -170,7 +171,7 @@ static void test_break_out_of_a_switch(void **state)
     memory_free(m.words);
 }
 
-/* Both ways out of a selection return: its merge block stays, unreachable. */
+/* If both sides of a selection return, its merge block must stay, although it is unreachable. */
 static void test_merge_block_that_nothing_reaches(void **state)
 {
     static const char body[] =
@@ -187,14 +188,14 @@ static void test_merge_block_that_nothing_reaches(void **state)
     memory_free(m.words);
 }
 
-/* A loop over %i that goes on to %again or %after. */
+/* A loop over %i that continues at %again or leaves to %after. */
 #define LOOP(decide)                                                                               \
     "OpBranch %header\n%header = OpLabel\n%i = OpPhi %uint %zero %begin %next %again\n"            \
     "OpLoopMerge %after %again Unroll\nOpBranch %inside\n%inside = OpLabel\n" decide               \
     "%again = OpLabel\n%next = OpIAdd %uint %i %one\nOpBranch %header\n"                           \
     "%after = OpLabel\n%result = OpIAdd %uint %i %x\n"
 
-/* What a loop does at most once is no loop to the eye; its blocks stay all the same. */
+/* If a loop never repeats, it is no longer a real loop, but its blocks must stay. */
 static void test_loop_that_never_repeats(void **state)
 {
     static const char body[] = LOOP("OpBranchConditional %equal %after %again\n");
@@ -221,8 +222,8 @@ static void test_unroll_hints(void **state)
 
 /* ---- The library's kernels ---- */
 
-/* By each value in turn, which turns their flags on and off; not those that need a newer
- * validator. */
+/* The constants get each of several values in turn, so flags are on and off. Kernels that need a
+ * newer validator are left out. */
 static void test_all_kernels(void **state)
 {
     static const uint32_t values[] = {8, 16, 24, 64};
@@ -247,7 +248,7 @@ static void test_all_kernels(void **state)
     }
 }
 
-/* A region of one addition is a small part of what regions can do. */
+/* If a region is only one addition, little of the kernel may remain. */
 static void test_region_is_what_it_does(void **state)
 {
     const kernel_info *kernel = &kernel_table[KERNEL_REGION_ALL_SHORT];

@@ -1,7 +1,7 @@
 /*
- * Modules inlined, with blocks merged, with fused multiply-adds, without unused buffers: what
- * changes, what must stay, and that the validator of SPIRV-Tools takes the results; of every kernel
- * of the library, too.
+ * Transformations of modules: inlining, merging of blocks, fused multiply-adds, and removal of
+ * unused buffers. Tests which parts change and which must stay. The validator of SPIRV-Tools must
+ * accept the results, also of every kernel of the library.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "args/elementwise.h"
@@ -18,8 +18,8 @@
 
 typedef uint32_t *transformation(const uint32_t *words, uint32_t count, uint32_t *out_count);
 
-/* Bodies go between the labels of main, which has %x and %y (floats) and %i (an integer) loaded
- * from the buffer, and end in a store of %result. */
+/* The body is placed between the labels of main. It gets %x and %y (floats) and %i (an integer),
+ * which are loaded from the buffer. It must define %result, which is stored at the end. */
 static const char head[] =
     "OpCapability Shader\n%standard = OpExtInstImport \"GLSL.std.450\"\n"
     "OpMemoryModel Logical GLSL450\n"
@@ -42,7 +42,7 @@ static const char loads[] =
     "%place1 = OpAccessChain %element %data %zero %one\n%y = OpLoad %float %place1\n"
     "%i = OpConvertFToU %int %y\n%less = OpFOrdLessThan %bool %x %y\n";
 static const char tail[] = "OpStore %place %result\nOpReturn\nOpFunctionEnd\n";
-/* Every module must have the decorated result. */
+/* The head decorates %exact, so every module must define it. */
 static const char precise[] = "%exact_function = OpFunction %float None %function\n"
                               "%exact_given = OpFunctionParameter %float\n%exact_begin = OpLabel\n"
                               "%exact = OpFMul %float %exact_given %exact_given\n"
@@ -86,7 +86,7 @@ static void test_calls_of_one_block(void **state)
     check(m, SpvOpFunction, 1);
     check(m, SpvOpLabel, 1);
     check(m, SpvOpFMul, 2);
-    uint32_t exact = 0; /* both products are as precise as the one that they are copies of */
+    uint32_t exact = 0; /* both copies of a precise product must be precise */
     for (uint32_t i = SPIRV_HEADER_WORDS; i < m.count; i += length_of(m.words[i]))
         exact +=
             opcode_of(m.words[i]) == SpvOpDecorate && m.words[i + 2] == SpvDecorationNoContraction;
@@ -94,7 +94,7 @@ static void test_calls_of_one_block(void **state)
     memory_free(m.words);
 }
 
-/* A function that returns from both sides of a branch. */
+/* A function that returns on both sides of a branch. */
 static const char sides[] = "%sides = OpFunction %float None %function\n"
                             "%given = OpFunctionParameter %float\n%first = OpLabel\n"
                             "%low = OpFOrdLessThan %bool %given %half\n"
@@ -103,7 +103,8 @@ static const char sides[] = "%sides = OpFunction %float None %function\n"
                             "%over = OpLabel\n%twice = OpFAdd %float %given %given\n"
                             "OpReturnValue %twice\nOpFunctionEnd\n";
 
-/* The phi behind the call knows the block of the call by what it ends in now. */
+/* Inlining splits the block of the call. The phi after the call must then name the last of its
+ * blocks. */
 static void test_returns_from_inside_a_selection(void **state)
 {
     static const char body[] =
@@ -120,7 +121,8 @@ static void test_returns_from_inside_a_selection(void **state)
     memory_free(m.words);
 }
 
-/* Its variable is the caller's, set again by every copy; what it calls is copied, too. */
+/* The variable of an inlined function becomes the caller's. Each copy sets it again. Functions that
+ * it calls are inlined, too. */
 static void test_variables_and_calls_of_calls(void **state)
 {
     static const char functions[] = "%outer = OpFunction %float None %function\n"
@@ -168,8 +170,8 @@ static void test_return_from_inside_a_loop_stays_a_call(void **state)
 
 /* ---- Blocks ---- */
 
-/* A loop's header takes in the block that follows it, not the one that goes on; a phi of a single
- * block is its value. */
+/* The header of a loop merges with the block after it, but not with the continue block. If a phi
+ * has only one block, it becomes a copy of its value. */
 static void test_merged_blocks(void **state)
 {
     static const char body[] =
@@ -184,7 +186,7 @@ static void test_merged_blocks(void **state)
         "%last = OpLabel\n%result = OpFAdd %float %at %half\n";
     (void)state;
     module m = transformed(spirv_merge_blocks, "", body, "");
-    check(m, SpvOpLabel, 5 + 1); /* begin, header, work, again, after; the other function's */
+    check(m, SpvOpLabel, 5 + 1); /* begin, header, work, again, after; one of the other function */
     check(m, SpvOpLoopMerge, 1);
     check(m, SpvOpPhi, 1);
     check(m, SpvOpCopyObject, 1);
@@ -223,7 +225,7 @@ static void test_contraction(void **state)
 
 /* ---- Buffers ---- */
 
-/* A kernel that is told how many bindings it has declares no others, and each of those. */
+/* If a kernel is told how many bindings it has, it must declare exactly these. */
 static void test_unused_buffers(void **state)
 {
     static const uint32_t kernels[] = {KERNEL_REGION_BATCH_SHORT, KERNEL_REGION_BATCH_LIGHT,
@@ -256,8 +258,8 @@ static void test_unused_buffers(void **state)
 
 /* ---- All ---- */
 
-/* Of the library's kernels, not those that need a newer validator; by each value for their
- * constants in turn, which turns flags on and off. */
+/* All kernels of the library, except those that need a newer validator. Their constants get each of
+ * several values in turn, so flags are on and off. */
 static void test_all_kernels(void **state)
 {
     static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract,

@@ -1,5 +1,7 @@
-/* The files of the cache directory: what stands in their place must not stop a context, what killed
- * processes leave behind must not pile up, and writers at once must leave a whole file. */
+/*
+ * The files in the cache directory. If something else is in their place, a context must still open.
+ * Files of killed processes must not pile up, and several writers must leave one whole file.
+ */
 #define _DEFAULT_SOURCE
 #include "op/choice/tuning.h"
 #include "support/harness.h"
@@ -28,11 +30,11 @@ static int make_directory(void **state)
     if (!mkdtemp(directory))
         return -1;
     snprintf(folder, sizeof folder, "%s/rlxvk", directory);
-    alarm(300); /* a wait for a pipe must fail the test, not hang it */
+    alarm(300); /* if a pipe blocks, the test fails instead of hanging */
     return 0;
 }
 
-/* How many files there are; the path of one with this ending, or "". */
+/* Returns how many files have this ending. `out` becomes the path of one, or "". */
 static size_t list(const char *ending, char *out, size_t size)
 {
     size_t count = 0;
@@ -58,7 +60,7 @@ static int remove_directory(void **state)
     return remove_folder(directory);
 }
 
-/* Opens a context, makes `ops` pipelines or so, and closes it, which saves. */
+/* Opens a context, makes about `ops` pipelines, and closes it, which saves the cache. */
 static void use_cache(int ops)
 {
     rlxvk_graph *g = NULL;
@@ -78,7 +80,7 @@ static void use_cache(int ops)
     close_context(c);
 }
 
-/* The cache's only file. */
+/* The cache must have exactly one file. */
 static struct stat only_file(char *path, size_t size)
 {
     struct stat about;
@@ -102,11 +104,12 @@ static void test_saved_and_loaded(void **state)
     (void)state;
     use_cache(1);
     struct stat first = only_file(path, sizeof path);
-    use_cache(1); /* nothing new: not written again */
+    use_cache(1); /* nothing new, so it is not written again */
     assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino);
 }
 
-/* What stands where a file should: opening does not wait for it, and saving replaces it. */
+/* Something else is in the place of a file. Opening must not wait for it, and saving must replace
+ * it. */
 static void test_no_regular_file(void **state)
 {
     char path[512], tuning[512];
@@ -136,7 +139,8 @@ static void test_damaged(void **state)
     }
 }
 
-/* A process killed while it saved leaves its temporary: the next one takes it over. */
+/* If a process is killed while it saves, its temporary file remains. The next process takes it
+ * over. */
 static void test_leftover_temporary(void **state)
 {
     char path[512], temporary[528];
@@ -154,7 +158,7 @@ static void test_leftover_temporary(void **state)
     }
 }
 
-/* While another writer has the temporary, nothing is written, and it is left alone. */
+/* While another writer holds the temporary file, nothing is written and the file is left alone. */
 static void test_other_writer(void **state)
 {
     char path[512], temporary[528], none[512];
@@ -199,7 +203,8 @@ static void test_writers_at_once(void **state)
     assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino);
 }
 
-/* Folders of the environment: a home that does not exist is not made, nor is a relative cache. */
+/* Folders from the environment. If the home folder does not exist, it is not made. A relative cache
+ * folder is not made either. */
 static void test_home_is_not_made(void **state)
 {
     char home[128], cache[160];

@@ -1,5 +1,7 @@
-/* The device policy on snapshots of real devices, and on one that only has what Vulkan 1.2
- * guarantees. No device needed. */
+/*
+ * How a device's profile is chosen, tested with snapshots of real devices, and with one that has
+ * only the minimum of Vulkan 1.2. No device is needed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +42,7 @@ static void add_family(device_snapshot *s, VkQueueFlags flags, uint32_t timestam
                                   .timestampValidBits = timestamp_bits};
 }
 
-/* The limits every Vulkan 1.2 implementation must have, and nothing above them. */
+/* The limits that every Vulkan 1.2 implementation must have, and nothing more. */
 static device_snapshot guaranteed_minimum(void)
 {
     device_snapshot s = {0};
@@ -108,7 +110,7 @@ static device_snapshot discrete_base(void)
     return s;
 }
 
-/* NVIDIA H200: the whole memory is mappable. */
+/* NVIDIA H200: all of its memory can be mapped. */
 static device_snapshot discrete_with_bar(void)
 {
     device_snapshot s = discrete_base();
@@ -125,7 +127,7 @@ static device_snapshot discrete_with_bar(void)
     return s;
 }
 
-/* A window of 256 MiB, and AMD's types for debuggers, which nobody should use. */
+/* Only 256 MiB can be mapped. AMD also lists memory types for debuggers, which must not be used. */
 static device_snapshot discrete_without_bar(void)
 {
     device_snapshot s = discrete_base();
@@ -156,7 +158,7 @@ static device_snapshot integrated_intel(void)
     return s;
 }
 
-/* Cached memory is there, but not coherent: it has to be flushed. */
+/* Cached memory exists but is not coherent, so it must be flushed. */
 static device_snapshot integrated_mali(void)
 {
     device_snapshot s = integrated_intel();
@@ -276,7 +278,7 @@ static void minimum_is_usable(void **state)
     assert_int_equal(c.profile.subgroup_size, 1);
 }
 
-/* Of a Vulkan to come. */
+/* Device types of future versions of Vulkan count as "other". */
 static void unknown_types_are_others(void **state)
 {
     (void)state;
@@ -368,8 +370,8 @@ static void options_shrink_limits(void **state)
     assert_false(c.arena_mapped || c.arena_cached);
 }
 
-/* What unpackHalf2x16 does to them, and how f32 are rounded to them, is known where f16 may be
- * asked for without f32. */
+/* The float controls must be known for f16 independently of f32. Only then is it known how
+ * unpackHalf2x16 treats denormals, and how f32 values are rounded to f16. */
 static void subnormal_halves(void **state)
 {
     (void)state;
@@ -390,7 +392,8 @@ static void subnormal_halves(void **state)
     assert_false(choose(s, NULL).profile.half_subnormals);
 }
 
-/* Kernels with shuffles need subgroups of a size that is known: the only one, or one to ask for. */
+/* Kernels with shuffles need a known subgroup size: either there is only one size, or a kernel can
+ * ask for one. */
 static void shuffles(void **state)
 {
     (void)state;
@@ -417,7 +420,7 @@ static void shuffles(void **state)
     assert_false(choose(s, NULL).profile.subgroup_ballot);
 }
 
-/* Packed bytes are multiplied quickly only where every pair of signs is. */
+/* Products of packed bytes count as fast only if they are accelerated for every pair of signs. */
 static void byte_products(void **state)
 {
     (void)state;
@@ -450,8 +453,8 @@ static void description(void **state)
     assert_int_equal(info.max_group_count[0], 0x7fffffff);
 }
 
-/* Units are there for 16-bit floats in the memory model, at a subgroup size that can be relied on.
- */
+/* Matrix units need the Vulkan memory model and a known subgroup size. For f16 they also need
+ * shaderFloat16. */
 static void matrix_units(void **state)
 {
     (void)state;

@@ -1,4 +1,7 @@
-/* A context with validation opens where the loader lists the layer, and else names its package. */
+/*
+ * If the loader lists the validation layer, a context with validation opens. Otherwise the error
+ * names the layer's package.
+ */
 #include "support/harness.h"
 
 #include <dlfcn.h>
