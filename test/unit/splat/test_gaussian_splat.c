@@ -1,7 +1,8 @@
 /*
- * Gaussian splats on a device: a scene with known colours, pixels and sums; images that do not
- * depend on tiles, on the order of the splats or on when they are prepared; the integers of what
- * prepare gives, which comparing floats passes over; a list that overflows.
+ * Gaussian splats on a device. A scene with known colours, pixels and sums is compared. Images must
+ * not depend on tiles, on the order of the splats, or on when they are prepared. The integers in
+ * the result of prepare are checked, because comparing floats skips them. Also tests a list that
+ * overflows.
  */
 #include "op/op.h"
 #include "support/harness.h"
@@ -25,7 +26,7 @@ typedef struct scene {
     float colors[3 * MOST], sh[3 * MOST], meta[23];
 } scene;
 
-/* Along a wave from the far left to the near right. */
+/* Splats along a wave from the far left to the near right. */
 static void make_wave(scene *s)
 {
     static const float meta[23] = {0, 0, 4, 0, 0, 0, 0, 1, 0, 60, 0.1f, 20, 0.1f, 0.15f, 0.2f};
@@ -46,7 +47,7 @@ static void make_wave(scene *s)
     }
 }
 
-/* At random, of one generator's numbers. */
+/* Splats at random, from one generator. */
 static void make_cloud(scene *s, int64_t count)
 {
     uint32_t state = 12345;
@@ -73,10 +74,10 @@ static const rlxvk_gaussian_splat_options wave_options = {.width = 64,
                                                           .min_axis_px = 0.125f,
                                                           .loss_grad_clip = 1};
 
-/* LACKING: render, whose list is too short. */
+/* LACKING is a render whose list is too short. */
 enum what { RENDER, LACKING, IN_TWO, PREPARED };
 
-/* The image, or what prepare gives; the caller frees. */
+/* Returns the image or the result of prepare, which the caller frees. */
 static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what what, size_t *out)
 {
     rlxvk_graph *g = new_graph();
@@ -155,7 +156,8 @@ static void two_steps_give_the_same_bits(void **state)
     free(two);
 }
 
-/* Tiles may bring in splats whose alpha is the cutoff but for rounding: below a step of 255. */
+/* With other tiles, splats may be added whose alpha equals the cutoff, 1/255, except for rounding.
+ * So a few words may change. */
 static void tiles_do_not_show(void **state)
 {
     static const uint32_t sizes[] = {1, 7, 8, 64};
@@ -201,7 +203,7 @@ static void order_does_not_show(void **state)
     free(two);
 }
 
-/* ---- What prepare gives ---- */
+/* ---- The result of prepare ---- */
 
 typedef struct sections {
     const uint32_t *valid, *list, *ranges, *parameters;
@@ -220,7 +222,7 @@ static sections sections_of(const float *words, const rlxvk_gaussian_splat_optio
     return s;
 }
 
-/* Its alpha at a pixel's middle, in double precision from the scene alone. */
+/* Alpha at the middle of a pixel, in double precision, computed only from the scene. */
 static double alpha_at(const scene *s, uint32_t splat, const float *ray, double scale)
 {
     const float *q = s->rotations + 4 * splat, *p = s->positions + 3 * splat;
@@ -254,7 +256,8 @@ static double distance_of(const scene *s, uint32_t splat)
     return sqrt(sum);
 }
 
-/* Whether a tile's part of the list is in order, and has all that show in its pixels. */
+/* Checks the part of the list for a tile: it must be in order, and have all splats that show in its
+ * pixels. */
 static void check_tile(const scene *s, const rlxvk_gaussian_splat_options *o, const sections *p,
                        uint32_t tile)
 {
@@ -388,7 +391,7 @@ static void opaque_splats_hide_what_is_behind(void **state)
     free(y);
 }
 
-/* Where other words were before. */
+/* The memory held other values before. */
 static void no_splats_leave_zeros(void **state)
 {
     enum { WORDS = 1 << 16 };

@@ -1,7 +1,7 @@
 /*
  * Gradients of single splats against the host function, which computes in double precision by
- * another formula: discs 1 to 100,000 times as wide as thick at random places and turns keep the
- * digits that rlxvk_ops_splat.h promises, for every one of their axes.
+ * another formula. The splats are discs that are 1 to 100,000 times as wide as thick, at random
+ * places and angles. Each axis must have the precision that rlxvk_ops_splat.h promises.
  */
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -17,7 +17,7 @@
 
 enum { SIDE = 32, DISCS = 60, GRADIENTS = 17, LOSS = 4 * SIDE * SIDE };
 
-#define EDGE 0.17 /* the sine of ten degrees, below which little is seen of a disc */
+#define EDGE 0.17 /* sine of ten degrees: closer to edge-on, a disc is hardly visible */
 
 typedef struct splat {
     float position[3], scale[3], rotation[4], opacity, color[3], sh[3], meta[23], loss[LOSS];
@@ -31,7 +31,7 @@ static double between(double low, double high)
     return low + (high - low) * (random_state >> 8) * 0x1p-24;
 }
 
-/* The cosine between own axis `axis` and the line to the camera. */
+/* The cosine of the angle between the splat's axis `axis` and the line to the camera. */
 static double facing(const splat *s, int axis)
 {
     double w = (double)s->rotation[0], x = (double)s->rotation[1], y = (double)s->rotation[2];
@@ -48,7 +48,8 @@ static double facing(const splat *s, int axis)
     return fabs(along) / sqrt(far);
 }
 
-/* A disc `ratio` times as wide as it is thick along `axis`, 20 to 50 deviations from the camera. */
+/* Makes a disc that is `ratio` times as wide as it is thick along `axis`. It is 20 to 50 deviations
+ * away from the camera. */
 static void make_disc(splat *s, int axis, double ratio)
 {
     static const float meta[23] = {0, 0, -4, 0, 0, 0, 0, 1, 0, 50, 0.1f, 100, 0.1f, 0.2f, 0.3f};
@@ -110,7 +111,7 @@ static void run_gradient(rlxvk_executable *e, const splat *s, float out[GRADIENT
 typedef struct part {
     const char *name;
     int first, end;
-    double squares, worst; /* of the discs' relative errors: the sum of squares; the worst */
+    double squares, worst; /* relative errors of the discs: the sum of squares; the worst */
 } part;
 
 static void take(part *p, const float *got, const float *wanted)
@@ -164,8 +165,8 @@ typedef struct limited {
     float image[LOSS], backward[PACKED], slopes[9];
 } limited;
 
-/* Three splats with these scales: their image, their gradients by the backward, and those of scales
- * by the gradient of the image. */
+/* Runs three splats with these scales. Gets their image, their gradients by the backward op, and
+ * the gradients of the scales by rlxvk_grad. */
 static void run_limited(const float scales[9], float most, limited *out)
 {
     static const float places[] = {-0.5f, 0, 0, 0.5f, 0.2f, 0.3f, 0, -0.5f, 0.1f};
@@ -208,15 +209,15 @@ static void run_limited(const float scales[9], float most, limited *out)
     rlxvk_graph_destroy(g);
 }
 
-/* Splats whose scales the option raises are those whose scales were raised before, to the last bit;
- * what raised scales would have had goes to the largest, the first of equal ones. One at the bound
- * is not raised. */
+/* If the option raises scales, the image has the same bits as for scales that were raised before.
+ * The gradient of a raised scale goes to the largest scale of its splat; if several are equal, to
+ * the first. A scale at the bound is not raised. */
 static void thin_splats_are_raised(void **state)
 {
     const float step = logf(4);
     const float scales[9] = {-1, -3, -1.5f, -4, -1, -1, -1, -1 - step, -9};
     const float raised[9] = {-1, -1 - step, -1.5f, -1 - step, -1, -1, -1, -1 - step, -1 - step};
-    static const int moves[9] = {0, 0, 2, 4, 4, 5, 6, 7, 6}; /* whom a gradient goes to */
+    static const int moves[9] = {0, 0, 2, 4, 4, 5, 6, 7, 6}; /* the scale that gets the gradient */
     static limited off, got, wanted;
     (void)state;
     run_limited(scales, 0, &off);
@@ -231,7 +232,7 @@ static void thin_splats_are_raised(void **state)
         float expected = k >= 9 && k < 18 ? slopes[k - 9] : wanted.backward[k];
         assert_true(fabsf(got.backward[k] - expected) <= 1e-6f * (1 + fabsf(expected)));
     }
-    for (int k = 0; k < 9; k++) /* the way of rlxvk_grad is the same */
+    for (int k = 0; k < 9; k++) /* rlxvk_grad must agree */
         assert_true(fabsf(got.slopes[k] - slopes[k]) <= 1e-6f * (1 + fabsf(slopes[k])));
     run_limited(raised, INFINITY, &got);
     assert_memory_equal(&got, &wanted, sizeof got);

@@ -1,5 +1,7 @@
-/* What the end of every test program looks for (support/balance.c), with leaks made on purpose:
- * each in a process of its own, whose exit status and last words are read. */
+/*
+ * The checks at the end of every test program (support/balance.c), tested with leaks made on
+ * purpose. Each leak is made in a process of its own, whose exit status and last words are read.
+ */
 #include "support/harness.h"
 #include "vk/vk.h"
 #include "exec/context.h"
@@ -15,7 +17,7 @@
 #include <cmocka.h>
 
 static void
-    *volatile left; /* until it is overwritten, what it points to is no leak to any checker */
+    *volatile left; /* until this is overwritten, no checker takes its memory for a leak */
 
 static void leave_nothing(void)
 {
@@ -66,7 +68,8 @@ static void leave_foreign_beside_driver(void)
     leave_foreign();
 }
 
-/* Runs `make` and exits, in a child; whether that succeeded, and what it printed. */
+/* Runs `make` and exits, in a child process. Returns whether that succeeded, and the printed
+ * text. */
 static bool ends_well(void (*make)(void), char *text, size_t size)
 {
     int channel[2], status;
@@ -121,8 +124,8 @@ static void what_is_left_fails(void **state)
     expect_end(free_too_much, "left behind: -1 host allocations\n");
 }
 
-/* Memory that the library did not hand out is the leak checker's, in builds that have it, as long
- * as no driver is there. */
+/* If the library did not allocate the memory, only the leak checker can find it. This needs a build
+ * that has the checker, and a process without a driver. */
 static void leak_checker_without_driver(void **state)
 {
     (void)state;
