@@ -180,8 +180,8 @@ static void matrix_plans(void **state)
     assert_int_equal(attention_matrix_make_plan(&s, &large, true).parts, 8);
     assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile_keys, 64);
     assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile_keys, 16);
-    /* Matrix units are not used in these cases: the device has none, or has no shuffles; a subgroup
-     * does not divide the rows; the width is odd; or there are few queries. */
+    /* Matrix units are not used in these cases: the device has none, or has no shuffles. A subgroup
+     * does not divide the rows. The width is odd. There are few queries. */
     device_profile none = big_gpu(), wide = with_units(big_gpu(), 8, 16, 16, 64);
     device_profile silent = large;
     none.matrix_f16 = (matrix_shape){0};

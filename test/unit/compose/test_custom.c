@@ -328,8 +328,8 @@ static bool takes(const kernel_info *k, const uint32_t *words, uint32_t argument
                                &invocations) == RLXVK_OK;
 }
 
-/* For each library kernel that needs no feature: its push constants are accepted, but not with a
- * word less, nor with a size that is not a multiple of 4. The sizes come from spv2c. A few kernels
+/* Push constants of each library kernel that needs no feature. Their size must be accepted, but not
+ * a size that is a word smaller or not a multiple of 4. The sizes come from spv2c. A few kernels
  * accept less, because the optimizer has dropped the end of their block. */
 static void test_push_constants(void **state)
 {

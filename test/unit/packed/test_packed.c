@@ -1,7 +1,9 @@
 /*
- * Packed params on a device. Products must read the values that the encoders wrote; on matrix units
- * these are rounded to halves. check_packed must find every kind of bad scale or code, at any
- * place, name it, and write nothing.
+ * Packed params on a device. Products must read the values that the encoders wrote. On matrix units
+ * these are rounded to halves.
+ *
+ * The option check_packed must find every kind of bad scale or code, at any place, name it, and
+ * write nothing.
  */
 #include "args/packed.h"
 #include "exec/state.h"

@@ -28,9 +28,8 @@ enum stability { DRIFTS, SAME_VALUES, SAME_BYTES };
  *   low, high   the bytes that hold the low and the high parts of the codes
  *   error       the largest |x - y|, in units of the block's largest |x|, if all sub-blocks are
  *               alike
- *   slack       how far a value may be from the nearest one, in units of the largest |y|, because
- *               codes
- *               are chosen before the scale is rounded to binary16
+ *   slack       how far a value may be from the nearest one, in units of the largest |y|; codes may
+ *               miss it because they are chosen before the scale is rounded to binary16
  *   digest      of the bytes of sample_row, by an independent implementation of the rules; 0 if the
  *               format's rule is this library's own
  */
@@ -83,7 +82,7 @@ static void uniform_row(float *x)
 }
 
 /* Sixteen values each, whose magnitudes differ by up to 2^10. Among the groups of 32, one in eight
- * has only one sign, one has few values (ties), and one in sixteen is zeros. */
+ * has only one sign, another has few values (ties), and one in sixteen is zeros. */
 static void sample_row(float *x)
 {
     uint32_t seed = 1;

@@ -1,6 +1,6 @@
 /*
- * Dropout beyond its conformance cases: the mask must follow the contract and depend on the step,
- * gradients must use the same mask, and the share of kept elements must be right.
+ * Dropout beyond its conformance cases. The mask must follow the contract and depend on the step,
+ * and gradients must use the same mask. The share of kept elements must be right.
  */
 #include "op/random/random.h"
 #include "support/harness.h"
@@ -51,8 +51,8 @@ static void close_dropper(dropper *d)
     rlxvk_graph_destroy(d->graph);
 }
 
-/* Runs with x = 1 and w = 1, 2, ... If `step` is below 0, it is not passed. y must be 1 / (1 -
- * rate) or 0, and the gradient must be w times that. out[i] is set if element i is kept. */
+/* Runs with x = 1 and w = 1, 2, ... If `step` is below 0, it is not passed. Each y must be 1 / (1 -
+ * rate) or 0, and the gradient must be w times that. Sets out[i] if element i is kept. */
 static void run_mask(const dropper *d, float step, bool out[N])
 {
     static float x[N], w[N], y[N], gradient[N];

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 static void
-    *volatile left; /* until this is overwritten, no checker takes its memory for a leak */
+    *volatile left; /* until this is overwritten, no leak checker reports its memory as a leak */
 
 static void leave_nothing(void)
 {

@@ -1,8 +1,8 @@
 /*
- * Batches in parts: one executable adds the gradients of a part to sums; another, which shares its
- * params, does so for the last part and then takes the step. Both together must match an executable
- * that takes the batch at once. The test runs three rounds, because the sums must begin anew in
- * each. Before the first round they hold NaN.
+ * Batches in parts: one executable adds the gradients of a part to sums. Another one shares its
+ * params. It does the same for the last part and then takes the step. Both together must match an
+ * executable that takes the batch at once. The test runs three rounds, because the sums must begin
+ * anew in each. Before the first round they hold NaN.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * rlxvk train digits, called in the same way as by the program: that it learns, that the same seed
- * gives the same result, checkpoints, the curve, and refusals.
+ * rlxvk train digits, called in the same way as by the program: that it learns, and that the same
+ * seed gives the same result. Also tests checkpoints, the curve, and refusals.
  */
 #include <setjmp.h>
 #include <stdarg.h>

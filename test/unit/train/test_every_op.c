@@ -105,8 +105,8 @@ static size_t take_leaves(const case_spec *s, const rlxvk_tensor *leaves, rlxvk_
     return count;
 }
 
-/* Builds the case's graph with gradients for all its leaves. An op may refuse the forms that it has
- * no gradient for, for example a state in place or a long loop, but not all of its cases. */
+/* Builds the case's graph with gradients for all its leaves. An op may refuse forms that have no
+ * gradient, for example a state in place or a long loop, but not all of its cases. */
 static void build_case(const case_spec *s, const char *line, tally *t)
 {
     rlxvk_graph *g = NULL;

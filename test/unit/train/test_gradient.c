@@ -1,7 +1,7 @@
 /*
- * rlxvk_grad beyond single ops, which `rlxvk conform --gradients` checks: values with several
- * readers, leaves that no gradient reaches, control flow, gradients of gradients, random graphs on
- * the device against the host, and refusals.
+ * rlxvk_grad beyond single ops, which `rlxvk conform --gradients` checks. Tests values with several
+ * readers, leaves that no gradient reaches, control flow, gradients of gradients, and refusals.
+ * Random graphs on the device are compared with the host.
  */
 #include <setjmp.h>
 #include <stdarg.h>

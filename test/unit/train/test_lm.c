@@ -1,6 +1,7 @@
 /*
  * rlxvk train lm, called in the same way as by the program: that it learns, that the same seed
- * gives the same result, that it resumes, that rlxvk generate can run the model, and refusals.
+ * gives the same result, and that it resumes. Also tests refusals, and that rlxvk generate can run
+ * the model.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
  * A training step gives the same bits however it is run. Five steps from the same start must give
  * one hash of all params, averages and losses. They are run with and without reuse of memory, in
- * the order of the graph, with full barriers, recorded again, in another executable, in a clone,
- * and with other work before and in between.
+ * the order of the graph, with full barriers, and recorded again. They are also run in another
+ * executable, in a clone, and with other work before and in between.
  *
  * The net has the usual parts: a convolution, norms, an embedding, attention, dropout, cross
  * entropy, clipping and AdamW. Scratch memory is filled with NaN.

@@ -1,7 +1,7 @@
 /*
  * Gradients that differences cannot check, compared with the same gradients written with builder
- * calls: straight-through integers, operands that nothing flows into, custom ops and functions, and
- * second derivatives.
+ * calls. They are those of straight-through integers, of operands that nothing flows into, of
+ * custom ops and functions, and second derivatives.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
  * A gradient that is exactly 0 must pass on 0, whatever the local derivative is. This is tested for
- * every elementwise op, at special points whose results `where` does not choose, and for the parts
- * that rlxvk_if and rlxvk_while leave out. Also tests powers at 0, whose derivatives contain 0
- * times infinity if they are written as products.
+ * every elementwise op, at special points whose results rlxvk_where does not choose. It is also
+ * tested for the parts that rlxvk_if and rlxvk_while leave out, and for powers at 0. Their
+ * derivatives contain 0 times infinity if they are written as products.
  */
 #include <setjmp.h>
 #include <stdarg.h>
