@@ -261,6 +261,7 @@ static void sorted_chunks_find_the_same(void **state)
     }
 }
 
+/* The gradient of the sum of the distances, whose order must not matter. */
 static void gradient_of_all_distances(void **state)
 {
     float points[SORTED_POINTS], got[SORTED_POINTS];
