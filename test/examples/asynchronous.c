@@ -1,6 +1,7 @@
 /*
- * Several runs in flight: rlxvk_submit queues a run and returns a ticket, rlxvk_wait on the ticket
- * fills that run's outputs. While the device works on some runs, the host prepares the next.
+ * Several runs in flight. rlxvk_submit queues a run and returns a ticket, and rlxvk_wait on the
+ * ticket fills the outputs of that run. While the device works on some runs, the host prepares the
+ * next one.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -9,7 +10,8 @@
 
 enum { RUNS = 12, IN_FLIGHT = 4, COUNT = 4096 };
 
-/* What a run writes to must stay until its wait; what it reads is copied by the submit. */
+/* One run in flight. `output` and `y` must live until its rlxvk_wait, because that call uses them.
+ * The input need not, because rlxvk_submit copies it. */
 typedef struct slot {
     rlxvk_ticket ticket;
     rlxvk_run_output output;
@@ -34,7 +36,7 @@ static rlxvk_status submit(rlxvk_executable *executable, int run)
     return rlxvk_submit(executable, &in, 1, &s->output, 1, &s->ticket);
 }
 
-/* Waits for a run and adds to *right how many of its elements are what plain C makes of them. */
+/* Waits for a run. Adds to *right how many elements agree with the same formula in plain C. */
 static rlxvk_status finish(rlxvk_executable *executable, int run, int *right)
 {
     const slot *s = &slots[run % IN_FLIGHT];

@@ -1,7 +1,8 @@
 /*
- * Attention with a cache that stays on the device. A run gets one token's query, key and value,
- * writes the last two into the cache's next row, and attends to all rows so far. The cache and the
- * row's number are handles: only the token goes in, only its result comes out.
+ * Attention with a KV cache that stays on the device. Each run gets the query, key and value of one
+ * token. It writes key and value into the next row of the caches and attends to all rows so far.
+ * The caches and the number of the next row are handles. So a run uploads only the token and reads
+ * back only its result.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -12,7 +13,8 @@ enum { HEADS = 4, WIDTH = 32, TOKEN = HEADS * WIDTH, TOKENS = 20, ROWS = 64 };
 
 static float tokens[TOKENS][3][TOKEN], empty[ROWS * TOKEN], numbers[ROWS], y[TOKEN];
 
-/* The cache `name` once a part of the token (query, key, value) is written into its row `row`. */
+/* Returns the cache `name` after a part of the token (1: key, 2: value) is written into row
+ * `row`. */
 static rlxvk_tensor kept(rlxvk_graph *g, const char *name, rlxvk_tensor token, int part,
                          rlxvk_tensor row)
 {

@@ -1,6 +1,7 @@
 /*
- * Finding where a NaN or an infinity comes from. The output of this graph is bad when an input is
- * 0; rlxvk_first_bad_node names the node at which that begins, the element, and what is around it.
+ * Finds the node at which a NaN or an infinity begins. The output of this graph is infinite or NaN
+ * if an input is 0. rlxvk_first_bad_node tells the first bad node, its first bad element, and the
+ * elements around that.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -12,7 +13,7 @@ enum { COUNT = 1000, ZERO = 617 };
 
 static float x[COUNT];
 
-/* mean((log x - mean(log x))^2), with a name for the node that will be at fault. */
+/* mean((log x - mean(log x))^2). The node that will go bad, the logarithm, gets a name. */
 static void build(rlxvk_graph *g)
 {
     const int32_t axis = 0;
@@ -22,7 +23,7 @@ static void build(rlxvk_graph *g)
     rlxvk_graph_output(g, rlxvk_reduce_mean(g, rlxvk_mul(g, apart, apart), &axis, 1, false));
 }
 
-/* Runs as usual, then looks for the first bad node; prints both. */
+/* Runs as usual, then looks for the first bad node. Prints both. */
 static rlxvk_status look(rlxvk_executable *executable, rlxvk_bad_node *out_bad)
 {
     float variance;

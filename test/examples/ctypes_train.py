@@ -1,6 +1,6 @@
-"""The library from Python, by the standard library alone: learns a line from points, and saves it.
+"""Uses the library from Python, with only the standard library. Learns a line from points, and saves and loads it.
 
-Run it as `python3 ctypes_train.py [librlxvk.so.0]`. Exit status 0 if what it learned is right.
+Run it as `python3 ctypes_train.py [librlxvk.so.0]`. The exit status is 0 if the line is right.
 """
 import ctypes as c
 import os
@@ -18,7 +18,7 @@ class Tensor(c.Structure):
     _fields_ = [("id", c.c_uint32), ("graph", c.c_uint32)]
 
 
-# Members up to struct_size, of the order and types in rlxvk.h; what is not set is 0.
+# The members from `length` to `struct_size`, with the order and types of rlxvk.h. Members that are not set are 0.
 DATA = [("length", c.c_size_t), ("dtype", c.c_int), ("f32_words", c.c_bool), ("struct_size", c.c_size_t)]
 
 
@@ -40,7 +40,7 @@ def shape(*dims):
 
 
 def call(name, *arguments, result=c.c_int):
-    """rlxvk_NAME; a status that is no success raises the library's sentence."""
+    """Calls rlxvk_NAME. If it returns an error, raises the library's message."""
     function = getattr(library, "rlxvk_" + name)
     function.restype = result
     value = function(*(c.c_size_t(a) if isinstance(a, int) else a for a in arguments))
@@ -54,7 +54,7 @@ def op(name, *arguments):
 
 
 def build(graph):
-    """Points x and y; y is fitted by x w + b, and each run is a step. The output is the loss."""
+    """Fits y by x w + b. Each run is one training step; its output is the loss."""
     x = op("input", graph, b"x", c.c_int(F32), shape(POINTS, 1))
     y = op("input", graph, b"y", c.c_int(F32), shape(POINTS, 1))
     params = (Tensor * 2)(op("state", graph, b"w", c.c_int(F32), shape(1, 1)), op("state", graph, b"b", c.c_int(F32), shape(1)))

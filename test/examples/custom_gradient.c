@@ -1,7 +1,7 @@
 /*
- * An op of one's own with its gradient: softsign, x / (1 + |x|). A host function computes it, and a
- * second function appends its gradient to the graph, made of the library's ops, where rlxvk_grad
- * asks for that. Compared with quotients of differences.
+ * A custom op with its gradient: softsign, x / (1 + |x|). A host function computes the op. If
+ * rlxvk_grad reaches the op, it calls a second function, which appends the gradient to the graph,
+ * made of the library's own ops. The result is compared with finite differences.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -25,7 +25,7 @@ static int host(const rlxvk_custom_view *inputs, size_t count, const void *attri
     (void)count, (void)attributes, (void)size;
     for (int64_t i = 0; i < shape->dims[0]; i++)
         out[i] = inputs[0].values[i] / (1 + fabsf(inputs[0].values[i]));
-    return 0; /* anything else fails the run */
+    return 0; /* any other value fails the run */
 }
 
 /* dx = dy / (1 + |x|)^2 */

@@ -1,6 +1,6 @@
 /*
- * An op of one's own, leaky_relu, with a kernel (custom_op.comp) and a host function. It runs on
- * the device, and then, because the compile option force_host asks for that, on the host.
+ * A custom op, leaky_relu, with a kernel (custom_op.comp) and a host function. It first runs on the
+ * device. Then it runs on the host, because the second compile sets the option force_host.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -28,12 +28,12 @@ static int host(const rlxvk_custom_view *inputs, size_t count, const void *attri
     memcpy(&factor, attributes, size);
     for (int64_t i = 0; i < shape->dims[0]; i++)
         out[i] = fmaxf(inputs[0].values[i], 0) + factor * fminf(inputs[0].values[i], 0);
-    return count != 1; /* anything but 0 fails the run */
+    return count != 1; /* any value but 0 fails the run */
 }
 
 static bool arguments(const rlxvk_custom_call *call)
 {
-    call->arguments[0] = (uint32_t)call->shapes[0].dims[0]; /* as custom_op.comp declares them */
+    call->arguments[0] = (uint32_t)call->shapes[0].dims[0]; /* in the order of custom_op.comp */
     memcpy(&call->arguments[1], call->offsets, 2 * sizeof(uint32_t));
     memcpy(&call->arguments[3], call->attributes, call->attribute_size);
     call->groups[0] = (call->arguments[0] + call->workgroup_size - 1) / call->workgroup_size;

@@ -1,5 +1,5 @@
-// The kernel of custom_op.c: x where it is positive, else slope * x. Its workgroup size is
-// specialization constant 0, which the library sets; offsets count elements. Compiled by
+// The kernel of custom_op.c: x if it is positive, otherwise slope * x. The workgroup size is
+// specialization constant 0, which the library sets. Offsets count elements, not bytes. Command:
 //     glslangValidator -V --target-env vulkan1.2 --vn words -o custom_op.spv.h custom_op.comp
 #version 450
 layout(local_size_x_id = 0) in;

@@ -1,8 +1,8 @@
 /*
- * A GPT with a cache of keys and values. The prompt goes through one executable at once, and each
- * token that follows through another, of a single row. Both read the same weights and write the
- * same caches (share_with), which are states: they begin as zeros. A third one, which runs the
- * whole text without a cache, must find the same tokens.
+ * Text generation by a GPT with a KV cache. One executable takes the whole prompt in one run.
+ * Another, compiled for a single row, takes each later token. With share_with both read the same
+ * weights and write the same caches. The caches are states, so they begin as zeros. A third
+ * executable runs the whole text without a cache and must find the same tokens.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -27,7 +27,7 @@ static rlxvk_tensor cache(rlxvk_graph *g, const char *name, int layer)
     return rlxvk_state(g, full, RLXVK_F32, RLXVK_SHAPE(1, HEADS, LENGTH, WIDTH / HEADS));
 }
 
-/* x w for w [inputs, outputs]. */
+/* x w, with w [inputs, outputs]. */
 static rlxvk_tensor dense(rlxvk_graph *g, rlxvk_tensor x, const char *name, int layer, int inputs,
                           int outputs)
 {
@@ -39,7 +39,8 @@ static rlxvk_tensor normalize(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_layer_norm(g, x, RLXVK_NONE, RLXVK_NONE, -1, 1e-5f);
 }
 
-/* Attention of new rows to themselves, or to the cache up to each of them. */
+/* Attention of the new rows. With `first` they are appended to the cache, and each attends to the
+ * cache up to itself. Without it, each attends to the rows up to itself. */
 static rlxvk_tensor attend(rlxvk_graph *g, rlxvk_tensor x, int layer, int rows, rlxvk_tensor first)
 {
     const rlxvk_attention_options whole = {.num_heads = HEADS, .mask = RLXVK_MASK_CAUSAL};
@@ -55,7 +56,8 @@ static rlxvk_tensor attend(rlxvk_graph *g, rlxvk_tensor x, int layer, int rows, 
     return rlxvk_reshape(g, x, RLXVK_SHAPE(rows, WIDTH));
 }
 
-/* For `rows` tokens, with a cache from position "first" on: the most likely token after each. */
+/* Compiles the net for `rows` tokens. Its output is the most likely token after each of them. If it
+ * is cached, the input "first" is the position of the first token. */
 static rlxvk_status compile(rlxvk_context *context, int rows, bool cached, rlxvk_executable *shared,
                             rlxvk_executable **out)
 {
@@ -80,13 +82,13 @@ static rlxvk_status compile(rlxvk_context *context, int rows, bool cached, rlxvk
     }
     x = rlxvk_matmul_with(g, normalize(g, x), table, &(rlxvk_matmul_options){.transpose_b = true});
     rlxvk_graph_output(g, rlxvk_argmax(g, x, 1, false));
-    if (!status) /* the first error of the calls above, too, is returned here */
+    if (!status) /* also returns the first error of the calls above */
         status = rlxvk_compile(context, g, &options, out);
     rlxvk_graph_destroy(g);
     return status;
 }
 
-/* Some numbers for every param that no state is. */
+/* Sets every param that is not a state to some numbers. */
 static rlxvk_status set_weights(rlxvk_executable *e)
 {
     static float values[4 * WIDTH * WIDTH];
@@ -96,7 +98,7 @@ static rlxvk_status set_weights(rlxvk_executable *e)
         rlxvk_executable_params(e, params, sizeof params / sizeof *params, &count);
     for (size_t i = 0; i < count && !status; i++) {
         size_t length = (size_t)(params[i].shape.dims[0] * params[i].shape.dims[1]);
-        if (params[i].written) /* a state is zeros by now */
+        if (params[i].written) /* a state, which is zeros already */
             continue;
         for (size_t k = 0; k < length; k++)
             values[k] = 0.4f * sinf((float)((k + 7 * i) * (k + 3 * i) % 10007));

@@ -1,6 +1,6 @@
 /*
- * A small convolutional net: two convolutions with ReLU and pooling, then the mean of what is
- * left of each class's channel. Activations are [N, C, H, W], weights [C out, C in, 3, 3].
+ * A small convolutional net: two convolutions, each with ReLU and max pooling, then the mean of
+ * each class's channel. Activations are [N, C, H, W], weights [C out, C in, 3, 3].
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -31,7 +31,7 @@ static void expected_layer(const float *x, const float *w, int in, int out, int 
             if (i >= 0 && i < side && j >= 0 && j < side)
                 sum += (double)x[(t / 9 * side + i) * side + j] * w[o / side / side * in * 9 + t];
         }
-        *cell = fmaxf(*cell, (float)sum); /* from 0 on, which is the ReLU */
+        *cell = fmaxf(*cell, (float)sum); /* y begins as 0, so this is the ReLU, too */
     }
 }
 

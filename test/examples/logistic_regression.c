@@ -1,6 +1,7 @@
 /*
- * Training: logistic regression. Model, gradient and optimizer are one graph: a step is one run,
- * which writes the weights in place. Points labelled -1 are left out of the loss.
+ * Training: logistic regression. Model, gradient and optimizer are one graph, so a training step is
+ * one run. It writes the weights in place. Points with the label -1 do not count in the loss; they
+ * test the result.
  */
 #include <math.h>
 #include <rlxvk.h>

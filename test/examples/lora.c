@@ -1,8 +1,9 @@
 /*
- * Fine-tuning over packed weights (LoRA, Hu et al. 2021): two layers keep their 4.5-bit weights W
- * as they are and learn y = x W + scale (x A) B, with A and B of a small rank. Gradients of the
- * first layer come through the packed weights of the second. AdamW writes A and B in place; what
- * changes from step to step is an input, so that every step replays one recording.
+ * Fine-tuning with quantized weights (LoRA, Hu et al. 2021). Two layers keep their 4.5-bit weights
+ * W and learn y = x W + scale (x A) B, in which A and B have a small rank. The gradients of the
+ * first layer pass through the quantized weights of the second. AdamW writes A and B in place. The
+ * learning rate and the bias corrections change from step to step. They are an input, because then
+ * every step can replay the same recording.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -20,7 +21,7 @@ static const char *const trained_names[] = {"a.1", "b.1", "a.2", "b.2"};
 static float x[ROWS * D], target[ROWS * D], row[D];
 static unsigned char packed[2][BYTES], after[BYTES];
 
-/* Appends layer `i`; its A and B go to `trained`. */
+/* Appends layer `i` and puts its A and B into `trained`. */
 static rlxvk_tensor layer(rlxvk_graph *g, int i, rlxvk_tensor h, rlxvk_tensor trained[2])
 {
     static const float scale = 2;
@@ -32,7 +33,7 @@ static rlxvk_tensor layer(rlxvk_graph *g, int i, rlxvk_tensor h, rlxvk_tensor tr
     return rlxvk_add(g, rlxvk_dequant_matmul(g, h, w, format), low);
 }
 
-/* The loss is the output. */
+/* Builds one training step. Its output is the loss. */
 static void build(rlxvk_graph *g)
 {
     static const rlxvk_adamw_options options = {.beta1 = 0.9f, .beta2 = 0.99f, .eps = 1e-8f};
@@ -49,7 +50,8 @@ static void build(rlxvk_graph *g)
     rlxvk_adamw_all(g, trained, gradients, 4, &options, &data);
 }
 
-/* Packs both matrices, and sets A: B begins as zeros, so that nothing differs at first. */
+/* Quantizes both matrices W and sets A. B is a state and begins as zeros, so the first step sees
+ * the layers without any change. */
 static rlxvk_status set_weights(rlxvk_executable *e)
 {
     rlxvk_status status = RLXVK_OK;
@@ -79,7 +81,7 @@ int main(void)
     int kept = 0;
     for (int i = 0; i < ROWS * D; i++) {
         x[i] = sinf((float)(i * i % 10009));
-        target[i] = sinf((float)(i / D * (i / D) % 31 + i % D)); /* a few waves: of low rank */
+        target[i] = sinf((float)(i / D * (i / D) % 31 + i % D)); /* waves of low rank */
     }
     if (rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&g))
         goto error;

@@ -1,6 +1,6 @@
 /*
- * A multilayer perceptron at several batch sizes. Each size is compiled once; with share_with all
- * of them read the params of the first, so that the weights are set, and stored, only once.
+ * A multilayer perceptron for several batch sizes. Each size is compiled once. With share_with all
+ * of them read the params of the first one, so the weights are set and stored only once.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -23,13 +23,13 @@ static rlxvk_status compile(rlxvk_context *context, size_t batch, rlxvk_executab
     rlxvk_tensor weight2 = rlxvk_param(g, "w2", RLXVK_F32, RLXVK_SHAPE(HIDDEN, OUTPUTS));
     rlxvk_tensor hidden = rlxvk_relu(g, rlxvk_matmul(g, input, weight1));
     rlxvk_graph_output(g, rlxvk_matmul(g, hidden, weight2));
-    if (!status) /* the first error of the calls above, too, is returned here */
+    if (!status) /* also returns the first error of the calls above */
         status = rlxvk_compile(context, g, &options, out_executable);
     rlxvk_graph_destroy(g);
     return status;
 }
 
-/* Output `j` of row `i` in plain C. */
+/* Output `j` of row `i`, in plain C. */
 static double expected(size_t i, size_t j)
 {
     double sum = 0;

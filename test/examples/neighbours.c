@@ -1,8 +1,9 @@
 /*
- * Handwritten digits in the plane: the 15 nearest neighbours of each are found on the device, then
- * points, which begin at random, are pulled to their neighbours and pushed from others by gradient
- * descent (neighbours.png, a colour a digit). ./neighbours [FOLDER of digits.x.npy and
- * digits.y.npy]
+ * Draws handwritten digits in the plane, so that similar ones lie together. The device finds the 15
+ * nearest neighbours of each digit. Then each gets a point of the plane, at first a random one.
+ * Gradient descent pulls points to their neighbours and pushes them away from others. The result is
+ * neighbours.png, with one color for each digit. Run it as ./neighbours [FOLDER], where FOLDER has
+ * digits.x.npy and digits.y.npy.
  */
 #include "picture.h"
 
@@ -17,13 +18,13 @@ enum {
     POINTS = 1797,
     DIMS = 64,
     NEAR = 15,
-    OTHERS = 5, /* that each point is pushed from in a step */
+    OTHERS = 5, /* random points that push each point in a step */
     STEPS = 400,
     SIDE = 700
 };
 
 static float x[POINTS][DIMS], labels[POINTS], place[POINTS][2];
-static int32_t found[POINTS][NEAR + 1]; /* the first is itself */
+static int32_t found[POINTS][NEAR + 1]; /* the first is the point itself */
 static float distances[POINTS][NEAR + 1];
 static float near[POINTS][NEAR], weights[POINTS][NEAR], others[POINTS][OTHERS];
 static unsigned char picture[SIDE][SIDE][3];
@@ -35,7 +36,7 @@ static double uniform(void)
     return (state >> 8) * 0x1p-24;
 }
 
-/* ---- Files: little-endian unsigned bytes or floats behind a header ---- */
+/* ---- Files (NPY): a header, then unsigned bytes or little-endian floats ---- */
 
 static int read_array(const char *folder, const char *name, float *out, size_t count)
 {
@@ -96,8 +97,8 @@ static rlxvk_status find_neighbours(rlxvk_context *context)
     return status;
 }
 
-/* How much each neighbour counts: e^-(d - nearest) / s, with s so that they add up to log2 of how
- * many there are (McInnes, Healy and Melville, "UMAP", 2018). */
+/* Weights of the neighbours: e^(-(d - nearest) / s). For each point, s is such that its weights add
+ * up to log2 of the number of neighbours (McInnes, Healy and Melville, "UMAP", 2018). */
 static void weigh(void)
 {
     for (int i = 0; i < POINTS; i++) {
@@ -120,7 +121,7 @@ static void weigh(void)
 
 /* ---- The plane ---- */
 
-/* Squares of the distances from each point to `count` others. */
+/* Squared distances from each point to the points `which`. */
 static rlxvk_tensor squares(rlxvk_graph *g, rlxvk_tensor p, rlxvk_tensor which)
 {
     rlxvk_tensor own = rlxvk_reshape(g, p, RLXVK_SHAPE(POINTS, 1, 2));
@@ -128,7 +129,8 @@ static rlxvk_tensor squares(rlxvk_graph *g, rlxvk_tensor p, rlxvk_tensor which)
     return rlxvk_reduce_sum(g, rlxvk_mul(g, off, off), (int32_t[]){2}, 1, false);
 }
 
-/* The loss is sum w log(1 + d^2) over neighbours, and sum log(1 + 1 / d^2) over others. */
+/* Builds one step of gradient descent. The loss is the sum of w log(1 + d^2) over neighbours plus
+ * the sum of log(1 + 1 / d^2) over other points. */
 static void build_step(rlxvk_graph *g)
 {
     const float small = 1e-3f, numbers[] = {0, 1};
@@ -181,7 +183,7 @@ static rlxvk_status embed(rlxvk_context *context)
     return status;
 }
 
-/* The share of points whose nearest one in the plane is the same digit. */
+/* The share of points whose nearest point in the plane is the same digit. */
 static double agreement(void)
 {
     int same = 0;

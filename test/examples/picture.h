@@ -1,4 +1,4 @@
-/* Writes a picture as PNG, by libpng's simplified interface. */
+/* Writes a picture as a PNG file, with libpng's simplified interface. */
 #ifndef PICTURE_H
 #define PICTURE_H
 
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 8 bits each of red, green and blue, rows from the top without gaps. Returns 1, or 0 and says on
- * standard error why there is no file. */
+/* Each pixel has 8 bits of red, green and blue; rows come from the top, without gaps. Returns 1. If
+ * there is no file, returns 0 and prints the reason on standard error. */
 static int picture_write(const char *path, int width, int height, const unsigned char *rgb)
 {
     png_image image = {.version = PNG_IMAGE_VERSION,

@@ -1,7 +1,8 @@
 /*
- * Quantized weights: a matrix is packed to 4.5 bits a weight (GGUF's Q4_K), stored as it is, and
- * multiplied without being unpacked in memory. What is checked is the product with the weights that
- * the packed bytes stand for; how far those are from the original is printed.
+ * Quantized weights. A matrix is quantized to 4.5 bits a weight (GGUF's Q4_K) and stored like that.
+ * It is multiplied without being unpacked in memory. The program checks the product against the
+ * weights that the quantized bytes stand for. It prints how far these are from the original
+ * weights.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { K = 1024, N = 256 }; /* N rows of K weights, K a multiple of the format's 256 */
+enum { K = 1024, N = 256 }; /* N rows of K weights; K is a multiple of the format's 256 */
 
 static float x[K], w[N][K], decoded[N][K], y[N];
 

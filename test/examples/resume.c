@@ -1,7 +1,7 @@
 /*
- * Training that is interrupted: a net learns for some steps, is saved, and learns on. Another
- * executable loads the file, which has the weights and AdamW's averages, and learns the same steps:
- * its losses must be the same to the bit.
+ * Training that is interrupted. A net learns for some steps, is saved, and goes on. Another
+ * executable loads the file, which has the weights and AdamW's averages, and learns the same later
+ * steps. Both must find the same losses, bit for bit.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -26,13 +26,13 @@ static rlxvk_status compile(rlxvk_context *context, rlxvk_executable **out)
     rlxvk_tensor error = rlxvk_sub(g, found, wanted);
     rlxvk_tensor loss =
         rlxvk_reduce_mean(g, rlxvk_mul(g, error, error), (int32_t[]){0, 1}, 2, false);
-    /* The rate, and what corrects the averages of this step. */
+    /* The learning rate and the two bias corrections of the step. */
     const rlxvk_optimizer_data data = {.schedule =
                                            rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3))};
     rlxvk_grad(g, loss, RLXVK_NONE, w, 2, d);
     rlxvk_adamw_all(g, w, d, 2, NULL, &data);
     rlxvk_graph_output(g, loss);
-    if (!status) /* the first error of the calls above, too, is returned here */
+    if (!status) /* also returns the first error of the calls above */
         status = rlxvk_compile(context, g, NULL, out);
     rlxvk_graph_destroy(g);
     return status;

@@ -1,7 +1,8 @@
 /*
- * The log-mel picture of a chirp: spectra of its frames under a Hann window, their power in bands
- * as wide as the ear's, logarithms of it (spectrogram.png, time to the right, the highest band on
- * top). In every frame the loudest band is the one that the pitch lies in.
+ * The log-mel spectrogram of a chirp. It takes the spectra of frames under a Hann window, sums
+ * their power in bands of equal width on the mel scale, and takes logarithms. The picture,
+ * spectrogram.png, has time to the right and the highest band on top. In every frame the loudest
+ * band must be the one that has the pitch.
  */
 #include "picture.h"
 
@@ -17,7 +18,7 @@ enum {
     N_FFT = 512,
     MELS = 80,
     FRAMES = 1 + (SAMPLES - LENGTH) / HOP,
-    WIDE = 3, /* pixels of a frame, and of a band */
+    WIDE = 3, /* pixels of a frame; HIGH: of a band */
     HIGH = 4
 };
 
@@ -25,13 +26,13 @@ static const double pi = 3.14159265358979323846;
 static float x[SAMPLES], bands[FRAMES][MELS];
 static unsigned char picture[MELS * HIGH][FRAMES * WIDE][3];
 
-/* Some octaves a second. */
+/* The pitch in hertz. It rises by 1.6 octaves a second. */
 static double frequency(double seconds)
 {
     return 200 * exp2(1.6 * seconds);
 }
 
-/* The phase is the integral of the frequency; an overtone and some noise are with it. */
+/* The phase is the integral of the frequency. An overtone and some noise are added. */
 static void make_chirp(void)
 {
     unsigned state = 1;
@@ -53,7 +54,8 @@ static void build(rlxvk_graph *g)
     rlxvk_graph_output(g, rlxvk_log_mel(g, spectra, filters, RLXVK_LOG_MEL_CLIP));
 }
 
-/* O'Shaughnessy's scale, and the band whose middle is nearest. */
+/* O'Shaughnessy's mel scale. band_of gives the place on it in bands: an integer is the middle of a
+ * band. */
 static double mel_of(double hertz)
 {
     return 2595 * log10(1 + hertz / 700);
@@ -64,7 +66,7 @@ static double band_of(double hertz)
     return mel_of(hertz) / mel_of(RATE / 2.0) * (MELS + 1) - 1;
 }
 
-/* From black by violet and orange to light yellow. */
+/* A color between black (0) and light yellow (1), through violet and orange. */
 static void color(double v, unsigned char *rgb)
 {
     static const double stops[5][3] = {

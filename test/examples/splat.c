@@ -1,7 +1,8 @@
 /*
- * Gaussian splats: draws a knot of 120,000 of them (splat.png), then fits 2,000, which begin as a
- * grey cloud, to a small picture of it by gradient descent: splat_fit.png shows the picture, the
- * cloud and what became of it. Model, gradient and optimizer are one graph.
+ * Gaussian splats. First it draws a scene of 120,000 splats, a knot (splat.png). Then it fits 2,000
+ * splats, which begin as a grey cloud, to a small picture of that scene by gradient descent.
+ * splat_fit.png shows the small picture, the cloud and the fitted splats. Model, gradient and
+ * optimizer are one graph.
  */
 #include "picture.h"
 
@@ -18,7 +19,7 @@ enum {
     WIDTH = 640,
     HEIGHT = 480,
     FITTED = 2000,
-    SIDE = 64, /* of the pictures that are fitted */
+    SIDE = 64, /* width and height of the pictures that are fitted */
     STEPS = 80,
     PARTS = 5, /* positions, scales, rotations, opacities, colors */
     META = 23
@@ -28,7 +29,8 @@ static const char *const names[PARTS] = {"positions", "scales", "rotations", "op
 static const size_t words[PARTS] = {3, 3, 4, 1, 3};
 static float scene[PARTS][4 * SPLATS], start[PARTS][4 * FITTED];
 static float large[4 * WIDTH * HEIGHT], target[4 * SIDE * SIDE], image[4 * SIDE * SIDE];
-/* From above; `up` is turned around, so that rows go down. Behind it all is a light blue. */
+/* The view is from above. `up` points down, so that the rows of the image go down. The background
+ * is light blue. */
 static const float view[META] = {0, 2.2f, -4.6f, 0,  -0.1f, 0,     0,   -1,
                                  0, 45,   0.1f,  20, 0.45f, 0.55f, 0.7f};
 
@@ -53,7 +55,7 @@ static void normalize(double *v)
         v[k] /= length;
 }
 
-/* A flat splat: the third of its axes is the normal. */
+/* Sets splat `i`, a flat one: its third axis is the normal and has a tenth of the size. */
 static void put(int i, const double *p, const double *normal, double size, const double *color)
 {
     const double light[3] = {-0.4, 0.8, -0.45};
@@ -118,12 +120,12 @@ static void make_cloud(void)
         }
         start[0][3 * i + 1] *= 0.45f;
         start[2][4 * i] = 1;
-        start[3][i] = -1; /* of the logistic function's operand */
+        start[3][i] = -1; /* before the logistic function */
     }
 }
 
-/* A scene of `count` splats from params of these names; `free`: those are opacities and colours
- * before the logistic function. */
+/* Draws `count` splats, whose params get the names above. If `is_free` is set, the params of
+ * opacities and colors are values before the logistic function. */
 static rlxvk_tensor build(rlxvk_graph *g, int count, unsigned width, unsigned height, unsigned room,
                           rlxvk_tensor *params, int is_free)
 {
@@ -157,7 +159,7 @@ static rlxvk_status set_parts(rlxvk_executable *e, float (*parts)[4 * SPLATS])
     return status;
 }
 
-/* The scene at a size, with room for so many splats of all tiles. */
+/* Draws the scene at a size, with room for `room` entries in the splat lists of all tiles. */
 static rlxvk_status draw_within(rlxvk_context *context, unsigned width, unsigned height,
                                 unsigned room, float *rgba)
 {
@@ -179,7 +181,7 @@ static rlxvk_status draw_within(rlxvk_context *context, unsigned width, unsigned
     return status;
 }
 
-/* As much room as it takes: a run without enough says so. */
+/* Doubles the room until it is enough. A run without enough room fails with E_TOO_LARGE. */
 static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height, float *rgba)
 {
     rlxvk_status status = RLXVK_E_TOO_LARGE;
@@ -190,7 +192,7 @@ static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height
 
 /* ---- Fitting ---- */
 
-/* The image of the splats, and a step that brings it nearer to the target. */
+/* Builds one step: it draws the splats and brings them nearer to the target. */
 static void build_step(rlxvk_graph *g)
 {
     static const float rates[PARTS] = {1, 2, 4, 5, 5};
@@ -217,7 +219,7 @@ static void build_step(rlxvk_graph *g)
     rlxvk_graph_output(g, y);
 }
 
-/* Peak signal to noise ratio of the colours, in decibels. */
+/* Peak signal-to-noise ratio of the colors, in decibels. */
 static double quality(void)
 {
     double sum = 0;
@@ -228,7 +230,7 @@ static double quality(void)
     return -10 * log10(sum / (3 * SIDE * SIDE));
 }
 
-/* Bytes of an image, at column `x` of a picture. */
+/* Writes an image as bytes into a picture, from its column `x` on. */
 static void show(const float *rgba, int width, int height, unsigned char *picture, int pitch, int x)
 {
     for (int row = 0; row < height; row++)
@@ -239,7 +241,7 @@ static void show(const float *rgba, int width, int height, unsigned char *pictur
             }
 }
 
-/* Returns whether it came out better by enough. */
+/* Returns whether the fit gained more than 5 dB. */
 static int fit(rlxvk_context *context)
 {
     static unsigned char picture[3 * 3 * SIDE * SIDE];

@@ -1,6 +1,6 @@
 /*
- * A short-time Fourier transform: a chirp is cut into frames under a Hann window, each frame's
- * power spectrum is taken, and its largest bin found, all in one run. The peaks climb as the pitch
+ * A short-time Fourier transform. A chirp is cut into frames under a Hann window. For each frame
+ * one run computes the power spectrum and finds its largest bin. The peaks climb because the pitch
  * does.
  */
 #include <math.h>
@@ -26,7 +26,7 @@ static void build(rlxvk_graph *g)
     rlxvk_graph_output(g, rlxvk_argmax(g, density, -1, false));
 }
 
-/* Power of bin `k` of frame `f`, by the definition. */
+/* The power of bin `k` of frame `f`, by the definition. */
 static double expected(int f, int k)
 {
     double re = 0, im = 0;

@@ -1,7 +1,7 @@
 /*
- * One graph for every batch size and length: x is [BATCH, SEQ, 16], softmax(x w x^T) x is averaged
- * over SEQ. It is compiled when sizes first come up; going back to a pair of sizes compiles
- * nothing, and the weights are uploaded once.
+ * One graph for every batch size and length. x is [BATCH, SEQ, 16], and the graph averages
+ * softmax(x w x^T) x over SEQ. A pair of sizes is compiled when it first comes up. If it comes up
+ * again, nothing is compiled. The weights are uploaded once.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -24,13 +24,13 @@ static rlxvk_status compile(rlxvk_context *context, rlxvk_executable **out_execu
     rlxvk_tensor scores = rlxvk_matmul_with(g, rlxvk_matmul(g, input, weight), input, &transposed);
     rlxvk_tensor mixed = rlxvk_matmul(g, rlxvk_softmax(g, scores, -1), input);
     rlxvk_graph_output(g, rlxvk_reduce_mean(g, mixed, (int32_t[]){1}, 1, false));
-    if (!status) /* the first error of the calls above, too, is returned here */
+    if (!status) /* also returns the first error of the calls above */
         status = rlxvk_compile(context, g, NULL, out_executable);
     rlxvk_graph_destroy(g);
     return status;
 }
 
-/* Element `j` of the mean over `length` rows at `rows`, in plain C. */
+/* Element `j` of the mean over `length` rows that begin at `rows`, in plain C. */
 static double expected(const float *rows, int length, int j)
 {
     double mean = 0;
@@ -61,7 +61,7 @@ int main(void)
     for (int i = 0; i < WIDTH * WIDTH; i++)
         w[i] = 0.1f * sinf((float)(i * i % 1013));
     if (rlxvk_context_create(NULL, &context) || compile(context, &executable) ||
-        rlxvk_set_param(executable, "w", w, WIDTH * WIDTH)) /* once, before there are sizes */
+        rlxvk_set_param(executable, "w", w, WIDTH * WIDTH)) /* set once, before sizes are bound */
         goto error;
     for (; runs < RUNS; runs++) {
         int batch = sizes[runs][0], length = sizes[runs][1];
@@ -69,7 +69,8 @@ int main(void)
         rlxvk_run_input in = {.name = "x", .data = x, .length = count * (size_t)length};
         rlxvk_run_output out = {.index = 0, .buffer = y, .length = count};
         rlxvk_binding now[] = {{RLXVK_BATCH, batch}, {RLXVK_SEQ, length}};
-        /* One unknown symbol an input needs no call: its length tells. */
+        /* Both sizes are bound here, because the length of x cannot tell two symbols. If an input
+         * has only one unknown symbol, rlxvk_run finds its size from the length. */
         if (rlxvk_bind_symbols(executable, now, 2) || rlxvk_run(executable, &in, 1, &out, 1))
             goto error;
         for (int i = 0; i < batch * WIDTH; i++)

@@ -1,7 +1,8 @@
 /*
- * A U-Net for images of any size that 4 divides: height and width are 4 times a symbol. Two levels
- * down and up again, with the features of each level beside what comes from below. A size is
- * compiled when it first comes up; the weights are uploaded once.
+ * A U-Net for images of any size that is a multiple of 4, because height and width are each 4 times
+ * a symbol. It goes two levels down and up again. On the way up, the features of each level are
+ * joined with those from below. A size is compiled when it first comes up. The weights are uploaded
+ * once.
  */
 #include <math.h>
 #include <rlxvk.h>
@@ -21,7 +22,7 @@ static const int widths[CONVS][2] = {{1, CHANNELS},
                                      {CHANNELS, 1}};
 static float weights[CONVS][6 * CHANNELS * 4 * CHANNELS * TAPS];
 
-/* 3x3, with zeros around. */
+/* A 3x3 convolution with zero padding, with ReLU except for the last one. */
 static rlxvk_tensor conv(rlxvk_graph *g, rlxvk_tensor x, int index)
 {
     const rlxvk_conv_options same = {.padding = {1, 1}};
@@ -81,7 +82,8 @@ static void convolve(image *m, int index)
     *m = out;
 }
 
-/* Halves it, by the largest of four, or doubles it and puts it behind `before`. */
+/* Without `before`, halves the image by the maximum of 2x2 pixels. Otherwise doubles it and appends
+ * it to the channels of `before`. */
 static void resize(image *m, image *before)
 {
     static image out;
