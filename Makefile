@@ -1,5 +1,4 @@
-# rlxvk: `make help` lists the targets.
-# With clang, fuzz targets are driven by libFuzzer.
+# rlxvk: `make help` lists the targets. If the compiler is clang, libFuzzer drives the fuzz targets.
 config  ?= $(if $(and $(filter clang%,$(notdir $(CC))),$(filter fuzz fuzzers,$(MAKECMDGOALS))),libfuzzer,release)
 BASE    ?= build
 BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
@@ -27,7 +26,7 @@ OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
 GLSLFLAGS := --quiet -V --target-env vulkan1.2 -Iglsl
 VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
-# Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/build/spirv.sh).
+# Kernels that need a newer glslang than our minimum. If the installed one is older, tools/build/spirv.sh takes their checked-in SPIR-V.
 NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
 FAMILIES := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard glsl/*/*.comp)))))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
@@ -39,7 +38,7 @@ FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
-NUMBERS  := test_extremes test_fft test_large test_radix_sort# that sanitizers find nothing in, and are slow with
+NUMBERS  := test_extremes test_fft test_large test_radix_sort# slow under sanitizers, which find nothing in them
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a
@@ -52,7 +51,7 @@ VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%
 .PHONY: all help deps demo test mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
-# What is missing is installed first and only then looked for: the goals are another make's.
+# Installs missing packages first. Then another make builds the goals, because only a new one finds them.
 INSTALLS := $(filter deps test lint,$(MAKECMDGOALS))
 GOALS    := $(filter-out deps,$(MAKECMDGOALS))
 ifneq ($(if $(installed),,$(INSTALLS)),)
@@ -119,7 +118,8 @@ vpath %.comp $(sort $(dir $(wildcard glsl/*/*.comp)))
 
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
-# What each kernel includes is in the .d beside it; one without is compiled again. A file gone since is no error.
+# The .d file of a kernel lists its includes. If it is missing, the kernel is compiled again. An include that no longer exists is not an
+# error.
 -include $(KERNELS:%=$(BASE)/spv/%.d)
 $(patsubst %,$(BASE)/spv/%.raw.spv,$(filter-out $(basename $(notdir $(wildcard $(BASE)/spv/*.d))),$(KERNELS))): FORCE
 FORCE: ;
@@ -139,7 +139,7 @@ $(BASE)/spv/%.raw.spv: %.comp
 	@$(GLSLANG) $(GLSLFLAGS) --depfile $(@:.raw.spv=.d) -o $@ $< || { $(GLSLANG) $(GLSLFLAGS:--quiet=) -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-# Optimizing would put every function into each step of a region, or stage of a transform; drivers specialize first.
+# No -O here, because it would copy every function into each step of a region or stage of a transform. Drivers specialize first.
 $(BASE)/spv/region_%.spv: $(BASE)/spv/region_%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
 $(BASE)/spv/fft_register.spv $(BASE)/spv/welch.spv: $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
@@ -158,14 +158,14 @@ $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNEL
 	@echo "  SPV2C $(words $(KERNELS)) kernels"
 	@$(BASE)/spv2c $(GEN) $(BASE)/spv $(KERNELS)
 
-# Written only when something in them changes, and so are the C files that include them rebuilt only then.
+# spv2c rewrites these files only if they change, so C files that include them are rebuilt only then.
 $(GEN)/kernel_table.h $(FAMILIES:%=$(GEN)/constants/%.h): $(GEN)/kernel_table.c ;
 
 kernels: $(GEN)/kernel_table.c
 
 # ---- C ----
 
-# What users link shows what the headers declare and nothing else; the program and the tests see inside.
+# The library for users exports only the functions that the headers declare. The program and the tests use all functions.
 PUBLIC   := $(GEN)/public
 $(PUBLIC).txt: $(wildcard include/*.h)
 	@mkdir -p $(@D)
@@ -180,7 +180,7 @@ $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@$(OBJCOPY) --keep-global-symbols=$(PUBLIC).txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
 
-# Its real name has the whole version, its soname the major one. Its own calls stay inside it.
+# The file has the full version in its name, and the soname has the major version. Calls within the library stay inside it.
 SONAME   := $(notdir $(SHARED)).$(firstword $(subst ., ,$(VERSION)))
 $(SHARED).$(VERSION): $(LIB_OBJ) $(PUBLIC).map
 	@echo "  LD $@"
@@ -200,11 +200,11 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# What the program says of itself goes into its man page and into what bash completes.
+# The man page and the bash completion are made from output of the program: its switches and its --help.
 $(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
 	@$< $(PROGRAM) $(VERSION) >$@
 
-# A page for each public call, from the headers.
+# A man page for each public call, made from the headers.
 $(BUILD)/man3/rlxvk.stamp: tools/build/man3.awk $(wildcard include/*.h)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@awk -v folder=$(@D) -v version=$(VERSION) -v date="$$(sed -n 's/^\.Dd //p' tools/build/rlxvk.1.in)" -f $^ && touch $@
@@ -212,7 +212,7 @@ $(BUILD)/man3/rlxvk.stamp: tools/build/man3.awk $(wildcard include/*.h)
 $(BUILD)/rlxvk.bash: tools/build/completion.sh $(PROGRAM)
 	@$< $(PROGRAM) >$@
 
-# The program, held to what every test program is held to (test/support/balance.c).
+# The program, with the checks that every test program has at its end (test/support/balance.c).
 $(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -225,7 +225,7 @@ $(BUILD)/test/$(notdir $1): $(BUILD)/$1.o $(TESTED)
 endef
 $(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
-# What runs the conformance cases that concern a mutant.
+# The program that runs the conformance cases that concern a mutant.
 $(BUILD)/test/mutant_cases: $(BUILD)/test/mutants/cases.o $(filter-out $(BUILD)/tools/cli/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -233,13 +233,13 @@ $(BUILD)/test/mutant_cases: $(BUILD)/test/mutants/cases.o $(filter-out $(BUILD)/
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
 
-# As a user's programs are built: the public headers, the archive. test/examples/Makefile takes the installed ones.
+# The examples are built as users build programs: with the public headers and the archive. test/examples/Makefile uses the installed ones.
 $(BUILD)/examples/%.spv.h: test/examples/%.comp
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
 
 $(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
-# Those that draw a picture.
+# Examples that draw a picture.
 $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(shell grep -l '"picture.h"' test/examples/*.c)): LDLIBS += -lpng
 
 $(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c test/examples/picture.h $(LIB)
@@ -251,7 +251,7 @@ $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ -lcmocka $(LDLIBS)
 
-# The calls of test_null.c: every public function with each of its pointers NULL.
+# The calls of test_null.c: every public function, with NULL for one of its pointers at a time.
 NULL_CALLS := test/unit/exec/null_calls.awk test/unit/exec/null_arguments.txt $(sort $(wildcard include/*.h))
 $(GEN)/null_calls.h: $(NULL_CALLS)
 	@mkdir -p $(@D)
@@ -259,7 +259,7 @@ $(GEN)/null_calls.h: $(NULL_CALLS)
 
 $(BUILD)/test/unit/exec/test_null.o: $(GEN)/null_calls.h
 
-# The families of conformance cases, for cases.h.
+# The list of conformance case files, for cases.h.
 $(GEN)/case_families.h: $(sort $(wildcard tools/conform/cases/*.c))
 	@mkdir -p $(@D)
 	@sed -n 's/^const case_family \([a-z_0-9]*\) = .*/CASES(\1)/p' $^ >$@.new

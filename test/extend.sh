@@ -1,17 +1,17 @@
 #!/bin/bash
-# Follows the lists of runtime/ADDING.md: how to add an activation, an op family, a packed format and a variant of a kernel, on a copy of the
-# tree: what they say and nothing else. Builds it, and runs what is new against the host reference on the device at hand. Names of
-# lists as arguments: only those. The last line counts.
+# Checks the lists of runtime/ADDING.md: how to add an activation, an op family, a packed format and a kernel variant. It does only what
+# they say, on a copy of the tree, and builds that. Then it runs the additions against the host reference on the device at hand. Arguments
+# are names of lists: only these are followed. The last line counts.
 set -u
 . "$(dirname "$0")/check.sh"
 lists=${*:-activation op format variant}
 
 wanted() { [[ " $lists " == *" $1 "* ]]; }
 fails() { ! "$@"; }
-# What the lists touch is compiled without optimizing: whether it builds and is right is what counts.
+# The files of the lists are compiled without optimizing, because only the build and the results are checked.
 build() { make -s -j2 FLAGS_release=-O0 "$1"; }
 
-# Puts a line into a file before the last one that begins with `mark`; fails where none does.
+# Inserts a line before the last one that begins with `mark`. If there is none, fails.
 before() {
     local file=$1 mark=$2 line=$3
     awk -v mark="$mark" -v line="$line" '{ lines[NR] = $0; if (index($0, mark) == 1) at = NR }
@@ -42,7 +42,7 @@ add_op() {
     before test/support/fuzz_builders.def 'CALL(' 'UNARY(pair_sum)'
 }
 
-# Q4_7: Q4_0 whose codes stand for -7 .. 8
+# Q4_7: as Q4_0, but the codes stand for -7 .. 8
 add_format() {
     before glsl/args/format.def '#undef QUANT_FORMAT' \
         'BLOCK_FORMAT(44, Q4_7, 32, 18, true, SMALL, 16, false, HALF(0, d), decode_q4_7, NULL)'
@@ -88,10 +88,10 @@ for list in $lists; do "add_$list" || exit 1; done
 check "the tree builds with what was added: $lists" build build/bin/rlxvk
 ((failed == 0)) || finish
 
-# ---- What was added, on the device ----
+# ---- Tests of the additions, on the device ----
 
 run_ops() { build/bin/rlxvk conform --op "$1"; }
-# The cases of an op whose line has a word, at least one.
+# Runs the cases of an op whose line contains a text. If there are none, fails.
 run_cases() {
     local number count=0
     for number in $(build/bin/rlxvk conform --op "$1" --list | sed -n "s/^$1 \([0-9]*\): .*$2.*/\1/p"); do

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Programs built with other headers than the library's: those of test/frozen, which are as each version of the library had them, and
-# those of a library to come, which has more members in each struct that may grow. Prints what fails; the last line counts.
-# `test/frozen.sh freeze VERSION` keeps today's headers as those of a version.
+# Runs programs that were built with other headers than the library. test/frozen has the headers of each older version. Headers of a later
+# version are made, with more members in each struct that may grow. Prints failures; the last line counts. `test/frozen.sh freeze VERSION`
+# stores today's headers as those of a version.
 set -u
 . "$(dirname "$0")/check.sh"
 warnings="-std=gnu11 -Wall -Wextra -Wno-missing-field-initializers -Werror"
 
-# The headers of a folder without their comments.
+# Copies the headers of a folder without their comments.
 strip_headers() {
     local header
     mkdir -p "$2"
@@ -40,7 +40,7 @@ check "a library whose structs have grown" grown_library
 # ---- Programs of older versions ----
 
 places() { gcc $warnings -w -I"$2" -o "$work/places" -x c <(awk -f test/frozen/places.awk "$1"/*.h) && "$work/places"; }
-# All that the older one prints, the newer one does.
+# The newer program prints all lines that the older one prints.
 same_places() { comm -23 <(sort "$work/older_places") <(sort "$work/newer_places") | grep .; ((${PIPESTATUS[1]} == 1)); }
 uses_all() { comm -23 <(awk '/^typedef struct/ { name = $3 } /size_t struct_size;/ { print name }' "$1"/*.h | sort) <(grep -oE 'rlxvk_[a-z0-9_]+' "$2" | sort -u) | grep .; ((${PIPESTATUS[1]} == 1)); }
 with() {

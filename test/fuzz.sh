@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs fuzz targets (programs under $BUILD/fuzz; all when none is named) from their seeds, each for RLXVK_TEST_FUZZ_SECONDS,
-# or RLXVK_TEST_FUZZ_RUNS executions, $JOBS at a time. Failing inputs are left in $BUILD/fuzz.
+# Runs fuzz targets, which are programs in $BUILD/fuzz, from their seeds. If none is named, runs all. Each runs for RLXVK_TEST_FUZZ_SECONDS
+# or RLXVK_TEST_FUZZ_RUNS executions, $JOBS at a time. Inputs that fail stay in $BUILD/fuzz.
 set -u
 cd "$(dirname "$0")/.."
 export BUILD=${BUILD:-build}

@@ -1,7 +1,7 @@
 #!/bin/bash
-# What users get: installs into a PREFIX and, staged, below a DESTDIR (both with spaces), and uses what is there from another
-# folder through pkg-config, CMake, C, C++ and Python, without the source tree. Then takes it away. Prints what fails; the last
-# line counts.
+# Tests the installed library as a user sees it. Installs into a PREFIX and below a DESTDIR; both have spaces in their names. Uses it from
+# another folder through pkg-config, CMake, C, C++ and Python, without the source tree. Then uninstalls it. Prints failures; the last line
+# counts.
 set -u
 . "$(dirname "$0")/check.sh"
 unset PREFIX DESTDIR LIBDIR CPATH C_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH
@@ -10,7 +10,7 @@ prefix="$work/a prefix" stage="$work/a stage" opt=/opt/rlxvk
 same() { diff <(sort "$1") <(sort "$2"); }
 lacks() { ! grep "$@"; }
 
-# ---- Install; from here on the source tree is not used ----
+# ---- Install. From here on the source tree is not used. ----
 
 make -s -j2 all || exit 1
 check "make install into a prefix" make -s install PREFIX="$prefix"
@@ -21,7 +21,7 @@ mkdir "$work/elsewhere"
 cp -r test/installed "$work/elsewhere"
 cp -r "$prefix/share/doc/rlxvk/examples" "$work/elsewhere"
 cp -r "$prefix/share/rlxvk" "$work/elsewhere/data"
-# The README's whole programs, by number; lines of C by themselves are none.
+# Prints a whole program of the README, by its number. C code without #include does not count as a program.
 readme_program() {
     awk -v wanted="$1" '/^```c$/ { inside = 1; lines = ""; next }
         /^```/ { if (inside && lines ~ /^#include/ && ++count == wanted) printf "%s", lines; inside = 0 }
@@ -37,7 +37,7 @@ check "nothing installed names the stage" lacks -rlF "$stage" "$stage"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib PATH=$prefix/bin:$PATH
 version=$(pkg-config --modversion rlxvk)
 
-# ---- Symbols: what the headers declare, no more and no less ----
+# ---- Symbols: exactly those that the headers declare ----
 
 for header in "$prefix"/include/*.h; do echo "#include <$(basename "$header")>"; done >headers.c
 gcc -I"$prefix/include" -aux-info declarations -c -o /dev/null headers.c
@@ -54,7 +54,7 @@ check "the soname has the major version" grep -q "SONAME.*\[librlxvk.so.${versio
 check "the shared library needs libc and libm alone" lacks NEEDED \
     <(readelf -d "$prefix/lib/librlxvk.so" | grep -vE '\[(libc\.so|libm\.so|libdl\.so|libpthread\.so|ld-linux)')
 
-# ---- pkg-config, and the version, which is everywhere the same ----
+# ---- pkg-config, and the version, which must be the same everywhere ----
 
 check "the pkg-config file is valid" pkg-config --validate rlxvk
 check "the program has that version" test "$(rlxvk --version)" = "rlxvk $version"
@@ -67,7 +67,7 @@ check "only a static program links what the library needs" test \
 # ---- Man page and completion ----
 
 page=$prefix/share/man/man1/rlxvk.1
-# The options of a command: in its --help, in the page, and those that are completed.
+# The options of a command: those in its --help, those in the man page, and those that bash completes.
 in_help() { rlxvk "$1" --help | grep -oE '^usage:.*|^ *(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u; }
 in_page() { awk -v command="$1" '/^\.S[sh] / { inside = $2 == command } inside && /^\.It Fl/ { print }' "$page" | grep -oE ' -[a-z-]{2,}' | tr -d ' ' | sed 's/^/-/' | sort -u; }
 completed() {
@@ -155,7 +155,7 @@ flags=$(PKG_CONFIG_LIBDIR=$copy/lib/deep/pkgconfig PKG_CONFIG_SYSROOT_DIR="$work
 check "a program builds with the copy of the stage" eval "gcc -o staged program.c $flags"
 check "and runs with it" test "$(LD_LIBRARY_PATH=$copy/lib/deep ./staged)" = "$result"
 
-# ---- Uninstall, which leaves what is others' ----
+# ---- Uninstall, which must leave other files alone ----
 
 touch "$prefix/lib/others.so" "$prefix/include/others.h"
 cd "$tree" || exit 1

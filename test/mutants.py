@@ -28,7 +28,7 @@ LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'exec', 'vk']
 WANTED = 0.97
 QUICK = {'cases', 'canaries', 'shifted', 'folded', 'reversed', 'permuted', 'host functions', 'gradients'}
 
-# ---- Sites: (name, pattern, replacement). One match on one line of code is one site. ----
+# ---- Sites: (name, pattern, replacement). Each match of a pattern on a line of code is a site. ----
 
 OPERATORS = [
     ('relation', r'(?<=[\w)\]]) (<|<=|>|>=) (?=[\w(\-])', {'<': '<=', '<=': '<', '>': '>=', '>=': '>'}),
@@ -47,15 +47,15 @@ WHOLE = [
     ('statement', re.compile(r'^\s*[\w.\[\]>\-+* ]+ (=|\+=|-=|\*=|\|=|&=) .*;\s*$')),
     ('call', re.compile(r'^\s*[a-z_]+\(.*\);\s*$')),
 ]
-# More memory than is needed is as good.
+# Not mutated, because a larger allocation changes nothing.
 ALLOCATION = re.compile(r'\bmemory_(allocate|zeroed|resize)\(')
-# One turn more would use registers beyond an array or a vector: undefined, so there is nothing that a test could ask for.
+# Not mutated, because one more turn would use registers beyond an array or a vector. That is undefined, so no test could find it.
 UNROLLED = re.compile(r'\[\[unroll\]\]|for \(\w+ (\w) = 0u?; \1 < [234]u?;')
 DECLARATION = re.compile(r'^\s*(const|static|uint|int|float|double|bool|vec[234]|uvec[234]|ivec[234]|uint\w*_t|int\w*_t|size_t|char|struct|rlxvk_\w+|\w+ \*?\w+ =)\b')
 
 
 def code_of(text):
-    """The text with comments blanked, line by line."""
+    """The lines of the text, with spaces in place of comments."""
     blank = lambda m: re.sub(r'[^\n]', ' ', m.group(0))
     return re.sub(r'/\*.*?\*/|//[^\n]*', blank, text, flags=re.S).split('\n')
 
@@ -82,7 +82,7 @@ def closing(line, at):
 
 
 def sites(path):
-    """All (kind, line number, new line) of a file."""
+    """All mutations of a file, as (kind, line number, new line)."""
     with open(path) as f:
         text = f.read()
     original, code, out, head = text.split('\n'), code_of(text), [], True
@@ -116,17 +116,17 @@ def sites(path):
     return out
 
 
-# ---- What concerns a file ----
+# ---- Which tests concern a file ----
 
 class Concerns:
-    """Cases and unit tests by file, from the cases' kernels, the compiler's lists of includes and the op table."""
+    """Finds the cases and unit tests of a file by the cases' kernels, the compiler's lists of includes and the op table."""
 
     def __init__(self):
         environment = dict(os.environ)
         listed = subprocess.run(['build/test/mutant_cases', 'map'], capture_output=True, text=True, cwd=ROOT, env=environment, check=True)
         self.by_kernel, self.by_op, self.anyway = collections.defaultdict(list), collections.defaultdict(list), {}
         self.lock = threading.Lock()
-        self.pipelines = collections.defaultdict(set)  # of a kernel, in a case
+        self.pipelines = collections.defaultdict(set)  # by kernel and case
         for line in listed.stdout.splitlines():
             op, number, *pipelines = line.split()
             if ':' not in number:
@@ -171,16 +171,16 @@ class Concerns:
             stem = os.path.basename(name)[:-2]
             same = [n for n in ops if ops[n] and os.path.dirname(n) == os.path.dirname(name) and stem.startswith(os.path.basename(n)[:-2])]
             ops[name] = ops[name] or (set().union(*(ops[n] for n in same)) if same else of_folder[os.path.dirname(name)])
-        for name, text in texts.items():  # host functions that other files call
+        for name, text in texts.items():  # host functions may be called by other files
             for function in re.findall(r'^(?!static)[a-z]\w* \**(\w*_host\w*)\(', text, re.M):
                 ops[name] |= set().union(*(ops[n] for n in texts if n != name and function + '(' in texts[n]))
         for name in ops:
-            if os.path.dirname(name) == 'runtime/op/compose':  # no op of theirs has a case under its name
+            if os.path.dirname(name) == 'runtime/op/compose':  # their ops have no cases under their own names
                 ops[name] |= {'scan', 'while', 'if', 'call', 'custom_function'}
         return ops
 
     def cases(self, path, generator):
-        """Cases that concern a file, mixed: neighbours find the same. Of a kernel, those first that have other constants."""
+        """The cases of a file, mixed, because similar cases find the same faults. For a kernel, cases with new constants come first."""
         if path.startswith('glsl/'):
             kernels = sorted(self.kernels_of[path])
             generator.shuffle(kernels)
@@ -195,7 +195,7 @@ class Concerns:
         return self.mixed(lots)
 
     def named(self, path, line, cases):
-        """The cases, but first those that name what the function's name begins or ends with: of mish_slope those of mish."""
+        """The cases. First come those that contain the begin or end of the function's name, for example mish for mish_slope."""
         function = function_of(os.path.join(ROOT, path), line)
         parts = function.split('_')
         names = {'_'.join(parts[:i]) for i in range(1, len(parts) + 1)} | {'_'.join(parts[i:]) for i in range(len(parts))}
@@ -208,7 +208,7 @@ class Concerns:
         return mine + [c for c in cases if c not in mine]
 
     def callers(self, path, function):
-        """The activations that a function in GLSL is part of: those whose row calls it, or what calls it in turn."""
+        """The activations that use a GLSL function: their row calls it, directly or through other functions."""
         bodies, names, grown = {}, {function} - {'', 'main'}, True
         for name in {path, *glob.glob('glsl/lib/*.glsl', root_dir=ROOT), *glob.glob('glsl/elementwise/*.glsl', root_dir=ROOT)}:
             for head, body in re.findall(r'^[a-z]\w* (\w+)\([^\n]*\n(.*?)^}', open(os.path.join(ROOT, name)).read(), re.M | re.S):
@@ -240,7 +240,7 @@ class Concerns:
 
 
 def groups(concerns):
-    """Files by stratum: a folder of kernels, a layer, or the host references of a folder of families."""
+    """Files by group: a folder of kernels, a layer, or the host references of a folder of op families."""
     out = collections.defaultdict(list)
     for name in sorted(concerns.kernels_of):
         if concerns.kernels_of[name]:
@@ -254,7 +254,7 @@ def groups(concerns):
 
 
 def function_of(path, line):
-    """The name of the function in C in which a line is."""
+    """The name of the C function that contains a line."""
     text = open(path).read().split('\n')
     for n in range(line, -1, -1):
         head = re.match(r'^[a-z][\w ]*[ *](\w+)\(', text[n])
@@ -264,7 +264,7 @@ def function_of(path, line):
 
 
 def host_lines(path):
-    """The lines of host functions: from a name that says host or reference, to the function's end."""
+    """The lines of host functions, that is, functions with host or reference in their names."""
     inside, out = False, set()
     for n, line in enumerate(open(path).read().split('\n')):
         if re.match(r'^[a-z].*\w*(host|reference)\w*\(', line) and not line.rstrip().endswith(';'):
@@ -278,11 +278,11 @@ def host_lines(path):
 
 # ---- Judging ----
 
-# For one file: the others' memory has red zones all the same.
+# Only one file is built like this. It still finds errors on other files' memory, because that has red zones, too.
 SANITIZED = 'MODE=-O1 -g1 -DNDEBUG -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 
 def unneeded(folder, names):
-    """What a worker's copy of the tree does without: programs are linked again there."""
+    """The names that are not copied into a worker's tree. Programs are not needed, because they are linked again there."""
     place = os.path.relpath(folder, ROOT)
     inside = {'.': {'.git', '.gl', '.base'}, 'build': {'asan', 'tsan', 'fuzz', 'examples', 'bin'}}.get(place, set())
     return [n for n in names if n in inside or (place == 'build/test' and os.access(os.path.join(folder, n), os.X_OK) and
@@ -290,7 +290,7 @@ def unneeded(folder, names):
 
 
 class Worker:
-    """A copy of the tree, in which one mutant at a time is built and run."""
+    """Builds and runs one mutant at a time in its own copy of the tree."""
 
     def __init__(self, index, options, concerns):
         self.options, self.concerns = options, concerns
@@ -302,7 +302,7 @@ class Worker:
             self.environment['RLXVK_DEVICE'] = str(index % options.devices)
 
     def command(self, words, seconds, text='', tree=None, **environment):
-        """Exit status, or None if time ran out."""
+        """Runs a command. Returns its exit status, or None if time ran out."""
         try:
             done = subprocess.run(words, cwd=tree or self.tree, input=text, timeout=seconds, text=True, errors='replace', stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, env=dict(self.environment, **environment))
@@ -333,7 +333,7 @@ class Worker:
         path, kind, line, new = mutant['path'], mutant['kind'], mutant['line'], mutant['new']
         place = os.path.join(self.tree, path)
         kept = open(place).read()
-        self.make(*self.objects(path))  # without the mutant before this one
+        self.make(*self.objects(path))  # without the previous mutant
         before = self.digest(path)
         lines = kept.split('\n')
         mutant['old'] = lines[line]
@@ -362,7 +362,7 @@ class Worker:
             cases = [c for c in cases if c != failed.groups()]
 
     def fails_anyway(self, words, text='', **environment):
-        """Whether a command that failed does so without a mutant, too: then it tells nothing."""
+        """Whether a failed command also fails without a mutant. Then its failure means nothing."""
         known, key = self.concerns.anyway, (*words, text, *sorted(environment.items()))
         with self.concerns.lock:
             if key not in known:
@@ -457,7 +457,7 @@ class Worker:
         return [n for n in (os.path.basename(t)[:-2] for t in found) if n not in slow]
 
     def is_about(self, test, path):
-        """Whether a unit test has the file's name in its own, includes its header, or calls what it defines."""
+        """Whether a unit test has the file's name in its own, includes its header, or calls a function of the file."""
         text, stem = open(test).read(), os.path.basename(path)[:-2]
         defined = set(re.findall(r'^(?!static)[a-z]\w* [\w *]*?\**(\w+)\(', open(os.path.join(ROOT, path)).read(), re.M))
         return stem in os.path.basename(test) or '"%s.h"' % path[8:-2] in text or bool(defined & set(re.findall(r'\b(\w+)\(', text)))
@@ -470,7 +470,7 @@ class Worker:
         return 0 if code and self.fails_anyway(words) else code
 
 
-# ---- All of them ----
+# ---- The whole run ----
 
 def identity(mutant):
     return '%s | %s | %s' % (mutant['path'], mutant['old'].strip(), mutant['new'].strip())
@@ -481,7 +481,7 @@ def argued():
 
 
 def survivors(path):
-    """What survived in a file of verdicts and is not argued there, each at the line that it changed, wherever that is now."""
+    """The survivors in a file of verdicts, without the argued ones. If a changed line has moved, its new place is used."""
     found = []
     for m in (m for m in json.load(open(path)) if not m['by'] and not m['argued']):
         place = os.path.join(ROOT, m['path'])
@@ -508,7 +508,7 @@ class Run:
         self.waiting = survivors(options.again) if options.again else []
 
     def reason(self, mutant):
-        """What argued.txt says of it: the line that begins with its identity."""
+        """The reason in argued.txt, which follows the mutant's identity, or None."""
         begin = identity(mutant) + ' | '
         return next((line[len(begin):] for line in self.argued if line.startswith(begin)), None)
 
@@ -520,7 +520,7 @@ class Run:
         return bool(files) and ('/' in only or group.startswith(only))
 
     def share(self):
-        """Kernels take 70 % of the mutants, layers 15 %, host references 15 %; groups of a kind by the square root of their files."""
+        """Kernels get 70 % of the mutants, layers 15 %, host references 15 %. Groups of a kind share by the square root of their files."""
         parts = {'kernel': 0.7, 'layer': 0.15, 'host': 0.15}
         weights = {g: len(files) ** 0.5 for g, files in self.groups.items()}
         present = sum(parts[k] for k in parts if any(g.startswith(k) for g in weights))
@@ -548,7 +548,7 @@ class Run:
         return None
 
     def next(self):
-        """The next one to judge again, or one of the group that is furthest behind its quota."""
+        """The next mutant: one to judge again, or a new one of the group that is furthest behind its quota."""
         with self.lock:
             if time.time() > self.end:
                 return None

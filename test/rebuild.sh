@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a change rebuilds, counted on a copy of the tree and of its build: the kernels and C files that include what was touched,
-# and no others. And what must not build: argument structs and constants that are not the kernels' own.
+# Checks what a change rebuilds, on a copy of the tree and of its build: exactly the kernels and C files that include the changed file. Also
+# checks that the build fails if argument structs or constants do not match those of the kernels.
 set -u
 BUILD=${BUILD:-build}
 copy=$(mktemp -d)
@@ -10,13 +10,13 @@ cp -a Makefile include runtime glsl spv tools test "$copy"
 cp -a "$BUILD"/{spv,spv2c,generated,bin,runtime,tools,*.o,*.a} "$copy/build"
 unset MAKEFLAGS MAKELEVEL config BASE BUILD
 passed=0 failed=0
-check() { # what, got, wanted
+check() { # name, result, expected result
     if [[ $2 == "$3" ]]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "$1: $2, not $3"; fi
 }
 build() { make -j2 -C "$copy" --no-print-directory FLAGS_release=-O0 all 2>&1; }
 count() { grep -c "^  $1 " <<<"$log"; }
 
-# FILE and all that include it, by the lines that say so: the compilers' own lists are what is tested.
+# Prints FILE and all files that include it. It reads the #include lines, because the compilers' own lists are under test.
 includers() {
     (cd "$copy" && find glsl runtime tools -type f -exec grep -oE '^#include "[^"]+"' /dev/null {} +) | awk -F '[:"]' -v file="$1" '
         function visit(f, users, n, i) {
@@ -36,7 +36,7 @@ touched() {
     check "$1: kernels" "$(count GLSL)" "$(grep -c '\.comp$' <<<"$users")"
     check "$1: C files" "$(count CC)" "$(grep -c '\.c$' <<<"$users")"
 }
-# FILE changed by this sed script must not build, for the reason that is given.
+# Changes FILE by a sed script. The build must then fail with the given reason.
 broken() {
     local outcome="builds"
     cp -a "$copy/$1" "$copy/kept"
@@ -54,16 +54,16 @@ check "the copy as it is" "$(count GLSL) kernels, $(count CC) C files" "0 kernel
 touched glsl/rows/batch_norm.comp
 touched glsl/rows/softmax.glsl
 touched glsl/lib/row_quads.glsl
-touched glsl/matmul/matrix_layout.glsl # one of its kernels may be that of spv/
+touched glsl/matmul/matrix_layout.glsl # one of its kernels may come from spv/
 touched glsl/args/random.h
 touched runtime/op/rows/softmax.c
 
 swap='s/^\( *u32 \)rows, vocabulary, \(.*\)$/#ifdef __STDC_VERSION__\n\1vocabulary, rows, \2\n#else\n&\n#endif/'
 broken glsl/args/random.h "$swap" "sample: place of vocabulary"
 inner='s/^\( *u32 \)outputs, inner, \(.*\)$/#ifdef __STDC_VERSION__\n\1inner, outputs, \2\n#else\n&\n#endif/'
-broken glsl/args/rows.h "$inner" "softmax: place of inner" # a struct in the arguments
+broken glsl/args/rows.h "$inner" "softmax: place of inner" # a struct within the arguments
 broken glsl/rows/cumsum_rows.glsl 's/EXCLUSIVE/WITHOUT_ITSELF/' CUMSUM_ROWS_EXCLUSIVE
-cmp -s spv/attention_matrix.spv "$copy/build/spv/attention_matrix.raw.spv" && # else the compiler made it
+cmp -s spv/attention_matrix.spv "$copy/build/spv/attention_matrix.raw.spv" && # otherwise glslang compiled it
     broken glsl/args/attention.h 's/scale, softcap/softcap, scale/' "is older than"
 build >"$copy/log" || { check "all of it restored" "does not build" builds && tail -n 5 "$copy/log"; }
 

@@ -1,21 +1,21 @@
 #!/bin/bash
-# Every test, on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
+# Runs every test on the software drivers. Counts tests, prints failures, and writes $BUILD/test/summary.
 #
-# Of the conformance cases it leaves out some that would have another pipeline compiled: a driver that has none yet spends most of
-# the time on that. With RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and every second one's gradients; each variant of
-# each kernel runs, and copies of the tree are built after changes.
+# It leaves out some conformance cases that need a new pipeline, because compiling takes most of the time on a driver without a cache. With
+# RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and the gradients of every second one. Then also each variant of each kernel
+# runs, and copies of the tree are built after changes.
 #
-# A stage is a name and its jobs, commands of their own: two of all stages' at a time, since most of a driver's work is compiling,
-# on one thread. What took longest the last time begins, so that it does not run on alone.
+# A stage is a name and its jobs, which are commands. Two jobs of any stages run at a time, because drivers mostly compile, on one thread.
+# The job that took longest last time starts first, because otherwise it may run alone at the end.
 set -u
 export BUILD=${BUILD:-build}
 mkdir -p "$BUILD/test/jobs"
 export log=$BUILD/test/log counts=$BUILD/test/counts jobs=$BUILD/test/jobs/list seconds=$BUILD/test/jobs/seconds
-export lock=$BUILD/test/jobs/lock # one job at a time adds what it found
+export lock=$BUILD/test/jobs/lock # one job at a time adds its results
 : >"$log" && : >"$counts" && : >"$jobs" && touch "$seconds"
 started=$SECONDS
 
-# A job: its stage, then the command. Tests are counted by the last line "N passed, N failed" or cmocka's own.
+# Runs a job: its stage, then the command. Counts tests by the last line "N passed, N failed", or by cmocka's own lines.
 run() {
     local stage=$1 command=$2 begin=$SECONDS out status p f s
     out=$(bash -c "$command" 2>&1)
@@ -29,7 +29,7 @@ run() {
         f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     fi
     s=$(grep -oE '\[  SKIPPED \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
-    ((status == 0 && p > 0)) || ((f > 0)) || f=1 # nothing run is no pass
+    ((status == 0 && p > 0)) || ((f > 0)) || f=1 # if no test ran, the job failed
     exec 9>"$lock"
     flock 9
     printf '==== %s: %s\n%s\n' "$stage" "$command" "$out" >>"$log"
@@ -42,14 +42,14 @@ run() {
 }
 export -f run
 
-# Jobs from lines of commands.
+# Adds a job for each line of input.
 add() {
     local stage=$1
     sed "s/^/$stage|/" >>"$jobs"
 }
 
-# The cases by five ops each, from those of many cases to those of few, so that ops of a kind, which may have no gradients at all, are
-# not together; cases of one op share pipelines.
+# Makes jobs of five ops each, because cases of one op share pipelines. The ops are dealt out in the order of their numbers of cases. This
+# keeps similar ops apart, some of which have no gradients at all.
 add_cases() {
     local stage=$1
     shift
@@ -67,31 +67,30 @@ unit_tests() {
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
-program=$BUILD/test/rlxvk # the program that also looks for what it left behind
-export RLXVK_NO_TUNING=1  # kernels by table, whatever was measured on this machine
+program=$BUILD/test/rlxvk # the program that also checks that it leaves nothing behind
+export RLXVK_NO_TUNING=1  # ignore measured choices of this machine: kernels by table
 
-# The unit tests and a sparse conformance pass under ASan and UBSan, and fuzzing. What is left behind, and where leaks are looked
-# for, the programs decide themselves (test/support/balance.c). Tests of numbers alone, which take the same paths through the host's
-# code again and again, run without.
+# Under ASan and UBSan: the unit tests, a sparse conformance pass, and fuzzing. The programs themselves find out what they left behind and
+# whether to look for leaks (test/support/balance.c). Tests of numbers only are left out, because they repeat the same host code.
 add_sanitized() {
     local fuzz="BUILD=build/asan test/fuzz.sh"
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
-    export ASAN_OPTIONS=quarantine_size_mb=16 # what drivers free while they compile would fill more, page by page
+    export ASAN_OPTIONS=quarantine_size_mb=16 # if it is larger, memory that drivers free while compiling fills it
     add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=$sanitized --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
     unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
 }
 
-# What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
+# Jobs that compile most come first, because drivers keep the result for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
-# SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-# Contents of the inputs: those of the first seed, and in CI of one more, by the commit.
+# SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
+# contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
 numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
 modes=64 seeds=1
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4
-    seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # 2 to 40
+    seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
     echo "seeds $seeds"
 fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
@@ -100,13 +99,13 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=$swift"
     add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=$sparser"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
-    # It counts denormals as 0, lavapipe does not.
+    # Only SwiftShader flushes denormals to 0; lavapipe does not.
     [[ ${RLXVK_TEST_ALL:-} ]] && add "contents on SwiftShader" <<<"VK_ICD_FILENAMES=$swiftshader $BUILD/test/test_contents"
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
 add_cases "conform" $fewer --seed $seeds --bounds
-# Kernels that write outside their operands, or are right by the order of invocations alone.
+# Finds kernels that write outside their operands, or that are right only in one order of invocations.
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add_cases "conform, canaries" --canary
 else
@@ -114,7 +113,7 @@ else
 fi
 add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes --jobs 1"
 add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes --phase 2 --jobs 1"
-# Workgroups without work; operands and results that do not begin their slots.
+# Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
 add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes --phase 1 --jobs 1"
 add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes --phase 3 --jobs 1"
 add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 1"

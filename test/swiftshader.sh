@@ -1,7 +1,6 @@
 #!/bin/bash
-# Prints the driver manifest of SwiftShader, a second software driver (subgroup 4, 256 invocations, no 8/16-bit storage),
-# unpacked from the distribution's chromium package into the user's cache; nothing is installed. Fails where that package is
-# not to be had.
+# Prints the driver manifest of SwiftShader, a second software driver (subgroup 4, 256 invocations, no 8/16-bit storage). It is unpacked
+# from the distribution's chromium package into the user's cache; nothing is installed. If that package is not available, fails.
 set -euo pipefail
 home=${XDG_CACHE_HOME:-$HOME/.cache}/rlxvk/swiftshader
 if [[ ! -f $home/vk_swiftshader_icd.json ]]; then

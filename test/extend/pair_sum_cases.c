@@ -1,4 +1,4 @@
-/* Cases of pair_sum, the family that extend.sh adds. */
+/* Cases of pair_sum, the op that extend.sh adds. */
 #include "conform/cases/cases.h"
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)

@@ -1,8 +1,8 @@
 /*
- * The pure layers from builder calls to the proof of a plan. The bytes choose a made-up device, the
- * options of a compile, and a sequence of builder calls over every op. The graph must verify; what
- * rewriting makes of it must verify, keep the outputs and compute the same; its schedule must be
- * planned, and the plan proven sound. Errors are welcome where the contract has them.
+ * Fuzzes the pure layers, from builder calls to the proof of a plan. The bytes choose a made-up
+ * device, compile options, and a sequence of builder calls over every op. The graph must verify.
+ * The rewritten graph must verify, keep the outputs and compute the same. Then it is scheduled and
+ * planned, and the plan must be proven sound. Errors are allowed if the contract has them.
  */
 #include "fuzz.h"
 #include "op/random/random.h"
@@ -14,8 +14,8 @@
 
 enum {
     MOST_CALLS = 24,
-    MOST_VALUES = 4096,         /* in all tensors of a graph that is evaluated */
-    MOST_TABLE_VALUES = 1 << 16 /* in a tensor of a graph that is rewritten: it may be folded */
+    MOST_VALUES = 4096,         /* in all tensors together, for a graph that is evaluated */
+    MOST_TABLE_VALUES = 1 << 16 /* in one tensor of a rewritten graph: it may be folded */
 };
 
 typedef struct choices {
@@ -45,7 +45,7 @@ static device_profile any_profile(uint32_t bits)
     return p;
 }
 
-/* 0: none are named. */
+/* Variants by these bits. If they are 0, none is named. */
 static variant_set any_variants(uint32_t bits)
 {
     variant_set set = {{0}};
@@ -86,7 +86,7 @@ static void choose(fuzz_input *in, choices *c)
 
 /* ---- Checks ---- */
 
-/* To read what a saved input does: RLXVK_TEST_FUZZ_DUMP set to anything. */
+/* Prints the graph if RLXVK_TEST_FUZZ_DUMP is set, to show what a saved input does. */
 static void dump(const char *title, const rlxvk_graph *g)
 {
     if (!getenv("RLXVK_TEST_FUZZ_DUMP"))
@@ -118,8 +118,8 @@ static void dump_plan(const schedule *s, const plan *p)
     fflush(stdout);
 }
 
-/* Elements in all tensors, and in the largest. Dims of 0 count as 1 in the sum: ops go through what
- * is empty along one axis and long along another. */
+/* Returns the number of elements in all tensors, and in the largest. In the sum, dims of 0 count as
+ * 1, because ops may loop over a long axis even if another axis is empty. */
 static uint64_t count_values(const rlxvk_graph *g, uint64_t *largest)
 {
     uint64_t sum = 0;
@@ -146,7 +146,7 @@ static void check_outputs(const rlxvk_graph *before, const rlxvk_graph *after)
     }
 }
 
-/* A pure stage may refuse what the device cannot do or hold, and nothing else. */
+/* Whether a pure stage succeeded. It may refuse only graphs that the device cannot run or hold. */
 static bool stage(const char *name, rlxvk_status status)
 {
     FUZZ_CHECK(status == RLXVK_OK || status == RLXVK_E_UNSUPPORTED || status == RLXVK_E_TOO_LARGE,

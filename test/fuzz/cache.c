@@ -1,7 +1,8 @@
 /*
- * The files of the cache directory: the pipeline cache's and the profile of measured kernel
- * choices. The first byte says which file the rest is. Whatever is accepted must be what a sound
- * file can hold, and points read must be what they are when written and read again.
+ * Fuzzes the files of the cache directory: the pipeline cache, and the profile of measured kernel
+ * choices. The first byte chooses the file, and the rest is its content. If a file is accepted, a
+ * sound file could have the same content. If a point is read, written and read again, it must not
+ * change.
  */
 #include "fuzz.h"
 #include "op/choice/tuning.h"
@@ -33,7 +34,8 @@ static void check_cache(const uint8_t *file, size_t size)
                "the data of another device accepted");
 }
 
-/* The bytes as the driver's data, the checksum right: what lies behind it is reached. */
+/* Takes the bytes as the driver's data and adds a correct checksum, so that the checks behind the
+ * checksum are reached. */
 static void check_sealed(const uint8_t *data, size_t size)
 {
     cache_header header = pipeline_cache_header(data, size);

@@ -1,9 +1,10 @@
 /*
- * The plain driver of the fuzz targets, for compilers without libFuzzer: runs every seed file
- * once, then mutations of them drawn from a seeded generator. A failure (abort, sanitizer report,
- * leak, hang) writes the input to a file, which run alone repeats it.
+ * Our own driver of the fuzz targets, for compilers without libFuzzer. It runs every seed file
+ * once. Then it runs mutations of them, which a seeded generator chooses. If a run fails (abort,
+ * sanitizer report, leak or hang), it writes the input to a file. Run the target on this file to
+ * repeat the failure.
  *
- * A run is a function of the seed files' names and contents, --seed and --runs.
+ * A run depends only on the names and contents of the seed files, --seed and --runs.
  */
 #include "fuzz.h"
 
@@ -19,17 +20,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the sanitizers' run time, where linked. */
+/* From the sanitizers' run time, if that is linked. */
 extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 int __lsan_is_turned_off(
-    void); /* support/balance.c: a driver was loaded, whose leaks are its own */
+    void); /* support/balance.c: true after a driver was loaded, because its leaks are its own */
 extern int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void *, size_t),
                                                      void (*)(const volatile void *))
     __attribute__((weak));
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
-/* Reports end in abort(), which is where the input is saved. */
+/* Reports end in abort(), because its handler saves the input. */
 const char *__asan_default_options(void)
 {
     return "abort_on_error=1:allocator_may_return_null=1:quarantine_size_mb=16:"
@@ -51,21 +52,21 @@ typedef struct input {
 static struct {
     input *corpus;
     size_t count, capacity;
-    size_t max_length; /* of mutations; 0: the longest seed and half as much again, at least 256 */
+    size_t max_length; /* of mutations; 0: 1.5 times the longest seed + 256 */
     uint64_t runs, seed, random;
     double seconds;
     unsigned timeout;
-    const char *program, *folder; /* name and place of saved inputs */
-    bool save;                    /* before every execution */
+    const char *program, *folder; /* name and folder of saved inputs */
+    bool save;                    /* save each input before it runs */
     volatile sig_atomic_t interrupted;
 } job = {.seed = 1, .timeout = 30, .folder = "."};
 
-/* The input being executed, for the handlers. */
+/* The input that is running, for the signal handlers. */
 static struct {
     const uint8_t *bytes;
     size_t size;
     volatile uint64_t number;
-    uint64_t seen; /* by the watchdog */
+    uint64_t seen; /* number at the last tick of the watchdog */
     unsigned stuck;
     uint64_t allocated, freed;
 } current;
@@ -85,7 +86,8 @@ static void save_input(const char *path)
         close(file);
 }
 
-/* Formats, which is not for handlers in general: the process dies here and has nothing to lose. */
+/* Formats text, which signal handlers in general must not do. Here it is harmless, because the
+ * process ends anyway. */
 static void on_failure(int number)
 {
     char path[512], line[700];
@@ -102,7 +104,7 @@ static void on_failure(int number)
     _exit(1);
 }
 
-/* Once a second: gives up on an execution that lasts. */
+/* Called once a second. If one input runs for too long, gives up. */
 static void on_tick(int number)
 {
     (void)number;
@@ -112,7 +114,7 @@ static void on_tick(int number)
         on_failure(SIGALRM);
 }
 
-/* Ends the run after the present execution, with its closing line. */
+/* Ends the run after this input and prints the closing line. */
 static void on_interrupt(int number)
 {
     (void)number;
@@ -123,7 +125,7 @@ static void install_handlers(void)
 {
     static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     static char stack[65536];
-    /* The address sanitizer reports all but SIGABRT by itself, and then aborts. */
+    /* The address sanitizer handles all signals but SIGABRT itself, and then aborts. */
     size_t count = __lsan_do_recoverable_leak_check ? 1 : sizeof fatal / sizeof *fatal;
     struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct itimerval second = {{1, 0}, {1, 0}};
@@ -253,7 +255,8 @@ static void overwrite_number(uint8_t *bytes, size_t size)
     memcpy(bytes + at, &value, width);
 }
 
-/* Replaces `removed` bytes at `at` by `count` of `from`, as far as they fit. */
+/* Replaces `removed` bytes at `at` by `count` bytes of `from`. If that exceeds `limit`, does
+ * nothing. */
 static size_t replace(uint8_t *bytes, size_t size, size_t limit, size_t at, size_t removed,
                       const uint8_t *from, size_t count)
 {
@@ -289,7 +292,7 @@ static size_t mutate_once(uint8_t *bytes, size_t size, size_t limit)
     case 5: /* repeat, or copy elsewhere */
         memcpy(piece, bytes + at, length);
         return replace(bytes, size, limit, draw() & 1 ? at : below(size), 0, piece, length);
-    case 6: /* insert or overwrite by a piece of another */
+    case 6: /* insert a piece of another input, or overwrite by it */
         at = below(size);
         length = 1 + below(other->size < 64 ? other->size : 64);
         if (other->size < length)
@@ -297,7 +300,7 @@ static size_t mutate_once(uint8_t *bytes, size_t size, size_t limit)
         memcpy(piece, other->bytes + below(other->size - length + 1), length);
         return replace(bytes, size, limit, at, draw() & 1 && at + length <= size ? length : 0,
                        piece, length);
-    default: /* the rest of another */
+    default: /* replace the rest by the rest of another input */
         length = below(other->size + 1);
         return replace(bytes, size, limit, at, size - at, other->bytes + other->size - length,
                        length);

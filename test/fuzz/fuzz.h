@@ -1,6 +1,6 @@
 /*
- * What a fuzz target gives its driver: libFuzzer's own interface, so that either drives it. A
- * target aborts on a finding.
+ * The functions of a fuzz target. The interface is that of libFuzzer, so libFuzzer or our own
+ * driver can run it. A target aborts if it finds a defect.
  */
 #ifndef RLXVK_FUZZ_H
 #define RLXVK_FUZZ_H
@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Optional: before the first input, and, by the plain driver alone, after the last. */
+/* Both are optional. The first is called before the first input. The second is called after the
+ * last input, but only by our own driver. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 void fuzz_report(void) __attribute__((weak));
 

@@ -1,7 +1,7 @@
 /*
- * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a language
- * model, its tensors and its graphs. No weight is uploaded. Any file may be refused; what is
- * accepted must be consistent.
+ * Fuzzes the loading of model files: parser, metadata, tokenizer, text to ids and back,
+ * configuration, tensors and graphs of a language model. No weight is uploaded. Any file may be
+ * refused, but if it is accepted, it must be consistent.
  */
 #include "fuzz.h"
 #include "model/llama_internal.h"
@@ -11,7 +11,7 @@
 
 enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
 
-/* How far inputs got. */
+/* How many inputs got how far. */
 static struct {
     uint64_t files, tokenizers, models, graphs;
 } reached;

@@ -1,10 +1,10 @@
 /*
- * Sequences of calls on executables, each call and each value read compared with the model's
- * (support/model.h): params, runs, tickets, handles, feeds, row feeds, clones, shared memory, and
- * calls that must be refused and change nothing. What differs is printed with all that led to it.
+ * Fuzzes sequences of calls on executables. Each result and each value read is compared with the
+ * model (support/model.h): params, runs, tickets, handles, feeds, row feeds, clones, shared memory,
+ * and calls that must be refused and change nothing. A difference prints all calls so far.
  *
- * The first bytes choose the context (memory that is mapped, or staging for everything), graph and
- * options; then every few bytes are a call.
+ * The first bytes choose the context (mapped memory or staging), graph and options. Then every few
+ * bytes are a call.
  */
 #include "fuzz.h"
 #include "exec/context.h"
@@ -15,11 +15,11 @@
 
 enum { CONTEXTS = 3, MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST_IN_FLIGHT = 4 };
 
-/* One run, of which the library keeps the outputs' array until its wait. */
+/* One run. The library keeps the array of outputs until its wait. */
 typedef struct flight {
     rlxvk_run_input inputs[MOST_ITEMS];
     rlxvk_run_output outputs[MOST_ITEMS];
-    size_t input_count, output_count, bytes[MOST_ITEMS]; /* behind each input's data */
+    size_t input_count, output_count, bytes[MOST_ITEMS]; /* bytes: the size of each input's data */
     model_bytes expected[MOST_ITEMS];
     status_set ends;
     rlxvk_ticket ticket; /* 0: free */
@@ -34,8 +34,8 @@ typedef struct live {
 
 static struct {
     rlxvk_context *contexts[CONTEXTS], *context;
-    /* What keeps the device busy for a while, so that runs submitted after it are still to come
-     * when the calls after them are made. */
+    /* A run that keeps the device busy for a while. Then runs submitted after it have not begun
+     * when the next calls are made. */
     rlxvk_executable *ballasts[CONTEXTS], *ballast;
     rlxvk_ticket ballast_run;
     live lives[MOST_EXECUTABLES];
@@ -63,7 +63,7 @@ static void add_input(flight *f, const model_executable *m, const char *name)
     f->bytes[f->input_count - 1] = item->f32_words ? 4 * bytes : bytes;
     item->length = item->f32_words ? model_words(n) : model_numel(&n->shape);
     if (!choices.calm && seldom(40))
-        item->length ^= 1; /* one too many is never read, as it is refused */
+        item->length ^= 1; /* not read beyond the end, because it is refused */
 }
 
 static void choose_inputs(flight *f, const model_executable *m)
@@ -74,7 +74,7 @@ static void choose_inputs(flight *f, const model_executable *m)
     for (uint8_t id = 0; id < m->graph->node_count; id++)
         if (m->graph->nodes[id].op == MODEL_INPUT && mask >> id & 1)
             add_input(f, m, m->graph->nodes[id].name);
-    if (mode == 7) /* one twice, or one that is not there */
+    if (mode == 7) /* an input twice, or an unknown one */
         add_input(f, m, choose_name(m, MODEL_INPUT));
 }
 
@@ -136,7 +136,7 @@ static void check_results(const live *l, const flight *f)
 
 static void recover(live *l);
 
-/* Whether a run with these refusals, which may be doubtful, did not take place. */
+/* Whether the run did not take place. If `refused` has ACCEPTED, too, the status decides. */
 static bool is_refused(status_set refused, rlxvk_status status)
 {
     bool doubtful = refused & ACCEPTED, named = status != RLXVK_OK && refused & STATUS(status);
@@ -175,7 +175,7 @@ static void step_run(live *l)
         recover(l);
 }
 
-/* After a run that failed half way: gives every input and looks at every output. */
+/* After a run that failed half way: runs with every input and checks every output. */
 static void recover(live *l)
 {
     choices.calm = true;
@@ -183,7 +183,7 @@ static void recover(live *l)
     choices.calm = false;
 }
 
-/* Solutions are the only values that are not finite. */
+/* Only results of MODEL_SOLVE can be infinite or NaN. */
 static void step_first_bad_node(live *l)
 {
     flight f = {0};
@@ -191,7 +191,7 @@ static void step_first_bad_node(live *l)
     choose_inputs(&f, l->model);
     status_set refused = model_refusals(l->model, f.inputs, f.input_count, NULL, 0);
     if (refused & (STATUS(RLXVK_E_UNSET_PARAM) | STATUS(RLXVK_E_MISSING_INPUT))) {
-        release_flight(&f); /* zeros there, or an error: not promised */
+        release_flight(&f); /* may be zeros or an error */
         return;
     }
     tell("e%u first bad node", number_of(l));
@@ -246,7 +246,7 @@ static void step_submit(live *l)
     choose_outputs(&f, l->model);
     if (world.ballast && seldom(6))
         drop_ballast();
-    /* The library keeps the outputs' array: it must be the flight's that stays. */
+    /* The library keeps the array of outputs, so it must be that of the flight that stays. */
     flight *kept = slot ? slot : &f;
     *kept = f;
     tell("e%u submit", number_of(l));
@@ -387,7 +387,7 @@ static void step_set_feed(live *l, bool rows)
                               : model_set_feed(l->model, name, index, prefix));
 }
 
-/* Of feeds alone: no input has a bucket. */
+/* Only feeds see the extent, because no input has a bucket. */
 static void step_extent(live *l)
 {
     int64_t upper = (int64_t)choose(8) - seldom(8), actual = choose(8);
@@ -583,7 +583,7 @@ static live *choose_live(void)
     return l->model ? l : NULL;
 }
 
-/* Row feeds that would ride in the next run are made now. */
+/* Row feeds may wait for the next run. This makes them now. */
 static void flush_rows(live *l)
 {
     if (l->rows_pending)
@@ -591,7 +591,7 @@ static void flush_rows(live *l)
     l->rows_pending = false;
 }
 
-/* Executables that share memory must not run at the same time: those of `l` come to rest. */
+/* Waits for all that share memory with `l`, because they must not run at the same time. */
 static bool settle_sharers(const live *l)
 {
     bool any = false;
@@ -671,7 +671,7 @@ static bool has_params(const model_executable *m)
     return false;
 }
 
-/* One call; the likelier ones have more numbers. */
+/* Makes one call. Calls with more numbers are likelier. */
 static void step(live *l)
 {
     typedef void (*step_function)(live *);
@@ -702,7 +702,7 @@ static void step(live *l)
         check_has_handles(l);
 }
 
-/* What is left at the end: everything that can be read. */
+/* Reads everything at the end. */
 static void finish(live *l)
 {
     (void)settle_sharers(l);
@@ -717,8 +717,8 @@ static void finish(live *l)
     step_run(l);
 }
 
-/* Ways to reach the device's memory. With small allocations little is staged, and the rest takes
- * the blocking path. */
+/* Ways to reach the device's memory. If allocations are limited, little is staged, and the rest
+ * takes the blocking path. */
 static const struct {
     const char *name;
     rlxvk_context_options options;

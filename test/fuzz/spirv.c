@@ -1,9 +1,10 @@
 /*
- * SPIR-V from outside: what the check of a custom kernel says of any words. And, of the library's
- * own kernels, what is left of them under any specialization constants: a module whose
- * instructions tile it, no longer than the kernel; and what then goes to the driver.
+ * Fuzzes the code that handles SPIR-V. The check of a custom kernel must give an answer for any
+ * words. The library's own kernels are specialized with any constants and transformed. The result
+ * must be a module that its instructions fill exactly, and specializing must not make it longer.
  *
- * First byte: 1 of 4: a kernel's number, then constants; else the rest is a custom kernel's words.
+ * The first byte chooses: in 1 of 4 cases a kernel's number and constants follow, otherwise the
+ * words of a custom kernel.
  */
 #include "fuzz.h"
 #include "kernel/words.h"
@@ -27,7 +28,7 @@ static void check_custom(const uint8_t *bytes, size_t size)
 {
     size_t count = size / sizeof(uint32_t);
     uint64_t invocations = 0;
-    uint32_t *words = malloc(size + 1); /* aligned */
+    uint32_t *words = malloc(size + 1); /* aligned for words */
     FUZZ_CHECK(words, "out of memory");
     if (count)
         memcpy(words, bytes, count * sizeof *words);
@@ -40,7 +41,7 @@ static void check_custom(const uint8_t *bytes, size_t size)
     free(words);
 }
 
-/* Mostly one of the shorter ones: the time goes by the words. */
+/* Any kernel, mostly a short one, because the time depends on the number of words. */
 static const kernel_info *any_kernel(fuzz_input *in)
 {
     uint32_t id = fuzz_below(in, KERNEL_COUNT);

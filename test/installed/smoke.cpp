@@ -1,4 +1,5 @@
-// The README's program in C++17, with the installed headers and library. Exit status 0 if its result is right.
+// The README's program in C++17, with the installed headers and library. The exit status is 0 if
+// the result is right.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -9,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// The result of a call that must succeed.
+// Checks the result of a call that must succeed.
 static void must(rlxvk_status status)
 {
     if (status != RLXVK_OK)
@@ -44,7 +45,7 @@ int main()
 {
     try {
         const std::vector<float> y = probabilities();
-        const double first = 1 / (1 + std::exp(2.0)); // of softmax(4, 6)
+        const double first = 1 / (1 + std::exp(2.0)); // element 0 of softmax(4, 6)
         std::printf("%f %f\n", y[0], y[1]);
         return std::strcmp(rlxvk_version(), VERSION) != 0 || !(std::fabs(y[0] - first) < 1e-6) ||
                !(std::fabs(y[1] - (1 - first)) < 1e-6);

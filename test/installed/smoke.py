@@ -1,4 +1,4 @@
-"""The README's program through ctypes: `smoke.py LIBRARY VERSION`. Exit status 0 if its result is right."""
+"""The README's program through ctypes: `smoke.py LIBRARY VERSION`. The exit status is 0 if its result is right."""
 import ctypes as c
 import math
 import sys
@@ -32,7 +32,7 @@ library = c.CDLL(sys.argv[1])
 
 
 def call(name, result, *arguments):
-    """Calls rlxvk_NAME; one that returns a status must succeed."""
+    """Calls rlxvk_NAME. If it returns a status, the call must succeed."""
     function = getattr(library, "rlxvk_" + name)
     function.restype = result or c.c_int
     value = function(*arguments)

@@ -1,16 +1,16 @@
 /*
- * The conformance cases that concern a mutant (test/mutants.py).
+ * Runs the conformance cases that concern a mutant (test/mutants.py).
  *
- *   cases map                      a line for each case: op, number, and for the kernels that its
- *                                  dispatches run name:pipeline; then those that have pipelines
- *                                  that no case before them has if a variant is named or another
- *                                  precision: op, number:family=row or number:family=row:f16
- *   cases run SECONDS SEED [MODE]  reads lines "op number[:...]" and runs these cases in their
- *                                  order, with a seed, until one fails (exit 1) or the
- *                                  processor's time is up. MODE: host, by host functions;
- *                                  folded, with grids that fold; shifted, with operands inside
- *                                  larger tensors
- *   cases gradients SECONDS SEED   the gradients of these cases
+ *   cases map                      prints a line for each case: op, number, and name:pipeline for
+ *                                  each kernel that its dispatches run. Then it asks for each
+ *                                  variant and precision. If a case then has a pipeline that no
+ *                                  case before had, prints op, number:family=row or
+ *                                  number:family=row:f16
+ *   cases run SECONDS SEED [MODE]  reads lines "op number[:...]" and runs these cases in order
+ *                                  until one fails (exit 1) or the processor time is used up.
+ *                                  MODE: host: by host functions; folded: with folded grids;
+ *                                  shifted: with operands inside larger tensors
+ *   cases gradients SECONDS SEED   runs the gradients of these cases
  */
 #include "conform/conform.h"
 #include "exec/stage.h"
@@ -25,7 +25,7 @@ typedef struct session {
     case_list lines;
 } session;
 
-/* "softmax" of "softmax x=2,3 axis=1". */
+/* The length of "softmax" in "softmax x=2,3 axis=1". */
 static size_t row_length(const char *line)
 {
     return strcspn(line, " ");
@@ -33,7 +33,7 @@ static size_t row_length(const char *line)
 
 static bool seen[1 << 20];
 
-/* Of the kernel and its constants; the same for the same ones. */
+/* A hash of the kernel and its constants. */
 static uint64_t pipeline_of(const dispatch *d)
 {
     return base_hash(base_hash(BASE_HASH_START, &d->kernel, sizeof d->kernel), d->constants,
@@ -51,7 +51,7 @@ static bool note_pipelines(const schedule *s)
     return new;
 }
 
-/* Each kernel once with each set of constants, but for what lies between. */
+/* Prints each kernel with its pipeline, except if it is the same as the one before. */
 static void print_kernels(const schedule *s)
 {
     const dispatch *before = NULL;
@@ -102,7 +102,7 @@ static bool is_of_op(const char *line, const char *row, size_t length)
     return strncmp(line, row, length) == 0 && row_length(line) == length;
 }
 
-/* The number of a case within its op, whose lines may stand apart. */
+/* The number of a case within its op. The cases of an op need not follow each other. */
 static uint64_t number_of(const session *s, size_t index)
 {
     const char *line = s->lines.lines.items[index];
@@ -153,7 +153,8 @@ static const char *find_line(const session *s, const char *row, uint64_t number)
     return NULL;
 }
 
-/* "12", "12:matmul=tiled_32x32" or "12:matmul=tiled_32x32:f16", which is cut. */
+/* Parses "12", "12:matmul=tiled_32x32" or "12:matmul=tiled_32x32:f16". Cuts the precision off
+ * `word`. */
 static uint64_t take_number(char *word, conform_setup *setup)
 {
     char *variant = strchr(word, ':'), *precision = variant ? strchr(variant + 1, ':') : NULL;
@@ -167,7 +168,7 @@ static uint64_t take_number(char *word, conform_setup *setup)
     return strtoull(word, NULL, 10);
 }
 
-/* 1 if a case fails, 2 if none ran. */
+/* Returns 1 if a case fails, 2 if none ran. */
 static int run(session *s, double seconds, bool gradients)
 {
     char row[64], word[160], given[160];
@@ -190,8 +191,9 @@ static int run(session *s, double seconds, bool gradients)
     return ran ? 0 : 2;
 }
 
-/* lavapipe runs as many subgroups a workgroup as there are, but promises 32 of 8 invocations: the
- * variants that need more, GPUs' own for long rows, would never meet a mutant. */
+/* Lets lavapipe use all variants. It promises only 32 subgroups of 8 invocations in a workgroup,
+ * but runs any number. Variants that need more, such as those of GPUs for long rows, would
+ * otherwise never meet a mutant. */
 static void promise_more(rlxvk_context *context)
 {
     device_profile *p = &context->device->choice.profile;

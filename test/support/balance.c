@@ -1,10 +1,12 @@
 /*
- * Every test program ends with nothing left behind: as many host allocations of the library freed
- * as made, as many Vulkan objects of each kind destroyed as created; otherwise it says what is left
- * and fails. Counted between the library and the loader, so that a driver's own memory plays no
- * part; for the same reason the leak checker of sanitized builds is left out once a loader was
- * opened. Command buffers and descriptor sets end with their pools; the instance that devices share
- * may stay. A program takes part by being linked with this file.
+ * Checks that a program leaves nothing behind. At its end, as many host allocations of the library
+ * must be freed as were made, and as many Vulkan objects of each kind destroyed as created.
+ * Otherwise it prints what is left and fails. A program takes part if it is linked with this file.
+ *
+ * Objects are counted between the library and the loader, so the driver's own memory does not
+ * count. For the same reason the leak checker of sanitized builds is off if a loader was opened.
+ * Command buffers and descriptor sets are not counted, because their pools free them. The instance
+ * that devices share may stay.
  */
 #include "vk/vk.h"
 
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kind, what it is made on, create info, the two calls. */
+/* The kind, its parent, its create info, and the two calls. */
 #define DEVICE_OBJECTS(X)                                                                          \
     X(Buffer, VkDevice, VkBufferCreateInfo, CreateBuffer, DestroyBuffer)                           \
     X(CommandPool, VkDevice, VkCommandPoolCreateInfo, CreateCommandPool, DestroyCommandPool)       \
@@ -31,7 +33,7 @@
     X(DebugUtilsMessengerEXT, VkInstance, VkDebugUtilsMessengerCreateInfoEXT,                      \
       CreateDebugUtilsMessengerEXT, DestroyDebugUtilsMessengerEXT)
 
-/* Those whose calls have another form. */
+/* Objects whose calls have another signature. */
 #define OTHER_OBJECTS(X)                                                                           \
     X(Instance, , , CreateInstance, DestroyInstance)                                               \
     X(Device, , , CreateDevice, DestroyDevice)                                                     \
@@ -58,7 +60,7 @@ static void count(int64_t *counter, int64_t change)
     __atomic_fetch_add(counter, change, __ATOMIC_RELAXED);
 }
 
-/* ---- The calls, counted ---- */
+/* ---- The counted calls ---- */
 
 #define COUNTED_CALLS(kind, parent, info_type, create, destroy)                                    \
     static VKAPI_ATTR VkResult VKAPI_CALL counted_##create(parent on, const info_type *info,       \
@@ -116,7 +118,7 @@ counted_CreateComputePipelines(VkDevice device, VkPipelineCache cache, uint32_t 
                                const VkAllocationCallbacks *callbacks, VkPipeline *out)
 {
     VkResult result = real.CreateComputePipelines(device, cache, number, infos, callbacks, out);
-    for (uint32_t i = 0; i < number; i++) /* some may be there although others failed */
+    for (uint32_t i = 0; i < number; i++) /* some may exist although others failed */
         count(&live.Pipeline, out[i] != VK_NULL_HANDLE);
     return result;
 }
@@ -143,7 +145,7 @@ static const struct {
 #define CALL_ROWS(kind, parent, info, create, destroy) CALL_ROW(create) CALL_ROW(destroy)
     DEVICE_OBJECTS(CALL_ROWS) OTHER_OBJECTS(CALL_ROWS) CALL_ROW(GetDeviceProcAddr)};
 
-/* The counted call of that name, or what the library would get without this file. */
+/* The counted call of that name, or the function that the library would get without this file. */
 static PFN_vkVoidFunction instead_of(const char *name, PFN_vkVoidFunction found)
 {
     for (size_t i = 0; i < ARRAY_COUNT(calls) && found; i++)
@@ -158,8 +160,9 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL counted_GetDeviceProcAddr(VkDevi
     return instead_of(name, real.GetDeviceProcAddr(device, name));
 }
 
-/* The loader's own entry points find the driver by the handle, so that one set of real calls serves
- * all instances and devices, and contexts opened by several threads write nothing new. */
+/* Stores the real calls, as the loader's own entry points. These find the driver by the handle, so
+ * one set serves all instances and devices. If several threads open contexts, they write nothing
+ * new. */
 static void learn(VkInstance instance)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -217,7 +220,7 @@ __attribute__((destructor)) static void end(void)
     _exit(1);
 }
 
-/* Asked by the leak checker before it looks. */
+/* The leak checker calls this before it checks. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {

@@ -1,4 +1,5 @@
-/* What the tests of bucket rules share: a graph of one bucketed input, and what is found of it. */
+/* Shared by the tests of bucket rules: a graph with one bucketed input, and the analysis of its
+ * rows. */
 #ifndef RLXVK_BUCKET_CASE_H
 #define RLXVK_BUCKET_CASE_H
 
@@ -14,10 +15,10 @@ typedef struct bucket_case {
     int32_t axis;      /* of its rows */
     rlxvk_tensor (*build)(rlxvk_graph *g, rlxvk_tensor x);
     uint64_t span;
-    const char *why; /* a part of the reason; NULL: the rule applies */
+    const char *why; /* part of the reason why the rule does not apply; NULL if it applies */
 } bucket_case;
 
-/* A graph, how it is lowered, and what is found of its rows. */
+/* A graph, its lowering, and the analysis of its rows. */
 typedef struct bucket_analysis {
     rlxvk_graph *g;
     schedule s;
@@ -30,14 +31,15 @@ void bucket_analysis_find(bucket_analysis *a, const bucket_input *axes, size_t c
                           rlxvk_precision precision);
 void bucket_analysis_end(bucket_analysis *a);
 
-/* Fails the test unless the row of the table says what the analysis finds. */
+/* Checks the analysis of r's graph. If `why` is NULL, the output must have this span. Otherwise the
+ * rule must not apply, with a reason that contains `why`. */
 void bucket_case_expect(const bucket_case *r, const schedule_options *how, uint64_t span,
                         const char *why);
 
-/* A param of F32; a number behind the name sets it apart. */
+/* An F32 param. Its name gets a number, so that several can have the same `name`. */
 rlxvk_tensor bucket_case_param(rlxvk_graph *g, const char *name, rlxvk_shape shape);
 
-/* What is built of x, a bucketed input of the row's shape. */
+/* Defines a function that builds a tensor from x, a bucketed input with the shape of the case. */
 #define OF_X(name, ...)                                                                            \
     static rlxvk_tensor name(rlxvk_graph *g, rlxvk_tensor x)                                       \
     {                                                                                              \

@@ -112,7 +112,7 @@ bool may_feed(const model_executable *m, const char *name, size_t index)
 {
     const model_node *to = node_named(m, MODEL_INPUT, name);
     if (!to || index >= m->graph->output_count)
-        return true; /* refused */
+        return true; /* the call is refused */
     return to->kind != MODEL_MATRIX &&
            m->graph->nodes[m->graph->outputs[index]].kind != MODEL_SOLUTION;
 }

@@ -51,14 +51,14 @@ void extent_set_params(rlxvk_executable *e)
     }
 }
 
-/* Whether element i of a node matters; of a leaf without a reader (NODE_NONE) all do. */
+/* Whether element i of a node is active. If a leaf has no reader (NODE_NONE), all its elements
+ * are. */
 static bool matters(const rlxvk_executable *e, uint32_t node, uint64_t i)
 {
     return node == NODE_NONE || extent_has(&e->program->extent, node, i, (uint64_t)e->extent_actual,
                                            (uint64_t)e->extent_upper);
 }
 
-/* Runs on the values of a seed, with `other` in the elements of inputs that do not matter. */
 void extent_run(rlxvk_executable *e, uint64_t seed, float other, float **outputs)
 {
     const program *p = e->program;
@@ -87,7 +87,7 @@ void extent_run(rlxvk_executable *e, uint64_t seed, float other, float **outputs
         free((void *)inputs[--given].data);
 }
 
-/* Whether the elements that matter are the full run's. */
+/* Checks that active elements are equal to those of the full run. */
 static void compare(const rlxvk_executable *e, float *const *got, float *const *wanted,
                     const char *what, uint64_t seed)
 {
@@ -128,13 +128,13 @@ bool extent_check(rlxvk_context *c, const rlxvk_graph *g, rlxvk_compile_options 
     extent_set_params(e);
     extent_run(plain, seed, 0, wanted);
     int64_t upper = (int64_t)e->program->extent.unit;
-    for (int k = 0; k < 5 && upper; k++) { /* 0: no output depends on them */
+    for (int k = 0; k < 5 && upper; k++) { /* upper is 0 if no output depends on the axes */
         int64_t actual = k == 0   ? 0
                          : k == 1 ? 1
                          : k == 4 ? upper
                                   : random_below(&r, (uint32_t)upper + 1);
         expect_ok(rlxvk_clear_active_extent(e));
-        extent_run(e, seed + 1, 0, got); /* stale rows of another run */
+        extent_run(e, seed + 1, 0, got); /* leaves stale rows */
         extent_free(e, got);
         expect_ok(rlxvk_set_active_extent(e, actual, upper));
         extent_run(e, seed, k == 2 ? 3e38f : NAN, got);

@@ -1,11 +1,11 @@
 /*
- * What each builder of rlxvk_ops.h is called with, and the composites of norms and attention:
- * operands whose shapes mostly agree, as fuzz_graph.h's helpers choose them.
+ * Chooses operands and attributes for the builders of rlxvk_ops.h, and for the composites of norms
+ * and attention. Shapes mostly agree, because the helpers of fuzz_graph.h choose them.
  */
 #include "base/base.h"
 #include "support/fuzz_calls.h"
 
-/* Of rlxvk_activation, with none. */
+/* How many values rlxvk_activation has, including none. */
 enum {
     ACTIVATIONS = 1
 #define ACTIVATION(...) +1
@@ -52,7 +52,8 @@ rlxvk_tensor fuzz_call_reshape(fuzz_maker *m)
     uint32_t byte = fuzz_byte(m->in);
     if (byte >= 200)
         return rlxvk_reshape(m->g, x, fuzz_shape(m, fuzz_below(m->in, 9)));
-    /* Leading axes joined or kept, the rest in one, ones in between. */
+    /* Joins all axes, all but the first, or all but the last, which gets an axis of 1 before it. Or
+     * splits the last axis into pairs. */
     if (s.rank && byte & 1)
         to = (rlxvk_shape){.rank = 2, .dims = {s.dims[0], -1}};
     if (s.rank > 1 && byte & 2)
@@ -210,7 +211,7 @@ rlxvk_tensor fuzz_call_elementwise_region(fuzz_maker *m)
     for (size_t i = 1; i < count; i++) {
         uint32_t byte = fuzz_byte(m->in);
         rlxvk_shape part = r.shape;
-        if (byte & 1 && part.rank) { /* a suffix, repeated */
+        if (byte & 1 && part.rank) { /* a suffix of the shape, repeated */
             part = RLXVK_SHAPE(last(r.shape, 0));
             r.modulus[i] = (uint32_t)part.dims[0];
         } else if (byte & 2) {
@@ -286,7 +287,7 @@ rlxvk_tensor fuzz_call_fused_matmul_bias_act(fuzz_maker *m)
                                        transposed);
 }
 
-/* A format, the elements of its blocks, and a U8 leaf of `rows` rows of k elements. */
+/* A format, the number of elements in its blocks, and a U8 leaf of `rows` rows of k elements. */
 static rlxvk_quant_format any_format(fuzz_maker *m, uint32_t *block)
 {
     rlxvk_quant_traits traits;

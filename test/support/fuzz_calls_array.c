@@ -1,9 +1,9 @@
-/* What the builders of rlxvk_ops_array.h are called with. */
+/* Operands and attributes for the builders of rlxvk_ops_array.h. */
 #include "support/fuzz_calls.h"
 
 #include <rlxvk_ops_array.h>
 
-/* Numbers for up to as many axes as there are, seldom more. */
+/* Numbers for up to `rank` axes, seldom for more. */
 static size_t numbers(fuzz_maker *m, uint32_t rank, int64_t out[RLXVK_MAX_RANK + 1])
 {
     size_t count = fuzz_below(m->in, (rank < RLXVK_MAX_RANK ? rank : RLXVK_MAX_RANK) + 1);
@@ -14,7 +14,7 @@ static size_t numbers(fuzz_maker *m, uint32_t rank, int64_t out[RLXVK_MAX_RANK +
     return count;
 }
 
-/* Of either sign. */
+/* Makes some of them negative. */
 static void turn_some(fuzz_maker *m, int64_t numbers_of[], size_t count)
 {
     uint32_t bits = fuzz_byte(m->in);
@@ -93,7 +93,7 @@ rlxvk_tensor fuzz_call_scatter(fuzz_maker *m)
     return rlxvk_scatter(m->g, x, indices, updates, axis, (rlxvk_scatter_mode)any_of(m, 5));
 }
 
-/* The shape of indices of some of x's first axes. */
+/* A shape of indices for some of x's first axes. */
 static rlxvk_shape indices_of(fuzz_maker *m, rlxvk_shape x)
 {
     rlxvk_shape index = fuzz_shape(m, 1 + fuzz_below(m->in, 2));

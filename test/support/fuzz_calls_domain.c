@@ -1,4 +1,5 @@
-/* What the builders of particular domains are called with, and those that take bodies or draw. */
+/* Operands and attributes for the builders of special domains, and for builders that take bodies or
+ * draw random numbers. */
 #include "support/fuzz_calls.h"
 
 /* ---- Images ---- */
@@ -18,7 +19,8 @@ static rlxvk_conv_options window(fuzz_maker *m, uint32_t spatial)
     return o;
 }
 
-/* An image [n, ci, spatial], its weights and bias; transposed ones begin with ci. */
+/* An image [n, ci, spatial], its weights and bias. If it is transposed, the weights begin with
+ * ci. */
 typedef struct convolution {
     rlxvk_tensor image, weights, bias;
     rlxvk_conv_options options;
@@ -55,7 +57,7 @@ rlxvk_tensor fuzz_call_conv_transpose2d(fuzz_maker *m)
     return rlxvk_conv_transpose2d(m->g, c.image, c.weights, c.bias, &c.options);
 }
 
-/* The residual is a convolution, too, or is none. */
+/* The residual is the result of a convolution, or there is none. */
 rlxvk_tensor fuzz_call_fused_conv(fuzz_maker *m)
 {
     convolution c = draw_convolution(m, false);
@@ -78,7 +80,7 @@ rlxvk_tensor fuzz_call_im2col(fuzz_maker *m)
     return rlxvk_im2col(m->g, x, &o);
 }
 
-/* The rows that an im2col of the image would have. */
+/* As many rows as the im2col of the image would have. */
 rlxvk_tensor fuzz_call_col2im(fuzz_maker *m)
 {
     int64_t height = fuzz_dim(m), width = fuzz_dim(m), kh = fuzz_dim(m), kw = fuzz_dim(m);
@@ -202,7 +204,7 @@ rlxvk_tensor fuzz_call_attention_step(fuzz_maker *m)
                                       .softcap = fuzz_bool(m->in) ? fuzz_real(m) : 0};
     o.heads = times(o.kv_heads, group);
     o.n_rot = fuzz_bool(m->in) ? times(2, rotated) : 0;
-    /* v's columns may follow k's, and k's, or both, q's. */
+    /* Columns of v may follow those of k. Columns of k, or of both, may follow those of q. */
     int64_t own = times(o.kv_heads, o.head_dim), k_row = fuzz_bool(m->in) ? times(2, own) : own;
     int64_t behind_q = fuzz_bool(m->in) ? k_row : 0, q_row;
     if (__builtin_add_overflow(times(o.heads, o.head_dim), behind_q, &q_row))
@@ -296,14 +298,16 @@ static rlxvk_fft_norm any_norm(fuzz_maker *m)
     return (rlxvk_fft_norm)any_of(m, 3);
 }
 
-/* Lengths beyond which a table, not a check, would be what takes the time. */
+/* A length. If it is above 4,096 and below 2^31, it is reduced, because making the table would take
+ * longer than the checks. */
 static int64_t length_of_table(fuzz_maker *m)
 {
     int64_t n = fuzz_dim(m);
     return n > 4096 && n <= INT32_MAX ? n % 4096 : n;
 }
 
-/* Framing makes a table of as many indices as the frames have elements. */
+/* A signal. If it is long, a short one instead, because framing makes a table with one index for
+ * each element of the frames. */
 static rlxvk_tensor signal_of_table(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m);
@@ -537,7 +541,7 @@ rlxvk_tensor fuzz_call_sample(fuzz_maker *m)
 
 /* ---- Control flow ---- */
 
-/* A body with inputs like `inputs` and, last among its tensors, results like `results`. */
+/* A body with inputs like `inputs`. Its last tensors are results like `results`. */
 static rlxvk_graph *make_body(fuzz_maker *m, const rlxvk_tensor *inputs, size_t count,
                               const rlxvk_tensor *results, size_t result_count)
 {
@@ -558,7 +562,7 @@ static rlxvk_graph *make_body(fuzz_maker *m, const rlxvk_tensor *inputs, size_t 
     return g;
 }
 
-/* Tensors that bodies take and give. */
+/* Tensors for the operands and results of bodies. */
 static size_t captures(fuzz_maker *m, rlxvk_tensor *out)
 {
     size_t count = 1 + fuzz_below(m->in, 3);
@@ -604,7 +608,7 @@ rlxvk_tensor fuzz_call_while(fuzz_maker *m)
         rlxvk_graph_destroy(condition);
         return rlxvk_copy(m->g, in[0]);
     }
-    uint32_t rounds = fuzz_below(m->in, 8); /* 4 and more: so many less, and they replay */
+    uint32_t rounds = fuzz_below(m->in, 8); /* 4 and more: that many fewer, and they replay */
     rlxvk_graph_set_unroll_limit(m->g, rounds >= 4);
     rlxvk_while(m->g, condition, body, rounds % 4, in, count, out);
     rlxvk_graph_destroy(condition);
@@ -626,7 +630,7 @@ rlxvk_tensor fuzz_call_scan(fuzz_maker *m)
         o.broadcast_count = 1;
         count++;
     }
-    if (bits & 2) { /* a sequence: the step sees what stands below its leading axis */
+    if (bits & 2) { /* a sequence: the step sees one element of its leading axis */
         rlxvk_shape s = rlxvk_tensor_shape(m->g, in[0]);
         for (uint32_t i = s.rank < RLXVK_MAX_RANK ? s.rank++ : 0; i > 0; i--)
             s.dims[i] = s.dims[i - 1];

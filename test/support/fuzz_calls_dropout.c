@@ -1,4 +1,4 @@
-/* What dropout and accumulate are called with; see fuzz_calls.c. */
+/* Operands and attributes for dropout and accumulate; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 rlxvk_tensor fuzz_call_dropout(fuzz_maker *m)

@@ -1,4 +1,4 @@
-/* What the builders of rlxvk_ops_math.h are called with. */
+/* Operands and attributes for the builders of rlxvk_ops_math.h. */
 #include "support/fuzz_calls.h"
 
 #include <rlxvk_ops_math.h>

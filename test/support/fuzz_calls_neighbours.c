@@ -1,7 +1,7 @@
-/* What the builders of nearest neighbours are called with. */
+/* Operands and attributes for the builders of nearest neighbours. */
 #include "support/fuzz_calls.h"
 
-/* Seldom of no sense. */
+/* A number, seldom one that makes no sense. */
 static int64_t some(fuzz_maker *m)
 {
     return fuzz_byte(m->in) >= 250 ? fuzz_number(m) : 1 + fuzz_below(m->in, 5);

@@ -1,5 +1,4 @@
-/* What the builders of quantization-aware training and batch norm are called with; see
- * fuzz_calls.c. */
+/* Operands and attributes for quantization-aware training and batch norm; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 static rlxvk_fake_quantize_options any_options(fuzz_maker *m, rlxvk_shape x)
@@ -15,7 +14,7 @@ static rlxvk_fake_quantize_options any_options(fuzz_maker *m, rlxvk_shape x)
                                          .decay = bits >= 200 ? fuzz_real(m) : 0.5f};
 }
 
-/* An element a channel, mostly. */
+/* A scale, mostly with one element for each channel. */
 static rlxvk_tensor any_scale(fuzz_maker *m, rlxvk_shape x, const rlxvk_fake_quantize_options *o)
 {
     bool along = o->per_axis && o->axis >= 0 && o->axis < (int32_t)x.rank;
@@ -73,7 +72,7 @@ static rlxvk_batch_norm_options any_batch_norm(fuzz_maker *m)
                                       bits % 16 == 0 ? fuzz_real(m) : 0.1f};
 }
 
-/* Of the channels of x; none, if may be. */
+/* A vector with one element for each channel of x. If it is optional, maybe none. */
 static rlxvk_tensor any_vector(fuzz_maker *m, rlxvk_shape x, bool optional)
 {
     if (optional && fuzz_bool(m->in))

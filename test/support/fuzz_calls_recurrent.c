@@ -1,4 +1,4 @@
-/* What the recurrent nets' backward ops are called with; see fuzz_calls.c. */
+/* Operands and attributes for the backward ops of recurrent nets; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 typedef struct sweep {
@@ -8,7 +8,7 @@ typedef struct sweep {
     rlxvk_tensor results[2], *out[2];
 } sweep;
 
-/* Mostly of shapes that fit; each state and each further result, or not. */
+/* Operands whose shapes mostly fit. Each state and each further result may be left out. */
 static void make_sweep(fuzz_maker *m, int64_t gates, sweep *s)
 {
     int64_t hidden = fuzz_dim(m), b = fuzz_dim(m), steps = fuzz_dim(m);

@@ -1,4 +1,4 @@
-/* What the builders of gradient rules are called with; see fuzz_calls.c. */
+/* Operands and attributes for the builders of gradient rules; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 rlxvk_tensor fuzz_call_grouped_matmul_backward_weight(fuzz_maker *m)
@@ -36,7 +36,8 @@ rlxvk_tensor fuzz_call_pool_min_take(fuzz_maker *m)
     return pool_take(m, false);
 }
 
-/* A product of two values, or of what is there, with gradients that may have other shapes. */
+/* The function is a product of two values, or of existing tensors. Its gradients may have other
+ * shapes. */
 rlxvk_tensor fuzz_call_custom_function(fuzz_maker *m)
 {
     rlxvk_graph *body = NULL, *vjp = NULL;

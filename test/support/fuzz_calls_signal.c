@@ -1,14 +1,14 @@
-/* What the builders of rlxvk_ops_signal.h are called with. */
+/* Operands and attributes for the builders of rlxvk_ops_signal.h. */
 #include "support/fuzz_calls.h"
 
-/* Numbers of 32 bits are brought within the limit: tables are made of so many. */
+/* Reduces numbers of up to 32 bits to the limit, because tables of this length are made. */
 static int64_t most(int64_t value, int64_t limit)
 {
     bool small = value >= -INT64_C(0xffffffff) && value <= INT64_C(0xffffffff);
     return small && (value > limit || value < -limit) ? value % limit : value;
 }
 
-/* A spectrum of so many rows, and the n_fft that it is of. */
+/* A spectrum of random size, and its n_fft. */
 static rlxvk_tensor spectrum(fuzz_maker *m, int64_t *out_n)
 {
     int64_t n = *out_n = fuzz_from(m, 1, 40);

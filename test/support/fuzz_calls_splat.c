@@ -1,4 +1,4 @@
-/* What the builders of Gaussian splats are called with. */
+/* Operands and attributes for the builders of Gaussian splats. */
 #include "support/fuzz_calls.h"
 
 static rlxvk_gaussian_splat_options options(fuzz_maker *m)

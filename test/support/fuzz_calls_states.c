@@ -1,4 +1,4 @@
-/* What the gradients of scans are called with; see fuzz_calls.c. */
+/* Operands and attributes for the gradients of scans; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 static const rlxvk_tensor none = {0};

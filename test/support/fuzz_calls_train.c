@@ -1,4 +1,4 @@
-/* What each builder of rlxvk_train.h is called with; see fuzz_calls.c. */
+/* Operands and attributes for the builders of rlxvk_train.h; see fuzz_calls.c. */
 #include "support/fuzz_calls.h"
 
 rlxvk_tensor fuzz_call_activation_backward(fuzz_maker *m)
@@ -8,7 +8,7 @@ rlxvk_tensor fuzz_call_activation_backward(fuzz_maker *m)
     return rlxvk_activation_backward(m->g, x, dy, (rlxvk_activation)fuzz_below(m->in, 19));
 }
 
-/* Mostly the gradient of one window of all of x. */
+/* Mostly the gradient of one window that covers all of x. */
 static rlxvk_tensor pool_backward(fuzz_maker *m, bool largest)
 {
     uint32_t spatial = 1 + fuzz_below(m->in, 3), bits = fuzz_byte(m->in);
@@ -36,7 +36,7 @@ rlxvk_tensor fuzz_call_pool_min_backward(fuzz_maker *m)
     return pool_backward(m, false);
 }
 
-/* dy has any size: what is too large for x is refused. */
+/* dy has any size. If it is too large for x, the call is refused. */
 rlxvk_tensor fuzz_call_conv_backward_input(fuzz_maker *m)
 {
     uint32_t spatial = 1 + fuzz_below(m->in, 3), bits = fuzz_byte(m->in);
@@ -142,7 +142,7 @@ rlxvk_tensor fuzz_call_take_along_axis_backward(fuzz_maker *m)
     return rlxvk_take_along_axis_backward(m->g, dy, indices, fuzz_axis(m, s.rank), fuzz_dim(m));
 }
 
-/* x, and dy of its shape, of the given rank or any (0); a gamma for axis 1, where it has one. */
+/* x, a dy of its shape, and a gamma for axis 1 if there is one. `rank` is x's rank; 0: any. */
 static rlxvk_tensor norm_operands(fuzz_maker *m, uint32_t rank, rlxvk_tensor out[3])
 {
     out[0] = rank ? fuzz_ranked(m, RLXVK_F32, rank) : fuzz_any(m);
@@ -239,7 +239,8 @@ rlxvk_tensor fuzz_call_group_norm_backward_beta(fuzz_maker *m)
     return rlxvk_group_norm_backward_beta(m->g, dy, fuzz_number(m));
 }
 
-/* Of the tensor there was last, with itself as a seed, or of a single element. */
+/* The gradient of any tensor, mostly with the tensor itself as the seed. Without a seed it must be
+ * a single element. */
 rlxvk_tensor fuzz_call_grad(fuzz_maker *m)
 {
     rlxvk_tensor wrt[2] = {fuzz_any(m), fuzz_any(m)}, loss = fuzz_any(m), gradients[2];

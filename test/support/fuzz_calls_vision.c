@@ -1,4 +1,4 @@
-/* What the builders of ops on images are called with. */
+/* Operands and attributes for the builders of image ops. */
 #include "support/fuzz_calls.h"
 
 /* ---- Resizing ---- */
@@ -9,7 +9,7 @@ static rlxvk_resize_options resize_options(fuzz_maker *m)
                                   .coordinates = (rlxvk_resize_coordinates)any_of(m, 3)};
 }
 
-/* Sizes of so many axes, seldom of no sense. */
+/* Sizes for `count` axes, seldom ones that make no sense. */
 static void sizes_of(fuzz_maker *m, uint32_t count, int64_t out[3])
 {
     for (uint32_t i = 0; i < count; i++)
@@ -42,7 +42,7 @@ static rlxvk_grid_options grid_options(fuzz_maker *m)
                                 .align_corners = fuzz_bool(m->in)};
 }
 
-/* Points, as many as an image like this one has cells. */
+/* As many points as this image has pixels. */
 static rlxvk_tensor points_like(fuzz_maker *m, const rlxvk_shape *image)
 {
     rlxvk_shape s = *image;
@@ -54,7 +54,7 @@ static rlxvk_tensor points_like(fuzz_maker *m, const rlxvk_shape *image)
     return f32(m, s);
 }
 
-/* Of other sizes along the spatial axes. */
+/* The same shape with other sizes along the spatial axes. */
 static rlxvk_shape resized(fuzz_maker *m, rlxvk_shape s)
 {
     for (uint32_t i = 2; i < s.rank; i++)
@@ -101,7 +101,7 @@ static rlxvk_tensor image(fuzz_maker *m)
     return f32(m, fuzz_shape(m, 3 + fuzz_below(m->in, 3)));
 }
 
-/* Of windows over x; of two axes besides. */
+/* Windows over the spatial axes of x, that is, all but the first two. */
 static rlxvk_pool_options windows_of(fuzz_maker *m, rlxvk_tensor x)
 {
     rlxvk_pool_options o = {0};

@@ -15,7 +15,8 @@ static uint64_t word_count(const node *n)
     return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
-/* From the leaf's name, so that both graphs get the same: whole numbers, or all kinds. */
+/* Fills a leaf by its name, so that it has the same values in both graphs: integers or any
+ * numbers. */
 static rlxvk_status fill_leaf(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -34,7 +35,8 @@ static rlxvk_status fill_leaf(evaluation *v, uint32_t id)
     return status;
 }
 
-/* What underflowed in one graph may not have in the other: some runs see that, too. */
+/* Changes each value a little. If `zeros` is set, also adds up to the least normal number, because
+ * a value may underflow in only one of the graphs. */
 static void perturb(evaluation *v, uint32_t id, random_source *r, bool zeros)
 {
     uint64_t count = v->words[id] ? word_count(graph_node(v->graph, id)) : 0;
@@ -45,7 +47,8 @@ static void perturb(evaluation *v, uint32_t id, random_source *r, bool zeros)
     }
 }
 
-/* With a run's number: every value off by a little. False: an op's host function refuses. */
+/* Evaluates the graph. If `run` is not 0, every value is perturbed with this seed. Returns false if
+ * an op's host function fails. */
 static bool evaluate(const rlxvk_graph *g, uint64_t run, evaluation *v)
 {
     random_source r = {run};
@@ -76,7 +79,7 @@ static bool close_to(float got, float wanted, double spread)
     return fabs((double)got - wanted) <= 8 * spread + 1e-6 + 1e-5 * fabs((double)wanted);
 }
 
-/* Says which element of an output is wrong, and ends the program. */
+/* Prints which element of an output is wrong, and ends the program. */
 static void refuse(const evaluation *a, const evaluation *b, size_t output)
 {
     uint32_t x = a->graph->outputs.items[output], y = b->graph->outputs.items[output];
@@ -102,7 +105,7 @@ static bool outputs_agree(const evaluation *a, const evaluation *b, size_t outpu
     return true;
 }
 
-/* Adds to spread[] how far the output's values are from what they were. */
+/* Raises spread[] to the differences between the output's values and the perturbed ones. */
 static void widen(const evaluation *a, const evaluation *perturbed, uint32_t id, double *spread)
 {
     uint64_t count = word_count(graph_node(a->graph, id));
@@ -115,7 +118,8 @@ static void widen(const evaluation *a, const evaluation *perturbed, uint32_t id,
     }
 }
 
-/* The output's sensitivity, run by run, until it explains the difference. */
+/* Measures the output's sensitivity, run by run, until it explains the difference. Returns whether
+ * it does. */
 static bool explained(const evaluation *a, const evaluation *b, size_t output)
 {
     uint32_t id = a->graph->outputs.items[output];

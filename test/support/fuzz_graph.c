@@ -1,4 +1,4 @@
-/* See fuzz_graph.h. What each builder takes is in fuzz_calls.c. */
+/* See fuzz_graph.h. fuzz_calls*.c choose the operands of each builder. */
 #include "support/fuzz_graph.h"
 
 #include "graph/graph.h"
@@ -13,7 +13,7 @@ void fuzz_keep(fuzz_maker *m, rlxvk_tensor t)
         m->pool[m->count++] = t;
 }
 
-/* Whether this number is to be another than the bytes say. */
+/* Counts this number. Returns whether it is replaced by `extreme` or 0. */
 static bool is_changed(fuzz_maker *m, int64_t *out)
 {
     m->numbers++;
@@ -21,7 +21,7 @@ static bool is_changed(fuzz_maker *m, int64_t *out)
     return m->numbers == m->extreme_at || m->numbers == m->zero_at;
 }
 
-/* Small numbers for most bytes; the last few lead to limits of types and of the library. */
+/* Small numbers for most bytes. The last few bytes give limits of types and of the library. */
 static int64_t number_from(fuzz_maker *m, const int8_t *usual, uint32_t count)
 {
     static const int64_t odd[] = {-1,        -2,         INT32_MAX, INT32_MIN, INT64_MAX,
@@ -91,8 +91,8 @@ rlxvk_shape fuzz_shape(fuzz_maker *m, uint32_t rank)
     return s;
 }
 
-/* As many bytes as the shape asks for, all the same but for a small difference; none where those
- * are many. */
+/* A constant of small numbers. If it is large, and seldom otherwise, only one byte is given, which
+ * is an error for most shapes. */
 static rlxvk_tensor constant(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
 {
     _Alignas(8) uint8_t bytes[4096];
@@ -133,7 +133,7 @@ static rlxvk_tensor take(fuzz_maker *m, rlxvk_tensor t)
     return t;
 }
 
-/* Recent results more often than old ones. */
+/* Takes recent results more often than old ones. */
 rlxvk_tensor fuzz_any(fuzz_maker *m)
 {
     uint32_t byte = fuzz_byte(m->in);
@@ -146,8 +146,7 @@ rlxvk_tensor fuzz_any(fuzz_maker *m)
     return take(m, m->pool[m->count - 1 - byte / 2 % (byte & 1 ? m->count : (m->count + 3) / 4)]);
 }
 
-/* A tensor with these properties: one of the last operands, or any, looked for from a place that
- * the byte chooses. */
+/* A tensor with these properties: one of the last operands, or any. The search begins at `from`. */
 static rlxvk_tensor find(fuzz_maker *m, uint32_t from, rlxvk_dtype dtype, uint32_t rank,
                          const rlxvk_shape *shape)
 {
@@ -189,7 +188,7 @@ rlxvk_tensor fuzz_maybe(fuzz_maker *m, rlxvk_shape shape)
 
 /* ---- Calls ---- */
 
-/* Mostly each axis once, in order. */
+/* Mostly takes each axis once, in order. */
 static rlxvk_tensor call_reduce(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor x)
 {
     int32_t axes[RLXVK_MAX_RANK];
@@ -213,7 +212,7 @@ static rlxvk_tensor call_pool(fuzz_maker *m, const fuzz_builder *b)
     return b->pool(m->g, x, &o);
 }
 
-/* An operand that broadcasts against x, where it can. */
+/* An operand that broadcasts against x, if possible. */
 static rlxvk_tensor partner(fuzz_maker *m, rlxvk_tensor x)
 {
     rlxvk_shape s = rlxvk_tensor_shape(m->g, x);
@@ -253,7 +252,7 @@ rlxvk_tensor fuzz_call(fuzz_maker *m, const fuzz_builder *b)
     return b->along ? b->along(m->g, x, axis) : b->along_with(m->g, x, axis, fuzz_bool(m->in));
 }
 
-/* ---- Patterns that rewriting looks for, each made of several calls, with other readers at times
+/* ---- Patterns of several calls that rewriting looks for; sometimes a part has other readers
  * ---- */
 
 static rlxvk_tensor kept(fuzz_maker *m, rlxvk_tensor t)
@@ -288,7 +287,7 @@ static rlxvk_tensor pattern_matmul(fuzz_maker *m)
     return fuzz_bool(m->in) ? activation(m, y) : y;
 }
 
-/* Of a sum of vectors, a summand may be the row of factors, too. */
+/* If x is a vector, it may also be gamma. */
 static rlxvk_tensor pattern_norm(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m);
@@ -331,7 +330,7 @@ static rlxvk_tensor pattern_chain(fuzz_maker *m)
     return y;
 }
 
-/* Parts that may be written where they are needed. */
+/* Three parts of a concatenation, which may be written in place. */
 static rlxvk_tensor pattern_parts(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m), parts[3];
@@ -355,7 +354,7 @@ static void check_result(const fuzz_maker *m, const fuzz_builder *b, rlxvk_tenso
                "%s: no error and an impossible shape", b->name);
 }
 
-/* The first error stays, with its sentence; calls after it add nothing. */
+/* Checks that the first error stays, with its message, and that later calls add nothing. */
 static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
 {
     static const rlxvk_shape one = {.rank = 1, .dims = {1}};

@@ -1,6 +1,6 @@
 /*
- * Takes a fuzz target's bytes apart from front to back. Past the end everything is 0, so that every
- * input means something and a longer one means more.
+ * Reads the bytes of a fuzz input from front to back. Past the end all bytes are 0. So every input
+ * is valid, and a longer one does more.
  */
 #ifndef RLXVK_FUZZ_INPUT_H
 #define RLXVK_FUZZ_INPUT_H
@@ -21,7 +21,7 @@ static inline uint8_t fuzz_byte(fuzz_input *in)
     return in->left ? (in->left--, *in->bytes++) : 0;
 }
 
-/* Of two bytes where there is more to choose from than one tells apart. */
+/* A number below n. It takes two bytes if n is above 256. */
 static inline uint32_t fuzz_below(fuzz_input *in, uint32_t n)
 {
     uint32_t value = fuzz_byte(in);
@@ -35,7 +35,7 @@ static inline bool fuzz_bool(fuzz_input *in)
     return fuzz_byte(in) & 1;
 }
 
-/* The bits of `size` bytes, 8 at most. */
+/* The bits of the next `size` bytes, at most 8. */
 static inline uint64_t fuzz_bits(fuzz_input *in, size_t size)
 {
     uint64_t value = 0;
@@ -44,7 +44,7 @@ static inline uint64_t fuzz_bits(fuzz_input *in, size_t size)
     return value;
 }
 
-/* Says what does not hold and ends the program. */
+/* If the condition does not hold, prints the message and ends the program. */
 #define FUZZ_CHECK(condition, ...)                                                                 \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

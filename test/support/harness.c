@@ -69,7 +69,7 @@ static float *leaf_content(const node *n, uint64_t seed, bool exact)
     return values;
 }
 
-/* Packed weights: any codes, and scales that are small numbers. */
+/* Quantized weights: any codes, but the scales are small numbers. */
 static void set_bytes(rlxvk_executable *e, const node *n, const float *content)
 {
     uint64_t count = shape_numel(&n->shape);

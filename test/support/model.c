@@ -95,7 +95,8 @@ static void mark_changed(model_executable *e, int id)
     e->leaves[id].seen = ++e->cells[id]->changes;
 }
 
-/* Not what another has changed since. */
+/* Whether a run restores the bound value. If another executable has changed it since, it does
+ * not. */
 static bool is_restored(const model_executable *e, uint8_t id)
 {
     const model_leaf *leaf = &e->leaves[id];
@@ -134,7 +135,7 @@ static bool same_shape(const rlxvk_shape *a, const rlxvk_shape *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
-/* The other executable's leaf that node `id` uses the memory of; -1: none. */
+/* The leaf of the other executable whose memory node `id` uses, or -1. */
 static int shared_leaf(const model_executable *e, uint8_t id, const rlxvk_compile_options *o,
                        const model_executable *other)
 {
@@ -242,7 +243,7 @@ static model_type output_type(const rlxvk_run_output *item)
     return (model_type){item->dtype, item->f32_words};
 }
 
-/* Values that a caller gives or gets for a tensor. */
+/* Checks the values that a caller gives or gets for a tensor. */
 static status_set check_length(const model_node *n, model_type type, size_t length,
                                const void *data)
 {
@@ -360,7 +361,7 @@ static bool is_given(const model_node *n, const rlxvk_run_input *inputs, size_t 
     return false;
 }
 
-/* Leaves that nobody who shares their memory has written. */
+/* E_UNSET_PARAM or E_MISSING_INPUT for a leaf that no executable with its memory has written. */
 static status_set check_content(const model_executable *e, const rlxvk_run_input *inputs, size_t n)
 {
     status_set refused = 0;
@@ -444,7 +445,7 @@ bool model_is_settled(const model_executable *e, size_t index)
     return e->ran && e->writes[index] == *writes_to(e, index);
 }
 
-/* Of a prefix the active rows of upper + 1. */
+/* The words that a feed copies. For a prefix feed, these are the active rows of upper + 1. */
 static size_t feed_words(const model_executable *e, uint8_t to, uint8_t from)
 {
     size_t words = model_words(node_of(e, from));
@@ -453,7 +454,7 @@ static size_t feed_words(const model_executable *e, uint8_t to, uint8_t from)
     return words / (size_t)(e->extent_upper + 1) * (size_t)e->extent_actual;
 }
 
-/* All sources are read before any target is written. */
+/* Reads all sources before it writes any target. */
 static void apply_feeds(model_executable *e)
 {
     float sources[MODEL_MAX_NODES][MODEL_MAX_WORDS];
@@ -493,7 +494,7 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
     for (uint8_t id = 0; id < e->graph->node_count; id++)
         if (e->leaves[id].in_place && node_of(e, id)->op == MODEL_INPUT)
             become_resident(e, id);
-        else if (e->leaves[id].in_place) /* which is not to set a param */
+        else if (e->leaves[id].in_place) /* does not count as setting the param */
             e->cells[id]->writes++;
     for (size_t i = 0; i < e->graph->output_count; i++)
         e->writes[i] = *writes_to(e, i);
@@ -649,7 +650,7 @@ static bool row_fits(const model_node *n, size_t row, size_t row_elements)
     return row_elements == 0 || (row < numel && (row + 1) <= numel / row_elements);
 }
 
-/* Outputs that row feeds read stay what the run left, whatever row feeds write. */
+/* If an output was settled, it stays so, even if row feeds write to its memory. */
 static void settle_sources(model_executable *e, const bool settled[MODEL_MAX_OUTPUTS])
 {
     for (uint8_t id = 0; id < e->graph->node_count; id++)
@@ -657,7 +658,7 @@ static void settle_sources(model_executable *e, const bool settled[MODEL_MAX_OUT
             e->writes[e->leaves[id].row_feed] = *writes_to(e, (size_t)e->leaves[id].row_feed);
 }
 
-/* All rows are read before any is written, as by feeds. */
+/* Reads all rows before it writes any, as feeds do. */
 status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,
                            size_t row_elements)
 {

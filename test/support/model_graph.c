@@ -1,4 +1,4 @@
-/* The model's graphs: as data, as the library builds them, and node by node as formulas. */
+/* The graphs of the model: as data, as calls of the library, and node by node as formulas. */
 #include "support/model.h"
 
 #include <math.h>
@@ -33,7 +33,8 @@
     }
 #define F RLXVK_F32
 
-/* A name means the same shape in most graphs, so that executables of different ones share it. */
+/* A name has the same shape in most graphs, so that executables of different graphs can share
+ * it. */
 const model_graph model_graphs[] = {
     {"increment", {INPUT("x", F, 4), NODE(MODEL_ADD_ONE, F, 0, 0, 0, 4)}, 2, {0, 1}, 2, {"add"}},
     {"inputs as outputs",
@@ -232,7 +233,7 @@ size_t model_words(const model_node *n)
     return model_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
-/* Elements of a row: of all axes but the first. */
+/* The number of elements in a row, that is, of all axes but the first. */
 static size_t row_length(const rlxvk_shape *shape)
 {
     return shape->dims[0] ? model_numel(shape) / (size_t)shape->dims[0] : 0;
@@ -250,7 +251,7 @@ uint8_t model_root(const model_graph *g, uint8_t id, size_t *out_offset)
     }
 }
 
-/* ---- As the library builds them ---- */
+/* ---- Calls of the library ---- */
 
 static bool custom_infer(const rlxvk_shape *inputs, size_t count, const void *attributes,
                          size_t size, rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
@@ -366,7 +367,7 @@ rlxvk_status model_build(const model_graph *g, rlxvk_graph **out)
     return rlxvk_graph_status(*out);
 }
 
-/* ---- As formulas ---- */
+/* ---- Formulas ---- */
 
 static void philox(uint32_t c[4], uint64_t key)
 {
@@ -399,7 +400,7 @@ static void uniform(const rlxvk_rng_options *rng, int key, float *out, size_t co
     }
 }
 
-/* The row that an index means; SIZE_MAX: none. */
+/* The row that an index selects, or SIZE_MAX if it is out of range. */
 static size_t row_of(float index, size_t rows)
 {
     double at = floor((double)index + 0.5);

@@ -42,7 +42,6 @@ void params_write_file(const char *path, const void *bytes, size_t size)
     assert_int_equal(fclose(f), 0);
 }
 
-/* What Python reads there, a line an array. */
 void params_python_reads(const char *path, char *out)
 {
     char line[256];
@@ -63,7 +62,7 @@ void params_python_writes(const char *path, const char *lines, const char *optio
     assert_int_equal(pclose(f), 0);
 }
 
-/* The params; BATCH is 3. */
+/* Lists the params. If dims are symbols, they become 3. */
 static size_t params_list(rlxvk_executable *e, rlxvk_tensor_info infos[MOST])
 {
     size_t count;
@@ -75,7 +74,6 @@ static size_t params_list(rlxvk_executable *e, rlxvk_tensor_info infos[MOST])
     return count;
 }
 
-/* Values that every type holds exactly. */
 void params_fill(rlxvk_executable *e, int seed)
 {
     rlxvk_tensor_info infos[MOST];
@@ -101,7 +99,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All live params as params_python_reads has a file. */
 void params_describe(rlxvk_executable *e, char *out)
 {
     rlxvk_tensor_info infos[MOST];

@@ -1,7 +1,7 @@
-"""Arrays in .safetensors and .npz files, read and written by nothing but Python's own modules.
+"""Reads and writes arrays in .safetensors and .npz files with only the standard library of Python.
 
-params_file.py read FILE                            one line an array: its name and bytes in hexadecimal
-params_file.py write FILE [--compressed|--fortran]  the same lines from standard input
+params_file.py read FILE                            prints a line for each array: its name and bytes in hexadecimal
+params_file.py write FILE [--compressed|--fortran]  reads the same lines from standard input
 """
 import ast
 import io

@@ -1,4 +1,4 @@
-/* A graph from its source to its plan, without a device. */
+/* Takes a graph from its source to its plan, without a device. */
 #ifndef RLXVK_PLANNED_H
 #define RLXVK_PLANNED_H
 
@@ -13,12 +13,12 @@ typedef struct planned {
 } planned;
 
 typedef struct planning {
-    rewrite_options rewrite; /* of the source's clone; pairs are found if it fuses */
+    rewrite_options rewrite; /* for the clone of the source; pairs are found if `fusion` is set */
     schedule_options schedule;
     plan_options plan;
 } planning;
 
-/* Fills what comes after p->source or, if there is none, after p->graph. */
+/* Fills all members after p->source or, if there is no source, after p->graph. */
 RLXVK_MUST_CHECK rlxvk_status planned_make(planned *p, const planning *how);
 void planned_release(planned *p);
 

@@ -1,11 +1,11 @@
-/* Made-up devices for the tests of kernel selection: a large GPU, the least that the library takes,
- * a software driver. Fields that selection of a family does not read are 0. */
+/* Made-up devices for the tests of kernel selection: a large GPU, the smallest device that the
+ * library takes, and a software driver. Fields that no kernel selection reads are 0. */
 #ifndef RLXVK_TEST_PROFILES_H
 #define RLXVK_TEST_PROFILES_H
 
 #include "base/profile.h"
 
-/* With all fields, for what plans whole graphs. */
+/* A device with all fields, for tests that plan whole graphs. */
 #define ORDINARY_GPU                                                                               \
     {                                                                                              \
         .kind = RLXVK_DEVICE_DISCRETE, .subgroup_size = 32, .max_workgroup_invocations = 256,      \

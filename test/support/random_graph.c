@@ -1,6 +1,7 @@
-/* See random_graph.h. Every rule picks operands from the pool of tensors made so far and adds its
- * result to it. Often these are tensors that the rules just before took, or several operands of a
- * node are one: what dies, where, and who else reads it then is what plans go wrong over. */
+/* See random_graph.h. Every rule takes operands from the pool of tensors made so far and adds its
+ * result to it. Often the operands are those of the rules just before, or several operands of a
+ * node are the same tensor. Plans go wrong over exactly this: when a tensor dies, and who else
+ * reads it then. */
 #include "support/random_graph.h"
 
 #include <rlxvk_ops_domain.h>
@@ -56,7 +57,7 @@ static rlxvk_tensor take(maker *m, rlxvk_tensor t)
     return t;
 }
 
-/* One of the last operands a third of the time, and one of the last results another. */
+/* One of the last operands a third of the time, one of the last results another third, else any. */
 static rlxvk_tensor any(maker *m)
 {
     uint32_t kind = random_below(m->r, 3), recent = m->count < TAKEN ? m->count : TAKEN;
@@ -77,7 +78,7 @@ static int32_t axis_of(maker *m, rlxvk_shape s)
     return s.rank ? (int32_t)random_below(m->r, s.rank) : 0;
 }
 
-/* Vectors often: they are what norms and products take beside their rows. */
+/* Often a vector, because norms and products take vectors beside their rows. */
 static rlxvk_shape random_shape(maker *m)
 {
     static const int64_t dims[] = {1, 2, 3, 4, 7, 16, 33, 64};
@@ -87,7 +88,8 @@ static rlxvk_shape random_shape(maker *m)
     return s;
 }
 
-/* `n` elements along one axis: mostly among the last operands or anywhere, else a leaf. */
+/* A vector of `n` elements. Tries the last operands and other tensors; if none fits, makes a
+ * leaf. */
 static rlxvk_tensor vector(maker *m, int64_t n)
 {
     for (int tries = 0; tries < 12; tries++) {
@@ -131,8 +133,8 @@ static rlxvk_tensor rule_unary(maker *m)
     }
 }
 
-/* An operand that broadcasts against x: x itself, another of its shape, or a leaf with some dims
- * of 1. */
+/* An operand that broadcasts against x: x itself, another tensor of its shape, or a leaf with some
+ * dims of 1. */
 static rlxvk_tensor partner(maker *m, rlxvk_tensor x)
 {
     rlxvk_shape s = shape_of(m, x);
@@ -287,7 +289,8 @@ static rlxvk_tensor rule_reshape(maker *m)
     return rlxvk_reshape(m->g, x, flat);
 }
 
-/* Keeps half of the pool alive without making it an output: the largest element of all of them. */
+/* The maximum over about half of the pool. It keeps these tensors alive without making them
+ * outputs. */
 static rlxvk_tensor maximum_of_some(maker *m)
 {
     static const int32_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -327,7 +330,7 @@ void random_graph(rlxvk_graph *g, random_source *r, uint32_t ops, bool exact)
 
 /* ---- Graphs whose nodes share their operands ---- */
 
-/* x, where it is one, or another vector of a row's length: the largest elements of some rows. */
+/* x or another tensor, if it is a vector. If it has rows, the maximum over them. */
 static rlxvk_tensor row_vector(maker *m, rlxvk_tensor x)
 {
     rlxvk_tensor t = random_below(m->r, 2) ? x : any(m);
@@ -392,7 +395,7 @@ static rlxvk_tensor shared_attention(maker *m, rlxvk_tensor x)
                : rlxvk_attention(m->g, x, random_below(m->r, 2) ? x : y, x, RLXVK_NONE, &o);
 }
 
-/* By x's leaf. */
+/* Adds the gradient with respect to x, a leaf. */
 static void shared_gradient(maker *m, rlxvk_tensor x)
 {
     int32_t axes[] = {0, 1};

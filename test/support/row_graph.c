@@ -301,7 +301,7 @@ static const row_rule rules[] = {activation,
                                  batch_of_one,
                                  images};
 
-/* The common rules come first: tests name them by their places. */
+/* The common rules come first, because tests name them by their indices. */
 static row_rules rules_of(uint32_t set)
 {
     return set == 0   ? (row_rules){rules, sizeof rules / sizeof *rules}

@@ -1,4 +1,4 @@
-/* Rules of ops that take or scatter by indices, and of images; see row_rules.h. */
+/* Rules of ops that gather or scatter by indices, and of image ops; see row_rules.h. */
 #include "support/row_graph.h"
 #include "support/row_rules.h"
 
@@ -9,7 +9,7 @@
 
 #define W ROW_GRAPH_WIDTH
 
-/* Indices below W: they depend on the rows, or do not. */
+/* Indices below W, which depend on the rows or not. */
 static rlxvk_tensor places(rlxvk_graph *g, rlxvk_tensor x)
 {
     return rlxvk_mul(g, rlxvk_abs(g, rlxvk_tanh(g, x)), rlxvk_scalar(g, W - 1));
@@ -37,7 +37,7 @@ ROW_RULE(kept_columns)
     ROW_UNUSED(y, i);
     return rlxvk_keep_first(g, x, rlxvk_scalar(g, 9), 1, -1);
 }
-/* Packed along an axis before that of the rows. */
+/* Packed along an axis before the axis of the rows. */
 ROW_RULE(packed_matrices)
 {
     ROW_UNUSED(i);

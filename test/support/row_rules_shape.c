@@ -1,4 +1,4 @@
-/* Rules of other ops element by element, of images and of places; see row_rules.h. */
+/* Rules of other elementwise ops, of images and of index ops; see row_rules.h. */
 #include "support/row_graph.h"
 #include "support/row_rules.h"
 

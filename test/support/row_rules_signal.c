@@ -8,14 +8,14 @@
 
 /* ---- Attention by mask tensors, rotation, projections ---- */
 
-/* Of 4 W keys, most are dropped: tiles of them are skipped for all rows, or for some. */
+/* Most of the 4 W keys are masked, so that tiles of keys are skipped for all rows or for some. */
 static rlxvk_tensor masked(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor y,
                            rlxvk_attention_mask mask)
 {
     rlxvk_attention_options o = {.num_heads = 4, .mask = mask, .layout = RLXVK_LAYOUT_PACKED};
     rlxvk_tensor kept = rlxvk_tanh(g, y), low = rlxvk_scalar(g, -0.6f);
     rlxvk_tensor few = rlxvk_add(g, kept, low), none = rlxvk_sub(g, few, rlxvk_abs(g, few));
-    if (mask == RLXVK_MASK_BIAS) /* -Inf for what is not above 0 */
+    if (mask == RLXVK_MASK_BIAS) /* -Inf for elements that are not above 0 */
         none = rlxvk_log(g, rlxvk_relu(g, few));
     rlxvk_tensor parts[] = {few, none, kept, none};
     kept =
@@ -59,7 +59,7 @@ ROW_RULE(projected)
 
 /* ---- Sequence models: rows are steps, or sequences ---- */
 
-/* [1, rows, 4, 8] of matrices, [1, rows, count] of their columns. */
+/* x as matrices [1, rows, 4, 8], and as their columns [1, rows, count]. */
 static rlxvk_tensor heads_in_time(rlxvk_graph *g, rlxvk_tensor x)
 {
     return rlxvk_reshape(g, rlxvk_tanh(g, x), RLXVK_SHAPE(1, row_count(g, x), 4, 8));
