@@ -371,7 +371,7 @@ typedef struct rlxvk_graph rlxvk_graph;
  * tensor": pass it for an optional operand that you leave out. */
 typedef struct rlxvk_tensor {
     uint32_t id;
-    uint32_t graph; /* number of the graph in this process: never 0, never used twice */
+    uint32_t graph; /* number of the graph in this process, never 0; it repeats after 2^32 */
 } rlxvk_tensor;
 
 #ifdef __cplusplus
@@ -540,7 +540,7 @@ typedef struct rlxvk_compile_options {
      * scales in packed params (each off unless RLXVK_CHECK names plan, index, packed). */
     rlxvk_toggle check_plan, check_index, check_packed;
     /* Every node keeps its own memory, so that you can look at it. Nothing is fused, reordered or
-     * put in reused memory then (off unless RLXVK_NAN_TRACE or RLXVK_DUMP_NODES). */
+     * put in reused memory then (off; RLXVK_NAN_TRACE and RLXVK_DUMP_NODES always set it). */
     rlxvk_toggle keep_all;
     /* Limit in bytes of device memory for copies of params in the forms that kernels need. A copy
      * is made once when its params are set, instead of in every run. Such forms are:

@@ -1,7 +1,7 @@
 /*
  * rlxvk: looking at graphs and values. This header lists the nodes of a graph before it is
  * compiled, draws a graph as built or as compiled, and prints arrays as text. The inputs, outputs
- * and memory of an executable are in rlxvk.h (rlxvk_executable_inputs) and rlxvk_report.h.
+ * and memory of an executable are in rlxvk_report.h (rlxvk_executable_inputs).
  *
  * Calls that give text write as much as fits into `size` bytes, the terminator included.
  * *out_length is the length of the whole text, without the terminator. To learn how much room it
@@ -34,7 +34,7 @@ typedef struct rlxvk_node_info {
     uint32_t node;       /* its number, from 0, in the order of building; reports and errors use
                             the same number: "(node 12)"; dumps: "%12" */
     rlxvk_node_kind kind;
-    const char *op;   /* "matmul", as in README's table of ops; a leaf: "input", "param", ... */
+    const char *op;   /* "matmul", as in include/OPS.md; a leaf: "input", "param", ... */
     const char *name; /* "" if it has none */
     rlxvk_dtype dtype;
     rlxvk_shape shape;    /* if the graph has symbols: with their codes */

@@ -126,7 +126,9 @@ typedef struct rlxvk_bad_node {
     size_t struct_size;
 } rlxvk_bad_node;
 /* Finds the first node with a NaN or Inf. Runs once, keeps every node's result, and looks at them
- * in order, inputs, params and constants included. Compiles the graph a second time for this, so
+ * in order, inputs, params and constants included. Raw bytes and packed halves are passed over, so
+ * a NaN in a packed param is reported at the node that reads it. Counts, places and neighbours of
+ * C64 tensors are in words, two an element. Compiles the graph a second time for this, so
  * that the content of the executable stays as it is. Inputs and params that were never set count as
  * zeros. Errors as rlxvk_compile and rlxvk_run, except E_SINGULAR. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,

@@ -344,8 +344,8 @@ typedef struct op_family {
      * one if `lower` or `host` is set. */
     bool (*has_kernel)(const node *n);
     bool (*has_host)(const node *n);
-    /* Emits the node's dispatches. It is not called for views and empty results. NULL for leaves
-     * and for families with only views. */
+    /* Emits the node's dispatches. It is not called for views and empty results, unless the node
+     * writes an operand in place. NULL for leaves and for families with only views. */
     rlxvk_status (*lower)(lowering *l, uint32_t id);
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: it cannot.
      */
@@ -510,7 +510,8 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
 /* E_DTYPE unless operand `index` has this dtype. `remedy` tells the user how to fix it. */
 rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t index,
                               rlxvk_dtype wanted, const char *remedy);
-/* E_ATTR unless operand i may be written in place: it is a leaf and not also another operand. */
+/* E_ATTR unless operand i may be written in place: it is an input or a param, and not also another
+ * operand. */
 rlxvk_status op_require_writable(const rlxvk_graph *g, const node *n, uint32_t i);
 /* For `in_place` of a family: only operand 0. The op must have read all that it needs of an element
  * before it writes there. */
@@ -532,8 +533,8 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
 typedef struct axis_attributes {
     int32_t axis;
 } axis_attributes;
-/* How the plan stores a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD. The
- * plan chooses by itself which leaves are halves. */
+/* How the plan stores a node: RAW for U8/I8 leaves, their views, and results of ops
+ * with keeps_storage; PAIR for C64, else WORD. The plan chooses which leaves are halves. */
 storage op_node_storage(const rlxvk_graph *g, uint32_t id);
 /* The number of words that the family's host function fills (host_call.out). */
 uint64_t op_host_length(const rlxvk_graph *g, const node *n);
