@@ -43,6 +43,7 @@ typedef struct rlxvk_save_options {
  *   E_UNKNOWN_NAME     a name in `names` is not a param, or the param has no content
  *   E_DUP_NAME         a name is in `names` twice
  *   E_UNSET_PARAM      a param was never set, and the executable was compiled without allow_unset
+ *                      (with it, such a param is saved as zeros)
  *   E_UNSUPPORTED      BF16 in .npz; a param called "__metadata__" in .safetensors
  *   E_UNBOUND_SYMBOL   nothing is bound yet. If a param has symbols in its shape, its content in
  *                      the present binding is saved

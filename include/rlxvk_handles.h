@@ -24,8 +24,9 @@ extern "C" {
  *   E_DEVICE_LOST, E_TIMEOUT  while they wait */
 
 /* Writes `length` values into input `name` and keeps a copy of them, which every later run
- * restores. That ends if one of these writes the input: a feed, a kernel that works in place, or an
- * executable that shares its memory. The handle is resident from then on. */
+ * restores. A run that lists the input uses the listed values instead; the next run that does not
+ * list it restores the copy. Restoring ends if one of these writes the input: a feed, a kernel that
+ * works in place, or an executable that shares its memory. The handle is resident from then on. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
                                                 const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
@@ -53,7 +54,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executa
 
 /* Sets a feed: after every run, the device copies output `index` into input `name`. A second call
  * replaces the first. All feeds of a run read before any of them writes. The feeds of a run never
- * change its outputs, even if an output is a view of a fed input and is read later.
+ * change its outputs, even if an output is a view of a fed input and is read later. Setting a feed
+ * writes nothing: without allow_unset, a run fails with E_MISSING_INPUT if it does not list the
+ * input and nothing wrote it before.
  *
  * set_handle_feed needs an output and an input of the same number of elements.
  * set_handle_feed_prefix takes any two. It copies the leading elements that both have, or fewer

@@ -67,9 +67,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_operands(const rlxvk_graph *graph, uin
 RLXVK_MUST_CHECK rlxvk_status rlxvk_tensor_node(const rlxvk_graph *graph, rlxvk_tensor tensor,
                                                 uint32_t *out_node);
 
-/* Lists the inputs or the params in the order of building, or the outputs by index. If a tensor is
- * an output twice, it is listed twice. Writes at most `capacity` (`infos` may be NULL if it is 0);
- * *out_count is how many there are. */
+/* Lists the inputs or the params in the order of building, or the outputs by index. The library's
+ * own input (RLXVK_NODE_STATE) is not listed as an input. If a tensor is an output twice, it is
+ * listed twice. Writes at most `capacity` (`infos` may be NULL if it is 0); *out_count is how many
+ * there are. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_inputs(const rlxvk_graph *graph, rlxvk_node_info *infos,
                                                  size_t capacity, size_t *out_count);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_params(const rlxvk_graph *graph, rlxvk_node_info *infos,

@@ -113,7 +113,7 @@ rlxvk_tensor rlxvk_scatter_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indic
                               rlxvk_tensor updates, rlxvk_scatter_mode mode);
 
 /* Gathers the rows of x that indices [I.., K] of the first K axes name: [I.., x.dims[K:]]. As in
- * gather, numbers outside are clamped, and NaN reads 0. Only x has a gradient.
+ * gather, numbers outside are clamped, and NaN counts as index 0. Only x has a gradient.
  *    E_SHAPE: K is not in 1 to x's rank, or the result has too many axes.
  *    E_RANGE: an indexed axis is empty.
  *    E_INDEX_RANGE: an indexed axis is longer than 2^24.

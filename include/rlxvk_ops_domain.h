@@ -74,8 +74,8 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
 
 /* ---- Pooling and resizing ---- */
 
-/* The pooling window: one entry for each spatial axis, outermost first. E_ATTR: an entry past the
- * last axis is not 0. */
+/* The pooling window: one entry for each spatial axis, outermost first. E_ATTR: an entry is outside
+ * the range below, or one past the last axis is not 0. */
 typedef struct rlxvk_pool_options {
     int64_t kernel[3];  /* >= 1 */
     int64_t stride[3];  /* 0: as kernel, so that windows do not overlap */
@@ -337,12 +337,14 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
 
 /* ---- Sequence models ---- */
 
-/* Carried state. An op that takes an initial state also gives the final one, of the same shape, as
- * *out (which may be NULL). With in_place it instead writes the final state over the initial one,
- * and *out is RLXVK_NONE. Nodes built earlier then read the old content, and nodes built later the
- * new one. The next run starts with it. Without time steps the state does not change. The error of
- * every result is at most 1e-4 times the larger of 1 and the largest magnitude in that result.
- * E_ATTR: in_place, but the initial state is not an input or param, or is another operand, too. */
+/* Carried state. If an initial state is given, the op also gives the final one, of the same shape,
+ * as *out (which may be NULL). Without an initial state, *out is RLXVK_NONE. To begin at zero and
+ * get the final state, give a tensor of zeros. With in_place the op instead writes the final state
+ * over the initial one, and *out is RLXVK_NONE. Nodes built earlier then read the old content, and
+ * nodes built later the new one. The next run starts with it. Without time steps the state does not
+ * change. The error of every result is at most 1e-4 times the larger of 1 and the largest magnitude
+ * in that result. E_ATTR: in_place, but the initial state is not an input or param, or is another
+ * operand, too. */
 
 typedef struct rlxvk_recurrent_options {
     int64_t hidden_size; /* Hd >= 1 */
@@ -365,7 +367,7 @@ typedef struct rlxvk_recurrent_options {
  *    w_hh   blocks [4 Hd, Hd]
  *    bias   blocks [4 Hd]: the sum of PyTorch's two
  * Only their element counts matter (E_SHAPE). The states h0 and c0 are [L * D, B, Hd]: both, or
- * neither (zeros). E_TOO_LARGE: Hd is 32768 or more, or L above 4096. */
+ * neither (zeros); only one is E_ARITY. E_TOO_LARGE: Hd is 32768 or more, or L above 4096. */
 rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
                         rlxvk_tensor bias, rlxvk_tensor h0, rlxvk_tensor c0,
                         const rlxvk_recurrent_options *options, rlxvk_tensor *out_h,

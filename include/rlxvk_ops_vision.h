@@ -45,7 +45,8 @@ typedef struct rlxvk_resize_options {
  * Positions are exact fractions. The error is at most 2^-24 (taps + 2) times the magnitude of the
  * summed terms, with the taps added up over the axes.
  *   E_SHAPE: x does not have 1 to 3 spatial axes, or one of them is empty.
- *   E_ATTR: a size is below 1, a size is given for an axis that x lacks, or a mode is unknown.
+ *   E_ATTR: a size is below 1 (so `options` must not be NULL), a size is given for an axis that x
+ *           lacks, or a mode is unknown.
  *   E_TOO_LARGE: an axis is above 2^24. */
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options);
 

@@ -20,7 +20,8 @@ extern "C" {
 /* ---- Rows of blocks ---- */
 
 /* Bytes of a row of k elements. The result is 0 if there is no such format, if k is not whole
- * blocks (rlxvk_quant_query tells the elements of a block), or if the size overflows. */
+ * blocks (rlxvk_quant_query tells the elements and bytes of a block), or if the size overflows. For
+ * example, a Q8_0 block has 32 elements in 34 bytes, so a row of 64 elements takes 68 bytes. */
 uint64_t rlxvk_quant_row_bytes(rlxvk_quant_format format, uint64_t k);
 
 /*
@@ -73,10 +74,11 @@ typedef struct rlxvk_quant_sizes {
     size_t struct_size;
 } rlxvk_quant_sizes;
 
-/* Computes the sizes of the tensors of a packed matrix [k, n].
+/* Computes the sizes of the tensors of a packed matrix [k, n]. Each column has ceil(k / block)
+ * blocks (E4M3, E5M2: one) with one scale each; the last block may be shorter.
  *   E_ATTR          there is no such kind; or n is outside 0 .. 2^31 - 1
  *   E_ATTR          the kind needs a block and it is outside 1 .. 2^31 - 1; or the kind has one
- *                   block size and it is another (0 stands for the kind's own)
+ *                   block size (NVFP4 16, MXFP4 32) and it is another (0 stands for the kind's own)
  *   E_TOO_LARGE     a size does not fit 64 bits */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_matrix_sizes(const rlxvk_quant_scheme *scheme, uint64_t k,
                                                        rlxvk_quant_sizes *out_sizes);

@@ -111,9 +111,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
 
 /*
  * Executables of graphs with symbols. The graph is compiled the first time that a set of sizes (a
- * binding) comes up. The compiled program is kept. If there are more than cached_bindings of them,
- * the one used longest ago is dropped. Every call works on the present binding, which the last
- * rlxvk_bind_symbols or run has set.
+ * binding) comes up. The compiled program is kept. If there are more than the compile option
+ * cached_bindings (0: 8), the one used longest ago is dropped. Every call works on the present
+ * binding, which the last rlxvk_bind_symbols or run has set.
  *
  * A run keeps the present binding if its inputs have the lengths of that binding. Otherwise it
  * computes the sizes from the lengths. If one symbol of an input's shape is unknown, it is the
@@ -131,10 +131,11 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
  * If the shape of a param or input has no symbol, all bindings have it in common: it is uploaded
  * once. Such params, feeds and random options may be set before any binding. A param with symbols
  * in its shape must be set for each binding. An input with symbols in its shape must be given again
- * after a change of binding, because its content is not kept. Handles are kept. If the shape of a
- * handle would change, the call fails with E_HANDLE_SHAPE and the binding stays: unbind the handle
- * first. If nothing is bound yet, calls that need a binding fail with E_UNBOUND_SYMBOL and reports
- * are zeros. Each program has its own constants.
+ * after a change of binding, because its content is not kept; a run without it fails with
+ * E_MISSING_INPUT. Handles are kept. If the shape of a handle would change, the call fails with
+ * E_HANDLE_SHAPE and the binding stays: unbind the handle first. If nothing is bound yet, calls
+ * that need a binding fail with E_UNBOUND_SYMBOL and reports are zeros. Each program has its own
+ * constants.
  */
 
 /* Binds symbols for the coming runs; symbols that are not named keep their sizes. If the binding
@@ -143,7 +144,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
  *   E_BIND_CONFLICT    one symbol is given two sizes
  *   E_UNBOUND_SYMBOL   a symbol has no size
  *   E_HANDLE_SHAPE     a handle would change its shape
- *   E_UNSUPPORTED      the executable has no symbols
+ *   E_UNSUPPORTED      the executable has no symbols, for example because the compile option
+ *                      `bindings` gave the sizes of all
  *   and the errors of rlxvk_compile. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable,
                                                  const rlxvk_binding *bindings, size_t count);

@@ -296,7 +296,7 @@ typedef struct op_family {
                             * defaults are filled in */
     uint32_t raw_inputs;   /* bit i: operand i may be raw bytes; bit 31: so may all later ones */
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
-    bool pairs;            /* C64 operands allowed */
+    bool pairs;            /* C64 operands allowed; else op_check fails with E_DTYPE */
     bool foldable;         /* pure: computed at compile time if all operands are constants */
     bool matrix_layout;    /* at precision F16 or BF16, lowering asks for the matrix layout */
     bool keeps_storage;    /* the result is stored as operand 0 is: raw bytes stay raw bytes */
@@ -468,8 +468,8 @@ const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CAL
 /* Reads a builder's options by their struct_size (base/sized.h). NULL gives all defaults. Returns
  * false if the graph is not ready or the options are invalid; such an error sticks to the graph. */
 bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *given, void *own);
-/* Checks the operands (they exist, their count, their storage) and infers shape and dtype into *n.
- * The node is not appended. */
+/* Checks the operands (they exist, their count, their storage). Only if they are right, it calls
+ * infer, for shape and dtype in *n. The node is not appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
 /* Appends a node as a builder call gave it; its sizes may be symbolic. It is checked, and its
  * attributes are normalized in place. NODE_NONE on failure, which sticks to the graph. */
