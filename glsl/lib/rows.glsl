@@ -159,6 +159,22 @@ void row_barrier()
         barrier();
 }
 
+#if defined(ROW_TURNS) || defined(ROW_VOTES)
+shared uint row_turns;
+
+/* Is v true for any thread of the workgroup? */
+bool row_any(bool v)
+{
+    if (row_thread() == 0u)
+        row_turns = 0u;
+    barrier();
+    if (v)
+        atomicOr(row_turns, 1u);
+    barrier();
+    return row_turns != 0u;
+}
+#endif
+
 /*
  * Decides whether to process a row again. All lanes of a row get the same answer. If trees use
  * barriers, all rows of the workgroup repeat if one does.
@@ -182,13 +198,7 @@ bool row_vote(bool again, row_work w)
 #else
         /* For all rows, too: a driver lost what invocations had that left out code with barriers,
          * although no barrier of it was reached. */
-        if (row_thread() == 0u)
-            row_votes[0] = 0u;
-        barrier();
-        if (again)
-            atomicOr(row_votes[0], 1u);
-        barrier();
-        return row_votes[0] != 0u;
+        return row_any(again);
 #endif
     }
     uint first = group_index() * row_slots(), any = 0u;
@@ -198,22 +208,6 @@ bool row_vote(bool again, row_work w)
     for (uint i = 0u; i < row_slots(); i++)
         any |= row_votes[i];
     return any != 0u;
-}
-#endif
-
-#ifdef ROW_TURNS
-shared uint row_turns;
-
-/* Is v true for any thread of the workgroup? */
-bool row_any(bool v)
-{
-    if (row_thread() == 0u)
-        row_turns = 0u;
-    barrier();
-    if (v)
-        atomicOr(row_turns, 1u);
-    barrier();
-    return row_turns != 0u;
 }
 #endif
 

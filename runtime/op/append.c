@@ -4,6 +4,8 @@
  */
 #include "op/symbolic.h"
 
+#include <string.h>
+
 /* Attributes are copied after infer, because infer normalizes them. */
 uint32_t op_append_given(rlxvk_graph *g, const node *given, void *attributes)
 {
@@ -31,6 +33,26 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
                     .attribute_size = attributes ? op_table[op].family->attribute_size : 0,
                     .name = name};
     return op_append_given(g, &n, attributes);
+}
+
+/* Attributes are copied, because infer may write them. */
+uint32_t op_append_again(rlxvk_graph *g, const node *n, const uint32_t *inputs,
+                         void (*adapt)(const node *n, void *attributes))
+{
+    void *attributes = memory_allocate(n->attribute_size + 1);
+    uint32_t made;
+    if (!attributes) {
+        graph_fail(g, status_fail_memory("node"));
+        return NODE_NONE;
+    }
+    if (n->attribute_size)
+        memcpy(attributes, n->attributes, n->attribute_size);
+    if (adapt)
+        adapt(n, attributes);
+    made = op_append(g, (op_kind)n->op, inputs, n->input_count,
+                     n->attribute_size ? attributes : NULL, n->name);
+    memory_free(attributes);
+    return made;
 }
 
 /* Required operands come first, optional ones follow. */

@@ -486,6 +486,10 @@ rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, si
 /* The same for rewrites, by node id. NODE_NONE on failure, which sticks to the graph. */
 uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
                    void *attributes, const char *name);
+/* Appends a node of another graph again, with these operands. `adapt` may change the copy of the
+ * attributes that the new node gets; it may be NULL. */
+uint32_t op_append_again(rlxvk_graph *g, const node *n, const uint32_t *inputs,
+                         void (*adapt)(const node *n, void *attributes));
 
 /* Checks a whole graph again: ids, order, number of operands, inferred shapes, names, outputs. */
 rlxvk_status op_verify(const rlxvk_graph *g);

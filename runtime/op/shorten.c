@@ -5,8 +5,6 @@
 
 #include <rlxvk_ops_array.h>
 
-#include <string.h>
-
 rlxvk_tensor shorten_rows(shorten_call *s, rlxvk_tensor x, int32_t axis, float fill)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(s->graph, x);
@@ -24,23 +22,13 @@ rlxvk_tensor shorten_operand(shorten_call *s, uint32_t i, float fill)
     return shorten_rows(s, s->operands[i], bucket_axis(s->bucket, i), fill);
 }
 
-/* Attributes are copied, because infer may write them. */
 rlxvk_tensor shorten_node(shorten_call *s, const rlxvk_tensor *operands)
 {
     const node *n = s->bucket->node;
     uint32_t ids[SHORTEN_MOST_OPERANDS], made;
-    void *attributes = memory_allocate(n->attribute_size + 1);
-    if (!attributes) {
-        graph_fail(s->graph, status_fail_memory("shortened node"));
-        return RLXVK_NONE;
-    }
-    if (n->attribute_size)
-        memcpy(attributes, n->attributes, n->attribute_size);
     for (uint32_t i = 0; i < n->input_count; i++)
         ids[i] = operands[i].id - 1;
-    made = op_append(s->graph, (op_kind)n->op, ids, n->input_count,
-                     n->attribute_size ? attributes : NULL, n->name);
-    memory_free(attributes);
+    made = op_append_again(s->graph, n, ids, NULL);
     return made == NODE_NONE ? RLXVK_NONE : tensor_of(s->graph, made);
 }
 

@@ -14,8 +14,6 @@
 #include "op/row_matrix.h"
 #include "rewrite/pass.h"
 
-#include <string.h>
-
 #define MOST_OPERANDS 4 /* of a node that takes packed rows */
 
 typedef struct packing {
@@ -147,14 +145,6 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
 {
     const node *n = graph_node(&s->before, id);
     uint32_t ids[MOST_OPERANDS];
-    void *attributes = memory_allocate(n->attribute_size + 1);
-    if (!attributes) {
-        graph_fail(p->graph, status_fail_memory("packed node"));
-        return RLXVK_NONE;
-    }
-    if (n->attribute_size)
-        memcpy(attributes, n->attributes, n->attribute_size);
-    row_matrix_adapt(n, attributes);
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint32_t from = n->inputs[i];
         const rlxvk_shape *shape = input_shape(&s->before, n, i);
@@ -165,9 +155,7 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
             x = reshaped(p->graph, x, RLXVK_SHAPE(last_dim(shape)));
         ids[i] = x.id - 1;
     }
-    uint32_t made = op_append(p->graph, (op_kind)n->op, ids, n->input_count,
-                              n->attribute_size ? attributes : NULL, n->name);
-    memory_free(attributes);
+    uint32_t made = op_append_again(p->graph, n, ids, row_matrix_adapt);
     return made == NODE_NONE ? RLXVK_NONE : tensor_of(p->graph, made);
 }
 
