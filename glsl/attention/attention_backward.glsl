@@ -178,9 +178,9 @@ struct row_statistics {
     float lse, rest, delta;
 };
 
-row_statistics statistics_of(uint row)
+/* The statistics at index `at`, of which there are `rows`. */
+row_statistics statistics_of(uint at, uint rows)
 {
-    uint rows = args.batch * args.heads * args.queries, at = args.lse_offset + row_at + row;
     return row_statistics(NATURAL ? stats[at] : stats[at] * LOG2_E,
                           NATURAL ? stats[at + 2u * rows] : 0.0, stats[at + rows]);
 }
@@ -211,17 +211,19 @@ void weigh(uint r, uint c, bool edge, row_statistics row)
 
 void find_weights(bool edge)
 {
+    uint rows = args.batch * args.heads * args.queries, at = args.lse_offset + row_at;
     if (OF_KEYS) {
         [[unroll]] for (uint c = 0; c < 4u; c++)
         {
-            row_statistics row =
-                statistics_of(min(other_first + other_of(c), args.queries - 1u));
+            uint of_row = at + min(other_first + other_of(c), args.queries - 1u);
+            row_statistics row = statistics_of(of_row, rows);
             [[unroll]] for (uint r = 0; r < ROWS; r++) weigh(r, c, edge, row);
         }
     } else {
         [[unroll]] for (uint r = 0; r < ROWS; r++)
         {
-            row_statistics row = statistics_of(min(own_first + row_of(r), args.queries - 1u));
+            uint of_row = at + min(own_first + row_of(r), args.queries - 1u);
+            row_statistics row = statistics_of(of_row, rows);
             [[unroll]] for (uint c = 0; c < 4u; c++) weigh(r, c, edge, row);
         }
     }
