@@ -116,13 +116,9 @@ struct cumsum_args {
 #define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
 /* Words that norm_partial writes for each chunk, and norm_statistics for each row. */
 #define NORM_PART_WORDS 4
-/* norm_partial: the kernel that joins the chunks also handles rows whose squares do not fit f32.
- * Then a chunk has no factor, and this number of words. */
-#define NORM_IS_JOINED_AGAIN    256u
-#define NORM_JOINED_AGAIN_WORDS 3
 /* All rows of a workgroup take a second turn if one row does. CPU drivers need this. They stop at a
  * barrier in a loop whatever its condition, and each subgroup stops as often as its loop runs. */
-#define NORM_TURNS_TOGETHER 512u
+#define NORM_TURNS_TOGETHER 256u
 
 /* norm. norm_partial and norm_finish use only some members. */
 struct norm_args {

@@ -71,8 +71,10 @@ struct fake_quantize_sums_args {
 
 /* Statistics are [3, channels]: mean, rounding error of the mean, 1 / sqrt(var + eps). */
 
+#define BATCH_NORM_MOMENTS_WORDS 3 /* that batch_norm_moments writes for each chunk */
+
 /* batch_norm_join: a row is a channel, and its elements are the moments of chunks
- * (norm_partial), stored as [.., channels, inner]. Chunks of row_length elements count along
+ * (batch_norm_moments), stored as [.., channels, inner]. Chunks of row_length elements count along
  * `inner` or, if `across`, before the channels. x is [x_outer, channels, x_inner]. `count`:
  * elements of a channel. */
 struct batch_norm_join_args {

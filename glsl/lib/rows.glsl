@@ -45,9 +45,17 @@ uint row_slots()
     return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
 }
 
+#if defined(ROW_TURNS) || defined(ROW_VOTES)
+shared uint row_turns; /* whether a row of the workgroup is processed again */
+#endif
+
 row_work row_whole()
 {
     row_work w;
+#ifdef ROW_VOTES
+    if (row_thread() == 0u)
+        row_turns = 0u;
+#endif
     uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
     uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
     w.lane = row_lane();
@@ -160,8 +168,6 @@ void row_barrier()
 }
 
 #if defined(ROW_TURNS) || defined(ROW_VOTES)
-shared uint row_turns;
-
 /* Is v true for any thread of the workgroup? */
 bool row_any(bool v)
 {
@@ -186,9 +192,8 @@ bool row_any(bool v)
  * scratch memory may be reused only after a barrier.
  */
 #ifdef ROW_VOTES
-shared uint row_votes[ROW_THREADS / 2];
-
-bool row_vote(bool again, row_work w)
+/* Call it once, after row_whole() and the tree of the rows. */
+bool row_vote(bool again)
 {
     if (row_slots() == 1u)
         return again;
@@ -201,13 +206,10 @@ bool row_vote(bool again, row_work w)
         return row_any(again);
 #endif
     }
-    uint first = group_index() * row_slots(), any = 0u;
-    if (w.lane == 0u)
-        row_votes[w.o - first] = again ? 1u : 0u;
+    if (again)
+        atomicOr(row_turns, 1u);
     barrier();
-    for (uint i = 0u; i < row_slots(); i++)
-        any |= row_votes[i];
-    return any != 0u;
+    return row_turns != 0u;
 }
 #endif
 

@@ -85,7 +85,7 @@ void main()
     float n = all.moments.x;
     if (w.live)
         factor = norm_factor(all.moments.w / n + args.eps, all.moments.y);
-    if (row_vote(factor != 1.0, w))
+    if (row_vote(factor != 1.0))
         all = join_again(w, all, factor);
     if (w.live && w.lane == 0u) {
         uint to = NORM_CHUNK_SUMS * w.o;

@@ -78,7 +78,7 @@ void main()
     all = join_lanes(all, w.lane);
     if (w.live)
         factor = norm_factor(all.w / float(args.rows.extent) + args.eps, all.y);
-    if (!row_vote(factor != 1.0, w)) {
+    if (!row_vote(factor != 1.0)) {
         store_chunk(w, all, 1.0, args.eps);
         return;
     }

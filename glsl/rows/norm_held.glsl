@@ -8,8 +8,7 @@
  * The includer declares the row_work `w`, and `count`, the number of elements of the row or chunk.
  *
  * With NORM_TURNS the code runs in a loop over `turn`. If `turn` is above 0, the row is taken a
- * second time, times `factor`, with the pivot `pivot_again`. If TURNS is false, there is no second
- * turn.
+ * second time, times `factor`, with the pivot `pivot_again`.
  *
  * If the sum is kept, there is no bias. The sum may overwrite x. Therefore it is stored only after
  * every lane has read the pivot. This takes a barrier, unless a lane reads only its own elements.
@@ -42,7 +41,7 @@
         v[k] = normed_quad(w, r, row_live(r, w.end));
     }
 #ifdef NORM_TURNS
-    if (TURNS && turn > 0u) {
+    if (turn > 0u) {
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             uvec4 r = w.first + row_quad(w, k);
             if ((FLAGS & NORM_KEEPS_SUM) != 0u) /* the sum may have overwritten x */
@@ -51,7 +50,7 @@
             v[k] = norm_scaled(v[k], factor);
         }
     }
-    const bool first_turn = !TURNS || turn == 0u;
+    const bool first_turn = turn == 0u;
 #else
     const bool first_turn = true;
     const float pivot_again = 0.0;

@@ -11,12 +11,8 @@ layout(push_constant) uniform block { norm_args args; };
 #include "lib/rows.glsl"
 #define NORM_TURNS
 #include "rows/norm.glsl"
-/* If the moments are joined again, there is no second turn, because the join reads such rows once
- * more. */
-const bool TURNS = (FLAGS & NORM_IS_JOINED_AGAIN) == 0u;
 QUAD_KEPT(3, sums)
-layout(set = 0, binding = 4) writeonly buffer target { float words[]; };
-layout(set = 0, binding = 4) writeonly buffer target4 { vec4 statistics[]; };
+layout(set = 0, binding = 4) restrict writeonly buffer target { vec4 statistics[]; };
 #include "rows/norm_lanes.glsl"
 
 bool norm_strange(float part, float count)
@@ -24,18 +20,6 @@ bool norm_strange(float part, float count)
     return norm_strange(part, count, args.eps);
 }
 ROW_VOTE(float, norm_vote, scratch_of_squares, norm_strange)
-
-void store(row_work w, float pivot, float offset, float squares, float factor)
-{
-    uint at = NORM_JOINED_AGAIN_WORDS * w.o;
-    if ((FLAGS & NORM_IS_JOINED_AGAIN) == 0u) {
-        statistics[w.o] = vec4(pivot, offset, squares, factor);
-        return;
-    }
-    words[at] = pivot;
-    words[at + 1u] = offset;
-    words[at + 2u] = squares;
-}
 
 /*
  * The first turn is for ordinary rows, the second for rows whose squares do not fit f32 (see
@@ -51,10 +35,8 @@ void main()
     [[dont_unroll]] for (uint turn = 0u; turn < 2u; turn++) {
 #include "rows/norm_held.glsl"
         if (wanted)
-            store(w, pivot, offset, squares, factor);
-        if (!TURNS || turn > 0u)
-            return;
-        if (!norm_turns_again(norm_vote(squares, length)))
+            statistics[w.o] = vec4(pivot, offset, squares, factor);
+        if (turn > 0u || !norm_turns_again(norm_vote(squares, length)))
             return;
         wanted = wanted && norm_strange(squares, length);
         factor = w.live ? norm_factor(squares / count + args.eps, pivot) : 1.0;

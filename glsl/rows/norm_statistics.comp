@@ -54,7 +54,7 @@ void main()
     vec4 all = join_lanes(moments_of_lane(w), w.lane);
     if (w.live)
         factor = norm_factor(all.w / count + args.eps, all.y);
-    if (row_vote(factor != 1.0, w))
+    if (row_vote(factor != 1.0))
         all = join_again(w, all, factor);
     if (w.live && w.lane == 0u)
         statistics[w.o] =

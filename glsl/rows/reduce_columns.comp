@@ -39,7 +39,7 @@ void main()
     [[unroll]] for (uint k = 1u; k < HELD; k++)
         sum = combine(sum, v[k]);
     sum = join_lanes(sum, w.lane);
-    if (IS_MEAN && row_vote(!all(are_finite(sum)), w)) {
+    if (IS_MEAN && row_vote(!all(are_finite(sum)))) {
         row_barrier();
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             vec4 part = v[k] * args.shrink;

@@ -99,7 +99,7 @@ void main()
         value = fold(base, w.first + w.lane, w.end);
     value = join_lanes(value, w.lane);
     float spare = 0.0;
-    if (IS_MEAN && row_vote(!is_finite(value), w)) {
+    if (IS_MEAN && row_vote(!is_finite(value))) {
         row_barrier();
         spare = join_lanes(fold_shrunk(base, w.first + w.lane, w.end), w.lane);
     }

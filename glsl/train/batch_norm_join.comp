@@ -23,13 +23,6 @@ layout(set = 0, binding = 4) restrict readonly buffer source { float x[]; };
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-/* Whether the squares of a channel do not fit f32. */
-bool is_strange(vec4 all, float count)
-{
-    return all.x > 0.0 && norm_factor(all.w / count + args.eps, all.y) != 1.0;
-}
-ROW_VOTE(vec4, channel_vote, scratch, is_strange)
-
 /* The moments of chunk i of a channel. */
 vec4 moments_of(uint channel, uint i)
 {
@@ -37,7 +30,7 @@ vec4 moments_of(uint channel, uint i)
     uint chunk = (before * args.rows.outputs + channel) * args.inner + within;
     uint first = (args.across != 0u ? before : within) * args.chunk_length;
     float elements = float(min(args.chunk_length, args.row_length - first));
-    uint at = NORM_JOINED_AGAIN_WORDS * chunk;
+    uint at = BATCH_NORM_MOMENTS_WORDS * chunk;
     return vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
 }
 
@@ -94,19 +87,9 @@ float scale_for_elements(float scale, float factor)
     return scale == 0.0 ? 0.0 : v < 1.17549435e-38 || is_inf(v) ? NAN_VALUE : v;
 }
 
-void main()
+/* Stores the statistics of w's channel, whose moments are those of its elements times factor. */
+void store(row_work w, vec4 all, float factor)
 {
-    row_work w = row_whole();
-    float factor = 1.0;
-    vec4 all = join_lanes(moments_of_lane(w), w.lane);
-    if (w.live)
-        factor = norm_factor(all.w / args.count + args.eps, all.y);
-    if (row_has_barriers() ? channel_vote(all, args.count) : row_vote(factor != 1.0, w)) {
-        row_barrier();
-        vec4 scaled = join_lanes(scaled_of_lane(w, factor), w.lane);
-        if (factor != 1.0)
-            all = scaled;
-    }
     if (!w.live || w.lane != 0u)
         return;
     precise float mean = all.y + all.z;
@@ -129,4 +112,19 @@ void main()
         running_mean[m] = averaged(running_mean[m], mean);
         running_variance[v] = averaged(running_variance[v], squares / (args.count - 1.0));
     }
+}
+
+/* Ordinary channels end early, so that their path is short. */
+void main()
+{
+    row_work w = row_whole();
+    vec4 all = join_lanes(moments_of_lane(w), w.lane);
+    float factor = w.live ? norm_factor(all.w / args.count + args.eps, all.y) : 1.0;
+    if (!row_vote(factor != 1.0)) {
+        store(w, all, 1.0);
+        return;
+    }
+    row_barrier();
+    vec4 scaled = join_lanes(scaled_of_lane(w, factor), w.lane);
+    store(w, factor != 1.0 ? scaled : all, factor);
 }

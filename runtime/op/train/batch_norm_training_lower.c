@@ -15,7 +15,8 @@ static row_chunks chunks_of(axis_view rows, const row_tile *tile)
     return (row_chunks){(uint32_t)divide_up(rows.length, length), length};
 }
 
-static const uint32_t moments_kernels[] = {KERNEL_NORM_PARTIAL, KERNEL_NORM_PARTIAL_SUBGROUP};
+static const uint32_t moments_kernels[] = {KERNEL_BATCH_NORM_MOMENTS,
+                                           KERNEL_BATCH_NORM_MOMENTS_SUBGROUP};
 static const uint32_t sums_kernels[] = {KERNEL_BATCH_NORM_SUMS, KERNEL_BATCH_NORM_SUMS_SUBGROUP};
 
 /* Keeps only the trait that rows are whole quads. It still holds if they are divided at multiples
@@ -35,9 +36,8 @@ static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *ti
     struct norm_args args = {.rows = row_arguments(rows, tile, chunks), .x_offset = x.offset};
     dispatch d = row_dispatch_either(l, moments_kernels, tile, &args.rows);
     rlxvk_status status;
-    TRY(lower_temporary(l, 4ull * NORM_JOINED_AGAIN_WORDS * args.rows.outputs, out));
-    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, NORM_IS_JOINED_AGAIN},
-                  {NORM_PARTIAL_ROWS_FORM, form});
+    TRY(lower_temporary(l, 4ull * BATCH_NORM_MOMENTS_WORDS * args.rows.outputs, out));
+    SET_CONSTANTS(&d, {BATCH_NORM_MOMENTS_ROWS_FLAGS, 0}, {BATCH_NORM_MOMENTS_ROWS_FORM, form});
     operand operands[] = {x, x, x, *out, *out};
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     out->access = ACCESS_READ;
