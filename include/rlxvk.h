@@ -499,9 +499,9 @@ typedef enum rlxvk_dump {
     RLXVK_DUMP_NONE = 16     /* nothing, whatever RLXVK_DUMP says */
 } rlxvk_dump;
 
-/* A kernel variant: a row in the table of a kernel family. `rlxvk info` lists both names. */
+/* A kernel variant: a row in the table of a kernel kind. `rlxvk info` lists both names. */
 typedef struct rlxvk_variant {
-    const char *family, *row; /* "matmul", "tiled_64x128" */
+    const char *kind, *row; /* "matmul", "tiled_64x128" */
 } rlxvk_variant;
 
 /* An axis of an input along which the rows of a bucket lie; a negative one counts from the last.

@@ -156,14 +156,20 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *e
                                                        rlxvk_binding *bindings, size_t capacity,
                                                        size_t *out_count);
 
-/* The programs of an executable with symbols: how many are kept (`members`), and how often a change
- * of binding found one (hits), compiled one (misses) or dropped one (evictions). */
-typedef struct rlxvk_family_report {
+/* The bindings whose programs an executable with symbols keeps: how many there are (`members`), and
+ * how often a change of binding found one (hits), compiled one (misses) or dropped one (evictions).
+ */
+typedef struct rlxvk_cached_bindings_report {
     uint32_t members, capacity;
     uint64_t hits, misses, evictions;
     size_t struct_size;
-} rlxvk_family_report;
-void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report);
+} rlxvk_cached_bindings_report;
+void rlxvk_executable_cached_bindings(const rlxvk_executable *executable,
+                                      rlxvk_cached_bindings_report *out_report);
+/* Their names in 0.1. */
+typedef rlxvk_cached_bindings_report rlxvk_family_report;
+void rlxvk_executable_family(const rlxvk_executable *executable,
+                             rlxvk_cached_bindings_report *out_report);
 
 /* ---- Active extent: runs on the first rows of a bucket ---- */
 

@@ -71,7 +71,7 @@ add_format() {
 }
 
 add_variant() {
-    before runtime/op/packed/dequant_select.c '    {{"staged_128",' \
+    before runtime/op/packed/dequant_choice.c '    {{"staged_128",' \
         '    {{"staged_64", ON_HARDWARE, 0}, true, false, 64, 16, 2, 1, 32},'
 }
 

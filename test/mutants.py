@@ -24,7 +24,7 @@ import argparse, collections, glob, hashlib, json, os, random, re, shutil, subpr
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))
 ARGUED = os.path.join(ROOT, 'test/mutants/argued.txt')
-LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'exec', 'vk']
+LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'program', 'exec', 'vk']
 WANTED = 0.97
 QUICK = {'cases', 'canaries', 'shifted', 'folded', 'reversed', 'permuted', 'host functions', 'gradients'}
 

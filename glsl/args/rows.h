@@ -128,7 +128,7 @@ struct norm_args {
     u32 groups, group_channels, spatial; /* only with NORM_BY_CHANNEL */
 };
 
-/* layer_norm2d, group_norm (rows of the norm kernel family), batch_norm_inference */
+/* layer_norm2d, group_norm (rows of the norm kernel kind), batch_norm_inference */
 #define NORM_LAYER_2D   4
 #define NORM_GROUP      5
 #define NORM_BY_CHANNEL 64u  /* one element of gamma and beta for `spatial` elements of the row */

@@ -222,7 +222,7 @@ static const struct switch_row {
      read_precision, MEMBER(precision)},
     {"RLXVK_PREPARED_BYTES", "device memory for weights in the forms that kernels want",
      read_number, MEMBER(prepared_bytes)},
-    {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas", read_string,
+    {"RLXVK_VARIANT", "use these kernel variants: kind=row, separated by commas", read_string,
      MEMBER(variant)},
     {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured",
      read_truth, MEMBER(no_tuning)},

@@ -6,8 +6,8 @@
 #include "exec/allocate.h"
 #include "exec/canary.h"
 #include "exec/locate.h"
-#include "exec/slot.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 #define STAGED_LIMIT_BYTES (64u << 20) /* larger ones take the blocking path */
 
@@ -18,15 +18,15 @@ uint32_t exec_scratch_fill = 0;
 static rlxvk_status upload_constant(rlxvk_executable *e, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    location at = state_location(e, id);
+    location at = executable_location(e, id);
     rlxvk_status status;
-    void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, id));
+    void *slot_bytes = memory_zeroed(1, executable_slot_bytes(e, id));
     if (!slot_bytes)
         return status_fail_memory("constant");
     if (shape_numel(&n->shape))
         slot_encode(n, program_held(e->program, id), (slot_type){(rlxvk_dtype)n->dtype, false},
                     n->data, slot_bytes);
-    TRY(transfer_write(e, &at, slot_bytes, state_slot_bytes(e, id)));
+    TRY(transfer_write(e, &at, slot_bytes, executable_slot_bytes(e, id)));
 error:
     memory_free(slot_bytes);
     return status;
@@ -66,8 +66,8 @@ static bool make_staged(rlxvk_executable *e, staged_copy *s)
 
 static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t id, uint64_t *end)
 {
-    uint64_t bytes = state_slot_bytes(e, id);
-    uint64_t most = e->device->choice.profile.max_allocation_bytes;
+    uint64_t bytes = executable_slot_bytes(e, id);
+    uint64_t most = e->device->setup.profile.max_allocation_bytes;
     if (bytes > STAGED_LIMIT_BYTES ||
         *end + e->program->options.max_in_flight * round_up(bytes, 256) > most)
         return RLXVK_OK; /* takes the blocking path */
@@ -88,7 +88,7 @@ static rlxvk_status allocate_staging(rlxvk_executable *e)
     for (size_t i = 0; i < e->program->input_count; i++)
         if (e->inputs[i].leaf->node != NODE_NONE && !e->inputs[i].leaf->in_place)
             TRY(reserve_staged(e, &e->inputs[i].upload, e->inputs[i].leaf->node, &up));
-    for (size_t i = 0; i < e->program->result_count && !e->device->choice.arena_cached; i++)
+    for (size_t i = 0; i < e->program->result_count && !e->device->setup.arena_cached; i++)
         TRY(reserve_staged(e, &e->outputs[i].readback, e->outputs[i].result->node, &down));
     if (up)
         TRY(memory_block_create(e->device, MEMORY_UPLOAD, up, &e->staging));

@@ -2,7 +2,7 @@
 #ifndef RLXVK_ALLOCATE_H
 #define RLXVK_ALLOCATE_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Both executables may be NULL:
  *   share_with   shared leaves lie in its memory

@@ -2,8 +2,8 @@
  * Finds the node at which NaN or Inf first appears. Every node must keep its memory for that. So we
  * compile a second executable with keep_all and copy the content of the given one.
  */
-#include "exec/compile.h"
 #include "exec/copy.h"
+#include "exec/create.h"
 #include "exec/member.h"
 #include "exec/scan.h"
 
@@ -61,7 +61,7 @@ static rlxvk_status scan_nodes(rlxvk_executable *e, rlxvk_bad_node *out)
 rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                   size_t input_count, rlxvk_bad_node *out_node)
 {
-    exec_options options;
+    program_options options;
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     sized_array given;
@@ -69,10 +69,10 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
     TRY(sized_array_of(SIZED(rlxvk_run_input), inputs, input_count, &given));
     TRY(member_bind_run(executable, "first_bad_node", &given));
-    TRY(state_require(executable, "first_bad_node"));
+    TRY(executable_require(executable, "first_bad_node"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
     options = options_for_nodes(&executable->program->options);
-    TRY(compile_graph(executable->context, executable->program->source, &options, NULL, &e));
+    TRY(create_compiled(executable->context, executable->program->source, &options, NULL, &e));
     TRY(copy_content(e, executable));
     status = rlxvk_run(e, inputs, input_count, NULL, 0);
     if (status != RLXVK_E_SINGULAR) /* singular matrices give NaN, which we look for */
@@ -80,6 +80,6 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     TRY(scan_nodes(e, &found));
     sized_write(SIZED(rlxvk_bad_node), &found, out_node);
 error:
-    rlxvk_executable_destroy(e);
+    executable_end(e);
     return status;
 }

@@ -16,7 +16,7 @@
 #ifndef RLXVK_EXEC_CANARY_H
 #define RLXVK_EXEC_CANARY_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* The word that scratch memory holds before the first run. */
 #define CANARY_SCRATCH 0x7fc0deadu

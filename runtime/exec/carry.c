@@ -1,5 +1,5 @@
 /*
- * Members of a family share memory if they can. Other params and handles are copied, and only if
+ * Members share memory if they can. Other params and handles are copied, and only if
  * they changed. If an input has another length in the next member, it counts as never given.
  */
 #include "exec/carry.h"
@@ -34,7 +34,7 @@ static rlxvk_status carry_input(rlxvk_executable *from, rlxvk_executable *to, si
     input_take_handle(b, a);
     a->mirror = NULL;
     a->bound = a->resident = false;
-    if (a->content == b->content || state_is_own(from, i))
+    if (a->content == b->content || executable_is_own(from, i))
         return RLXVK_OK;
     b->content->written = handle;
     b->content->fingerprint_valid = false;

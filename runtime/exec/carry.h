@@ -1,8 +1,8 @@
-/* State that moves from one member of a family to the next. */
+/* State that moves from one member of the cached bindings to the next. */
 #ifndef RLXVK_EXEC_CARRY_H
 #define RLXVK_EXEC_CARRY_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* E_HANDLE_SHAPE if a handle would change its shape in `to`. */
 rlxvk_status carry_check(const rlxvk_executable *from, const rlxvk_executable *to);

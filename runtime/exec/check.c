@@ -2,9 +2,10 @@
  * Decides whether a run may start. All arguments are checked here, before anything changes.
  */
 #include "exec/check.h"
-#include "exec/name.h"
+#include "exec/leaf.h"
 #include "exec/queue.h"
-#include "exec/slot.h"
+#include "program/name.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const siz
 {
     rlxvk_run_input own;
     const rlxvk_run_input *item = sized_item(SIZED(rlxvk_run_input), items, index, &own);
-    const input_state *in = name_find_input(e, item->name);
+    const input_state *in = leaf_find_input(e, item->name);
     uint64_t length;
     rlxvk_status status;
     if (!in)
@@ -70,7 +71,7 @@ rlxvk_status check_run(rlxvk_executable *e, const char *call, const sized_array 
 {
     rlxvk_run_output own;
     rlxvk_status status;
-    TRY(state_require(e, call));
+    TRY(executable_require(e, call));
     TRY(status_require_items(inputs->items, inputs->count, call, "inputs"));
     TRY(status_require_items(outputs->items, outputs->count, call, "outputs"));
     TRY(queue_usable(e));

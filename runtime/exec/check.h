@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_CHECK_H
 #define RLXVK_EXEC_CHECK_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Fills e->given with the item for each input. */
 rlxvk_status check_run(rlxvk_executable *e, const char *call, const sized_array *inputs,

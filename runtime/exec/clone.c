@@ -3,10 +3,10 @@
  * on the device, and handles and feeds are set like those of the first one. Nothing is lowered,
  * planned or compiled.
  */
-#include "exec/active.h"
+#include "exec/active_extent.h"
+#include "exec/cached_bindings.h"
 #include "exec/copy.h"
-#include "exec/executable.h"
-#include "exec/family.h"
+#include "exec/create.h"
 #include "exec/feed.h"
 #include "exec/feed_copy.h"
 #include "exec/prepared.h"
@@ -17,12 +17,12 @@
  * copy, too, because it may be read or fed by rows before the next run. */
 static rlxvk_status copy_kept_output(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
 {
-    location source = state_output_location(from, &from->outputs[i]), target;
+    location source = executable_output_location(from, &from->outputs[i]), target;
     rlxvk_status status;
     if (!from->outputs[i].copy)
         return RLXVK_OK;
     TRY(feed_keep_output(to, &to->outputs[i]));
-    target = state_output_location(to, &to->outputs[i]);
+    target = executable_output_location(to, &to->outputs[i]);
     TRY(transfer_copy(to, &target, &source));
 error:
     return status;
@@ -48,7 +48,7 @@ static rlxvk_status clone_current(rlxvk_executable *from, rlxvk_executable **out
 {
     rlxvk_status status;
     TRY(ticket_flush(from));
-    TRY(executable_create(from->program, NULL, from, out));
+    TRY(create_executable(from->program, NULL, from, out));
     TRY(copy_state(*out, from));
     TRY(active_copy(*out, from));
     TRY(copy_feeds(*out, from));
@@ -58,26 +58,26 @@ error:
 }
 
 /* Clones only the current member. Others are compiled again if their sizes come up. */
-static rlxvk_status clone_family(rlxvk_executable *from, rlxvk_executable **out)
+static rlxvk_status clone_with_symbols(rlxvk_executable *from, rlxvk_executable **out)
 {
-    family *f = NULL;
+    cached_bindings *f = NULL;
     rlxvk_executable *e = NULL;
     rlxvk_status status;
-    TRY(family_copy(from->family, &f));
+    TRY(cached_copy(from->bindings, &f));
     if (!from->program) {
-        TRY(family_open(from->context, f, out));
+        TRY(cached_open(from->context, f, out));
         (*out)->rng = from->rng;
         return RLXVK_OK;
     }
     status = clone_current(from, &e);
     if (status == RLXVK_OK)
-        status = family_adopt(f, &from->family->members.items[from->family->current]);
+        status = cached_adopt(f, &from->bindings->members.items[from->bindings->current]);
     if (status != RLXVK_OK) {
         rlxvk_executable_destroy(e);
-        family_destroy(f);
+        cached_destroy(f);
         return status;
     }
-    e->family = f;
+    e->bindings = f;
     *out = e;
 error:
     return status;
@@ -90,7 +90,7 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     TRY(status_require(out_executable, "clone", "out_executable"));
     *out_executable = NULL;
     TRY(status_require(executable, "clone", "executable"));
-    TRY(executable->family ? clone_family(executable, &e) : clone_current(executable, &e));
+    TRY(executable->bindings ? clone_with_symbols(executable, &e) : clone_current(executable, &e));
     *out_executable = e;
     return RLXVK_OK;
 error:

@@ -1,93 +1,111 @@
 /*
- * Compiling: verify -> rewrite -> schedule -> plan -> pipelines make a program. Then its first
- * executable is made.
+ * The begin and the end of executables. rlxvk_compile checks the options, and binds the symbols or
+ * leaves them to runs.
  */
-#include "exec/compile.h"
-#include "exec/axes.h"
-#include "exec/dump.h"
-#include "exec/executable.h"
-#include "exec/param.h"
-#include "exec/share.h"
-#include "exec/stage.h"
+#include "exec/cached_bindings.h"
+#include "exec/create.h"
+#include "exec/member.h"
+#include "exec/ticket.h"
+#include "program/bucket_axes.h"
 
-/* Makes the plan. Leaves whose memory belongs to another executable get no slots. */
-static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *sharing)
+/* Checks the options for sharing memory. */
+static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
 {
-    bool *shared;
     rlxvk_status status;
-    if (!sharing || !sharing->share_with)
-        return stage_plan(p, NULL);
-    if (!(shared = memory_zeroed(p->graph->nodes.count + 1, sizeof *shared)))
-        return status_fail_memory("shared leaves");
-    TRY(share_match(p, sharing->share_with->program, sharing, shared));
-    TRY(stage_plan(p, shared));
-error:
-    memory_free(shared);
-    return status;
-}
-
-static rlxvk_status report(const program *p)
-{
-    unsigned dump = p->options.dump;
-    rlxvk_status status = RLXVK_OK;
-    if (dump & RLXVK_DUMP_GRAPH)
-        dump_graph(p, p->source, "graph");
-    if (dump & RLXVK_DUMP_REWRITE)
-        TRY(dump_rewrite(p));
-    if (dump & RLXVK_DUMP_PLAN)
-        dump_plan(p);
-    if (dump & RLXVK_DUMP_BARRIERS)
-        dump_barriers(p);
-    if (p->options.check_plan)
-        TRY(plan_check(&p->schedule, &p->plan, NULL));
-    if (p->context->switches.debug)
-        dump_summary(p);
+    if (o->share_with && o->share_with->context != context)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option share_with is an executable of another context; "
+                           "memory is shared within one");
+    TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+    if (o->share_with && !o->share_with->program)
+        TRY(member_bind_examples(o->share_with, NULL));
+    if (o->share_with) /* rows fed into memory that will be shared must arrive first */
+        TRY(ticket_flush(o->share_with));
+    if (o->shared_input_count && !o->share_with)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option shared_inputs has %zu names, and share_with is NULL: "
+                           "say whose memory they are to use",
+                           o->shared_input_count);
 error:
     return status;
 }
 
-static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
-                                    const exec_options *options, const rlxvk_compile_options *given,
-                                    program **out)
+/* Creates an executable whose symbols are bound by runs. Nothing is compiled yet, unless it must
+ * share memory now. */
+static rlxvk_status open_with_symbols(rlxvk_context *context, const rlxvk_graph *graph,
+                                      const binding_list *sizes, const program_options *options,
+                                      const rlxvk_compile_options *given, rlxvk_executable **out)
 {
-    const program *sharer = given && given->share_with ? given->share_with->program : NULL;
-    const rlxvk_bucket_axis *axes = given ? given->bucket_axes : NULL;
-    size_t axis_count = given ? given->bucket_axis_count : 0;
-    trace *trace = context->trace;
-    program *p = NULL;
+    rlxvk_compile_options sharing = {.share_with = given->share_with,
+                                     .shared_inputs = given->shared_inputs,
+                                     .shared_input_count = given->shared_input_count};
+    rlxvk_executable *e = NULL;
+    cached_bindings *f;
     rlxvk_status status;
-    TRY(program_create(context, &p));
-    p->options = *options;
-    TRY(stage_source(p, graph));
-    if (options->shorter)
-        TRACE_TRY(trace, "shorten", axes_shorten(p, axes, axis_count));
-    TRACE_TRY(trace, "rewrite", stage_rewrite(p, sharer));
-    TRACE_TRY(trace, "lower", stage_lower(p));
-    TRY(program_list(p));
-    TRACE_TRY(trace, "extent", axes_analyze(p, axes, axis_count));
-    TRACE_TRY(trace, "plan", plan_shared(p, given));
-    TRY(report(p));
-    TRACE_TRY(trace, "pipelines", stage_pipelines(p));
-    *out = p;
+    TRY(cached_create(graph, sizes, options, given, &f));
+    TRY(cached_open(context, f, &e));
+    if (given->share_with)
+        TRY(member_bind_examples(e, &sharing));
+    *out = e;
     return RLXVK_OK;
 error:
-    program_release(p);
+    rlxvk_executable_destroy(e);
     return status;
 }
 
-rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
-                           const exec_options *options, const rlxvk_compile_options *given,
-                           rlxvk_executable **out)
+static rlxvk_status compile_symbols(rlxvk_context *context, const rlxvk_graph *graph,
+                                    const program_options *options,
+                                    const rlxvk_compile_options *given, rlxvk_executable **out)
 {
-    double begin = trace_begin(context->trace);
-    program *p = NULL;
+    binding_list sizes = {0};
+    rlxvk_graph *bound = NULL;
     rlxvk_status status;
-    TRY(vk_require_device(context->device, "compile"));
-    TRY(compile_program(context, graph, options, given, &p));
-    TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
-    param_begin_states(*out);
+    TRY(bind_resolve(given->bindings, given->binding_count, &sizes));
+    if (bind_is_complete(graph, &sizes)) {
+        TRY(op_verify(graph)); /* errors at any sizes come first */
+        TRY(bind_graph(graph, &sizes, &bound));
+        TRY(create_compiled(context, bound, options, given, out));
+    } else {
+        TRY(open_with_symbols(context, graph, &sizes, options, given, out));
+    }
 error:
-    trace_end(context->trace, "compile", begin, NULL);
-    program_release(p); /* the executable has its own reference */
+    VECTOR_FREE(&sizes);
+    rlxvk_graph_destroy(bound);
     return status;
+}
+
+rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
+                           const rlxvk_compile_options *options, rlxvk_executable **out_executable)
+{
+    rlxvk_compile_options given;
+    program_options resolved;
+    axis_list axes = {0};
+    rlxvk_status status;
+    TRY(status_require(out_executable, "compile", "out_executable"));
+    *out_executable = NULL;
+    TRY(status_require(context, "compile", "context"));
+    TRY(status_require(graph, "compile", "graph"));
+    TRY(sized_read(SIZED(rlxvk_compile_options), options, &given));
+    TRY(check_sharing(context, &given));
+    TRY(status_require_items(given.bindings, given.binding_count, "compile", "bindings"));
+    TRY(options_resolve(context, &given, &resolved));
+    TRY(bucket_axes_resolve(graph, &given, &axes));
+    given.bucket_axes = axes.items; /* symbols may be numbers from here on */
+    given.bucket_axis_count = axes.count;
+    TRY((graph->symbols && graph->status == RLXVK_OK
+             ? compile_symbols
+             : create_compiled)(context, graph, &resolved, &given, out_executable));
+error:
+    VECTOR_FREE(&axes);
+    return status;
+}
+
+void rlxvk_executable_destroy(rlxvk_executable *executable)
+{
+    if (!executable || vk_is_foreign(executable->device))
+        return;
+    cached_destroy(executable->bindings);
+    executable_end(executable);
 }

@@ -3,9 +3,9 @@
  * compiled with different options.
  */
 #include "exec/copy.h"
-#include "exec/slot.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -47,7 +47,7 @@ static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, s
 {
     const program_leaf *a = from->params[i].leaf, *b = to->params[i].leaf;
     const node *n = graph_node(from->program->graph, a->node);
-    location source = state_location(from, a->node), target = state_location(to, b->node);
+    location source = executable_location(from, a->node), target = executable_location(to, b->node);
     void *given = memory_allocate(source.bytes + 1), *taken = memory_allocate(target.bytes + 1);
     float *words = memory_allocate(shape_numel(&n->shape) * sizeof *words + 1);
     rlxvk_status status;
@@ -69,7 +69,7 @@ rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint32_t a,
 {
     if (a == NODE_NONE || b == NODE_NONE)
         return RLXVK_OK;
-    location target = state_location(to, b), source = state_location(from, a);
+    location target = executable_location(to, b), source = executable_location(from, a);
     return transfer_copy(to, &target, &source);
 }
 

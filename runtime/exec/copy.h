@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_COPY_H
 #define RLXVK_EXEC_COPY_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Copies which leaves have content, the states of handles with their mirrors, and the random
  * state. */

@@ -213,7 +213,7 @@ static rlxvk_status check_flags(rlxvk_executable *e, uint32_t id)
     const op_family *family = node_row(n)->family;
     uint64_t first;
     run_flags found = {.count = family->flags(n, &first)};
-    location from = state_location(e, id);
+    location from = executable_location(e, id);
     char label[NODE_LABEL];
     float *flags = memory_zeroed(found.count + 1, sizeof *flags);
     rlxvk_status status = flags ? RLXVK_OK : status_fail_memory("flags of a run");

@@ -2,7 +2,7 @@
 #ifndef RLXVK_DIAGNOSE_H
 #define RLXVK_DIAGNOSE_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* diagnose_run looks for singular matrices and does RLXVK_CHECK=canary and index, RLXVK_NAN_TRACE
  * and RLXVK_DUMP_NODES. diagnose_needed tells whether any of these applies. */

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_EXECUTE_H
 #define RLXVK_EXEC_EXECUTE_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Puts the recorded segments into e->batch. The prepared segment is included if `prepares`, and
  * loops are repeated. The batch is submitted only if a host step follows, if a loop asks whether to

@@ -3,10 +3,10 @@
  * so a failure changes nothing.
  */
 #include "exec/feed.h"
-#include "exec/family.h"
+#include "exec/cached_bindings.h"
 #include "exec/feed_copy.h"
 #include "exec/feed_row.h"
-#include "exec/name.h"
+#include "exec/leaf.h"
 #include "exec/ticket.h"
 
 /* Frees the copies of outputs for feeds that could not be set, because no commands would fill
@@ -15,7 +15,7 @@ static void drop_copies(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->program->result_count && !e->lost; i++)
         if (e->outputs[i].copy && !e->outputs[i].copy_settled)
-            state_free_copy(e, &e->outputs[i]);
+            executable_free_copy(e, &e->outputs[i]);
 }
 
 static void settle_copies(rlxvk_executable *e)
@@ -31,13 +31,13 @@ rlxvk_status feed_record(rlxvk_executable *e)
     TRY(ticket_flush(e));
     TRY(feed_make_copies(e, &made));
     TRY(feed_make_rows(e, &made));
-    state_free_feeds(e, &e->feeds);
+    executable_free_feeds(e, &e->feeds);
     e->feeds = made;
     settle_copies(e);
     feed_mark_rows(e);
     return RLXVK_OK;
 error:
-    state_free_feeds(e, &made);
+    executable_free_feeds(e, &made);
     drop_copies(e);
     return status;
 }
@@ -63,7 +63,7 @@ static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char
                                size_t index, input_state **out)
 {
     rlxvk_status status;
-    TRY(name_live_input(e, call, name, out));
+    TRY(leaf_live_input(e, call, name, out));
     if (index >= e->program->result_count)
         return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
                            e->program->result_count);
@@ -134,7 +134,7 @@ static rlxvk_status clear_feeds(rlxvk_executable *e, const char *call, const cha
 {
     input_state *in;
     rlxvk_status status;
-    TRY(name_live_input(e, call, name, &in));
+    TRY(leaf_live_input(e, call, name, &in));
     TRY(wire(e, in, -1, false, -1));
 error:
     return status;
@@ -153,42 +153,42 @@ error:
     return status;
 }
 
-/* In a family, the current member gets the feed now. Other members get it when they become
+/* If there are symbols, the current member gets the feed now. Other members get it when they become
  * current. */
 static rlxvk_status set(rlxvk_executable *e, const char *call, const char *name,
-                        enum family_feed_kind kind, size_t index)
+                        enum cached_feed_kind kind, size_t index)
 {
     rlxvk_status status;
     TRY(status_require(e, call, "executable"));
-    if (e->program && kind == FAMILY_FEED_NONE)
+    if (e->program && kind == CACHED_FEED_NONE)
         TRY(clear_feeds(e, call, name));
-    else if (e->program && kind == FAMILY_FEED_ROWS)
+    else if (e->program && kind == CACHED_FEED_ROWS)
         TRY(set_row_feed(e, call, name, index));
     else if (e->program)
-        TRY(set_feed(e, call, name, index, kind == FAMILY_FEED_PREFIX));
-    if (e->family)
-        TRY(family_note_feed(e->family, call, name, kind, index));
+        TRY(set_feed(e, call, name, index, kind == CACHED_FEED_PREFIX));
+    if (e->bindings)
+        TRY(cached_note_feed(e->bindings, call, name, kind, index));
 error:
     return status;
 }
 
 rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name, size_t index)
 {
-    return set(executable, "set_handle_feed", name, FAMILY_FEED_WHOLE, index);
+    return set(executable, "set_handle_feed", name, CACHED_FEED_WHOLE, index);
 }
 
 rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable, const char *name,
                                           size_t index)
 {
-    return set(executable, "set_handle_feed_prefix", name, FAMILY_FEED_PREFIX, index);
+    return set(executable, "set_handle_feed_prefix", name, CACHED_FEED_PREFIX, index);
 }
 
 rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable, const char *name)
 {
-    return set(executable, "clear_handle_feed", name, FAMILY_FEED_NONE, 0);
+    return set(executable, "clear_handle_feed", name, CACHED_FEED_NONE, 0);
 }
 
 rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable, const char *name, size_t index)
 {
-    return set(executable, "register_row_feed", name, FAMILY_FEED_ROWS, index);
+    return set(executable, "register_row_feed", name, CACHED_FEED_ROWS, index);
 }

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_FEED_H
 #define RLXVK_EXEC_FEED_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Records the commands for the present feeds of all inputs. If it fails, the old commands stay. */
 rlxvk_status feed_record(rlxvk_executable *e);

@@ -18,14 +18,14 @@ static bool is_fed(const input_state *in)
 
 static location feed_source(const rlxvk_executable *e, const input_state *in)
 {
-    return state_location(e, e->outputs[in->feed].result->node);
+    return executable_location(e, e->outputs[in->feed].result->node);
 }
 
 /* With an active extent, a prefix feed copies only the active rows. Its output has upper + 1 rows,
  * of which the last one is new. */
 static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
 {
-    uint64_t to = state_location(e, in->leaf->node).bytes, from = feed_source(e, in).bytes;
+    uint64_t to = executable_location(e, in->leaf->node).bytes, from = feed_source(e, in).bytes;
     uint64_t active = from;
     if (in->feed_prefix && e->extent_upper)
         active = from / ((uint64_t)e->extent_upper + 1) * (uint64_t)e->extent_actual;
@@ -35,7 +35,7 @@ static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
 /* Whether a feed moves anything. It does not if its output and its target are the same memory. */
 static bool feed_moves(const rlxvk_executable *e, const input_state *in)
 {
-    location to = state_location(e, in->leaf->node), from = feed_source(e, in);
+    location to = executable_location(e, in->leaf->node), from = feed_source(e, in);
     bool same =
         location_block(&from)->buffer == location_block(&to)->buffer && from.offset == to.offset;
     return feed_bytes(e, in) && !same;
@@ -55,12 +55,12 @@ static bool is_row_source(const rlxvk_executable *e, const output_state *out)
  * feed. */
 static bool overwritten(const rlxvk_executable *e, const output_state *out)
 {
-    location from = state_location(e, out->result->node);
+    location from = executable_location(e, out->result->node);
     bool row_source = is_row_source(e, out);
     for (size_t i = 0; i < e->program->input_count; i++) {
         const input_state *in = &e->inputs[i];
         bool written = (is_fed(in) && feed_moves(e, in)) || (row_source && in->row_feed >= 0);
-        location to = written ? state_location(e, in->leaf->node) : from;
+        location to = written ? executable_location(e, in->leaf->node) : from;
         if (written && pool_overlap(&from, &to))
             return true;
     }
@@ -71,17 +71,17 @@ static bool overwritten(const rlxvk_executable *e, const output_state *out)
  * After a deadline the device may still write it, so it is then freed only with the executable. */
 rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
 {
-    location from = state_location(e, out->result->node), to;
+    location from = executable_location(e, out->result->node), to;
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
     rlxvk_status status;
     TRY(pool_create(e->device, &bytes, 1, 0, &out->copy));
-    to = state_output_location(e, out);
+    to = executable_output_location(e, out);
     TRY(transfer_copy(e, &to, &from));
     TRY(record_copy_readback(e, out));
     return RLXVK_OK;
 error:
     if (!e->lost)
-        state_free_copy(e, out);
+        executable_free_copy(e, out);
     return status;
 }
 
@@ -114,7 +114,7 @@ static void copy_feeds(rlxvk_executable *e, const feed_commands *f, bool outward
         if (!is_fed(in) || !feed_moves(e, in))
             continue;
         uint64_t bytes = feed_bytes(e, in);
-        location l = outward ? feed_source(e, in) : state_location(e, in->leaf->node);
+        location l = outward ? feed_source(e, in) : executable_location(e, in->leaf->node);
         if (outward)
             copy_range(e, f->copies, location_block(&l), l.offset, &f->scratch, at, bytes);
         else
@@ -127,7 +127,7 @@ static void copy_outputs(rlxvk_executable *e, VkCommandBuffer c)
 {
     for (size_t i = 0; i < e->program->result_count; i++) {
         const output_state *out = &e->outputs[i];
-        location from = state_location(e, out->result->node);
+        location from = executable_location(e, out->result->node);
         if (out->copy)
             copy_range(e, c, location_block(&from), from.offset, &out->copy->blocks[0], 0,
                        from.bytes);

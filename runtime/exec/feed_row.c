@@ -4,14 +4,14 @@
  */
 #include "exec/feed_row.h"
 #include "args/movement.h"
-#include "exec/row.h"
+#include "exec/output_row.h"
 #include "exec/ticket.h"
 
 static rlxvk_status record_row_feed(rlxvk_executable *e, const feed_commands *f,
                                     const input_state *in, uint32_t index)
 {
     const output_state *out = &e->outputs[in->row_feed];
-    location to = state_location(e, in->leaf->node), from = state_output_location(e, out),
+    location to = executable_location(e, in->leaf->node), from = executable_output_location(e, out),
              source = from;
     if (!out->copy)
         source = e->locations[e->program->schedule.values.items[out->result->node].root];
@@ -25,7 +25,7 @@ static rlxvk_status record_row_feed(rlxvk_executable *e, const feed_commands *f,
                              {location_block(&source)->buffer, source.offset,
                               round_up(MAX(source.bytes, 4), 4)},
                              {location_block(&to)->buffer, to.offset,
-                              state_slot_bytes(e, in->leaf->node)}};
+                              executable_slot_bytes(e, in->leaf->node)}};
     VkPipelineLayout layout = e->device->pipeline_layouts[3];
     TRY(vk_descriptor_set_write(e->device, f->row_descriptors, ranges, 3, &set));
     const vk_functions *fn = &e->device->fn;
@@ -41,7 +41,7 @@ rlxvk_status feed_make_rows(rlxvk_executable *e, feed_commands *f)
 {
     pipeline_request request = {KERNEL_FEED_ROW,
                                 1,
-                                {[LOCAL_SIZE] = e->device->choice.profile.workgroup_size}};
+                                {[LOCAL_SIZE] = e->device->setup.profile.workgroup_size}};
     uint32_t count = 0, index = 0, sets[KERNEL_MAX_BINDINGS + 1] = {0};
     rlxvk_status status;
     for (size_t i = 0; i < e->program->input_count; i++)
@@ -72,9 +72,9 @@ static bool in_row_feeds(const rlxvk_executable *e, const program_leaf *leaf)
     for (size_t i = 0; i < e->program->input_count && leaf->node != NODE_NONE; i++) {
         if (e->inputs[i].row_feed < 0)
             continue;
-        location mine = state_location(e, leaf->node),
-                 to = state_location(e, e->inputs[i].leaf->node);
-        location from = state_output_location(e, &e->outputs[e->inputs[i].row_feed]);
+        location mine = executable_location(e, leaf->node),
+                 to = executable_location(e, e->inputs[i].leaf->node);
+        location from = executable_output_location(e, &e->outputs[e->inputs[i].row_feed]);
         if (pool_overlap(&mine, &to) || pool_overlap(&mine, &from))
             return true;
     }
@@ -105,16 +105,16 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     rlxvk_executable *e = executable;
     uint32_t *rows, index = 0;
     rlxvk_status status;
-    TRY(state_require(e, "feed_rows"));
+    TRY(executable_require(e, "feed_rows"));
     if (!e->feeds.rows)
         return status_fail(RLXVK_E_UNBOUND_HANDLE,
                            "feed_rows: no row feed is registered; see rlxvk_register_row_feed");
     for (size_t i = 0; i < e->program->input_count; i++) {
         if (e->inputs[i].row_feed < 0)
             continue;
-        TRY(row_check(e, "feed_rows", e->outputs[e->inputs[i].row_feed].result->node, source_row,
-                      row_elements));
-        TRY(row_check(e, "feed_rows", e->inputs[i].leaf->node, target_row, row_elements));
+        TRY(output_row_check(e, "feed_rows", e->outputs[e->inputs[i].row_feed].result->node,
+                             source_row, row_elements));
+        TRY(output_row_check(e, "feed_rows", e->inputs[i].leaf->node, target_row, row_elements));
     }
     TRY(ticket_flush(e));
     rows = (uint32_t *)e->feeds.row_arguments.mapped;

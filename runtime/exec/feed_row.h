@@ -2,7 +2,7 @@
 #ifndef RLXVK_FEED_ROW_H
 #define RLXVK_FEED_ROW_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 rlxvk_status feed_make_rows(rlxvk_executable *e, feed_commands *f);
 /* Marks the inputs whose memory row feeds read or write. */

@@ -8,11 +8,11 @@
  * A feed, a row feed or a kernel that writes in place makes a handle resident. Binding makes it
  * bound again.
  */
-#include "exec/name.h"
-#include "exec/row.h"
-#include "exec/slot.h"
+#include "exec/leaf.h"
+#include "exec/output_row.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name, const void *data,
                                   size_t length, rlxvk_dtype dtype)
@@ -22,7 +22,7 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     uint64_t needed;
     void *mirror = NULL;
     rlxvk_status status;
-    TRY(name_live_input(e, "bind_handle", name, &in));
+    TRY(leaf_live_input(e, "bind_handle", name, &in));
     const node *n = graph_node(e->program->source, in->leaf->source);
     storage held = op_node_storage(e->program->source, in->leaf->source);
     const slot_type type = {dtype, false};
@@ -37,7 +37,7 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     TRY(ticket_flush(e));
     in->content->fingerprint_valid = false;
     if (in->leaf->node != NODE_NONE) {
-        location to = state_location(e, in->leaf->node);
+        location to = executable_location(e, in->leaf->node);
         TRY(transfer_write(e, &to, mirror, to.bytes));
     }
     memory_free(in->mirror);
@@ -61,7 +61,7 @@ rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name)
 {
     input_state *in;
     rlxvk_status status;
-    TRY(name_live_input(executable, "unbind_handle", name, &in));
+    TRY(leaf_live_input(executable, "unbind_handle", name, &in));
     TRY(ticket_flush(executable));
     memory_free(in->mirror);
     in->mirror = NULL;
@@ -75,7 +75,7 @@ bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
     if (status_require(executable, "has_handle", "executable") != RLXVK_OK ||
         status_require(name, "has_handle", "name") != RLXVK_OK)
         return false;
-    const input_state *in = name_find_input((rlxvk_executable *)executable, name);
+    const input_state *in = leaf_find_input((rlxvk_executable *)executable, name);
     return in && (in->bound || in->resident);
 }
 
@@ -90,7 +90,7 @@ static rlxvk_status read_value(rlxvk_executable *e, const char *call, const char
     TRY(slot_length(n, program_held(e->program, id), type, &needed));
     if (!slot_fits(needed, length, data))
         return slot_refuse(needed, "values", length, "%s: '%s' has", call, name);
-    TRY(row_read(e, id, from, 0, length, type, data));
+    TRY(output_row_read(e, id, from, 0, length, type, data));
 error:
     return status;
 }
@@ -100,7 +100,7 @@ rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name
 {
     input_state *in;
     rlxvk_status status;
-    TRY(name_live_input(executable, "read_handle", name, &in));
+    TRY(leaf_live_input(executable, "read_handle", name, &in));
     if (!in->bound && !in->resident)
         return status_fail(RLXVK_E_UNBOUND_HANDLE,
                            "read_handle: '%s' is a plain input; bind it first", name);
@@ -108,7 +108,7 @@ rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_handle: '%s' was dropped as dead; no output depends on it", name);
     TRY(read_value(executable, "read_handle", name, in->leaf->node,
-                   state_location(executable, in->leaf->node), data, length, dtype));
+                   executable_location(executable, in->leaf->node), data, length, dtype));
 error:
     return status;
 }
@@ -124,14 +124,14 @@ rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executable, const char *
 {
     input_state *in;
     rlxvk_status status;
-    TRY(name_live_input(executable, "read_fed_output", name, &in));
+    TRY(leaf_live_input(executable, "read_fed_output", name, &in));
     if (in->feed < 0)
         return status_fail(RLXVK_E_UNBOUND_HANDLE,
                            "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed",
                            name);
     const output_state *out = &executable->outputs[in->feed];
     TRY(read_value(executable, "read_fed_output", name, out->result->node,
-                   state_output_location(executable, out), data, length, dtype));
+                   executable_output_location(executable, out), data, length, dtype));
 error:
     return status;
 }

@@ -4,9 +4,9 @@
  * executable.
  */
 #include "exec/host_step.h"
-#include "exec/slot.h"
 #include "exec/transfer.h"
 #include "op/view.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ error:
 
 static rlxvk_status load_operand(rlxvk_executable *e, const host_step *h, uint32_t i, uint32_t id)
 {
-    location from = state_location(e, id);
+    location from = executable_location(e, id);
     const node *n = graph_node(e->program->graph, id);
     rlxvk_status status;
     TRY(transfer_read(e, &from, h->buffers[2 * i], from.bytes));
@@ -77,7 +77,7 @@ error:
 static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
                           uint32_t id, void *halves)
 {
-    location to = state_location(e, id);
+    location to = executable_location(e, id);
     uint64_t count = word_count(graph_node(e->program->graph, id));
     uint8_t *bytes = (uint8_t *)h->words;
     storage held = program_held(e->program, id);

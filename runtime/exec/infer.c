@@ -4,7 +4,7 @@
  * root of the quotient. Known symbols may come from other inputs, in any order.
  */
 #include "exec/infer.h"
-#include "exec/name.h"
+#include "program/name.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_INFER_H
 #define RLXVK_EXEC_INFER_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/bind.h"
 
 /* Adds the sizes that follow from the lengths.

@@ -3,8 +3,8 @@
  * names, dtypes and shapes from the file's list. Then the whole content is read.
  */
 #include "exec/archive.h"
-#include "exec/family.h"
-#include "exec/name.h"
+#include "exec/cached_bindings.h"
+#include "exec/leaf.h"
 
 #include <rlxvk_files.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void add_name(name_list *l, const char *name)
 /* A param on which no output depends is dropped, so the file may lack it. */
 static bool is_needed(const rlxvk_executable *e, const char *name)
 {
-    const param_state *p = name_find_param((rlxvk_executable *)e, name);
+    const param_state *p = leaf_find_param((rlxvk_executable *)e, name);
     return !p || p->leaf->node != NODE_NONE;
 }
 
@@ -104,7 +104,7 @@ static rlxvk_status check_entry(const loading *l, const archive_entry *entry, ui
     char own[SHAPE_TEXT], given[SHAPE_TEXT];
     rlxvk_status status;
     if (!l->e->program)
-        TRY(family_check_param(l->e->family, "load", param));
+        TRY(cached_check_param(l->e->bindings, "load", param));
     TRY(check_dtype(l, entry, (rlxvk_dtype)n->dtype));
     if (!shape_equal(&n->shape, &entry->shape))
         return status_fail(RLXVK_E_SHAPE,
@@ -202,7 +202,7 @@ rlxvk_status rlxvk_load_params(rlxvk_executable *executable, const char *path,
     TRY(status_require(path, "load_params", "path"));
     TRY(sized_read(SIZED(rlxvk_load_options), options, &o));
     double begin = trace_begin(executable->context->trace);
-    l.graph = state_source(executable);
+    l.graph = executable_source(executable);
     l.convert = o.convert == RLXVK_ON;
     status = load(&l, path, &o);
     free_loading(&l);

@@ -28,7 +28,8 @@ static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *o
     const node *n = graph_node(e->program->graph, id);
     if (n->joins_params) /* it begins with its first part */
         n = graph_node(e->program->graph, n->inputs[0]);
-    e->locations[id] = state_location(other, graph_find(other->program->graph, n->op, n->name));
+    e->locations[id] =
+        executable_location(other, graph_find(other->program->graph, n->op, n->name));
     e->locations[id].bytes = e->program->plan.slots[id].bytes;
     return pool_borrow(e, e->locations[id].pool);
 }
@@ -38,7 +39,7 @@ static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *o
 static rlxvk_status locate_detached(rlxvk_executable *e)
 {
     const program *p = e->program;
-    uint64_t most = p->device->choice.profile.max_allocation_bytes;
+    uint64_t most = p->device->setup.profile.max_allocation_bytes;
     uint64_t guard = p->options.canary ? CANARY_BYTES : 0;
     VECTOR(uint64_t) blocks = {0};
     rlxvk_status status = RLXVK_OK;

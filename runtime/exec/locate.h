@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_LOCATE_H
 #define RLXVK_EXEC_LOCATE_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Shared leaves lie in the memory of `share_with`. If it is NULL, they get blocks of their own,
  * e->detached. */

@@ -3,13 +3,13 @@
  * these sizes. It shares memory with the current member if it can. Then the two change places.
  */
 #include "exec/member.h"
+#include "exec/cached_bindings.h"
 #include "exec/carry.h"
-#include "exec/compile.h"
-#include "exec/family.h"
+#include "exec/create.h"
 #include "exec/infer.h"
-#include "exec/name.h"
-#include "exec/slot.h"
+#include "exec/leaf.h"
 #include "exec/ticket.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -17,14 +17,14 @@
 
 /* Symbols without a size keep the size of the current member. ROWS comes last, because it follows
  * from BATCH and SEQ. */
-static rlxvk_status complete_sizes(const family *f, const char *call, binding_list *sizes)
+static rlxvk_status complete_sizes(const cached_bindings *f, const char *call, binding_list *sizes)
 {
-    const int64_t *now = f->current == FAMILY_NOBODY ? NULL : f->members.items[f->current].sizes;
+    const int64_t *now = f->current == CACHED_NONE ? NULL : f->members.items[f->current].sizes;
     char name[32] = "";
     rlxvk_status status = RLXVK_OK;
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < family_symbol_count(f); i++) {
-            rlxvk_binding b = {family_symbol(f, i), now ? now[i] : -1};
+        for (size_t i = 0; i < cached_symbol_count(f); i++) {
+            rlxvk_binding b = {cached_symbol(f, i), now ? now[i] : -1};
             if (symbol_size(sizes->items, sizes->count, b.symbol) >= 0 ||
                 (pass == 0 && b.symbol == RLXVK_ROWS))
                 continue;
@@ -41,37 +41,37 @@ error:
     return status;
 }
 
-static size_t find_member(const family *f, const binding_list *sizes)
+static size_t find_member(const cached_bindings *f, const binding_list *sizes)
 {
     for (size_t m = 0; m < f->members.count; m++) {
         bool same = true;
-        for (size_t i = 0; i < family_symbol_count(f) && same; i++)
-            same = symbol_size(sizes->items, sizes->count, family_symbol(f, i)) ==
+        for (size_t i = 0; i < cached_symbol_count(f) && same; i++)
+            same = symbol_size(sizes->items, sizes->count, cached_symbol(f, i)) ==
                    f->members.items[m].sizes[i];
         if (same)
             return m;
     }
-    return FAMILY_NOBODY;
+    return CACHED_NONE;
 }
 
 /* ---- Members ---- */
 
-static void destroy_member(family_member *m)
+static void destroy_member(cached_binding *m)
 {
-    rlxvk_executable_destroy(m->state);
+    executable_end(m->state);
     memory_free(m->sizes);
-    *m = (family_member){0};
+    *m = (cached_binding){0};
 }
 
 /* Destroys the member that was used longest ago. Returns false if there is only the current one. */
-static bool evict(family *f)
+static bool evict(cached_bindings *f)
 {
-    size_t oldest = FAMILY_NOBODY;
+    size_t oldest = CACHED_NONE;
     for (size_t i = 0; i < f->members.count; i++)
         if (i != f->current &&
-            (oldest == FAMILY_NOBODY || f->members.items[i].used < f->members.items[oldest].used))
+            (oldest == CACHED_NONE || f->members.items[i].used < f->members.items[oldest].used))
             oldest = i;
-    if (oldest == FAMILY_NOBODY)
+    if (oldest == CACHED_NONE)
         return false;
     destroy_member(&f->members.items[oldest]);
     f->members.items[oldest] = f->members.items[--f->members.count];
@@ -81,13 +81,13 @@ static bool evict(family *f)
     return true;
 }
 
-static rlxvk_status apply_feeds(const family *f, family_member *m)
+static rlxvk_status apply_feeds(const cached_bindings *f, cached_binding *m)
 {
     rlxvk_status status = RLXVK_OK;
     if (m->feeds_version == f->feeds_version)
         return RLXVK_OK;
     for (size_t i = 0; i < f->feeds.count; i++) {
-        const family_feed *feed = &f->feeds.items[i];
+        const cached_feed *feed = &f->feeds.items[i];
         TRY(rlxvk_clear_handle_feed(m->state, feed->name));
         if (feed->feed >= 0)
             TRY((feed->prefix ? rlxvk_set_handle_feed_prefix
@@ -100,11 +100,11 @@ error:
     return status;
 }
 
-static rlxvk_status apply_params(const family *f, rlxvk_executable *to)
+static rlxvk_status apply_params(const cached_bindings *f, rlxvk_executable *to)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < f->params.count; i++) {
-        const family_param *p = &f->params.items[i];
+        const cached_param *p = &f->params.items[i];
         TRY(rlxvk_set_param_typed(to, graph_node(f->graph, p->source)->name, p->bytes, p->size,
                                   p->dtype));
     }
@@ -113,11 +113,11 @@ error:
 }
 
 /* Compiles a member that shares memory with the current one: params, and inputs without symbols in
- * their shape. The first member shares with the executable given for its family, if any. */
+ * their shape. The first member shares with the executable that was given for it, if any. */
 static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound,
                                    rlxvk_executable **out)
 {
-    const family *f = e->family;
+    const cached_bindings *f = e->bindings;
     rlxvk_compile_options sharing = f->sharing ? *f->sharing : (rlxvk_compile_options){0};
     size_t most = e->program ? e->program->input_count : 0;
     const char **names = memory_zeroed(most + 1, sizeof *names);
@@ -131,34 +131,35 @@ static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound
     }
     for (size_t i = 0; i < most; i++) {
         const program_leaf *leaf = e->inputs[i].leaf;
-        rlxvk_shape shape = family_shape(f, leaf->source);
-        if (leaf->node != NODE_NONE && !state_is_own(e, i) && !symbol_in_shape(&shape))
+        rlxvk_shape shape = cached_shape(f, leaf->source);
+        if (leaf->node != NODE_NONE && !executable_is_own(e, i) && !symbol_in_shape(&shape))
             names[sharing.shared_input_count++] = leaf->name;
     }
-    TRY(compile_graph(e->context, bound, &f->options, &sharing, out));
+    TRY(create_compiled(e->context, bound, &f->options, &sharing, out));
 error:
     memory_free(names);
     return status;
 }
 
-static rlxvk_status take_sizes(const family *f, const binding_list *sizes, family_member *m)
+static rlxvk_status take_sizes(const cached_bindings *f, const binding_list *sizes,
+                               cached_binding *m)
 {
-    size_t count = family_symbol_count(f);
+    size_t count = cached_symbol_count(f);
     if (!(m->sizes = memory_zeroed(count, sizeof *m->sizes)))
         return status_fail_memory("executable");
     for (size_t i = 0; i < count; i++)
-        m->sizes[i] = symbol_size(sizes->items, sizes->count, family_symbol(f, i));
+        m->sizes[i] = symbol_size(sizes->items, sizes->count, cached_symbol(f, i));
     return RLXVK_OK;
 }
 
 /* If device memory runs out, old members are destroyed to make room. */
-static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, family_member *out)
+static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, cached_binding *out)
 {
-    family *f = e->family;
+    cached_bindings *f = e->bindings;
     rlxvk_graph *bound = NULL;
     status_sentence before;
     rlxvk_status status;
-    *out = (family_member){.feeds_version = UINT64_MAX};
+    *out = (cached_binding){.feeds_version = UINT64_MAX};
     TRY(take_sizes(f, sizes, out));
     TRY(bind_graph(f->graph, sizes, &bound));
     status_save(&before);
@@ -189,15 +190,15 @@ static void keep_tickets(rlxvk_executable *e, rlxvk_executable *aside)
 
 static void change_places(rlxvk_executable *e, size_t next)
 {
-    family *f = e->family;
-    family_member *m = &f->members.items[next];
+    cached_bindings *f = e->bindings;
+    cached_binding *m = &f->members.items[next];
     rlxvk_executable *aside = m->state, before = *e;
     *e = *aside;
-    e->family = f;
+    e->bindings = f;
     m->state = NULL;
     m->used = ++f->switches;
-    before.family = NULL;
-    if (f->current == FAMILY_NOBODY) {
+    before.bindings = NULL;
+    if (f->current == CACHED_NONE) {
         e->rng = before.rng;
         memory_free(aside); /* the caller's struct was empty */
     } else {
@@ -210,9 +211,9 @@ static void change_places(rlxvk_executable *e, size_t next)
 
 static rlxvk_status switch_to(rlxvk_executable *e, size_t next)
 {
-    family_member *m = &e->family->members.items[next];
+    cached_binding *m = &e->bindings->members.items[next];
     rlxvk_status status;
-    TRY(apply_feeds(e->family, m));
+    TRY(apply_feeds(e->bindings, m));
     if (e->program) {
         TRY(carry_check(e, m->state));
         TRY(carry_state(e, m->state));
@@ -225,8 +226,8 @@ error:
 /* Makes a new member current. If it cannot become current, it is destroyed. */
 static rlxvk_status add_member(rlxvk_executable *e, const binding_list *sizes)
 {
-    family *f = e->family;
-    family_member made;
+    cached_bindings *f = e->bindings;
+    cached_binding made;
     rlxvk_status status;
     if (!VECTOR_RESERVE(&f->members, 1))
         return status_fail_memory("executable");
@@ -237,7 +238,7 @@ static rlxvk_status add_member(rlxvk_executable *e, const binding_list *sizes)
         destroy_member(&f->members.items[--f->members.count]);
         return status;
     }
-    family_drop_params(f);
+    cached_drop_params(f);
     f->misses++;
     while (f->members.count > f->capacity && evict(f))
         ;
@@ -247,15 +248,15 @@ error:
 
 static rlxvk_status bind(rlxvk_executable *e, const char *call, binding_list *sizes)
 {
-    family *f = e->family;
+    cached_bindings *f = e->bindings;
     rlxvk_status status;
     TRY(complete_sizes(f, call, sizes));
     size_t next = find_member(f, sizes);
-    if (next != FAMILY_NOBODY && next == f->current)
+    if (next != CACHED_NONE && next == f->current)
         return RLXVK_OK;
     if (e->program)
         TRY(ticket_flush(e));
-    if (next == FAMILY_NOBODY)
+    if (next == CACHED_NONE)
         return add_member(e, sizes);
     TRY(switch_to(e, next));
     f->hits++;
@@ -265,13 +266,13 @@ error:
 
 rlxvk_status member_bind_examples(rlxvk_executable *e, const rlxvk_compile_options *sharing)
 {
-    const symbol_table *t = e->family->graph->symbols;
+    const symbol_table *t = e->bindings->graph->symbols;
     binding_list sizes = {0};
     rlxvk_status status;
     TRY(bind_resolve(t->sizes[0].items, t->sizes[0].count, &sizes));
-    e->family->sharing = sharing;
+    e->bindings->sharing = sharing;
     status = bind(e, "compile option share_with", &sizes);
-    e->family->sharing = NULL;
+    e->bindings->sharing = NULL;
 error:
     VECTOR_FREE(&sizes);
     return status;
@@ -287,7 +288,7 @@ static bool fits_current(rlxvk_executable *e, const sized_array *inputs)
     uint64_t length;
     for (size_t i = 0; i < inputs->count; i++) {
         const rlxvk_run_input *item = sized_item(SIZED(rlxvk_run_input), inputs, i, &own);
-        const input_state *in = name_find_input(e, item->name);
+        const input_state *in = leaf_find_input(e, item->name);
         if (!in)
             continue;
         const node *n = graph_node(e->program->source, in->leaf->source);
@@ -303,11 +304,11 @@ rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const sized_
 {
     binding_list sizes = {0};
     rlxvk_status status;
-    if (!e || !e->family || (!inputs->items && inputs->count))
+    if (!e || !e->bindings || (!inputs->items && inputs->count))
         return RLXVK_OK; /* the run itself reports errors */
     if (e->program && fits_current(e, inputs))
         return RLXVK_OK;
-    TRY(infer_sizes(e->family->graph, call, inputs, &sizes));
+    TRY(infer_sizes(e->bindings->graph, call, inputs, &sizes));
     TRY(bind(e, call, &sizes));
 error:
     VECTOR_FREE(&sizes);
@@ -323,7 +324,7 @@ rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable, const rlxvk_bindin
     rlxvk_status status;
     TRY(status_require(executable, "bind_symbols", "executable"));
     TRY(status_require_items(bindings, count, "bind_symbols", "bindings"));
-    if (!executable->family)
+    if (!executable->bindings)
         return status_fail(
             RLXVK_E_UNSUPPORTED,
             "bind_symbols: the executable was compiled for numbers; compile the graph "

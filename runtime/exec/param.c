@@ -1,12 +1,13 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
 #include "exec/param.h"
-#include "exec/family.h"
-#include "exec/name.h"
-#include "exec/slot.h"
+#include "exec/cached_bindings.h"
+#include "exec/leaf.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
 #include "graph/half.h"
 #include "op/view.h"
+#include "program/name.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -25,12 +26,12 @@ static rlxvk_status find_param(const rlxvk_executable *e, const char *call, cons
     const rlxvk_graph *source;
     rlxvk_status status;
     TRY(status_require(e, call, "executable"));
-    source = state_source(e);
+    source = executable_source(e);
     *out = name ? op_find_param(source, name) : NODE_NONE;
     if (*out == NODE_NONE)
         return name_unknown(source, call, "param", name);
     if (!e->program)
-        return family_check_param(e->family, call, *out);
+        return cached_check_param(e->bindings, call, *out);
 error:
     return status;
 }
@@ -42,8 +43,8 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, uint32
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
                            d->name, (int)d->dtype);
-    const node *n = graph_node(state_source(e), *out);
-    bool raw = op_node_storage(state_source(e), *out) == STORAGE_RAW;
+    const node *n = graph_node(executable_source(e), *out);
+    bool raw = op_node_storage(executable_source(e), *out) == STORAGE_RAW;
     bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
     uint64_t numel = shape_numel(&n->shape);
     uint64_t needed = numel * rlxvk_dtype_size(d->dtype);
@@ -82,12 +83,12 @@ error:
 
 static rlxvk_status check_content(rlxvk_executable *e, uint32_t source, const param_data *d)
 {
-    const rlxvk_graph *g = state_source(e);
+    const rlxvk_graph *g = executable_source(e);
     uint64_t numel = shape_numel(&graph_node(g, source)->shape);
     bool as_given = op_node_storage(g, source) == STORAGE_RAW || d->dtype == RLXVK_F32;
     float *words = NULL;
     rlxvk_status status = RLXVK_OK;
-    if (!(e->program ? &e->program->options : &e->family->options)->check_packed || numel == 0 ||
+    if (!(e->program ? &e->program->options : &e->bindings->options)->check_packed || numel == 0 ||
         d->dtype == RLXVK_C64)
         return RLXVK_OK;
     if (!as_given && !(words = memory_allocate(numel * 4)))
@@ -139,16 +140,17 @@ static bool is_verbatim(const rlxvk_executable *e, const param_state *p, const p
 }
 
 /* Allocates all host memory that setting needs, before anything is written. *out are the slot's
- * bytes if they differ from the data. For a family with nothing bound, *out is a copy of the data.
+ * bytes if they differ from the data. If nothing is bound, *out is a copy of the data.
  * NULL if neither is needed. */
 static rlxvk_status prepare_data(rlxvk_executable *e, const param_data *d, void **out)
 {
-    param_state *p = name_find_param(e, d->name);
+    param_state *p = leaf_find_param(e, d->name);
     rlxvk_status status = RLXVK_OK;
     *out = NULL;
     if (p && (p->leaf->node == NODE_NONE || d->bytes == 0 || is_verbatim(e, p, d)))
         return RLXVK_OK;
-    *out = p ? memory_zeroed(1, state_slot_bytes(e, p->leaf->node)) : memory_allocate(d->bytes + 1);
+    *out = p ? memory_zeroed(1, executable_slot_bytes(e, p->leaf->node))
+             : memory_allocate(d->bytes + 1);
     if (!*out)
         return status_fail_memory("param");
     if (p)
@@ -165,8 +167,8 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
 {
     if (!begin_write(p) || d->bytes == 0)
         return RLXVK_OK;
-    location to = state_location(e, p->leaf->node);
-    return prepared ? transfer_write(e, &to, prepared, state_slot_bytes(e, p->leaf->node))
+    location to = executable_location(e, p->leaf->node);
+    return prepared ? transfer_write(e, &to, prepared, executable_slot_bytes(e, p->leaf->node))
                     : transfer_write(e, &to, d->data, d->bytes);
 }
 
@@ -180,8 +182,8 @@ error:
     return status;
 }
 
-/* Call it after check_data and prepare_data. If nothing is bound yet, the family takes over the
- * prepared bytes. */
+/* Call it after check_data and prepare_data. If nothing is bound yet, the cached bindings take over
+ * the prepared bytes. */
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d, void **prepared)
 {
     double begin = trace_begin(e->context->trace);
@@ -189,11 +191,11 @@ static rlxvk_status store_data(rlxvk_executable *e, const param_data *d, void **
     if (!e->program) {
         void *bytes = *prepared;
         *prepared = NULL;
-        return family_take_param(e->family, op_find_param(e->family->graph, d->name), d->dtype,
+        return cached_take_param(e->bindings, op_find_param(e->bindings->graph, d->name), d->dtype,
                                  bytes, d->bytes);
     }
     TRY(ticket_flush(e));
-    TRY(write_param(e, name_find_param(e, d->name), d, *prepared));
+    TRY(write_param(e, leaf_find_param(e, d->name), d, *prepared));
     trace_end_named(e->context->trace, d->call, begin, d->name, "bytes", d->bytes);
 error:
     return status;
@@ -208,7 +210,7 @@ static rlxvk_status set_all(rlxvk_executable *e, const param_data *data, size_t 
     for (size_t i = 0; i < count; i++)
         TRY(check_data(e, &data[i]));
     if (!e->program)
-        TRY(family_reserve_params(e->family, count));
+        TRY(cached_reserve_params(e->bindings, count));
     for (size_t i = 0; i < count; i++)
         TRY(prepare_data(e, &data[i], &prepared[i]));
     for (size_t i = 0; i < count; i++)
@@ -226,7 +228,7 @@ static rlxvk_status set_param(rlxvk_executable *e, const param_data *d)
     rlxvk_status status;
     TRY(check_data(e, d));
     if (!e->program)
-        TRY(family_reserve_params(e->family, 1));
+        TRY(cached_reserve_params(e->bindings, 1));
     TRY(prepare_data(e, d, &prepared));
     TRY(store_data(e, d, &prepared));
 error:
@@ -244,7 +246,7 @@ static rlxvk_status check_untyped(rlxvk_executable *e, const char *call, const c
     uint32_t source;
     rlxvk_status status;
     TRY(find_param(e, call, name, &source));
-    *out = graph_node(state_source(e), source);
+    *out = graph_node(executable_source(e), source);
     if (!(accepted >> (*out)->dtype & 1))
         return status_fail(
             RLXVK_E_DTYPE,
@@ -326,12 +328,12 @@ void param_begin_states(rlxvk_executable *e)
     }
 }
 
-/* Keeps zeros for a param of a family, which has no memory on the device yet. */
-static rlxvk_status keep_zeros(family *f, const node *n, uint32_t source)
+/* Keeps zeros for a param if nothing is bound, because it has no memory on the device yet. */
+static rlxvk_status keep_zeros(cached_bindings *f, const node *n, uint32_t source)
 {
     size_t bytes = shape_numel(&n->shape) * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     void *zeros = memory_zeroed(1, bytes + 1);
-    rlxvk_status status = zeros ? family_keep_param(f, source, (rlxvk_dtype)n->dtype, zeros, bytes)
+    rlxvk_status status = zeros ? cached_keep_param(f, source, (rlxvk_dtype)n->dtype, zeros, bytes)
                                 : status_fail_memory("param");
     memory_free(zeros);
     return status;
@@ -344,14 +346,14 @@ rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name)
     rlxvk_status status;
     TRY(find_param(e, "clear_param", name, &source));
     if (!e->program)
-        return keep_zeros(e->family, graph_node(state_source(e), source), source);
-    param_state *p = name_find_param(e, name);
+        return keep_zeros(e->bindings, graph_node(executable_source(e), source), source);
+    param_state *p = leaf_find_param(e, name);
     TRY(ticket_flush(e));
     if (!begin_write(p))
         return RLXVK_OK;
-    location to = state_location(e, p->leaf->node);
+    location to = executable_location(e, p->leaf->node);
     if (to.bytes)
-        TRY(transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)));
+        TRY(transfer_clear(e, &to, executable_slot_bytes(e, p->leaf->node)));
 error:
     return status;
 }
@@ -359,12 +361,12 @@ error:
 static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data, size_t length,
                                bool in_bytes, slot_type type)
 {
-    param_state *p = name_find_param(e, name);
+    param_state *p = leaf_find_param(e, name);
     uint64_t needed;
     void *bytes = NULL;
     double begin;
     rlxvk_status status;
-    TRY(state_require(e, "read_param"));
+    TRY(executable_require(e, "read_param"));
     begin = trace_begin(e->context->trace);
     if (!p)
         return name_unknown(e->program->source, "read_param", "param", name);
@@ -381,7 +383,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     if (length == 0)
         return RLXVK_OK;
     TRY(ticket_flush(e));
-    location from = state_location(e, p->leaf->node);
+    location from = executable_location(e, p->leaf->node);
     if (!(bytes = memory_allocate(from.bytes)))
         TRY(status_fail_memory("read_param"));
     TRY(transfer_read(e, &from, bytes, from.bytes));
@@ -408,7 +410,7 @@ rlxvk_status rlxvk_read_param_typed(rlxvk_executable *executable, const char *na
 rlxvk_status rlxvk_read_param_bytes(rlxvk_executable *executable, const char *name, void *bytes,
                                     size_t length)
 {
-    const param_state *p = executable ? name_find_param(executable, name) : NULL;
+    const param_state *p = executable ? leaf_find_param(executable, name) : NULL;
     const node *n = p ? graph_node(executable->program->source, p->leaf->source) : NULL;
     return rlxvk_read_param_typed(executable, name, bytes, length,
                                   n ? (rlxvk_dtype)n->dtype : RLXVK_U8);

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_PARAM_H
 #define RLXVK_EXEC_PARAM_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Marks a param as written if it begins as zeros. It needs no upload, because new memory is
  * zeroed. */

@@ -1,6 +1,6 @@
 /* Draws the graph of a program: how it differs from the graph as built, and which kernels do the
  * work of each node. */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/dot.h"
 #include "op/view.h"
 
@@ -130,7 +130,7 @@ rlxvk_status rlxvk_executable_dot(const rlxvk_executable *executable, char *buff
                                   size_t *out_length)
 {
     rlxvk_status status;
-    TRY(state_require(executable, "executable_dot"));
+    TRY(executable_require(executable, "executable_dot"));
     TRY(status_require_items(buffer, size, "executable_dot", "buffer"));
     TRY(status_require(out_length, "executable_dot", "out_length"));
     text_output out = text_output_begin(buffer, size);

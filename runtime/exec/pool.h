@@ -3,7 +3,7 @@
 #ifndef RLXVK_EXEC_POOL_H
 #define RLXVK_EXEC_POOL_H
 
-#include "exec/context.h"
+#include "program/context.h"
 
 /* What is known of the content of a param or input. The record belongs to the memory, not to an
  * executable. All executables that share the memory use the same record. */

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_PREPARED_H
 #define RLXVK_EXEC_PREPARED_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Whether the next run must do the prepared steps. It must if they never ran. It also must if one
  * of their params was set or written since then, even by another executable that shares its

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_QUEUE_H
 #define RLXVK_EXEC_QUEUE_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Submits command buffers in order. */
 rlxvk_status queue_submit(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count);

@@ -12,8 +12,8 @@
  * allows. */
 static uint64_t bound_bytes(const rlxvk_executable *e, const operand *o)
 {
-    const exec_options *options = &e->program->options;
-    return options->canary ? e->device->choice.profile.max_binding_bytes
+    const program_options *options = &e->program->options;
+    return options->canary ? e->device->setup.profile.max_binding_bytes
                            : round_up(MAX(o->size, 4), 16);
 }
 
@@ -189,19 +189,19 @@ error:
 
 static rlxvk_status record_upload(rlxvk_executable *e, input_state *in)
 {
-    location to = state_location(e, in->leaf->node);
+    location to = executable_location(e, in->leaf->node);
     return record_staged(e, &in->upload, &to, true);
 }
 
 static rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
 {
-    location from = state_output_location(e, out);
+    location from = executable_output_location(e, out);
     return record_staged(e, &out->readback, &from, false);
 }
 
 rlxvk_status record_copy_readback(rlxvk_executable *e, output_state *out)
 {
-    location from = state_output_location(e, out);
+    location from = executable_output_location(e, out);
     staged_copy staged = {.offsets = out->readback.offsets};
     if (!out->readback.commands)
         return RLXVK_OK;
@@ -215,7 +215,7 @@ rlxvk_status record_copy_readback(rlxvk_executable *e, output_state *out)
 
 static rlxvk_status record_stop(rlxvk_executable *e, uint32_t index)
 {
-    location from = state_location(e, e->program->plan.loops.items[index].stop);
+    location from = executable_location(e, e->program->plan.loops.items[index].stop);
     buffer_range word = {location_block(&from)->buffer, from.offset, 4};
     buffer_range copy = {e->stop_words.buffer, 4 * (uint64_t)index, 4};
     return record_copy(e, e->stops[index], word, copy, ALL_DEVICE | SCOPE_HOST);
@@ -278,7 +278,7 @@ static rlxvk_status create_queries(rlxvk_executable *e)
                                       record_loop_query(e, (uint32_t)e->program->plan.loops.count)};
     rlxvk_status status = RLXVK_OK;
     if ((e->program->options.profiled || e->program->options.timed) &&
-        e->device->choice.timestamps && info.queryCount)
+        e->device->setup.timestamps && info.queryCount)
         VK(e->device, CreateQueryPool(e->device->handle, &info, NULL, &e->queries));
 error:
     return status;

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_RECORD_H
 #define RLXVK_EXEC_RECORD_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 rlxvk_status record_all(rlxvk_executable *e);
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);

@@ -1,33 +1,33 @@
 /* Reports of an executable: outputs, memory, plan. */
-#include "exec/family.h"
+#include "exec/cached_bindings.h"
 
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
 {
     return status_require(executable, "executable_output_count", "executable") == RLXVK_OK
-               ? state_source(executable)->outputs.count
+               ? executable_source(executable)->outputs.count
                : 0;
 }
 
 static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
 {
     return status_require(e, call, "executable") == RLXVK_OK &&
-           index < state_source(e)->outputs.count;
+           index < executable_source(e)->outputs.count;
 }
 
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index)
 {
     if (!has_output(executable, "executable_output_shape", index))
         return RLXVK_SCALAR;
-    return executable->program
-               ? executable->outputs[index].result->shape
-               : family_shape(executable->family, state_source(executable)->outputs.items[index]);
+    return executable->program ? executable->outputs[index].result->shape
+                               : cached_shape(executable->bindings,
+                                              executable_source(executable)->outputs.items[index]);
 }
 
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index)
 {
     if (!has_output(executable, "executable_output_dtype", index))
         return RLXVK_F32;
-    const rlxvk_graph *g = state_source(executable);
+    const rlxvk_graph *g = executable_source(executable);
     return (rlxvk_dtype)graph_node(g, g->outputs.items[index])->dtype;
 }
 
@@ -106,25 +106,37 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     sized_write(SIZED(rlxvk_plan_report), &report, out_report);
 }
 
-static void describe_family(const rlxvk_executable *e, rlxvk_family_report *out)
+static void describe_bindings(const rlxvk_executable *e, rlxvk_cached_bindings_report *out)
 {
-    const family *f = e->family;
-    *out = (rlxvk_family_report){.members = (uint32_t)f->members.count,
-                                 .capacity = f->capacity,
-                                 .hits = f->hits,
-                                 .misses = f->misses,
-                                 .evictions = f->evictions};
+    const cached_bindings *f = e->bindings;
+    *out = (rlxvk_cached_bindings_report){.members = (uint32_t)f->members.count,
+                                          .capacity = f->capacity,
+                                          .hits = f->hits,
+                                          .misses = f->misses,
+                                          .evictions = f->evictions};
 }
 
-void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report)
+static void report_bindings(const rlxvk_executable *executable, const char *call,
+                            rlxvk_cached_bindings_report *out_report)
 {
-    rlxvk_family_report report = {0};
-    if (status_require(out_report, "executable_family", "out_report") != RLXVK_OK)
+    rlxvk_cached_bindings_report report = {0};
+    if (status_require(out_report, call, "out_report") != RLXVK_OK)
         return;
-    if (status_require(executable, "executable_family", "executable") == RLXVK_OK &&
-        executable->family)
-        describe_family(executable, &report);
-    sized_write(SIZED(rlxvk_family_report), &report, out_report);
+    if (status_require(executable, call, "executable") == RLXVK_OK && executable->bindings)
+        describe_bindings(executable, &report);
+    sized_write(SIZED(rlxvk_cached_bindings_report), &report, out_report);
+}
+
+void rlxvk_executable_cached_bindings(const rlxvk_executable *executable,
+                                      rlxvk_cached_bindings_report *out_report)
+{
+    report_bindings(executable, "executable_cached_bindings", out_report);
+}
+
+void rlxvk_executable_family(const rlxvk_executable *executable,
+                             rlxvk_cached_bindings_report *out_report)
+{
+    report_bindings(executable, "executable_family", out_report);
 }
 
 rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable, rlxvk_binding *bindings,
@@ -134,13 +146,12 @@ rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable, rlxvk_
     TRY(status_require(executable, "executable_symbols", "executable"));
     TRY(status_require_items(bindings, capacity, "executable_symbols", "bindings"));
     TRY(status_require(out_count, "executable_symbols", "out_count"));
-    const family *f = executable->family;
-    *out_count = f ? family_symbol_count(f) : 0;
+    const cached_bindings *f = executable->bindings;
+    *out_count = f ? cached_symbol_count(f) : 0;
     for (size_t i = 0; i < MIN(*out_count, capacity); i++)
         bindings[i] =
-            (rlxvk_binding){family_symbol(f, i), f->current == FAMILY_NOBODY
-                                                     ? -1
-                                                     : f->members.items[f->current].sizes[i]};
+            (rlxvk_binding){cached_symbol(f, i),
+                            f->current == CACHED_NONE ? -1 : f->members.items[f->current].sizes[i]};
 error:
     return status;
 }

@@ -7,7 +7,7 @@
 void rng_prepare(rlxvk_executable *e)
 {
     e->rng = e->program->options.rng;
-    e->rng_input = state_own_input(e, RNG_STATE_NAME);
+    e->rng_input = executable_own_input(e, RNG_STATE_NAME);
 }
 
 rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)

@@ -2,7 +2,7 @@
 #ifndef RLXVK_RNG_H
 #define RLXVK_RNG_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* rng_prepare finds the input with the state and takes the options of the program. rng_upload
  * writes the state for a run. */

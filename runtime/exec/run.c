@@ -4,12 +4,12 @@
  * more. Nothing here allocates, records or compiles. The exception is the blocking path, for inputs
  * and outputs that are too large to stage.
  */
+#include "exec/active_extent.h"
 #include "exec/check.h"
 #include "exec/execute.h"
 #include "exec/member.h"
 #include "exec/prepared.h"
 #include "exec/queue.h"
-#include "exec/active.h"
 #include "exec/rng.h"
 #include "exec/ticket.h"
 #include "exec/upload.h"
@@ -35,7 +35,7 @@ static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index
     for (size_t i = 0; i < t->outputs.count; i++) {
         const rlxvk_run_output *item = ticket_output(t, i, &own);
         output_state *out = &e->outputs[item->index];
-        const VkCommandBuffer *commands = state_output_readback(out);
+        const VkCommandBuffer *commands = executable_output_readback(out);
         if (!commands)
             t->direct_reads = t->direct_reads || item->length;
         else if (item->length && out->last_read != e->launches)

@@ -1,7 +1,8 @@
 /* Saves params to a file. Everything is listed and checked before the file is begun. */
 #include "exec/archive.h"
-#include "exec/family.h"
-#include "exec/name.h"
+#include "exec/cached_bindings.h"
+#include "exec/leaf.h"
+#include "program/name.h"
 
 #include <rlxvk_files.h>
 #include <string.h>
@@ -10,7 +11,7 @@ typedef VECTOR(archive_entry) entry_list;
 
 static rlxvk_status check_written(const rlxvk_executable *e, const param_state *p)
 {
-    const exec_options *options = &e->program->options;
+    const program_options *options = &e->program->options;
     if (p->content->written || options->allow_unset)
         return RLXVK_OK;
     return status_fail(RLXVK_E_UNSET_PARAM,
@@ -51,7 +52,7 @@ static rlxvk_status add_named(rlxvk_executable *e, const rlxvk_save_options *opt
     TRY(status_require_items(options->names, options->name_count, "names", "names"));
     for (size_t i = 0; i < options->name_count; i++) {
         const char *name = options->names[i];
-        param_state *p = name_find_param(e, name);
+        param_state *p = leaf_find_param(e, name);
         if (!p)
             return name_unknown(e->program->source, "names", "param", name);
         if (p->leaf->node == NODE_NONE)
@@ -125,7 +126,7 @@ rlxvk_status rlxvk_save_params(rlxvk_executable *executable, const char *path,
 {
     rlxvk_save_options o;
     rlxvk_status status;
-    TRY(state_require(executable, "save_params"));
+    TRY(executable_require(executable, "save_params"));
     TRY(status_require(path, "save_params", "path"));
     TRY(sized_read(SIZED(rlxvk_save_options), options, &o));
     double begin = trace_begin(executable->context->trace);

@@ -36,7 +36,7 @@ static bool holds_numbers(const rlxvk_executable *e, uint32_t id)
 
 rlxvk_status scan_read(rlxvk_executable *e, uint32_t id, float **words, uint64_t *count)
 {
-    location from = state_location(e, id);
+    location from = executable_location(e, id);
     rlxvk_status status = RLXVK_OK;
     *words = NULL;
     *count = from.bytes / 4;

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_SCAN_H
 #define RLXVK_EXEC_SCAN_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 typedef struct scan {
     uint64_t nan_count, infinity_count, negative_infinity_count, nonzero, first_bad;

@@ -5,9 +5,9 @@
 #include "exec/ticket.h"
 #include "exec/diagnose.h"
 #include "exec/queue.h"
-#include "exec/slot.h"
 #include "exec/timing.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
     const node *n = graph_node(e->program->graph, out->result->node);
     storage held = program_held(e->program, out->result->node);
     slot_type type = slot_type_of_output(item);
-    location from = state_output_location(e, out);
+    location from = executable_output_location(e, out);
     const memory_block *block = location_block(&from);
     uint64_t count = shape_numel(&n->shape);
     rlxvk_status status;
@@ -49,7 +49,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
         slot_decode(n, held, type, e->read_staging.mapped + at, count, item->buffer);
         return RLXVK_OK;
     }
-    if (block->mapped && e->device->choice.arena_cached) {
+    if (block->mapped && e->device->setup.arena_cached) {
         TRY(memory_block_invalidate(e->device, block, from.offset, from.bytes));
         slot_decode(n, held, type, block->mapped + from.offset, count, item->buffer);
         return RLXVK_OK;

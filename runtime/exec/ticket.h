@@ -2,7 +2,7 @@
 #ifndef RLXVK_TICKET_H
 #define RLXVK_TICKET_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* The output that was asked for as item i. `own` is memory for a copy of it. */
 static inline const rlxvk_run_output *ticket_output(const ticket_state *t, size_t i,

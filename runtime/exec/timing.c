@@ -110,7 +110,7 @@ rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, doubl
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
-    TRY(state_require(e, "executable_run_time"));
+    TRY(executable_require(e, "executable_run_time"));
     TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
     TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
                     "executable_run_time", "time_runs"));
@@ -139,7 +139,7 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
     uint64_t *ticks = NULL;
     sized_array array;
     rlxvk_status status;
-    TRY(state_require(e, "executable_profile"));
+    TRY(executable_require(e, "executable_profile"));
     TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
     TRY(status_require(out_count, "executable_profile", "out_count"));
     array = sized_room(SIZED(rlxvk_step_time), steps, capacity);

@@ -2,7 +2,7 @@
 #ifndef RLXVK_TIMING_H
 #define RLXVK_TIMING_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Adds the GPU times of the last run to the trace. They are shifted so that the first step begins
  * when the run was submitted. */

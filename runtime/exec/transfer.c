@@ -46,7 +46,7 @@ error:
 /* Makes the chunk on first use; its size is the unit of blocking transfers. */
 static rlxvk_status chunk_ready(rlxvk_executable *e, memory_use use, memory_block *chunk)
 {
-    uint64_t bytes = MIN(CHUNK_BYTES, e->device->choice.profile.max_allocation_bytes);
+    uint64_t bytes = MIN(CHUNK_BYTES, e->device->setup.profile.max_allocation_bytes);
     return chunk->buffer ? RLXVK_OK : memory_block_create(e->device, use, bytes, chunk);
 }
 
@@ -78,7 +78,7 @@ rlxvk_status transfer_read(rlxvk_executable *e, const location *from, void *byte
     rlxvk_status status;
     if (size == 0)
         return RLXVK_OK;
-    if (block->mapped && e->device->choice.arena_cached) {
+    if (block->mapped && e->device->setup.arena_cached) {
         TRY(memory_block_invalidate(e->device, block, from->offset, size));
         memcpy(bytes, block->mapped + from->offset, size);
         return RLXVK_OK;

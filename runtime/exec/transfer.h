@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_TRANSFER_H
 #define RLXVK_EXEC_TRANSFER_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 rlxvk_status transfer_write(rlxvk_executable *e, const location *to, const void *bytes,
                             uint64_t size);

@@ -6,9 +6,9 @@
  *   blocking     the input has no staging memory, for example because it is too large
  */
 #include "exec/upload.h"
-#include "exec/slot.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 #include <string.h>
 
@@ -98,7 +98,7 @@ rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
     if (in->leaf->node == NODE_NONE || item->length == 0)
         return RLXVK_OK;
     const node *n = graph_node(e->program->graph, in->leaf->node);
-    location to = state_location(e, in->leaf->node);
+    location to = executable_location(e, in->leaf->node);
     storage held = program_held(e->program, in->leaf->node);
     const memory_block *block = location_block(&to);
     if (same_as_before(e, in, item))
@@ -119,7 +119,7 @@ rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
  * uploaded without conversion. */
 static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
-    location to = state_location(e, in->leaf->node);
+    location to = executable_location(e, in->leaf->node);
     rlxvk_status status;
     const memory_block *block = location_block(&to);
     if (!block->mapped || ticket_in_flight(e) || e->batch_count)

@@ -2,7 +2,7 @@
 #ifndef RLXVK_EXEC_UPLOAD_H
 #define RLXVK_EXEC_UPLOAD_H
 
-#include "exec/state.h"
+#include "exec/executable.h"
 
 /* Copies `item` into its input's slot: in place, staged for this ticket, or blocking. */
 rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,

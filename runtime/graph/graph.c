@@ -59,6 +59,8 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
         let_go(graph->kept.items[i]);
     VECTOR_FREE(&graph->kept);
     memory_free(graph->names.ids);
+    for (uint32_t k = 0; graph->symbols && k < SYMBOL_EXAMPLES; k++)
+        rlxvk_graph_destroy(graph->symbols->examples[k]);
     symbol_end(graph->symbols);
     memory_free(graph);
 }

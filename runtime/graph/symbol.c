@@ -63,10 +63,8 @@ void symbol_end(symbol_table *t)
 {
     if (!t)
         return;
-    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
         VECTOR_FREE(&t->sizes[k]);
-        rlxvk_graph_destroy(t->examples[k]);
-    }
     VECTOR_FREE(&t->made);
     VECTOR_FREE(&t->nodes);
     memory_free(t);

@@ -48,6 +48,7 @@ bool symbol_in_shape(const rlxvk_shape *s);
 
 /* Makes the graph's table if it has none. */
 rlxvk_status symbol_begin(rlxvk_graph *g);
+/* Frees the table, but not the examples. Takes NULL. */
 void symbol_end(symbol_table *t);
 /* The shape of a node, with codes. */
 static inline rlxvk_shape symbol_shape(const rlxvk_graph *g, uint32_t id)

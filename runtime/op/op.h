@@ -97,7 +97,7 @@ typedef struct dispatch {
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     const operand *operands; /* operand_count of them; lower_emit keeps them in the lowering */
     uint32_t node;           /* the node that it computes */
-    const char *variant;     /* the row of its kernel family; NULL if there is no choice */
+    const char *variant;     /* the row of its kernel kind; NULL if there is no choice */
     uint8_t source;          /* enum variant_source: who chose it */
     bool prepares;           /* a new layout of operands; runs skip it if they are weights */
     uint8_t turn;            /* enum dispatch_turn */
@@ -456,7 +456,7 @@ static inline bool node_is_weight(const node *n)
 /* OP_COUNT if there is no such row. */
 op_kind op_find(const char *name);
 
-/* ---- Building and checking (op/build.c, op/append.c) ---- */
+/* ---- Building and checking (op/node_check.c, op/build.c) ---- */
 
 /* status_fail() with the op in front: its row and its name. While the node is being built, also the
  * number that it would get and the names of its operands. */

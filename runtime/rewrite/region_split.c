@@ -12,7 +12,7 @@ uint32_t region_split(pass *p, uint32_t id)
     const region_attributes *a = n->attributes;
     uint32_t inputs[REGION_INPUTS];
     if (n->op != OP_elementwise_region || !options->profile ||
-        region_select(region_size_of(a->steps, a->step_count, n->input_count), options->profile,
+        region_choose(region_size_of(a->steps, a->step_count, n->input_count), options->profile,
                       VARIANT_NONE))
         return NODE_NONE;
     for (uint32_t i = 0; i < n->input_count; i++)

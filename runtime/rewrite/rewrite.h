@@ -19,7 +19,7 @@ typedef struct rewrite_options {
      * any may. */
     bool (*may_join)(const void *sharer, const char *const *names, uint32_t count);
     const void *sharer;
-    bool names_matvec; /* the caller asks for a variant of kernel family matvec */
+    bool names_matvec; /* the caller asks for a variant of kernel kind matvec */
     bool may_halve;    /* rewrite_hold_weights may turn F32 params into halves later */
 } rewrite_options;
 

@@ -21,7 +21,7 @@ rlxvk_status command_pool_create(device *d, VkCommandPool *out)
     VkCommandPoolCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = d->choice.queue_family,
+        .queueFamilyIndex = d->setup.queue_family,
     };
     VK(d, CreateCommandPool(d->handle, &info, NULL, out));
 error:
@@ -159,7 +159,7 @@ rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buf
                                      uint32_t count, VkDescriptorSet *out)
 {
     rlxvk_status status;
-    uint32_t limit = MIN(d->choice.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
+    uint32_t limit = MIN(d->setup.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
     if (count > limit)
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "descriptor set: %u storage buffers; this device takes %u", count,
@@ -274,7 +274,7 @@ static uint64_t now_ns(void)
 static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
 {
     uint64_t reached = 0, begin = now_ns();
-    if (profile_is_software(&d->choice.profile))
+    if (profile_is_software(&d->setup.profile))
         return false;
     while (d->fn.GetSemaphoreCounterValue(d->handle, timeline, &reached) == VK_SUCCESS) {
         if (reached >= value)

@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* All physical devices, with their choices under these options. */
+/* All physical devices, with their setups under these options. */
 typedef struct survey {
     VkPhysicalDevice *physical;
     device_snapshot *snapshots;
-    device_choice *choices;
+    device_setup *setups;
     uint32_t count;
 } survey;
 
@@ -19,18 +19,18 @@ static void survey_destroy(survey *s)
 {
     memory_free(s->physical);
     memory_free(s->snapshots);
-    memory_free(s->choices);
+    memory_free(s->setups);
 }
 
 static rlxvk_status survey_take(device *d, const rlxvk_context_options *options, survey *out)
 {
     rlxvk_status status;
     TRY(snapshot_take_all(d, &out->physical, &out->snapshots, &out->count));
-    if (!(out->choices = memory_zeroed(out->count, sizeof *out->choices)))
-        TRY(status_fail_memory("device choices"));
+    if (!(out->setups = memory_zeroed(out->count, sizeof *out->setups)))
+        TRY(status_fail_memory("device setups"));
     for (uint32_t i = 0; i < out->count; i++) {
-        profile_choose(&out->snapshots[i], options, &out->choices[i]);
-        out->choices[i].index = i;
+        profile_choose(&out->snapshots[i], options, &out->setups[i]);
+        out->setups[i].index = i;
     }
 error:
     return status;
@@ -45,12 +45,12 @@ static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
     uint32_t index = 0;
     TRY(survey_take(d, options, &s));
     if (options->device)
-        TRY(vk_match_device(s.snapshots, s.choices, s.count, options->device, &index));
+        TRY(vk_match_device(s.snapshots, s.setups, s.count, options->device, &index));
     else
-        TRY(vk_select_device(s.snapshots, s.choices, s.count, otherwise, &index));
+        TRY(vk_find_device(s.snapshots, s.setups, s.count, otherwise, &index));
     d->physical = s.physical[index];
     d->snapshot = s.snapshots[index];
-    d->choice = s.choices[index];
+    d->setup = s.setups[index];
 error:
     survey_destroy(&s);
     return status;
@@ -136,7 +136,7 @@ static rlxvk_status handle_create(device *d)
     static const float priority = 1.0f;
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = d->choice.queue_family,
+        .queueFamilyIndex = d->setup.queue_family,
         .queueCount = 1,
         .pQueuePriorities = &priority,
     };
@@ -158,7 +158,7 @@ error:
 static rlxvk_status layouts_create(device *d)
 {
     rlxvk_status status = RLXVK_OK;
-    uint32_t most = MIN(d->choice.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
+    uint32_t most = MIN(d->setup.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
     VkDescriptorSetLayoutBinding bindings[KERNEL_MAX_BINDINGS];
     for (uint32_t i = 0; i < most; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){
@@ -199,7 +199,7 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
     TRY(device_pick(d, options, environment->device));
     TRY(handle_create(d));
     TRY(loader_device_functions(d));
-    d->fn.GetDeviceQueue(d->handle, d->choice.queue_family, 0, &d->queue);
+    d->fn.GetDeviceQueue(d->handle, d->setup.queue_family, 0, &d->queue);
     TRY(layouts_create(d));
     TRY(pipeline_store_create(d, options->cache_directory));
 error:
@@ -289,7 +289,7 @@ rlxvk_status device_list(const sized_array *infos, size_t *out_count)
     rlxvk_device_info info;
     TRY(survey_open(&d, &s));
     for (uint32_t i = 0; i < MIN(s.count, infos->count); i++) {
-        profile_describe(&s.snapshots[i], &s.choices[i], &info);
+        profile_describe(&s.snapshots[i], &s.setups[i], &info);
         sized_put(SIZED(rlxvk_device_info), infos, i, &info);
     }
     *out_count = s.count;
@@ -306,8 +306,8 @@ rlxvk_status device_find(const char *wanted, rlxvk_device_info *out)
     survey s = {0};
     uint32_t index;
     TRY(survey_open(&d, &s));
-    TRY(vk_select_device(s.snapshots, s.choices, s.count, wanted, &index));
-    profile_describe(&s.snapshots[index], &s.choices[index], out);
+    TRY(vk_find_device(s.snapshots, s.setups, s.count, wanted, &index));
+    profile_describe(&s.snapshots[index], &s.setups[index], out);
 error:
     survey_destroy(&s);
     device_close(d);

@@ -33,12 +33,12 @@ void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SI
 
 /* select.c: the index of the device to open. `wanted` is an index, part of a name, or a UUID. If it
  * is NULL or "", the best device is taken. E_NO_DEVICE lists the devices. */
-rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
-                              uint32_t count, const char *wanted, uint32_t *out);
+rlxvk_status vk_find_device(const device_snapshot *snapshots, const device_setup *setups,
+                            uint32_t count, const char *wanted, uint32_t *out);
 
 /* select.c: the index of the device that an info describes. E_NO_DEVICE if there is none or it is
  * not usable. */
-rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_choice *choices,
+rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_setup *setups,
                              uint32_t count, const rlxvk_device_info *wanted, uint32_t *out);
 
 /* pipeline.c: `cache_directory` as in rlxvk_context_options. */

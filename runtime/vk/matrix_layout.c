@@ -55,7 +55,7 @@ error:
 
 static rlxvk_status look(device *d, bool bf16, matrix_shape unit, int *out)
 {
-    const device_profile *profile = &d->choice.profile;
+    const device_profile *profile = &d->setup.profile;
     pipeline_request request = {bf16 ? KERNEL_MATRIX_PROBE_BF16 : KERNEL_MATRIX_PROBE_F16,
                                 4,
                                 {[LOCAL_SIZE] = profile->subgroup_size,
@@ -82,7 +82,7 @@ error:
  * once, because they find the same. */
 rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes)
 {
-    const device_profile *profile = &d->choice.profile;
+    const device_profile *profile = &d->setup.profile;
     const matrix_shape *unit = bf16 ? &profile->matrix_bf16 : &profile->matrix_f16;
     rlxvk_status status = RLXVK_OK;
     int layout = __atomic_load_n(&d->matrix_layouts[bf16], __ATOMIC_RELAXED);

@@ -11,12 +11,12 @@ static const char *const use_names[] = {
     [MEMORY_READBACK] = "readback",
 };
 
-static uint32_t type_for(const device_choice *choice, memory_use use)
+static uint32_t type_for(const device_setup *setup, memory_use use)
 {
     const uint32_t types[] = {
-        [MEMORY_ARENA] = choice->arena_type,
-        [MEMORY_UPLOAD] = choice->upload_type,
-        [MEMORY_READBACK] = choice->readback_type,
+        [MEMORY_ARENA] = setup->arena_type,
+        [MEMORY_UPLOAD] = setup->upload_type,
+        [MEMORY_READBACK] = setup->readback_type,
     };
     return types[use];
 }
@@ -58,7 +58,7 @@ static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
 static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
 {
     rlxvk_status status;
-    uint32_t type = type_for(&d->choice, use);
+    uint32_t type = type_for(&d->setup, use);
     VkMemoryRequirements needs;
     d->fn.GetBufferMemoryRequirements(d->handle, block->buffer, &needs);
     TRY(type_allowed(d, needs.memoryTypeBits, &type));
@@ -78,12 +78,12 @@ error:
 static rlxvk_status block_map(device *d, memory_use use, memory_block *block)
 {
     rlxvk_status status;
-    const device_choice *choice = &d->choice;
+    const device_setup *setup = &d->setup;
     void *mapped = NULL;
-    block->coherent = use == MEMORY_ARENA      ? choice->arena_coherent
-                      : use == MEMORY_READBACK ? choice->readback_coherent
+    block->coherent = use == MEMORY_ARENA      ? setup->arena_coherent
+                      : use == MEMORY_READBACK ? setup->readback_coherent
                                                : true;
-    if (use == MEMORY_ARENA && !choice->arena_mapped)
+    if (use == MEMORY_ARENA && !setup->arena_mapped)
         return RLXVK_OK;
     VK(d, MapMemory(d->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped));
     block->mapped = mapped;
@@ -95,7 +95,7 @@ rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memor
 {
     rlxvk_status status;
     memory_block block = {.size = MAX(size, 4)};
-    uint64_t limit = d->choice.profile.max_allocation_bytes;
+    uint64_t limit = d->setup.profile.max_allocation_bytes;
     if (size > limit)
         return status_fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
                            "%s memory: a block of %llu bytes is above the device's limit of %llu",
@@ -107,7 +107,7 @@ rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memor
     return RLXVK_OK;
 error:;
     const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
-    uint32_t heap = memory->memoryTypes[type_for(&d->choice, use)].heapIndex;
+    uint32_t heap = memory->memoryTypes[type_for(&d->setup, use)].heapIndex;
     memory_block_destroy(d, &block);
     return status_fail_within(status, "%s memory: block of %llu bytes in a heap of %llu",
                               use_names[use], (unsigned long long)size,

@@ -144,8 +144,8 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     spirv_float_controls controls = {
         .preserve_special = offered->shaderSignedZeroInfNanPreserveFloat32,
         .round_to_even = offered->shaderRoundingModeRTEFloat32,
-        .round_halves_to_even = d->choice.profile.half_rounding,
-        .preserve_subnormals = d->choice.profile.half_subnormals,
+        .round_halves_to_even = d->setup.profile.half_rounding,
+        .preserve_subnormals = d->setup.profile.half_subnormals,
     };
     const kernel_info *kernel = kernel_find(key->kernel);
     uint32_t *words = spirv_request(kernel, controls, out_count);
@@ -157,7 +157,7 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     if (!words || (d->no_specialization && !kernel->bindings_constant))
         return words;
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
-                                         d->choice.unroll_hints, out_count);
+                                         d->setup.unroll_hints, out_count);
     memory_free(words);
     /* On an H200, matrix-unit products are 2 to 3 % slower if functions are inlined. */
     if (special && spirv_declares(special, *out_count, COOPERATIVE_MATRIX))
@@ -206,7 +206,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
     };
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
-        .requiredSubgroupSize = d->choice.profile.subgroup_size,
+        .requiredSubgroupSize = d->setup.profile.subgroup_size,
     };
     bool fix_size = kernel_find(key->kernel)->subgroups && d->snapshot.subgroup_size_control;
     VkComputePipelineCreateInfo info = {
@@ -270,7 +270,7 @@ static rlxvk_status entries_create(device *d, size_t first)
 /* Beyond the device's limits Vulkan is undefined, so such requests must not reach the driver. */
 static rlxvk_status request_check(const device *d, const pipeline_request *request)
 {
-    const device_profile *p = &d->choice.profile;
+    const device_profile *p = &d->setup.profile;
     if (request->kernel >= kernel_count() || request->constant_count > KERNEL_MAX_CONSTANTS)
         return status_fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
                            request->kernel, request->constant_count);

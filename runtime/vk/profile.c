@@ -127,7 +127,7 @@ static uint32_t choose_local_type(const device_snapshot *s)
 
 /* Uploads are written once and in order, so uncached memory is good enough. But reading uncached
  * memory is about ten times slower, so readback prefers cached memory. */
-static void choose_memory(const device_snapshot *s, bool direct_upload, device_choice *out)
+static void choose_memory(const device_snapshot *s, bool direct_upload, device_setup *out)
 {
     static const type_score upload = {
         .needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
@@ -157,7 +157,7 @@ static void choose_memory(const device_snapshot *s, bool direct_upload, device_c
 
 /* Takes the first family with compute. A family without graphics would gain nothing, because there
  * is only one queue and the library has no other work on the device. */
-static bool choose_queue(const device_snapshot *s, device_choice *out)
+static bool choose_queue(const device_snapshot *s, device_setup *out)
 {
     for (uint32_t i = 0; i < s->queue_family_count; i++) {
         const VkQueueFamilyProperties *family = &s->queue_families[i];
@@ -185,12 +185,12 @@ static uint32_t shrink32(uint32_t value, uint32_t limit)
 }
 
 /* The minimum of the limits of an allocation, a buffer and the heap. */
-static uint64_t block_limit(const device_snapshot *s, const device_choice *choice)
+static uint64_t block_limit(const device_snapshot *s, const device_setup *setup)
 {
     uint64_t reported = s->maintenance3.maxMemoryAllocationSize;
     uint64_t limit = shrink(reported ? reported : GUARANTEED_ALLOCATION, s->max_buffer_size);
-    if (choice->arena_type != NO_TYPE)
-        limit = shrink(limit, type_heap_size(s, choice->arena_type));
+    if (setup->arena_type != NO_TYPE)
+        limit = shrink(limit, type_heap_size(s, setup->arena_type));
     return limit;
 }
 
@@ -261,7 +261,7 @@ static bool has_subgroups(const device_snapshot *s, VkSubgroupFeatureFlags opera
 /* The number of compute units only decides into how many parts work is split. Core Vulkan does not
  * report it, so `units` has typical numbers for each kind of device. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
-                         const device_choice *choice, device_profile *p)
+                         const device_setup *setup, device_profile *p)
 {
     static const uint32_t units[] = {
         [RLXVK_DEVICE_OTHER] = 16,    [RLXVK_DEVICE_INTEGRATED] = 16, [RLXVK_DEVICE_DISCRETE] = 128,
@@ -282,7 +282,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     p->push_constant_bytes = limits->maxPushConstantsSize;
     p->storage_buffers_per_stage =
         MIN(limits->maxPerStageDescriptorStorageBuffers, limits->maxDescriptorSetStorageBuffers);
-    p->max_allocation_bytes = shrink(block_limit(s, choice), options->limit_allocation_bytes);
+    p->max_allocation_bytes = shrink(block_limit(s, setup), options->limit_allocation_bytes);
     p->max_binding_bytes = shrink(MIN(limits->maxStorageBufferRange, p->max_allocation_bytes),
                                   options->limit_binding_bytes);
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
@@ -305,20 +305,20 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
 
 /* ---- Baseline ---- */
 
-static bool refuse(device_choice *out, const char *reason)
+static bool refuse(device_setup *out, const char *reason)
 {
     snprintf(out->reason, sizeof(out->reason), "%s", reason);
     return false;
 }
 
-static bool refuse_limit(device_choice *out, const char *limit, uint32_t value, uint32_t needed)
+static bool refuse_limit(device_setup *out, const char *limit, uint32_t value, uint32_t needed)
 {
     snprintf(out->reason, sizeof(out->reason), "%s is %u; at least %u are needed", limit, value,
              needed);
     return false;
 }
 
-static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_choice *out)
+static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_setup *out)
 {
     const struct {
         const char *name;
@@ -338,7 +338,7 @@ static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_choice *ou
 }
 
 /* The first failed check is the reason: driver, queue, features, memory, limits. */
-static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choice *out)
+static bool meets_baseline(const device_snapshot *s, bool has_queue, device_setup *out)
 {
     uint32_t version = s->properties.apiVersion;
     if (version < VK_API_VERSION_1_2) {
@@ -359,12 +359,12 @@ static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choi
 }
 
 void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
-                    device_choice *out)
+                    device_setup *out)
 {
     static const rlxvk_context_options defaults;
     if (!options)
         options = &defaults;
-    *out = (device_choice){0};
+    *out = (device_setup){0};
     bool has_queue = choose_queue(snapshot, out);
     choose_memory(snapshot, toggle(options->direct_upload, true), out);
     out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
@@ -404,7 +404,7 @@ static void describe_features(const device_snapshot *s, rlxvk_device_info *out)
         s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
-void profile_describe(const device_snapshot *snapshot, const device_choice *choice,
+void profile_describe(const device_snapshot *snapshot, const device_setup *setup,
                       rlxvk_device_info *out)
 {
     *out = (rlxvk_device_info){0};
@@ -414,18 +414,18 @@ void profile_describe(const device_snapshot *snapshot, const device_choice *choi
     if (*snapshot->driver.driverInfo)
         text_append(&driver, " %s", snapshot->driver.driverInfo);
     profile_uuid_text(snapshot->id.deviceUUID, out->uuid);
-    out->index = choice->index;
-    out->kind = choice->profile.kind;
+    out->index = setup->index;
+    out->kind = setup->profile.kind;
     out->api_version = snapshot->properties.apiVersion;
-    out->usable = choice->usable;
-    memcpy(out->reason, choice->reason, sizeof(out->reason));
-    describe_limits(&choice->profile, out);
+    out->usable = setup->usable;
+    memcpy(out->reason, setup->reason, sizeof(out->reason));
+    describe_limits(&setup->profile, out);
     describe_features(snapshot, out);
-    out->cooperative_matrix = choice->profile.matrix_f16.m || choice->profile.matrix_bf16.m;
-    if (choice->arena_type != NO_TYPE && choice->arena_type < VK_MAX_MEMORY_TYPES)
-        out->device_memory_bytes = type_heap_size(snapshot, choice->arena_type);
-    out->direct_upload = choice->arena_mapped;
-    out->cached_readback = choice->arena_cached;
-    out->timestamps = choice->timestamps;
+    out->cooperative_matrix = setup->profile.matrix_f16.m || setup->profile.matrix_bf16.m;
+    if (setup->arena_type != NO_TYPE && setup->arena_type < VK_MAX_MEMORY_TYPES)
+        out->device_memory_bytes = type_heap_size(snapshot, setup->arena_type);
+    out->direct_upload = setup->arena_mapped;
+    out->cached_readback = setup->arena_cached;
+    out->timestamps = setup->timestamps;
     out->timestamp_period_ns = snapshot->properties.limits.timestampPeriod;
 }

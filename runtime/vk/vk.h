@@ -50,7 +50,7 @@ typedef struct device_snapshot {
     bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */
 } device_snapshot;
 
-typedef struct device_choice {
+typedef struct device_setup {
     bool usable;
     char reason[160];       /* why it is not usable */
     uint32_t queue_family;  /* compute; the first one, even if it also has graphics */
@@ -64,12 +64,12 @@ typedef struct device_choice {
     bool unroll_hints; /* the driver takes unroll hints as hints, not as orders */
     uint32_t index;    /* among all devices */
     device_profile profile;
-} device_choice;
+} device_setup;
 
 /* Pure. `options` may be NULL; its limits reduce those of the profile. */
 void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
-                    device_choice *out);
-void profile_describe(const device_snapshot *snapshot, const device_choice *choice,
+                    device_setup *out);
+void profile_describe(const device_snapshot *snapshot, const device_setup *setup,
                       rlxvk_device_info *out);
 
 /* ---- Device ---- */
@@ -89,7 +89,7 @@ typedef struct device {
     bool queue_lock_made;
     unsigned forks; /* system_forks when it was opened */
     device_snapshot snapshot;
-    device_choice choice;
+    device_setup setup;
     log_sink log;
     bool no_specialization;        /* drivers get whole kernels */
     invocation_choice invocations; /* their order in specialized kernels */

@@ -54,7 +54,7 @@ int main(void)
     static const int sizes[RUNS][2] = {{1, 4}, {3, 12}, {2, 5}, {1, 4}, {3, 12}};
     rlxvk_context *context = NULL;
     rlxvk_executable *executable = NULL;
-    rlxvk_family_report report = {0};
+    rlxvk_cached_bindings_report report = {0};
     int wrong = 0, runs = 0;
     for (int i = 0; i < BATCHES * LENGTHS * WIDTH; i++)
         x[i] = sinf((float)(i * i % 1009));
@@ -78,7 +78,7 @@ int main(void)
                 !(fabs(y[i] - expected(x + i / WIDTH * length * WIDTH, length, i % WIDTH)) < 1e-4);
         printf("batch %d of length %2d: the last output is %f\n", batch, length, y[count - 1]);
     }
-    rlxvk_executable_family(executable, &report);
+    rlxvk_executable_cached_bindings(executable, &report);
     printf("%u programs, found again %u times\n", report.members, (unsigned)report.hits);
     goto done;
 error:

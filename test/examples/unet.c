@@ -128,7 +128,7 @@ int main(void)
     rlxvk_context *context = NULL;
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
-    rlxvk_family_report programs;
+    rlxvk_cached_bindings_report programs;
     int right = 0, wanted = 0;
     if (rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&g) || build(g) ||
         rlxvk_compile(context, g, NULL, &e))
@@ -157,7 +157,7 @@ int main(void)
         wanted += pixels;
         printf("%dx%d: the last pixel is %f\n", height, width, y[pixels - 1]);
     }
-    rlxvk_executable_family(e, &programs);
+    rlxvk_executable_cached_bindings(e, &programs);
     printf("%d of %d pixels are right; %u sizes were compiled\n", right, wanted, programs.members);
     right += programs.members == SIZES - 1;
     goto done;

@@ -50,7 +50,7 @@ static variant_set any_variants(uint32_t bits)
 {
     variant_set set = {{0}};
     for (uint32_t i = 0; bits && i < CHOICE_COUNT; i++)
-        set.rows[i] = (uint8_t)((bits + i) % (choice_families[i].table->count + 1));
+        set.rows[i] = (uint8_t)((bits + i) % (choice_kinds[i].table->count + 1));
     return set;
 }
 

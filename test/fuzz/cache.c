@@ -52,13 +52,13 @@ static void check_sealed(const uint8_t *data, size_t size)
 
 static bool same_point(const tuning_point *a, const tuning_point *b)
 {
-    return a->row == b->row && a->family == b->family && !strcmp(a->tag, b->tag) &&
+    return a->row == b->row && a->kind == b->kind && !strcmp(a->tag, b->tag) &&
            !memcmp(a->dims, b->dims, sizeof a->dims);
 }
 
 static variant_query query_at(const tuning_point *p)
 {
-    variant_query q = {.family = &choice_families[p->family]};
+    variant_query q = {.kind = &choice_kinds[p->kind]};
     memcpy(q.tag, p->tag, sizeof q.tag);
     for (int i = 0; i < VARIANT_DIMS; i++)
         q.dims[i] = p->dims[i];
@@ -72,7 +72,7 @@ static void check_written(const tuning_point *p)
     variant_query q = query_at(p);
     tuning again;
     text_append(&written, "%s", TUNING_HEADER);
-    tuning_write(&q, p->row == VARIANT_NONE ? TUNING_TABLE : choice_row_name(q.family, p->row), 1.5,
+    tuning_write(&q, p->row == VARIANT_NONE ? TUNING_TABLE : choice_row_name(q.kind, p->row), 1.5,
                  &written);
     if (tuning_create(line, NULL, &again) != RLXVK_OK)
         return;
@@ -95,8 +95,8 @@ static void check_profile(const uint8_t *bytes, size_t size)
         const tuning_point *p = &t.points.items[i];
         variant_query q = query_at(p);
         size_t row = tuning_find(&t, &q);
-        FUZZ_CHECK(row == VARIANT_NONE || choice_row_name(q.family, row), "row %zu of %s", row,
-                   q.family->name);
+        FUZZ_CHECK(row == VARIANT_NONE || choice_row_name(q.kind, row), "row %zu of %s", row,
+                   q.kind->name);
         if (i < 4)
             check_written(p);
     }

@@ -7,7 +7,7 @@
  * bytes are a call.
  */
 #include "fuzz.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "support/choice.h"
 #include "support/story.h"
 

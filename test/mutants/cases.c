@@ -4,8 +4,8 @@
  *   cases map                      prints a line for each case: op, number, and name:pipeline for
  *                                  each kernel that its dispatches run. Then it asks for each
  *                                  variant and precision. If a case then has a pipeline that no
- *                                  case before had, prints op, number:family=row or
- *                                  number:family=row:f16
+ *                                  case before had, prints op, number:kind=row or
+ *                                  number:kind=row:f16
  *   cases run SECONDS SEED [MODE]  reads lines "op number[:...]" and runs these cases in order
  *                                  until one fails (exit 1) or the processor time is used up.
  *                                  MODE: host: by host functions; folded: with folded grids;
@@ -13,7 +13,7 @@
  *   cases gradients SECONDS SEED   runs the gradients of these cases
  */
 #include "conform/conform.h"
-#include "exec/stage.h"
+#include "program/stage.h"
 #include "op/choice/choice.h"
 
 #include <stdlib.h>
@@ -113,15 +113,15 @@ static uint64_t number_of(const session *s, size_t index)
     return number;
 }
 
-static void map_variant(session *s, const choice_family *family, const char *row)
+static void map_variant(session *s, const kernel_kind *kind, const char *row)
 {
     char variant[128], op[64];
-    snprintf(variant, sizeof variant, "%s=%s", family->name, row);
+    snprintf(variant, sizeof variant, "%s=%s", kind->name, row);
     s->setup.variant = variant;
     for (size_t i = 0; i < s->lines.lines.count; i++) {
         const char *line = s->lines.lines.items[i];
         snprintf(op, sizeof op, "%.*s", (int)row_length(line), line);
-        if (choice_reaches(family, op))
+        if (choice_reaches(kind, op))
             print_case(s, line, number_of(s, i));
     }
     s->setup.variant = NULL;
@@ -133,11 +133,10 @@ static int map(session *s)
         print_case(s, s->lines.lines.items[i], number_of(s, i));
     for (size_t f = 0; f < CHOICE_COUNT; f++)
         for (unsigned p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
-            const choice_family *family = &choice_families[f];
+            const kernel_kind *kind = &choice_kinds[f];
             s->setup.precision = (rlxvk_precision)p;
-            for (size_t i = 0; choice_row_name(family, i) && (!p || family->precisions >> p & 1);
-                 i++)
-                map_variant(s, family, choice_row_name(family, i));
+            for (size_t i = 0; choice_row_name(kind, i) && (!p || kind->precisions >> p & 1); i++)
+                map_variant(s, kind, choice_row_name(kind, i));
         }
     return 0;
 }
@@ -196,7 +195,7 @@ static int run(session *s, double seconds, bool gradients)
  * otherwise never meet a mutant. */
 static void promise_more(rlxvk_context *context)
 {
-    device_profile *p = &context->device->choice.profile;
+    device_profile *p = &context->device->setup.profile;
     if (p->kind == RLXVK_DEVICE_CPU)
         p->max_shuffle_invocations = p->max_workgroup_invocations;
 }

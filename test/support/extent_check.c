@@ -1,7 +1,7 @@
 /* See extent_check.h. */
 #include "support/extent_check.h"
 #include "exec/allocate.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 #include "support/random_graph.h"
 

@@ -1,6 +1,6 @@
 /* See harness.h. */
 #include "support/harness.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "op/evaluation.h"
 #include "op/random/random.h"
 

@@ -172,6 +172,6 @@ void each_variant(void (*walk)(const char *variant))
 {
     const char *name;
     walk(NULL);
-    for (size_t i = 0; (name = choice_row_name(&choice_families[CHOICE_rows], i)); i++)
+    for (size_t i = 0; (name = choice_row_name(&choice_kinds[CHOICE_rows], i)); i++)
         walk(name);
 }

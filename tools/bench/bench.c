@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct bench_job {
-    const char *device, *filter, *variant, *family;
+    const char *device, *filter, *variant, *kind;
     rlxvk_precision precision;
     float seconds; /* of each case; 0: the default */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
@@ -127,7 +127,7 @@ static rlxvk_status bench(bench_job *j)
     TRY(option_device(j->device, &device, &options));
     TRY(rlxvk_context_create(&options, &j->context));
     if (j->tune)
-        return bench_tune(j->context, j->family);
+        return bench_tune(j->context, j->kind);
     if (j->replay)
         return bench_replay(j->context);
     rlxvk_context_device(j->context, &device);
@@ -167,12 +167,12 @@ static const char help[] =
     "  --filter RE   only the cases whose name matches this extended regular expression\n"
     "  --device D    index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
     "  --precision P of matrix products: f32 (default), f16, bf16, split\n"
-    "  --variant V   kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --variant V   kernel variants by name, as RLXVK_VARIANT: kind=row,...\n"
     "  --seconds S   to warm up and to measure each case for (default: 0.5 and 0.4 on GPUs)\n"
-    "  --tune        measure the variants of every kernel family on a grid of shapes and write "
+    "  --tune        measure the variants of every kernel kind on a grid of shapes and write "
     "the\n"
     "                fastest to a file of the cache directory, which contexts read from then on\n"
-    "  --family F    tune this family only and keep what the file says of others\n"
+    "  --kind K      tune this kernel kind only and keep what the file says of others\n"
     "  --replay      the cost of dispatches, barriers, the host's part of a run and few rows of "
     "many\n"
     "                instead\n"
@@ -200,7 +200,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"pipelines", no_argument, NULL, 'P'},
                                              {"training", no_argument, NULL, 'T'},
                                              {"inference", no_argument, NULL, 'I'},
-                                             {"family", required_argument, NULL, 'F'},
+                                             {"kind", required_argument, NULL, 'F'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -213,7 +213,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         if (letter == 'f')
             j->filter = optarg;
         if (letter == 'F')
-            j->family = optarg;
+            j->kind = optarg;
         if (letter == 'd')
             j->device = optarg;
         if (letter == 'v')

@@ -27,15 +27,15 @@ typedef struct bench_result {
     double bytes, flops; /* bytes read and written, flops computed, by one op */
     bool host;           /* a step ran on the host */
     bool named;          /* a dispatch has the variant that the setup names */
-    const char *variant; /* in the longest dispatch of `query`'s family; NULL: none */
-    variant_query query; /* the inputs of the first choice in the setup's family */
+    const char *variant; /* in the longest dispatch of `query`'s kernel kind; NULL: none */
+    variant_query query; /* the inputs of the first choice in the setup's kernel kind */
 } bench_result;
 
 typedef struct bench_setup {
     rlxvk_context *context;
     rlxvk_precision precision; /* unless the line has one */
     const char *variant;       /* compile option; may be NULL */
-    const char *family;        /* report its query instead of the kernel; may be NULL */
+    const char *kind;          /* report its query instead of the kernel; may be NULL */
     double warm_up, seconds;   /* to spend on each; 0: the default */
     bool only_named;           /* do not measure if the named variant cannot be used */
     double limit;              /* microseconds: stop measuring a slower op early; 0: no limit */
@@ -46,9 +46,9 @@ typedef struct bench_setup {
 RLXVK_MUST_CHECK rlxvk_status bench_run(const bench_setup *setup, const char *line,
                                         bench_result *out);
 
-/* Measures the variants of a kernel family on a grid of shapes and writes the device's profile
- * file. `family` NULL: all families. In bench_tune.c. */
-RLXVK_MUST_CHECK rlxvk_status bench_tune(rlxvk_context *context, const char *family);
+/* Measures the variants of a kernel kind on a grid of shapes and writes the device's profile
+ * file. `kind` NULL: all kinds. In bench_tune.c. */
+RLXVK_MUST_CHECK rlxvk_status bench_tune(rlxvk_context *context, const char *kind);
 
 /* bench_replay measures the cost of a replay, bench_start that of a program's start, in child
  * processes. bench_pipelines measures how long pipelines take to make, for the conformance cases

@@ -3,7 +3,7 @@
  * counts. */
 #include "args/elementwise.h"
 #include "bench/bench.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "op/op.h"
 
 enum { INVOCATIONS_GPU = 1 << 20, INVOCATIONS_CPU = 1 << 12, ROUNDS = 1 << 12, TURNS = 8 };
@@ -31,7 +31,7 @@ static rlxvk_status peak_create_objects(peak *p)
     TRY(command_buffers_allocate(p->d, p->commands, 1, &p->buffer));
     TRY(vk_descriptor_pool_create(p->d, sets, &p->descriptors));
     TRY(vk_timeline_create(p->d, &p->timeline));
-    if (p->d->choice.timestamps)
+    if (p->d->setup.timestamps)
         VK(p->d, CreateQueryPool(p->d->handle, &queries, NULL, &p->queries));
 error:
     return status;
@@ -102,7 +102,7 @@ static void peak_destroy(peak *p)
 
 rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops)
 {
-    const device_profile *profile = &context->device->choice.profile;
+    const device_profile *profile = &context->device->setup.profile;
     bool cpu = profile_is_software(profile);
     peak p = {.d = context->device,
               .invocations = cpu ? INVOCATIONS_CPU : INVOCATIONS_GPU,

@@ -2,7 +2,7 @@
 #include "bench/bench_nets.h"
 #include "cli/clock.h"
 #include "cli/output.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
-#include "exec/context.h"
-#include "exec/state.h"
+#include "program/context.h"
+#include "exec/executable.h"
 #include "cli/output.h"
 #include "cli/option.h"
 

@@ -6,7 +6,7 @@
  */
 #include "cli/option.h"
 #include "bench/bench.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 
 #include <rlxvk_train.h>
 
@@ -279,15 +279,15 @@ error:
 static void note_variants(const bench *b, bench_result *out)
 {
     const schedule *s = &b->executable->program->schedule;
-    const char *family = b->setup->family;
-    for (size_t i = s->queries.count; family && i-- > 0;)
-        if (strcmp(s->queries.items[i].family->name, family) == 0)
+    const char *kind = b->setup->kind;
+    for (size_t i = s->queries.count; kind && i-- > 0;)
+        if (strcmp(s->queries.items[i].kind->name, kind) == 0)
             out->query = s->queries.items[i];
     for (size_t i = 0; i < s->dispatches.count; i++)
         out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
-    for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
+    for (size_t i = 0; out->query.kind && i < s->dispatches.count && !out->variant; i++) {
         const char *row, *used = s->dispatches.items[i].variant;
-        for (size_t k = 0; used && (row = choice_row_name(out->query.family, k)); k++)
+        for (size_t k = 0; used && (row = choice_row_name(out->query.kind, k)); k++)
             if (row == used)
                 out->variant = row;
     }
@@ -371,7 +371,7 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     out->flops = count_flops(&b.spec, &shape);
     out->bytes = count_bytes(&b.spec, &shape);
     choose_copies(&b, out);
-    if (device.timestamps && !setup->family)
+    if (device.timestamps && !setup->kind)
         TRY(name_kernel(&b, out));
     TRY(build(&b, &shape));
     TRY(compile(&b));

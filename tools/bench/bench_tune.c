@@ -1,5 +1,5 @@
 /*
- * rlxvk bench --tune: finds the fastest row of each kernel family's table, on a grid of shapes. A
+ * rlxvk bench --tune: finds the fastest row of each kernel kind's table, on a grid of shapes. A
  * point of the profile file is a shape and its fastest row. It is "table" if the table's own choice
  * is as good, because small differences are noise, and the table also covers the shapes between the
  * points.
@@ -8,7 +8,7 @@
  * warmed up, because an idle device lowers its clocks.
  */
 #include "bench/bench.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "cli/output.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { LINE = 256, PROFILE = 1 << 20 };
 
 typedef struct tuner {
     rlxvk_context *context;
-    const choice_family *family;
+    const kernel_kind *kind;
     text profile;
     rlxvk_status status; /* the first error */
 } tuner;
@@ -44,16 +44,16 @@ static bool measure(tuner *t, const char *line, rlxvk_precision precision, const
     bench_setup setup = {.context = t->context,
                          .precision = precision,
                          .variant = row ? choice : "",
-                         .family = t->family->name,
+                         .kind = t->kind->name,
                          .warm_up = WARM_UP,
                          .seconds = SECONDS,
                          .limit = limit,
                          .only_named = row != NULL};
-    snprintf(choice, sizeof choice, "%s=%s", t->family->name, row ? row : "");
+    snprintf(choice, sizeof choice, "%s=%s", t->kind->name, row ? row : "");
     rlxvk_status status = bench_run(&setup, line, out);
     if (status != RLXVK_OK && !is_skipped(status))
         t->status = status_fail_within(status, "%s %s: ", choice, line);
-    return status == RLXVK_OK && out->query.family && (!row || out->named);
+    return status == RLXVK_OK && out->query.kind && (!row || out->named);
 }
 
 static rlxvk_status write_profile(const tuner *t)
@@ -72,7 +72,7 @@ static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
     if (t->status != RLXVK_OK || !measure(t, line, precision, NULL, 0, &table))
         return;
     least = table.microseconds;
-    for (size_t i = 0; (row = choice_row_name(t->family, i)) && t->status == RLXVK_OK; i++) {
+    for (size_t i = 0; (row = choice_row_name(t->kind, i)) && t->status == RLXVK_OK; i++) {
         if (row == table.variant || !measure(t, line, precision, row, HOPELESS * least, &result) ||
             result.microseconds >= least)
             continue;
@@ -160,7 +160,7 @@ static void tune_product(tuner *t, const product_shape *s, rlxvk_precision preci
     for (unsigned tag = 0; tag < 4 && t->status == RLXVK_OK; tag++) {
         unsigned ta = tag >> 1, tb = tag & 1;
         char line[LINE], batch[16] = "";
-        if (ta && (tb || !s->a_transposed || t->family->precisions))
+        if (ta && (tb || !s->a_transposed || t->kind->precisions))
             continue;
         if (s->batch > 1)
             snprintf(batch, sizeof batch, "%ux", s->batch);
@@ -175,7 +175,7 @@ static void tune_product(tuner *t, const product_shape *s, rlxvk_precision preci
 static bool has_precision(const tuner *t, int precision)
 {
     return t->status == RLXVK_OK &&
-           (t->family->precisions ? t->family->precisions : 1) >> precision & 1;
+           (t->kind->precisions ? t->kind->precisions : 1) >> precision & 1;
 }
 
 static void tune_products(tuner *t, bool cpu)
@@ -221,7 +221,7 @@ static void tune_packed(tuner *t, bool cpu)
 /* ---- All ---- */
 
 static const struct {
-    choice_kind family;
+    choice_kind kind;
     void (*tune)(tuner *t, bool cpu);
 } grids[] = {{CHOICE_matmul, tune_products},
              {CHOICE_matrix, tune_products},
@@ -229,8 +229,8 @@ static const struct {
              {CHOICE_matrix_packed, tune_packed},
              {CHOICE_dequant, tune_packed}};
 
-/* Keeps the file's entries of other families. */
-static void keep_others(tuner *t, const char *family)
+/* Keeps the file's entries of other kinds. */
+static void keep_others(tuner *t, const char *kind)
 {
     char *old = pipeline_cache_read_text(t->context->device, NULL, TUNING_ENDING);
     const char *line = old && strncmp(old, TUNING_HEADER, strlen(TUNING_HEADER)) == 0
@@ -241,32 +241,32 @@ static void keep_others(tuner *t, const char *family)
         length = strcspn(line, "\n") + 1;
         if (line[length - 1] != '\n')
             break; /* a cut-off line */
-        if (strlen(family) != name || strncmp(line, family, name) != 0)
+        if (strlen(kind) != name || strncmp(line, kind, name) != 0)
             text_append(&t->profile, "%.*s", (int)length, line);
     }
     memory_free(old);
 }
 
-rlxvk_status bench_tune(rlxvk_context *context, const char *family)
+rlxvk_status bench_tune(rlxvk_context *context, const char *kind)
 {
     tuner t = {.context = context, .profile = {memory_zeroed(PROFILE, 1), PROFILE, 0}};
-    bool cpu = profile_is_software(&context->device->choice.profile), found = false;
+    bool cpu = profile_is_software(&context->device->setup.profile), found = false;
     rlxvk_status status;
     if (!t.profile.buffer)
         return status_fail_memory("profile");
     text_append(&t.profile, "%s", TUNING_HEADER);
-    if (family)
-        keep_others(&t, family);
+    if (kind)
+        keep_others(&t, kind);
     for (size_t i = 0; i < ARRAY_COUNT(grids); i++) {
-        t.family = &choice_families[grids[i].family];
-        if (family && strcmp(family, t.family->name) != 0)
+        t.kind = &choice_kinds[grids[i].kind];
+        if (kind && strcmp(kind, t.kind->name) != 0)
             continue;
         found = true;
         grids[i].tune(&t, cpu);
         TRY(t.status);
     }
     if (!found)
-        TRY(status_fail(RLXVK_E_ATTR, "--family '%s': there is no grid of shapes for it", family));
+        TRY(status_fail(RLXVK_E_ATTR, "--kind '%s': there is no grid of shapes for it", kind));
 error:
     print_progress(NULL);
     memory_free(t.profile.buffer);

@@ -14,7 +14,7 @@ if command -v clang-format >/dev/null; then
 fi
 
 # A layer may include only itself and the layers below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
-# other) <- exec; base, kernel <- spirv <- vk <- exec. Layers that fill in dispatches also see args/ (in glsl/) and constants/
+# other) <- program <- exec; base, kernel <- spirv <- vk <- program. Layers that fill in dispatches also see args/ (in glsl/) and constants/
 # (generated).
 allowed() {
     case $1 in
@@ -26,10 +26,11 @@ allowed() {
     rewrite) echo "base kernel args constants graph op rewrite" ;;
     spirv) echo "base kernel spirv" ;;
     vk) echo "base kernel args constants spirv vk" ;;
-    exec) echo "base kernel args constants graph op rewrite plan spirv vk exec" ;;
+    program) echo "base kernel args constants graph op rewrite plan spirv vk program" ;;
+    exec) echo "base kernel args constants graph op rewrite plan spirv vk program exec" ;;
     esac
 }
-for layer in base kernel graph op plan rewrite spirv vk exec; do
+for layer in base kernel graph op plan rewrite spirv vk program exec; do
     for f in $(find runtime/$layer -name '*.[ch]'); do
         for included in $(sed -n 's/^#include "\([a-z_/]*\/[a-z_.]*\)".*/\1/p' "$f"); do
             ok=
@@ -53,7 +54,7 @@ for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
 # Inside a folder, files form a stack, too: objects must not call each other in a circle.
-circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,exec} runtime/op/*/) || complain "$circles"
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,program,exec} runtime/op/*/) || complain "$circles"
 # The functions of an op family are named <family>_<member>. Their order is that of the members in op.h.
 order() {
     awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
@@ -75,13 +76,13 @@ for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type 
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 # These folders must not name ops, because everything specific to an op is a member of its family.
-nameless='base kernel graph plan spirv vk exec'
+nameless='base kernel graph plan spirv vk program exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
 # An extern name that is not public begins with the name of its layer, its folder, or the first word of its file, so that it can
 # be found. Families are the exception.
-named='base kernel graph op plan rewrite spirv vk exec'
+named='base kernel graph op plan rewrite spirv vk program exec'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
         folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)

@@ -179,7 +179,7 @@ static void read_sources(kernel *k, const char *folder)
     text[kept] = text[kept + 1] = '\0';
     k->sources = text;
     const char *source = next_source(text, "glsl/", ".comp");
-    if (!source || sscanf(source, "glsl/%63[^/]/", k->family) != 1)
+    if (!source || sscanf(source, "glsl/%63[^/]/", k->folder) != 1)
         die("does not name the kernel's source", path);
     free(path);
 }

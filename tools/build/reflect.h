@@ -49,7 +49,7 @@ typedef struct kernel {
     module reflected, embedded;
     char *sources;                        /* the words of its .d, each ended by a 0, then another
                                              0 */
-    char family[64];                      /* the folder of its .comp */
+    char folder[64];                      /* the folder of its .comp */
     const char *constants[MAX_CONSTANTS]; /* names by SpecId; NULL: no constant has this id */
     uint32_t constant_count;
 } kernel;

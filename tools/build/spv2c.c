@@ -146,10 +146,10 @@ static bool in_folder(const char *source, const char *folder)
            source[strlen("glsl/") + length] == '/';
 }
 
-static bool is_first_of_family(const kernel *kernels, int index)
+static bool is_first_of_folder(const kernel *kernels, int index)
 {
     for (int i = 0; i < index; i++)
-        if (strcmp(kernels[i].family, kernels[index].family) == 0)
+        if (strcmp(kernels[i].folder, kernels[index].folder) == 0)
             return false;
     return true;
 }
@@ -269,29 +269,29 @@ static void write_shared(FILE *out, const kernel *kernels, int count, const char
 static bool is_ambiguous(const kernel *kernels, int count, const kernel *k, uint32_t id)
 {
     char source[256];
-    snprintf(source, sizeof source, "glsl/%s/%s.glsl", k->family, k->name);
+    snprintf(source, sizeof source, "glsl/%s/%s.glsl", k->folder, k->name);
     for (int i = 0; i < count; i++)
         for (uint32_t other = 0; other < kernels[i].constant_count; other++)
             if (other != id && same_place(&kernels[i], other, k->constants[id]) &&
-                strcmp(kernels[i].family, k->family) == 0 && has_source(&kernels[i], source))
+                strcmp(kernels[i].folder, k->folder) == 0 && has_source(&kernels[i], source))
                 return true;
     return false;
 }
 
 static void write_constants(const kernel *kernels, int count, const char *out_folder,
-                            const char *family)
+                            const char *folder)
 {
     char name[256];
-    snprintf(name, sizeof name, "constants/%s.h", family);
+    snprintf(name, sizeof name, "constants/%s.h", folder);
     FILE *out = create(out_folder, name);
     for (int i = 0; i < count; i++) {
         const kernel *k = &kernels[i];
-        if (strcmp(k->family, family) == 0)
+        if (strcmp(k->folder, folder) == 0)
             for (uint32_t id = 1; id < k->constant_count; id++)
                 if (k->constants[id] && !is_ambiguous(kernels, count, k, id))
                     write_enumerator(out, k->name, k->constants[id], id);
         for (const char *s = k->sources; (s = next_source(s, "glsl/", ".glsl")); s += strlen(s) + 1)
-            if (in_folder(s, family) && is_first(kernels, i, s))
+            if (in_folder(s, folder) && is_first(kernels, i, s))
                 write_shared(out, kernels, count, s);
     }
     replace(out, out_folder, name, true);
@@ -310,8 +310,8 @@ int main(int argc, char **argv)
     write_ids(kernels, count, argv[1]);
     write_table(kernels, count, argv[1]);
     for (int i = 0; i < count; i++)
-        if (is_first_of_family(kernels, i))
-            write_constants(kernels, count, argv[1], kernels[i].family);
+        if (is_first_of_folder(kernels, i))
+            write_constants(kernels, count, argv[1], kernels[i].folder);
     for (int i = 0; i < count; i++)
         free_kernel(&kernels[i]);
     free(kernels);

@@ -21,7 +21,7 @@ static const char *const kinds[] = {
 /* A device and the choices that opening it made. They are unknown if `opened` is false. */
 typedef struct entry {
     rlxvk_device_info info;
-    device_choice choice;
+    device_setup choice;
     bool opened, preferred;
     char problem[512];
 } entry;
@@ -34,7 +34,7 @@ static void open_entry(entry *e)
     if (!e->info.usable)
         return;
     if (device_open(&options, &quiet, &d) == RLXVK_OK) {
-        e->choice = d->choice;
+        e->choice = d->setup;
         e->opened = true;
         device_close(d);
     } else
@@ -114,7 +114,7 @@ static void print_matrix_unit(const char *type, matrix_shape unit)
 
 static void print_choice(const entry *e)
 {
-    const device_choice *c = &e->choice;
+    const device_setup *c = &e->choice;
     printf("   chosen   uploads %s\n",
            c->arena_mapped ? "write device memory in place: it is mapped"
                            : "go through staging: device memory is not mapped, or only through a "
@@ -153,11 +153,11 @@ static void print_entry(const entry *e, size_t index)
 
 static void print_variants(void)
 {
-    printf("Kernel variants (RLXVK_VARIANT=family=row):\n");
+    printf("Kernel variants (RLXVK_VARIANT=kind=row):\n");
     for (size_t i = 0; i < CHOICE_COUNT; i++) {
         const char *row;
-        printf("  %-25s", choice_families[i].name);
-        for (size_t k = 0; (row = choice_row_name(&choice_families[i], k)); k++)
+        printf("  %-25s", choice_kinds[i].name);
+        for (size_t k = 0; (row = choice_row_name(&choice_kinds[i], k)); k++)
             printf(" %s", row);
         printf("\n");
     }
@@ -232,7 +232,7 @@ static void json_flags(const entry *e)
 
 static void json_choice(const entry *e)
 {
-    const device_choice *c = &e->choice;
+    const device_setup *c = &e->choice;
     printf("\"chosen\": ");
     if (!e->opened) {
         printf("null");

@@ -16,7 +16,7 @@ error:
     return status;
 }
 
-/* Cuts "family=row" in two. False if there is no equals sign. */
+/* Cuts "kind=row" in two. False if there is no equals sign. */
 static bool cut(char *item, rlxvk_variant *out)
 {
     char *equals = strchr(item, '=');
@@ -42,7 +42,7 @@ rlxvk_status option_set_variants(const char *text, option_variants *room,
         *end = 0;
         if (count == OPTION_VARIANTS || !cut(item, &room->items[count]))
             return status_fail(RLXVK_E_ATTR,
-                               "variant '%.200s': it takes family=row, at most %d, separated by "
+                               "variant '%.200s': it takes kind=row, at most %d, separated by "
                                "commas",
                                text, OPTION_VARIANTS);
         count++;

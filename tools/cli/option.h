@@ -16,7 +16,7 @@ typedef struct option_variants {
     char text[1024];
 } option_variants;
 
-/* Sets the variants to "family=row,family=row", which may be "". NULL changes nothing. The variants
+/* Sets the variants to "kind=row,kind=row", which may be "". NULL changes nothing. The variants
  * live in `room`. */
 RLXVK_MUST_CHECK rlxvk_status option_set_variants(const char *text, option_variants *room,
                                                   rlxvk_compile_options *options);

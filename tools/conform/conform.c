@@ -7,7 +7,7 @@
 #include "cli/clock.h"
 #include "cli/interrupt.h"
 #include "cli/commands.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "base/new_file.h"
 #include "op/choice/choice.h"
 #include "cli/output.h"
@@ -259,7 +259,7 @@ static void crash(void *user, size_t i, const char *how)
 
 void conform_fold_grids(rlxvk_context *context)
 {
-    context->device->choice.profile.max_group_count[0] = 3;
+    context->device->setup.profile.max_group_count[0] = 3;
 }
 
 static rlxvk_status open_device(void *user)

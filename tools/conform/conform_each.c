@@ -9,14 +9,14 @@
 
 enum { PRECISIONS = RLXVK_PRECISION_SPLIT + 1 };
 
-/* Takes the cases of the family's ops. */
-static rlxvk_status take_cases(conform_job *j, const choice_family *family, const conform_case *all,
+/* Takes the cases of the kind's ops. */
+static rlxvk_status take_cases(conform_job *j, const kernel_kind *kind, const conform_case *all,
                                size_t count)
 {
     char row[40];
     j->cases.count = 0;
     for (size_t i = 0; i < count; i++)
-        if (choice_reaches(family, conform_row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
+        if (choice_reaches(kind, conform_row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
             return status_fail_memory("cases");
     return RLXVK_OK;
 }
@@ -29,7 +29,7 @@ static size_t count_kernels(const conform_use *use)
     return count;
 }
 
-/* Counts which cases of the family dispatch the variant. If other processes run the cases, this
+/* Counts which cases of the kind dispatch the variant. If other processes run the cases, this
  * runs in a child, too. */
 static void count_dispatches(void *user, size_t item)
 {
@@ -73,13 +73,13 @@ static void keep_reaching(conform_job *j)
     memset(j->common->results, 0, kept * sizeof *j->common->results);
 }
 
-/* Whether to run a family in this precision. If the caller gave a precision, only that one;
- * otherwise those of the family. */
-static bool runs_in(const conform_job *j, const choice_family *family, rlxvk_precision precision)
+/* Whether to run a kind in this precision. If the caller gave a precision, only that one;
+ * otherwise those of the kind. */
+static bool runs_in(const conform_job *j, const kernel_kind *kind, rlxvk_precision precision)
 {
-    if (family->precisions == 0 || j->options->precision)
+    if (kind->precisions == 0 || j->options->precision)
         return precision == j->options->precision;
-    return family->precisions >> precision & 1;
+    return kind->precisions >> precision & 1;
 }
 
 static void find_lack(void *user, size_t item)
@@ -92,7 +92,7 @@ static void find_lack(void *user, size_t item)
     for (int own = 1; own >= 0; own--)
         for (int p = 0; p <= RLXVK_PRECISION_SPLIT && !found; p++) {
             j->setup.precision = (rlxvk_precision)p;
-            found = runs_in(j, j->family, j->setup.precision) == own &&
+            found = runs_in(j, j->kind, j->setup.precision) == own &&
                     conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
         }
 }
@@ -158,27 +158,27 @@ error:
     return status;
 }
 
-/* Runs the variant in its family's precisions. If none dispatches it, tries the other precisions.
+/* Runs the variant in its kind's precisions. If none dispatches it, tries the other precisions.
  */
-static rlxvk_status run_variant(conform_job *j, const choice_family *family, const char *row,
+static rlxvk_status run_variant(conform_job *j, const kernel_kind *kind, const char *row,
                                 const conform_case *all, size_t count)
 {
     char choice[128];
     uint64_t dispatches = 0;
     rlxvk_status status = RLXVK_OK;
-    snprintf(choice, sizeof choice, "%s=%s", family->name, row);
+    snprintf(choice, sizeof choice, "%s=%s", kind->name, row);
     j->setup.variant = choice;
     j->setup.row = row;
-    j->family = family;
+    j->kind = kind;
     for (int own = 1; own >= 0 && dispatches == 0; own--)
         for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
-            if (runs_in(j, family, (rlxvk_precision)p) != own || (!own && j->options->precision))
+            if (runs_in(j, kind, (rlxvk_precision)p) != own || (!own && j->options->precision))
                 continue;
-            TRY(take_cases(j, family, all, count));
+            TRY(take_cases(j, kind, all, count));
             if (j->cases.count)
                 TRY(run_in_precision(j, (rlxvk_precision)p, &dispatches));
         }
-    TRY(take_cases(j, family, all, count));
+    TRY(take_cases(j, kind, all, count));
     if (dispatches == 0 && j->cases.count)
         TRY(report_unused(j));
 error:
@@ -275,9 +275,9 @@ rlxvk_status conform_run_variants(conform_job *j)
     printf("%-36s %5s %10s %6s %6s %9s  %s\n", "variant", "cases", "dispatches", "passed", "failed",
            "time", "kernels");
     for (size_t f = 0; f < CHOICE_COUNT; f++) {
-        const choice_family *family = &choice_families[f];
-        for (size_t i = 0; choice_row_name(family, i); i++)
-            TRY(run_variant(j, family, choice_row_name(family, i), all, count));
+        const kernel_kind *kind = &choice_kinds[f];
+        for (size_t i = 0; choice_row_name(kind, i); i++)
+            TRY(run_variant(j, kind, choice_row_name(kind, i), all, count));
     }
     if (!j->options->ops) {
         j->cases.count = 0;

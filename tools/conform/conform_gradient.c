@@ -15,7 +15,7 @@
  * cause.
  */
 #include "conform/conform.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/gradient.h"
 #include "op/conv/conv.h"
 #include "op/matmul/matmul.h"

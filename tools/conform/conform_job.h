@@ -39,7 +39,7 @@ typedef struct conform_job {
     size_t common_bytes;
     conform_report report;
     conform_variant_totals variants; /* --each-variant */
-    const choice_family *family;     /* ... the current kernel family */
+    const kernel_kind *kind;         /* ... the current kernel kind */
     size_t done;
 } conform_job;
 

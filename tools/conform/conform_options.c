@@ -30,7 +30,7 @@ const char conform_help[] =
     "  --jobs N       so many processes share the cases (default: 2, or 1 on a single processor);\n"
     "                 one that crashes fails the case it was at\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
-    "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --variant V    kernel variants by name, as RLXVK_VARIANT: kind=row,...\n"
     "  --each-variant each kernel variant in turn, with all cases that dispatch it (--sparse=N: "
     "each\n"
     "                 Nth of them, and the first of each kernel); a variant or a kernel that no "

@@ -3,7 +3,7 @@
  * must agree bit for bit -> comparison. It keeps nothing between cases.
  */
 #include "conform/conform.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/evaluation.h"
 #include "op/matmul/matmul.h"
 #include "op/random/random.h"

@@ -5,7 +5,7 @@
  * device lacks.
  */
 #include "conform/conform.h"
-#include "exec/stage.h"
+#include "program/stage.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 static void set_profile(device *d, const device *real, const device_profile *profile)
 {
     *d = *real;
-    d->choice.profile = *profile;
+    d->setup.profile = *profile;
     d->matrix_layouts[0] = d->matrix_layouts[1] = 2; /* as the lanes hold them */
 }
 
@@ -167,7 +167,7 @@ static const struct feature {
 /* The device's profile with every feature except one. `without` ARRAY_COUNT(features): with all. */
 static device_profile widened(const conform_setup *setup, const struct units *u, size_t without)
 {
-    device_profile p = setup->context->device->choice.profile;
+    device_profile p = setup->context->device->setup.profile;
     for (size_t i = 0; i < ARRAY_COUNT(features); i++)
         if (i != without)
             features[i].give(&p, u);

@@ -6,7 +6,7 @@
  */
 #include "args/array.h"
 #include "constants/array.h"
-#include "op/array/histogram_select.h"
+#include "op/array/histogram_choice.h"
 #include "op/compose/composite.h"
 #include "op/bucket.h"
 #include "op/families.h"

@@ -6,7 +6,7 @@
 #include "op/array/scatter.h"
 #include "op/movement/layout.h"
 #include "op/movement/radix_sort.h"
-#include "op/movement/scatter_add_select.h"
+#include "op/movement/scatter_add_choice.h"
 
 static rlxvk_status emit(lowering *l, dispatch *d, const scatter_work *w, uint64_t count,
                          uint64_t groups, const operand *operands, uint32_t operand_count)

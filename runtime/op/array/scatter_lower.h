@@ -3,7 +3,7 @@
 #define RLXVK_SCATTER_LOWER_H
 
 #include "args/array.h"
-#include "op/array/scatter_select.h"
+#include "op/array/scatter_choice.h"
 #include "op/op.h"
 
 typedef struct scatter_work {

@@ -3,7 +3,7 @@
  * allows.
  *
  *   attention_options.c   resolves layouts and head counts, and checks shapes
- *   attention_select.c    chooses the kernel
+ *   attention_choice.c    chooses the kernel
  *   attention_lower.c     makes the dispatches
  *   attention_host.c      is the reference
  *

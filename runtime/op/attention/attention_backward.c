@@ -16,7 +16,7 @@
 #include "args/attention_backward.h"
 #include "constants/attention.h"
 #include "op/attention/attention.h"
-#include "op/attention/attention_backward_select.h"
+#include "op/attention/attention_backward_choice.h"
 #include "op/bucket.h"
 #include "op/families.h"
 #include "op/matmul/matmul.h"
@@ -393,7 +393,7 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     j.a = attention_geometry_of(&a->options, q, k, mask);
     attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
                              (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
-    j.plan = attention_backward_select(&shape, l->profile,
+    j.plan = attention_backward_choose(&shape, l->profile,
                                        variant_choose(l, CHOICE_attention_backward, NULL, NULL));
     for (size_t i = 0; i < ARRAY_COUNT(order); i++)
         j.operands[i] = lower_input(l, id, order[i]);

@@ -1,5 +1,5 @@
 /*
- * Lowers an attention node: arguments and operands for the kernel that attention_select.c chose. If
+ * Lowers an attention node: arguments and operands for the kernel that attention_choice.c chose. If
  * keys are split and the first dispatch does not join the chunks itself, a second one does.
  */
 #include "op/attention/attention_lower.h"
@@ -234,7 +234,7 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
 void attention_job_plan(lowering *l, attention_job *j)
 {
     attention_shape shape = shape_of(j);
-    j->plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
+    j->plan = attention_choose(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
 }
 
 /* Emits tiles or rows. If the plan splits the keys, chunks are joined. */

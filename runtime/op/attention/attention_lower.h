@@ -4,7 +4,7 @@
 
 #include "args/attention.h"
 #include "op/attention/attention.h"
-#include "op/attention/attention_select.h"
+#include "op/attention/attention_choice.h"
 
 typedef struct attention_job {
     attention_geometry a;

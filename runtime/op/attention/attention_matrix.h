@@ -3,7 +3,7 @@
 #ifndef RLXVK_ATTENTION_MATRIX_H
 #define RLXVK_ATTENTION_MATRIX_H
 
-#include "op/attention/attention_select.h"
+#include "op/attention/attention_choice.h"
 
 typedef struct attention_matrix_plan {
     matrix_shape unit;

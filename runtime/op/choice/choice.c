@@ -1,10 +1,10 @@
-/* The search in a family's table, and the table of kernel families. */
+/* The search in a kind's table, and the table of kernel kinds. */
 #include "op/choice/choice.h"
 
 #include <string.h>
 
-const choice_family choice_families[CHOICE_COUNT] = {
-#define FAMILY(name, ops, precisions) [CHOICE_##name] = {#name, ops, &name##_choice, precisions},
+const kernel_kind choice_kinds[CHOICE_COUNT] = {
+#define KIND(name, ops, precisions) [CHOICE_##name] = {#name, ops, &name##_choice, precisions},
 #include "op/choice/choice.def"
 };
 
@@ -86,39 +86,39 @@ const void *choice_select(const choice_table *table, const void *problem,
     return walk(table, problem, profile);
 }
 
-const char *choice_row_name(const choice_family *family, size_t index)
+const char *choice_row_name(const kernel_kind *kind, size_t index)
 {
-    const choice_table *t = family->table;
+    const choice_table *t = kind->table;
     return index < t->count ? ((const choice_row *)choice_row_at(t, index))->name : NULL;
 }
 
-/* Compares with a part of a longer text ("family=row,..."), which has no 0 after the word. */
+/* Compares with a part of a longer text ("kind=row,..."), which has no 0 after the word. */
 static bool is_word(const char *name, const char *word, size_t length)
 {
     return strlen(name) == length && strncmp(name, word, length) == 0;
 }
 
-const choice_family *choice_find_family(const char *name, size_t length)
+const kernel_kind *choice_find_kind(const char *name, size_t length)
 {
     for (size_t i = 0; i < CHOICE_COUNT; i++)
-        if (is_word(choice_families[i].name, name, length))
-            return &choice_families[i];
+        if (is_word(choice_kinds[i].name, name, length))
+            return &choice_kinds[i];
     return NULL;
 }
 
-size_t choice_find_row(const choice_family *family, const char *name, size_t length)
+size_t choice_find_row(const kernel_kind *kind, const char *name, size_t length)
 {
-    for (size_t i = 0; i < family->table->count; i++)
-        if (is_word(choice_row_name(family, i), name, length))
+    for (size_t i = 0; i < kind->table->count; i++)
+        if (is_word(choice_row_name(kind, i), name, length))
             return i;
     return VARIANT_NONE;
 }
 
 /* `ops` is a list with commas. Items are compared as a whole, so that "fft" is not found in
  * "rfft_block". */
-bool choice_reaches(const choice_family *family, const char *op)
+bool choice_reaches(const kernel_kind *kind, const char *op)
 {
-    const char *item = family->ops;
+    const char *item = kind->ops;
     while (item && !is_word(op, item, strcspn(item, ",")))
         item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL;
     return item;

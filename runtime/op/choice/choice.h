@@ -1,8 +1,8 @@
 /*
- * The choice of kernels. A kernel family has a table of named variants, in order of preference.
- * Each row begins with a choice_row, which has the conditions that all families share. The family's
+ * The choice of kernels. A kernel kind has a table of named variants, in order of preference.
+ * Each row begins with a choice_row, which has the conditions that all kinds share. The kind's
  * `fit` has the others. choice_select searches any such table. To add a variant, add a row; to add
- * a family, add a table and its line in choice.def. Pure.
+ * a kind, add a table and its line in choice.def. Pure.
  */
 #ifndef RLXVK_CHOICE_H
 #define RLXVK_CHOICE_H
@@ -27,7 +27,7 @@ enum choice_condition {
     IF_QUICK_BYTES = 4, /* only if the hardware has an instruction for byte products */
     IF_FILLS = 8,       /* only if its workgroups keep (nearly) every compute unit busy */
     NEEDS_BALLOTS = 16, /* in whole subgroups, with or without shuffles */
-    CHOICE_OWN = 32     /* the first of the family's own conditions, which its `fit` reads */
+    CHOICE_OWN = 32     /* the first of the kind's own conditions, which its `fit` reads */
 };
 
 /* The name is an array in the row, so its address is unique. Two tables may have rows of the same
@@ -40,7 +40,7 @@ typedef struct choice_row {
 
 /* A row for one problem on one device. */
 typedef struct choice_fit {
-    bool can, suits;  /* by the family's conditions: whether it can run, whether it should */
+    bool can, suits;  /* by the kind's conditions: whether it can run, whether it should */
     uint32_t threads; /* of a workgroup, as are shared_bytes; 0: within every device's limits */
     uint64_t shared_bytes;
     uint64_t groups; /* number of workgroups, for IF_FILLS */
@@ -57,22 +57,22 @@ typedef struct choice_table {
 #define CHOICE_ROWS(array)                                                                         \
     .rows = (array), .row_bytes = sizeof *(array), .count = ARRAY_COUNT(array)
 
-/* The kernel families of choice.def: CHOICE_matmul ... */
+/* The kernel kinds of choice.def: CHOICE_matmul ... */
 typedef enum choice_kind {
-#define FAMILY(name, ops, precisions) CHOICE_##name,
+#define KIND(name, ops, precisions) CHOICE_##name,
 #include "op/choice/choice.def"
     CHOICE_COUNT
 } choice_kind;
 
-typedef struct choice_family {
+typedef struct kernel_kind {
     const char *name, *ops;
     const choice_table *table;
     unsigned precisions;
-} choice_family;
+} kernel_kind;
 
-extern const choice_family choice_families[CHOICE_COUNT];
+extern const kernel_kind choice_kinds[CHOICE_COUNT];
 
-#define FAMILY(name, ops, precisions) extern const choice_table name##_choice;
+#define KIND(name, ops, precisions) extern const choice_table name##_choice;
 #include "op/choice/choice.def"
 
 /* No row. */
@@ -88,12 +88,12 @@ const void *choice_select(const choice_table *table, const void *problem,
                           const device_profile *profile, size_t preferred);
 const void *choice_row_at(const choice_table *table, size_t index);
 /* NULL if the index is past the last row. */
-const char *choice_row_name(const choice_family *family, size_t index);
-/* The family or the row whose name is these `length` characters; NULL or VARIANT_NONE if there is
+const char *choice_row_name(const kernel_kind *kind, size_t index);
+/* The kind or the row whose name is these `length` characters; NULL or VARIANT_NONE if there is
  * none. */
-const choice_family *choice_find_family(const char *name, size_t length);
-size_t choice_find_row(const choice_family *family, const char *name, size_t length);
-/* Whether an op is in the family's list. */
-bool choice_reaches(const choice_family *family, const char *op);
+const kernel_kind *choice_find_kind(const char *name, size_t length);
+size_t choice_find_row(const kernel_kind *kind, const char *name, size_t length);
+/* Whether an op is in the kind's list. */
+bool choice_reaches(const kernel_kind *kind, const char *op);
 
 #endif

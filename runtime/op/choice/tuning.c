@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A point with an unknown family or row is ignored. */
+/* A point with an unknown kind or row is ignored. */
 static rlxvk_status add_point(tuning *t, const tuning_entry *e)
 {
-    const choice_family *family = choice_find_family(e->family, strlen(e->family));
-    if (!family || strlen(e->tag) >= VARIANT_TAG)
+    const kernel_kind *kind = choice_find_kind(e->kind, strlen(e->kind));
+    if (!kind || strlen(e->tag) >= VARIANT_TAG)
         return RLXVK_OK;
-    tuning_point p = {.row = choice_find_row(family, e->row, strlen(e->row)),
-                      .family = (uint8_t)(family - choice_families)};
+    tuning_point p = {.row = choice_find_row(kind, e->row, strlen(e->row)),
+                      .kind = (uint8_t)(kind - choice_kinds)};
     if (p.row == VARIANT_NONE && strcmp(e->row, TUNING_TABLE) != 0)
         return RLXVK_OK;
     memcpy(p.dims, e->dims, sizeof p.dims);
@@ -25,13 +25,13 @@ static rlxvk_status add_point(tuning *t, const tuning_entry *e)
  * microseconds; a line that has it is not a point. */
 static rlxvk_status read_line(tuning *t, const char *line, size_t length)
 {
-    char copy[160], family[32], tag[32], row[48], rest[2];
-    tuning_entry e = {.family = family, .tag = tag, .row = row};
+    char copy[160], kind[32], tag[32], row[48], rest[2];
+    tuning_entry e = {.kind = kind, .tag = tag, .row = row};
     if (length >= sizeof copy)
         return RLXVK_OK;
     memcpy(copy, line, length);
     copy[length] = 0;
-    if (sscanf(copy, "%31s %31s %9u,%9u,%9u,%9u %47s %*[0-9.]%1s", family, tag, &e.dims[0],
+    if (sscanf(copy, "%31s %31s %9u,%9u,%9u,%9u %47s %*[0-9.]%1s", kind, tag, &e.dims[0],
                &e.dims[1], &e.dims[2], &e.dims[3], row, rest) != 7)
         return RLXVK_OK;
     for (int i = 0; i < VARIANT_DIMS; i++)
@@ -62,7 +62,7 @@ rlxvk_status tuning_create(const char *text, const char *device, tuning *out)
         TRY(read_text(&t, text));
     for (size_t i = 0; device && i < ARRAY_COUNT(tuning_devices); i++)
         if (strstr(device, tuning_devices[i].device))
-            for (const tuning_entry *e = tuning_devices[i].entries; e->family; e++)
+            for (const tuning_entry *e = tuning_devices[i].entries; e->kind; e++)
                 TRY(add_point(&t, e));
     *out = t;
     return RLXVK_OK;
@@ -100,7 +100,7 @@ static const tuning_point *nearest(const tuning_point *points, size_t count, con
     double least = INFINITY;
     for (size_t i = 0; i < count; i++) {
         const tuning_point *p = &points[i];
-        if (&choice_families[p->family] != q->family || strcmp(p->tag, q->tag) != 0)
+        if (&choice_kinds[p->kind] != q->kind || strcmp(p->tag, q->tag) != 0)
             continue;
         double d = distance(p, q->dims);
         if (d < least) {
@@ -123,7 +123,7 @@ size_t tuning_find(const tuning *t, const variant_query *q)
 
 void tuning_write(const variant_query *q, const char *row, double microseconds, text *out)
 {
-    text_append(out, "%s %s ", q->family->name, q->tag);
+    text_append(out, "%s %s ", q->kind->name, q->tag);
     for (int i = 0; i < VARIANT_DIMS; i++)
         text_append(out, "%s%llu", i ? "," : "", (unsigned long long)q->dims[i]);
     text_append(out, " %s %.3f\n", row, microseconds);

@@ -4,7 +4,7 @@
 
 #include "args/conv.h"
 #include "op/conv/conv.h"
-#include "op/conv/conv_select.h"
+#include "op/conv/conv_choice.h"
 
 /* What the kernel does after the sums (conv/epilogue.glsl). If all members are 0, it does
  * nothing. */

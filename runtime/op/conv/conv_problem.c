@@ -168,7 +168,7 @@ rlxvk_status conv_lower_problem(lowering *l, conv_problem *p, const rlxvk_shape 
     p->args.w_offset = p->w.offset;
     p->args.bias_offset = p->epilogue.bias.offset;
     p->args.residual_offset = p->epilogue.residual.offset;
-    p->class = conv_select(&p->shape, l->profile, choose(l, p));
+    p->class = conv_choose(&p->shape, l->profile, choose(l, p));
     p->slice = conv_slice(p->class, &p->shape, l->profile);
     p->splits = p->slice < p->shape.k ? divide_up(p->shape.k, p->slice) : 1;
     p->args.k_slice = (u32)p->slice;

@@ -122,7 +122,7 @@ static rlxvk_status batch_region_lower(lowering *l, uint32_t id)
     region_attributes a;
     rlxvk_status status = RLXVK_OK;
     slice_of(n, 0, &a);
-    const region_class *c = region_select(region_batch_size_of(a.steps, a.step_count), l->profile,
+    const region_class *c = region_choose(region_batch_size_of(a.steps, a.step_count), l->profile,
                                           variant_choose(l, CHOICE_region, NULL, NULL));
     if (!c)
         return region_fail_kernel(l, n, 1);

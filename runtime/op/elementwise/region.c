@@ -294,7 +294,7 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
     const region_attributes *a = n->attributes;
     uint32_t count = n->input_count;
     uint64_t numel = shape_numel(&n->shape);
-    const region_class *c = region_select(region_size_of(a->steps, a->step_count, count),
+    const region_class *c = region_choose(region_size_of(a->steps, a->step_count, count),
                                           l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
     operand operands[REGION_INPUTS + 1], target = lower_write(l, id);
     if (!c)

@@ -62,7 +62,7 @@ uint32_t region_sizes(void *attributes, int64_t *out[OP_MOST_SIZES]);
 rlxvk_status region_host(const host_call *call);
 void region_describe(const node *n, text *out);
 
-/* ---- Kernels (region_select.c) ---- */
+/* ---- Kernels (region_choice.c) ---- */
 
 /* The properties of a region on which the kernel depends: steps, inputs, and the level of the
  * costliest op (REGION_LIGHT ..). */
@@ -84,7 +84,7 @@ region_size region_size_of(const region_step *steps, uint32_t count, uint32_t in
 region_size region_batch_size_of(const region_step *steps, uint32_t count);
 /* The variant `forced` if it can run the region, else the first one that can. NULL if the device
  * has too few storage buffers for all of them. */
-const region_class *region_select(region_size size, const device_profile *profile, size_t forced);
+const region_class *region_choose(region_size size, const device_profile *profile, size_t forced);
 /* Whether rewriting should make such a region: a kernel can run it, and the device compiles that
  * kernel fast enough. */
 bool region_fits(region_size size, const device_profile *profile);

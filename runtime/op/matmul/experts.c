@@ -34,7 +34,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
 
 const choice_table experts_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
 
-const experts_class *experts_select(lowering *l, uint64_t rows)
+const experts_class *experts_choose(lowering *l, uint64_t rows)
 {
     return choice_select(&experts_choice, &rows, l->profile,
                          variant_choose(l, CHOICE_experts, NULL, NULL));

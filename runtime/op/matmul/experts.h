@@ -19,7 +19,7 @@ typedef struct experts_class {
 } experts_class;
 
 /* Chooses whether `rows` rows are sorted. */
-const experts_class *experts_select(lowering *l, uint64_t rows);
+const experts_class *experts_choose(lowering *l, uint64_t rows);
 
 typedef struct expert_blocks {
     uint32_t rows;  /* in a block, at most */

@@ -89,7 +89,7 @@ error:
 rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4])
 {
-    const experts_class *class = experts_select(l, args->m);
+    const experts_class *class = experts_choose(l, args->m);
     uint32_t b_run = d->constants[MATMUL_TRANSPOSE_B] ? args->k : args->n;
     uint32_t vectors = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
                        ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |

@@ -4,7 +4,7 @@
 #define RLXVK_MATMUL_H
 
 #include "args/projection.h"
-#include "op/matmul/matmul_select.h"
+#include "op/matmul/matmul_choice.h"
 #include "op/op.h"
 
 typedef struct matmul_attributes {

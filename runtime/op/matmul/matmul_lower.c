@@ -1,5 +1,5 @@
 /*
- * Turns products into dispatches. matmul_select.c chooses the kernel. If K is long and y is small,
+ * Turns products into dispatches. matmul_choice.c chooses the kernel. If K is long and y is small,
  * workgroups sum parts of K into a temporary [splits, y]. Then matmul_sum adds these up in order
  * and also applies the epilogue.
  */
@@ -8,7 +8,7 @@
 #include "constants/matmul.h"
 #include "op/activation.h"
 #include "op/matmul/matrix_product.h"
-#include "op/matmul/matvec_select.h"
+#include "op/matmul/matvec_choice.h"
 
 #define UNPACKED_TILE 128
 
@@ -250,7 +250,7 @@ typedef struct way {
 
 static way way_for(lowering *l, const matmul_shape *s)
 {
-    const matmul_class *class = matmul_select(s, l->profile, choose(l, s));
+    const matmul_class *class = matmul_choose(s, l->profile, choose(l, s));
     return (way){class, matmul_slice(class, s, l->profile)};
 }
 
@@ -296,7 +296,7 @@ static bool has_way_for_few(lowering *l, const matmul_shape *s, way all, way *fe
     *few = way_for(l, &fewer);
     uint64_t words = divide_up(s->k, few->slice) * s->m * s->n;
     return (few->class != all.class || few->slice != all.slice) &&
-           matmul_select(s, l->profile, (size_t)(few->class - matmul_classes)) == few->class &&
+           matmul_choose(s, l->profile, (size_t)(few->class - matmul_classes)) == few->class &&
            (few->slice >= s->k || words <= l->profile->max_binding_bytes / sizeof(float));
 }
 
@@ -326,7 +326,7 @@ static uint64_t unpacked_columns(const lowering *l, const matmul_shape *s)
 {
     if (s->n * s->k * sizeof(float) <= 2 * matmul_unpacked_bytes)
         return s->n;
-    const matmul_class *c = matmul_select(s, l->profile, VARIANT_NONE);
+    const matmul_class *c = matmul_choose(s, l->profile, VARIANT_NONE);
     uint64_t tile = round_up(MAX(c->tile_n, 1), UNPACKED_TILE);
     uint64_t bands = divide_up(s->m, MAX(c->tile_m, 1)), units = MAX(l->profile->compute_units, 1);
     uint64_t most = MAX(matmul_unpacked_bytes / (sizeof(float) * tile * MAX(s->k, 1)), 1);
@@ -402,7 +402,7 @@ static const matmul_class *streaming_class(const matmul_shape *s, const device_p
     size_t row = 0;
     while (named && matmul_classes[row].form != MATMUL_FORM_VECTOR)
         row++;
-    return matmul_select(s, profile, named ? row : VARIANT_NONE);
+    return matmul_choose(s, profile, named ? row : VARIANT_NONE);
 }
 
 bool matmul_projects(const matmul_shape *s, const device_profile *profile, bool named)
@@ -445,7 +445,7 @@ static const matvec_class *choose_vector(const lowering *l, const matmul_request
     *out = (matvec_shape){s->n, s->k,
                           halves && (s->k | r->b.offset) % 8 == 0 &&
                               (r->a.offset | gamma->offset) % 4 == 0};
-    return matvec_select(out, l->profile, variant_named(&l->variants, CHOICE_matvec));
+    return matvec_choose(out, l->profile, variant_named(&l->variants, CHOICE_matvec));
 }
 
 rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,

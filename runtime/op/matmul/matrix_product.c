@@ -35,7 +35,7 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
         variant_named(&l->variants, CHOICE_matrix) == VARIANT_NONE)
         return false;
     return shape->m >= LEAST_SIDE && shape->n >= LEAST_SIDE && shape->k > 0 &&
-           matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
+           matrix_choose(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 /* One operand as rows along K: the rows of a, or the columns of b. */
@@ -119,7 +119,7 @@ static bool unpacks_at_once(const lowering *l, uint64_t k, uint64_t tile_k)
 
 uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *s)
 {
-    const matrix_class *c = matrix_select(s, l->precision, l->profile, VARIANT_NONE);
+    const matrix_class *c = matrix_choose(s, l->precision, l->profile, VARIANT_NONE);
     uint64_t packed =
         round_up(s->n, c->tile_n) * round_up(s->k, c->tile_k) * 2 * matrix_planes(l->precision);
     return packed + (unpacks_at_once(l, s->k, c->tile_k) ? 0 : s->n * s->k * sizeof(float));
@@ -276,7 +276,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
                                  operand *out_sums)
 {
     const matrix_class *c =
-        matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
+        matrix_choose(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c->tile_m, c->tile_k);
     side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;

@@ -7,7 +7,7 @@
 #define RLXVK_MATRIX_PRODUCT_H
 
 #include "op/matmul/matmul.h"
-#include "op/matmul/matrix_select.h"
+#include "op/matmul/matrix_choice.h"
 
 /* Does matrix_product_emit take this product? It does if the precision asks for it, the device has
  * the units, and there are enough rows and columns to fill one. With few of either it is a

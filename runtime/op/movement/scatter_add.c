@@ -224,7 +224,7 @@ static void choose(lowering *l, scatter_work *w, bool keyed)
 {
     scatter_shape shape = {w->outer, w->rows, w->columns, w->updates, w->clamped, keyed};
     w->class =
-        scatter_select(&shape, l->profile, variant_choose(l, CHOICE_scatter_add, NULL, NULL));
+        scatter_choose(&shape, l->profile, variant_choose(l, CHOICE_scatter_add, NULL, NULL));
 }
 
 void scatter_add_count_words(scatter_work *w)

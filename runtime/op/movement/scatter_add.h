@@ -4,7 +4,7 @@
 #define RLXVK_SCATTER_ADD_H
 
 #include "op/movement/radix_sort.h"
-#include "op/movement/scatter_add_select.h"
+#include "op/movement/scatter_add_choice.h"
 
 #define SCATTER_LONGEST_AXIS (1 << 24) /* indices are exact f32 integers */
 

@@ -22,7 +22,7 @@
 #include "constants/packed.h"
 #include "op/bucket.h"
 #include "op/packed/dequant.h"
-#include "op/packed/dequant_select.h"
+#include "op/packed/dequant_choice.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/matmul/matrix_product.h"
@@ -206,7 +206,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                        operands[3], operands[0], operands[4]};
     dequant_vector_shape shape = vector_shape(args, d->constants[DEQUANT_FORMAT], bits);
     dequant_vector_class c =
-        dequant_vector_select(&shape, l->profile,
+        dequant_vector_choose(&shape, l->profile,
                               variant_named(&l->variants, CHOICE_dequant_vector));
     uint64_t groups = dequant_vector_groups(&c, &shape);
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
@@ -229,7 +229,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
 
 const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows)
 {
-    return dequant_tile_select(rows, l->profile, variant_named(&l->variants, CHOICE_dequant_tile));
+    return dequant_tile_choose(rows, l->profile, variant_named(&l->variants, CHOICE_dequant_tile));
 }
 
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
@@ -347,7 +347,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
                            .panels = dequant_in_panels(l, s, a->format),
                            .in_lanes = l->matrix_in_lanes,
                            .kept = kept != 0};
-    class = dequant_select(&shape, l->profile, choose(l, a, &args));
+    class = dequant_choose(&shape, l->profile, choose(l, a, &args));
     dequant_form form = class->form;
     bool named = variant_named(&l->variants, CHOICE_dequant) != VARIANT_NONE;
     if (!named && form > DEQUANT_FORM_UNPACKED && matrix_wanted(l, s)) /* as the precision asks */

@@ -5,7 +5,7 @@
 
 #include "args/packed.h"
 #include "op/matmul/matmul.h"
-#include "op/packed/dequant_select.h"
+#include "op/packed/dequant_choice.h"
 
 typedef struct dequant_attributes {
     uint32_t format; /* GGUF tensor type */
@@ -38,7 +38,7 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
  * with a grid has one more operand. */
 enum dequant_kernel {
     DEQUANT_OF_MATVEC,
-    DEQUANT_OF_MATVEC_INTEGER, /* only if the row of dequant_select.h has integers */
+    DEQUANT_OF_MATVEC_INTEGER, /* only if the row of dequant_choice.h has integers */
     DEQUANT_OF_MATMUL,
     DEQUANT_OF_MATRIX_F16,
     DEQUANT_OF_MATRIX_BF16,

@@ -21,7 +21,7 @@ static const dequant_fragment_class *choose(const lowering *l, const matmul_shap
                                             uint32_t format)
 {
     dequant_fragment_shape shape = shape_of(s, format);
-    return dequant_fragment_select(&shape, l->profile,
+    return dequant_fragment_choose(&shape, l->profile,
                                    variant_named(&l->variants, CHOICE_dequant_fragment));
 }
 

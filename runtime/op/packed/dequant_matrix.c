@@ -27,7 +27,7 @@ bool dequant_on_matrices(uint32_t format)
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format)
 {
     return dequant_on_matrices(format) && shape->m > 0 && shape->n > 0 && shape->k > 0 &&
-           matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
+           matrix_packed_choose(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
@@ -50,7 +50,7 @@ static const matrix_class *choose(lowering *l, uint32_t format, const matmul_sha
                 quant_format_find(format)->name);
     size_t row =
         variant_choose(l, CHOICE_matrix_packed, tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, 0});
-    return matrix_packed_select(s, l->precision, l->profile, row);
+    return matrix_packed_choose(s, l->precision, l->profile, row);
 }
 
 /* Emits only the product, into y. */

@@ -16,7 +16,7 @@ _Static_assert(PANEL_GROUP == MATRIX_LANES * DEQUANT_UNIT_ELEMENTS && PANEL_GROU
 
 static const dequant_panel_class *choose(const lowering *l, const matmul_shape *s)
 {
-    return dequant_panel_select(s, l->precision, l->profile,
+    return dequant_panel_choose(s, l->precision, l->profile,
                                 variant_named(&l->variants, CHOICE_dequant_panel));
 }
 

@@ -15,7 +15,7 @@
 #include "constants/packed.h"
 #include "op/bucket.h"
 #include "op/packed/dequant.h"
-#include "op/packed/dequant_select.h"
+#include "op/packed/dequant_choice.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/packed/quant_format.h"
@@ -198,7 +198,7 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
     const rlxvk_shape *y = &graph_node(l->graph, id)->shape;
     const dequant_shape shape = {shape_product(y, 0, y->rank - 1), 0, true};
     const dequant_class *class =
-        dequant_select(&shape, l->profile, variant_choose(l, CHOICE_dequant, NULL, NULL));
+        dequant_choose(&shape, l->profile, variant_choose(l, CHOICE_dequant, NULL, NULL));
     args->m = (uint32_t)shape.rows;
     args->n = (uint32_t)y->dims[y->rank - 1];
     args->k = (uint32_t)k;

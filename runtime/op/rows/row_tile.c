@@ -69,7 +69,7 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
 {
     row_shape shape = {view.inner, view.length, view.outer * view.inner, traits};
     const row_class *c =
-        rows_select(&shape, l->profile, variant_choose(l, CHOICE_rows, NULL, NULL));
+        rows_choose(&shape, l->profile, variant_choose(l, CHOICE_rows, NULL, NULL));
     if (c->form == ROW_FORM_COLUMNS)
         return (row_tile){c->threads, c->threads / ROW_COLUMNS, ROW_COLUMNS, c};
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)

@@ -13,7 +13,7 @@
 
 #include "args/rows.h"
 #include "op/op.h"
-#include "op/rows/rows_select.h"
+#include "op/rows/rows_choice.h"
 
 /* The shared arrays of the kernels have room for so many threads. */
 #define ROW_TILE_LARGEST 256

@@ -9,7 +9,7 @@
  */
 #include "constants/sequence.h"
 #include "op/movement/layout.h"
-#include "op/sequence/recurrent_backward_select.h"
+#include "op/sequence/recurrent_backward_choice.h"
 
 typedef struct backward_job {
     lowering *l;
@@ -303,7 +303,7 @@ rlxvk_status recurrent_backward_lower(lowering *l, uint32_t id)
                       .w = lower_input(l, id, weights)};
     size_t forced = variant_choose(l, CHOICE_recurrent_backward, NULL, NULL);
     rlxvk_status status;
-    j.class = recurrent_backward_select(&j.s, l->profile, forced);
+    j.class = recurrent_backward_choose(&j.s, l->profile, forced);
     j.dy = j.s.steps ? lower_input(l, id, weights + 1) : j.w;
     TRY(make_factors(&j));
     TRY(lay_out_weights(&j));

@@ -3,7 +3,7 @@
 #define RLXVK_RECURRENT_JOB_H
 
 #include "op/sequence/recurrent.h"
-#include "op/sequence/recurrent_select.h"
+#include "op/sequence/recurrent_choice.h"
 
 typedef struct recurrent_job { /* one layer, or the parts that all layers share */
     lowering *l;

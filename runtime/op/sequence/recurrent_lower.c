@@ -191,7 +191,7 @@ error:
 static rlxvk_status lower_layer(const recurrent_job *j)
 {
     size_t forced = variant_choose(j->l, CHOICE_recurrent, NULL, NULL);
-    const recurrent_class *c = recurrent_select(&j->r, j->l->profile, forced);
+    const recurrent_class *c = recurrent_choose(&j->r, j->l->profile, forced);
     if (c->way == RECURRENT_TILES)
         return recurrent_lower_tiles(j, c);
     return c->way == RECURRENT_STEPS ? lower_steps(j, c) : lower_sequences(j, c);

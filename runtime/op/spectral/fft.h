@@ -48,7 +48,7 @@ double fft_relative_bound(uint64_t length);
 rlxvk_status fft_check_norm(const node *n, rlxvk_fft_norm norm); /* E_ATTR if unknown */
 const char *fft_norm_name(rlxvk_fft_norm norm);
 
-/* ---- Passes (fft_select.c) ---- */
+/* ---- Passes (fft_choice.c) ---- */
 
 #define FFT_MOST_PASSES 3
 #define FFT_MOST_STAGES 16
@@ -100,7 +100,7 @@ typedef struct fft_tile_problem {
     bool along;
 } fft_tile_problem;
 
-/* Chooses from a table of classes (fft_select.c). fit tells whether a class suits. choose makes the
+/* Chooses from a table of classes (fft_choice.c). fit tells whether a class suits. choose makes the
  * tile of the chosen class, or returns false if no class suits. The row `forced` wins if it can
  * take the problem; VARIANT_NONE means no such row. */
 choice_fit fft_tile_fit(const void *row, const void *problem, const device_profile *profile);

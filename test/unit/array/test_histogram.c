@@ -3,7 +3,7 @@
  * Also tests which variant is chosen.
  */
 #include "args/array.h"
-#include "op/array/histogram_select.h"
+#include "op/array/histogram_choice.h"
 #include "support/harness.h"
 #include "support/profiles.h"
 
@@ -39,7 +39,7 @@ static void counts_alike(void **state)
 {
     static float wanted[BINS], got[BINS];
     float *x = malloc(COUNT * sizeof *x);
-    const choice_family *family = &choice_families[CHOICE_histogram];
+    const kernel_kind *kind = &choice_kinds[CHOICE_histogram];
     (void)state;
     assert_non_null(x);
     for (int i = 0; i < COUNT; i++) {
@@ -47,8 +47,8 @@ static void counts_alike(void **state)
         x[i] = (float)bin;
         wanted[bin]++;
     }
-    for (size_t i = 0; choice_row_name(family, i); i++) {
-        run(choice_row_name(family, i), x, got);
+    for (size_t i = 0; choice_row_name(kind, i); i++) {
+        run(choice_row_name(kind, i), x, got);
         assert_memory_equal(got, wanted, sizeof got);
     }
     free(x);
@@ -79,7 +79,7 @@ static void ways(void **state)
 static void divides_all(void **state)
 {
     device_profile gpu = big_gpu();
-    const choice_table *table = choice_families[CHOICE_histogram].table;
+    const choice_table *table = choice_kinds[CHOICE_histogram].table;
     (void)state;
     for (size_t i = 0; i < table->count; i++)
         for (uint64_t count = 1; count < 1u << 30; count = 3 * count + 1) {

@@ -2,7 +2,7 @@
  * scatter: each variant applies the updates of an element in their order, so results are the same
  * bit for bit. Also tests which variant is chosen.
  */
-#include "op/array/scatter_select.h"
+#include "op/array/scatter_choice.h"
 #include "support/harness.h"
 #include "support/profiles.h"
 
@@ -126,14 +126,14 @@ static void test_order(void **state)
     };
     static const rlxvk_scatter_mode modes[] = {RLXVK_SCATTER_ADD, RLXVK_SCATTER_MAX,
                                                RLXVK_SCATTER_ASSIGN};
-    const choice_family *family = &choice_families[CHOICE_scatter];
+    const kernel_kind *kind = &choice_kinds[CHOICE_scatter];
     (void)state;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         data d = make(&problems[i]);
         for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
             apply_in_order(&problems[i], &d, modes[m]);
-            for (size_t row = 0; choice_row_name(family, row); row++) {
-                run(&problems[i], &d, modes[m], choice_row_name(family, row));
+            for (size_t row = 0; choice_row_name(kind, row); row++) {
+                run(&problems[i], &d, modes[m], choice_row_name(kind, row));
                 assert_memory_equal(d.got, d.wanted, d.numel * sizeof *d.got);
             }
         }
@@ -172,8 +172,8 @@ static void test_choice(void **state)
 
 static void test_division(void **state)
 {
-    const choice_family *family = &choice_families[CHOICE_scatter];
-    const scatter_path *tiles = choice_row_at(family->table, choice_find_row(family, "tiles", 5));
+    const kernel_kind *kind = &choice_kinds[CHOICE_scatter];
+    const scatter_path *tiles = choice_row_at(kind->table, choice_find_row(kind, "tiles", 5));
     device_profile gpu = big_gpu(), least = baseline();
     scatter_problem columns = {1, 4096, 4096, 4100}, few = {7, 10, 100, 3};
     scatter_division d = scatter_divide(tiles, &columns, &gpu);

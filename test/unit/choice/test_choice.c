@@ -134,18 +134,18 @@ static void names_are_unique(void **state)
 {
     (void)state;
     for (size_t f = 0; f < CHOICE_COUNT; f++) {
-        const choice_family *family = &choice_families[f];
+        const kernel_kind *kind = &choice_kinds[f];
         const char *name;
-        assert_ptr_equal(choice_find_family(family->name, strlen(family->name)), family);
-        for (size_t i = 0; (name = choice_row_name(family, i)); i++) {
-            assert_int_equal(choice_find_row(family, name, strlen(name)), i);
+        assert_ptr_equal(choice_find_kind(kind->name, strlen(kind->name)), kind);
+        for (size_t i = 0; (name = choice_row_name(kind, i)); i++) {
+            assert_int_equal(choice_find_row(kind, name, strlen(name)), i);
             assert_int_equal(strcspn(name, " ,="), strlen(name));
             assert_true(strlen(name) < 48); /* the buffer of the profile reader */
         }
-        assert_true(family->table->count > 0 && family->table->count < UINT8_MAX);
+        assert_true(kind->table->count > 0 && kind->table->count < UINT8_MAX);
     }
-    assert_null(choice_find_family("softmax", 7));
-    assert_int_equal(choice_find_row(&choice_families[CHOICE_rows], "none", 4), VARIANT_NONE);
+    assert_null(choice_find_kind("softmax", 7));
+    assert_int_equal(choice_find_row(&choice_kinds[CHOICE_rows], "none", 4), VARIANT_NONE);
 }
 
 static bool is_op(const char *name, size_t length)
@@ -156,19 +156,19 @@ static bool is_op(const char *name, size_t length)
     return false;
 }
 
-/* If an op of a kernel family does not exist, rlxvk conform --each-variant would skip the
- * family. */
+/* If an op of a kernel kind does not exist, rlxvk conform --each-variant would skip the
+ * kind. */
 static void ops_exist(void **state)
 {
     (void)state;
     for (size_t f = 0; f < CHOICE_COUNT; f++)
-        for (const char *op = choice_families[f].ops; *op; op += strspn(op, ",")) {
+        for (const char *op = choice_kinds[f].ops; *op; op += strspn(op, ",")) {
             size_t length = strcspn(op, ",");
             assert_true(is_op(op, length));
             op += length;
         }
-    assert_true(choice_reaches(&choice_families[CHOICE_conv], "conv_transpose2d"));
-    assert_false(choice_reaches(&choice_families[CHOICE_conv], "conv_transpose"));
+    assert_true(choice_reaches(&choice_kinds[CHOICE_conv], "conv_transpose2d"));
+    assert_false(choice_reaches(&choice_kinds[CHOICE_conv], "conv_transpose"));
 }
 
 /* Each row is for at least one setting, and in each table every setting has a row. */
@@ -177,8 +177,8 @@ static void settings_are_covered(void **state)
     (void)state;
     for (size_t f = 0; f < CHOICE_COUNT; f++) {
         unsigned settings = 0;
-        for (size_t i = 0; i < choice_families[f].table->count; i++) {
-            const choice_row *r = choice_row_at(choice_families[f].table, i);
+        for (size_t i = 0; i < choice_kinds[f].table->count; i++) {
+            const choice_row *r = choice_row_at(choice_kinds[f].table, i);
             assert_true(r->settings && !(r->settings & ~(unsigned)ON_ALL));
             settings |= r->settings;
         }
@@ -193,13 +193,13 @@ static void equal_names_are_told_apart(void **state)
     size_t equal = 0;
     (void)state;
     for (size_t f = 0; f < CHOICE_COUNT; f++)
-        for (size_t i = 0; choice_row_name(&choice_families[f], i); i++) {
-            const char *name = choice_row_name(&choice_families[f], i);
+        for (size_t i = 0; choice_row_name(&choice_kinds[f], i); i++) {
+            const char *name = choice_row_name(&choice_kinds[f], i);
             variant_set named = {{0}};
             named.rows[f] = (uint8_t)(i + 1);
             for (size_t g = 0; g < CHOICE_COUNT; g++)
-                for (size_t k = 0; choice_row_name(&choice_families[g], k); k++) {
-                    const char *other = choice_row_name(&choice_families[g], k);
+                for (size_t k = 0; choice_row_name(&choice_kinds[g], k); k++) {
+                    const char *other = choice_row_name(&choice_kinds[g], k);
                     equal += f < g && strcmp(name, other) == 0;
                     assert_int_equal(variant_is_named(&named, other), f == g && i == k);
                 }

@@ -18,11 +18,11 @@ static const char good[] = TUNING_HEADER "matmul nt 1,4096,4096,1 vector 58.1\n"
                                          "conv forward 64,3136,576,1 direct_block 12.000\n"
                                          "dequant Q4_K 16,4096,4096,0 tiled 12.000\n";
 
-static variant_query query(const char *family, const char *tag, uint64_t m, uint64_t n, uint64_t k,
+static variant_query query(const char *kind, const char *tag, uint64_t m, uint64_t n, uint64_t k,
                            uint64_t batch)
 {
     variant_query q = {.dims = {m, n, k, batch}};
-    q.family = choice_find_family(family, strlen(family));
+    q.kind = choice_find_kind(kind, strlen(kind));
     strcpy(q.tag, tag);
     return q;
 }
@@ -30,7 +30,7 @@ static variant_query query(const char *family, const char *tag, uint64_t m, uint
 static const char *row_of(const tuning *t, variant_query q)
 {
     size_t row = tuning_find(t, &q);
-    return row == VARIANT_NONE ? "none" : choice_row_name(q.family, row);
+    return row == VARIANT_NONE ? "none" : choice_row_name(q.kind, row);
 }
 
 static tuning read_points(const char *text)

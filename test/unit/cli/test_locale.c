@@ -4,7 +4,7 @@
  */
 #include "base/log.h"
 #include "base/switches.h"
-#include "exec/trace.h"
+#include "program/trace.h"
 #include "op/packed/quant_format.h"
 #include "op/choice/tuning.h"
 #include "cli/output.h"
@@ -118,13 +118,13 @@ static void a_profile_can_be_read_again(void **state)
 {
     char buffer[512] = "";
     text t = {buffer, sizeof buffer, 0};
-    const choice_family *family = &choice_families[0];
-    variant_query query = {.family = family, .tag = "nt", .dims = {64, 64, 64, 1}};
+    const kernel_kind *kind = &choice_kinds[0];
+    variant_query query = {.kind = kind, .tag = "nt", .dims = {64, 64, 64, 1}};
     tuning read;
     (void)state;
     set_locale_or_skip("de_DE", "UTF-8");
     text_append(&t, "%s", TUNING_HEADER);
-    tuning_write(&query, choice_row_name(family, 0), 12.345, &t);
+    tuning_write(&query, choice_row_name(kind, 0), 12.345, &t);
     assert_non_null(strstr(buffer, " 12.345\n"));
     assert_int_equal(tuning_create(buffer, "", &read), RLXVK_OK);
     assert_int_equal(read.from_file, 1);

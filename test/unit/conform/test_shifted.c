@@ -3,7 +3,7 @@
  * if they are written in place. Grids must be folded. A wrong result must still be found.
  */
 #include "conform/conform.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <setjmp.h>

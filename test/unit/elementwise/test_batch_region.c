@@ -5,7 +5,7 @@
  * The kernels have conformance cases (conform/cases/region.c); `rlxvk conform --gradients` checks
  * their gradients.
  */
-#include "exec/context.h"
+#include "program/context.h"
 #include "op/elementwise/region.h"
 #include "op/evaluation.h"
 #include "support/planned.h"
@@ -286,7 +286,7 @@ static float *run_with(uint32_t buffers, const rlxvk_graph *g, uint32_t inputs, 
 {
     const rlxvk_context_options small = {.limit_allocation_bytes = 1 << 16};
     rlxvk_context *c = open_context(&small);
-    uint32_t *limit = &c->device->choice.profile.storage_buffers_per_stage;
+    uint32_t *limit = &c->device->setup.profile.storage_buffers_per_stage;
     rlxvk_executable *e = NULL;
     rlxvk_compile_options o = {.forbid_host = RLXVK_ON, .check_plan = RLXVK_ON};
     rlxvk_plan_report report;

@@ -287,7 +287,7 @@ static void resizes_become_prologues(void **state)
 static const char *chosen(uint32_t level, uint32_t steps, uint32_t inputs,
                           const device_profile *profile, size_t forced)
 {
-    const region_class *c = region_select((region_size){level, steps, inputs}, profile, forced);
+    const region_class *c = region_choose((region_size){level, steps, inputs}, profile, forced);
     return c ? c->row.name : "none";
 }
 

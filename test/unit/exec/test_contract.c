@@ -394,9 +394,9 @@ static void many_params_are_checked_first(void **state)
  * has them. */
 static void options_outlive_the_callers_names(void **state)
 {
-    char op[] = "neg", family[] = "matmul", row[] = "tiled_64x64";
+    char op[] = "neg", kind[] = "matmul", row[] = "tiled_64x64";
     const char *ops[] = {op};
-    rlxvk_variant variant = {family, row};
+    rlxvk_variant variant = {kind, row};
     rlxvk_compile_options options = {.host_ops = ops,
                                      .host_op_count = 1,
                                      .variants = &variant,
@@ -408,7 +408,7 @@ static void options_outlive_the_callers_names(void **state)
     rlxvk_graph_output(g, rlxvk_neg(g, input(g, "x", RLXVK_SHAPE(4))));
     rlxvk_executable *e = compile(g, &options);
     memset(op, '?', sizeof op - 1);
-    memset(family, '?', sizeof family - 1);
+    memset(kind, '?', sizeof kind - 1);
     memset(row, '?', sizeof row - 1);
     ops[0] = NULL;
     variant = (rlxvk_variant){0};

@@ -1,6 +1,6 @@
 /* The output of RLXVK_NAN_TRACE and RLXVK_DUMP_NODES for a run, and of RLXVK_DUMP for a plan: which
  * lines are printed, and how many. */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
  * memory sharing, clones and reports. */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * left over from another run.
  */
 #include "exec/allocate.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/extent_check.h"
 #include "support/harness.h"
 #include "support/row_graph.h"
@@ -321,7 +321,7 @@ static void expect_counts(rlxvk_executable *e, int64_t actual, int64_t upper)
         uint32_t got[3];
         if (!extent_scales(&p->extent, i))
             continue;
-        extent_launch(d, &p->extent.groups[i], &e->device->choice.profile, (uint64_t)actual,
+        extent_launch(d, &p->extent.groups[i], &e->device->setup.profile, (uint64_t)actual,
                       (uint64_t)upper, got);
         fewer += got[0] < d->groups[0];
         if (actual == 0)
@@ -339,8 +339,7 @@ static void test_nothing_is_recorded(void **state)
         rlxvk_context_options kind = {.direct_upload = staged ? RLXVK_OFF : RLXVK_DEFAULT};
         rlxvk_context *c = open_context(&kind);
         rlxvk_executable *e = two_layers(c, 512);
-        uint64_t lowered = schedule_lowered_count(),
-                 copies = c->device->choice.arena_mapped ? 0 : 1;
+        uint64_t lowered = schedule_lowered_count(), copies = c->device->setup.arena_mapped ? 0 : 1;
         float *y[1];
         extent_run(e, 1, 0, y);
         free(y[0]);

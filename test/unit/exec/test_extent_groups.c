@@ -3,7 +3,7 @@
  * for example the rows of each matrix in a batch. Each graph also runs under several extents and
  * must match bit for bit.
  */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/extent_check.h"
 #include "support/harness.h"
 
@@ -137,7 +137,7 @@ static void expect_fewer(const struct row *r, const rlxvk_executable *e)
         uint32_t half[3], none[3];
         if (!extent_scales(&p->extent, i))
             fail_msg("%s: kernel %s makes all rows", r->name, kernel_find(d->kernel)->name);
-        const device_profile *profile = &e->device->choice.profile;
+        const device_profile *profile = &e->device->setup.profile;
         extent_launch(d, &p->extent.groups[i], profile, (uint64_t)upper / 2, (uint64_t)upper, half);
         extent_launch(d, &p->extent.groups[i], profile, 0, (uint64_t)upper, none);
         uint64_t all = (uint64_t)d->groups[0] * d->groups[1] * d->groups[2];
@@ -154,7 +154,7 @@ static void test_dispatches_shrink(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         rlxvk_bucket_axis axis = {"x", rows[i].axis, false};
         rlxvk_compile_options o = {.variants = &rows[i].forced,
-                                   .variant_count = rows[i].forced.family != NULL,
+                                   .variant_count = rows[i].forced.kind != NULL,
                                    .bucket_axes = &axis,
                                    .bucket_axis_count = 1};
         rlxvk_graph *g = graph_of(&rows[i]);

@@ -4,7 +4,7 @@
  * not depend on the data behind the extent.
  */
 #include "exec/allocate.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 #include "support/random_graph.h"
 
@@ -400,7 +400,7 @@ static void test_products_of_batches_are_packed(void **state)
                 continue;
             if (!extent_scales(&p->extent, k))
                 fail_msg("row %zu: kernel %s makes all rows", i, kernel_find(d->kernel)->name);
-            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, 1024, 4096, part);
+            extent_launch(d, &p->extent.groups[k], &e->device->setup.profile, 1024, 4096, part);
             if ((uint64_t)part[0] * part[1] * part[2] * 3 >
                 (uint64_t)d->groups[0] * d->groups[1] * d->groups[2])
                 fail_msg("row %zu: kernel %s makes too many rows", i, kernel_find(d->kernel)->name);
@@ -422,7 +422,7 @@ static size_t expect_turns(const rlxvk_executable *e, int64_t rows)
             uint32_t part[3];
             bool idle = d->turn == (2 * active <= rows ? TURN_MANY_ROWS : TURN_FEW_ROWS);
             assert_true(extent_scales(&p->extent, k));
-            extent_launch(d, &p->extent.groups[k], &e->device->choice.profile, (uint64_t)active,
+            extent_launch(d, &p->extent.groups[k], &e->device->setup.profile, (uint64_t)active,
                           (uint64_t)rows, part);
             assert_int_equal(part[0] * part[1] * part[2] == 0, idle || active == 0);
         }

@@ -3,7 +3,7 @@
  * an upload or a later run writes. Each test runs on two devices: the host maps the memory of one,
  * and for the other everything is staged.
  */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>

@@ -2,7 +2,7 @@
  * checked against the DOT grammar and, if Graphviz is installed, also by Graphviz. */
 #include "graph/symbol.h"
 #include "op/op.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <rlxvk_inspect.h>

@@ -1,6 +1,6 @@
 /* Params whose weights were joined into one matrix. They are set, read, copied and shared like
  * other params, also with executables that do not join them. */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
 

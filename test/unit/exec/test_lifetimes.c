@@ -2,7 +2,7 @@
  * An object keeps alive what it needs: objects may be destroyed in any order, and the others still
  * work. A failed call sets its object to NULL. In a forked child, calls do not hang.
  */
-#include "exec/context.h"
+#include "program/context.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>

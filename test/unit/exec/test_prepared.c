@@ -4,7 +4,7 @@
  * after a convolution.
  */
 #include <rlxvk_train.h>
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
 

@@ -1,6 +1,6 @@
 /* Several executables of one program: what is made only once, what each executable has for itself,
  * and what executables with shared memory know about it. */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <setjmp.h>

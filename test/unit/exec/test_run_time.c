@@ -4,7 +4,7 @@
  * run is the sum of their differences.
  */
 #include "exec/record.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The trace file: rows have names, it is JSON, and it can be loaded even if the process was killed.
  * It has the host work of a program, with a row for each thread. */
-#include "exec/trace.h"
+#include "program/trace.h"
 #include "support/harness.h"
 
 #include <pthread.h>

@@ -106,7 +106,7 @@ static void compare(const product_case *c, const rlxvk_compile_options *options,
     float *whole = run_case(whole_context, g, options, seed, &without, &count);
     const rlxvk_variant *v = options->variants;
     if (memcmp(parts, whole, count * sizeof *parts) != 0)
-        fail_msg("%s=%s, %s: %lldx%lld by columns %lld, %lld, %lld: other bits in parts", v->family,
+        fail_msg("%s=%s, %s: %lldx%lld by columns %lld, %lld, %lld: other bits in parts", v->kind,
                  v->row, rlxvk_precision_name(options->precision), (long long)c->rows,
                  (long long)c->depth, (long long)c->widths[0], (long long)c->widths[1],
                  (long long)c->widths[2]);
@@ -119,7 +119,7 @@ static void compare(const product_case *c, const rlxvk_compile_options *options,
 /* Whether the device has units for the precision. f32 needs none. */
 static bool has_precision(rlxvk_precision precision)
 {
-    const device_profile *p = &shared_context->device->choice.profile;
+    const device_profile *p = &shared_context->device->setup.profile;
     return precision == RLXVK_PRECISION_F32 ||
            (precision == RLXVK_PRECISION_BF16 ? p->matrix_bf16.m : p->matrix_f16.m) != 0;
 }
@@ -127,26 +127,26 @@ static bool has_precision(rlxvk_precision precision)
 static void every_variant(void **state)
 {
     static const struct {
-        choice_kind family;
+        choice_kind kind;
         bool packed;
-    } families[] = {{CHOICE_matmul, false},        {CHOICE_matrix, false},
+    } products[] = {{CHOICE_matmul, false},        {CHOICE_matrix, false},
                     {CHOICE_dequant, true},        {CHOICE_matrix_packed, true},
                     {CHOICE_dequant_vector, true}, {CHOICE_dequant_tile, true},
                     {CHOICE_dequant_panel, true},  {CHOICE_dequant_fragment, true}};
     random_source r = {5};
     (void)state;
-    for (size_t f = 0; f < ARRAY_COUNT(families); f++) {
-        const choice_family *family = &choice_families[families[f].family];
-        unsigned precisions = family->precisions ? family->precisions : 1;
-        for (size_t i = 0; i < family->table->count; i++)
+    for (size_t f = 0; f < ARRAY_COUNT(products); f++) {
+        const kernel_kind *kind = &choice_kinds[products[f].kind];
+        unsigned precisions = kind->precisions ? kind->precisions : 1;
+        for (size_t i = 0; i < kind->table->count; i++)
             for (int p = 0; p < 4; p++) {
-                const rlxvk_variant variant = {family->name, choice_row_name(family, i)};
+                const rlxvk_variant variant = {kind->name, choice_row_name(kind, i)};
                 const rlxvk_compile_options options = {.variants = &variant,
                                                        .variant_count = 1,
                                                        .precision = (rlxvk_precision)p,
                                                        .check_plan = RLXVK_ON,
                                                        .forbid_host = RLXVK_ON};
-                product_case c = make_case(&r, families[f].packed);
+                product_case c = make_case(&r, products[f].packed);
                 if (precisions >> p & 1 && has_precision(options.precision))
                     compare(&c, &options, 10 * i + (uint64_t)p);
             }

@@ -4,7 +4,7 @@
  * amount of work.
  */
 #include "base/base.h"
-#include "op/matmul/matvec_select.h"
+#include "op/matmul/matvec_choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,27 +71,27 @@ static void rows_of_projections(void **state)
     (void)state;
     device_profile p = gpu(132, 32), software = p;
     matvec_shape s = {4096, 4096, true};
-    const matvec_class *c = matvec_select(&s, &p, VARIANT_NONE);
+    const matvec_class *c = matvec_choose(&s, &p, VARIANT_NONE);
     assert_int_equal(matvec_held(c, &s), 4);
     assert_int_equal(matvec_divide(c, &s, &p).team, 128);
     assert_string_equal(c->row.name, "held");
     s.k = 14336; /* more invocations */
-    c = matvec_select(&s, &p, VARIANT_NONE);
+    c = matvec_choose(&s, &p, VARIANT_NONE);
     assert_string_equal(c->row.name, "held_long");
     assert_int_equal(matvec_held(c, &s), 4);
     assert_int_equal(matvec_divide(c, &s, &p).team, 448);
     s.k = 28672; /* more words in each invocation */
-    assert_ptr_equal(matvec_select(&s, &p, VARIANT_NONE), c);
+    assert_ptr_equal(matvec_choose(&s, &p, VARIANT_NONE), c);
     assert_int_equal(matvec_held(c, &s), 8);
     assert_int_equal(matvec_divide(c, &s, &p).team, 448);
     s.k = 57344;
-    assert_string_equal(matvec_select(&s, &p, VARIANT_NONE)->row.name, "quads");
+    assert_string_equal(matvec_choose(&s, &p, VARIANT_NONE)->row.name, "quads");
     s.k = 4096, s.aligned = false;
-    assert_string_equal(matvec_select(&s, &p, VARIANT_NONE)->row.name, "quads");
+    assert_string_equal(matvec_choose(&s, &p, VARIANT_NONE)->row.name, "quads");
     s.aligned = true, software.kind = RLXVK_DEVICE_CPU;
-    assert_string_equal(matvec_select(&s, &software, VARIANT_NONE)->row.name, "quads");
+    assert_string_equal(matvec_choose(&s, &software, VARIANT_NONE)->row.name, "quads");
     p.subgroup_shuffle = false;
-    assert_string_equal(matvec_select(&s, &p, 0)->row.name, "quads");
+    assert_string_equal(matvec_choose(&s, &p, 0)->row.name, "quads");
 }
 
 int main(void)

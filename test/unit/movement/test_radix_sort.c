@@ -85,15 +85,15 @@ static void run(const char *row, const float *x, float *values, float *places)
 static void keeps_order_and_bits(void **state)
 {
     static float x[COUNT], wanted[2][COUNT], got[2][COUNT];
-    const choice_family *family = &choice_families[CHOICE_radix];
+    const kernel_kind *kind = &choice_kinds[CHOICE_radix];
     (void)state;
     fill(x);
     for (int down = 0; down < 2; down++) {
         descending = down;
         for (int r = 0; r < COUNT; r += EXTENT)
             sort_row(&x[r], &wanted[0][r], &wanted[1][r]);
-        for (size_t i = 0; choice_row_name(family, i); i++) {
-            run(choice_row_name(family, i), x, got[0], got[1]);
+        for (size_t i = 0; choice_row_name(kind, i); i++) {
+            run(choice_row_name(kind, i), x, got[0], got[1]);
             assert_memory_equal(got, wanted, sizeof got);
         }
     }

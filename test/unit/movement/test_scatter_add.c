@@ -2,7 +2,7 @@
  * scatter_add: variants add updates in their order, so results are the same bit for bit. One
  * variant does not promise that, and is only used if it is asked for by name.
  */
-#include "op/movement/scatter_add_select.h"
+#include "op/movement/scatter_add_choice.h"
 #include "support/harness.h"
 
 #include <setjmp.h>
@@ -102,13 +102,13 @@ static const char *choose(scatter_shape s, size_t forced)
                                        .max_workgroup_invocations = 1024,
                                        .workgroup_size = 256,
                                        .compute_units = 128};
-    return scatter_select(&s, &gpu, forced)->row.name;
+    return scatter_choose(&s, &gpu, forced)->row.name;
 }
 
 static void test_choice(void **state)
 {
-    const choice_family *family = &choice_families[CHOICE_scatter_add];
-    size_t parts = choice_find_row(family, "parts", 5);
+    const kernel_kind *kind = &choice_kinds[CHOICE_scatter_add];
+    size_t parts = choice_find_row(kind, "parts", 5);
     (void)state;
     assert_string_equal(choose((scatter_shape){1, 10, 1, 4096}, VARIANT_NONE), "direct");
     assert_string_equal(choose((scatter_shape){1, 10, 1, 4097}, VARIANT_NONE), "runs");

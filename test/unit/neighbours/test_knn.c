@@ -2,7 +2,7 @@
  * knn on a device. A small matrix of distances with ties, and its gradient. The neighbours of
  * points, either with all distances measured or filtered by products in chunks of any size.
  */
-#include "exec/context.h"
+#include "program/context.h"
 #include "op/neighbours/knn.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -155,7 +155,7 @@ static void rows_of_ties_need_all_points(void **state)
  * next to the query. */
 static void stretches_share_no_point(void **state)
 {
-    const device_profile *profile = &shared_context->device->choice.profile;
+    const device_profile *profile = &shared_context->device->setup.profile;
     const int64_t first = 4096 * (int64_t)MIN(profile->workgroup_size, KNN_BUFFER / 2);
     const int64_t count = first + 10;
     const rlxvk_variant exact = {"knn", "exact"};

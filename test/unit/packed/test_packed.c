@@ -6,10 +6,10 @@
  * write nothing.
  */
 #include "args/packed.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/matmul/matmul.h"
-#include "op/matmul/matrix_select.h"
-#include "op/packed/dequant_select.h"
+#include "op/matmul/matrix_choice.h"
+#include "op/packed/dequant_choice.h"
 #include "op/packed/quant_format.h"
 #include "plan/schedule.h"
 #include "support/harness.h"
@@ -163,7 +163,7 @@ static bool rounds_twice(uint32_t type)
 
 static void compare_on_units(rlxvk_precision precision, uint32_t type)
 {
-    const device_profile *profile = &shared_context->device->choice.profile;
+    const device_profile *profile = &shared_context->device->setup.profile;
     bool exact = precision == BF16 || !profile->half_rounding;
     if (matrix_unit(precision, profile).m == 0)
         return;
@@ -174,7 +174,7 @@ static void compare_on_units(rlxvk_precision precision, uint32_t type)
 
 static void test_units(void **state)
 {
-    const device_profile *profile = &shared_context->device->choice.profile;
+    const device_profile *profile = &shared_context->device->setup.profile;
     (void)state;
     if (profile->matrix_f16.m == 0 && profile->matrix_bf16.m == 0)
         skip();
@@ -221,12 +221,12 @@ static void test_weights_from_registers(void **state)
 {
     static const uint32_t few[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K};
     static const uint32_t twice[] = {QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_Q4_1, QUANT_Q5_1};
-    const device_profile *profile = &shared_context->device->choice.profile;
+    const device_profile *profile = &shared_context->device->setup.profile;
     const matmul_shape panel = {.m = DEPTH, .n = COLUMNS, .k = DEPTH, .batch = 1};
     (void)state;
     if (profile->matrix_f16.m == 0)
         skip();
-    assert_non_null(dequant_panel_select(&panel, F16, profile, VARIANT_NONE));
+    assert_non_null(dequant_panel_choose(&panel, F16, profile, VARIANT_NONE));
     for (size_t t = 0; t < ARRAY_COUNT(twice); t++) {
         assert_true(rounds_twice(twice[t]));
         compare_weights("panel", twice[t], twice[t] == QUANT_Q6_K ? 0x1p-10f : 0x1p-11f,
@@ -235,7 +235,7 @@ static void test_weights_from_registers(void **state)
     for (size_t t = 0; t < ARRAY_COUNT(few); t++) {
         bool affine = quant_format_find(few[t])->affine;
         const dequant_fragment_shape shape = {DEPTH, COLUMNS, !affine};
-        if (dequant_fragment_select(&shape, profile, VARIANT_NONE))
+        if (dequant_fragment_choose(&shape, profile, VARIANT_NONE))
             compare_weights("fragment", few[t], affine ? 0 : 0x1p-11f, affine ? 0x1p-20f : 0);
     }
 }

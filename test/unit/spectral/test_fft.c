@@ -3,7 +3,7 @@
  * passes on made-up devices, and the builders around fft. Each row has two tolerances: the relative
  * error in the 2-norm, and the largest error of an element.
  */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "op/spectral/fft.h"
 #include "support/harness.h"
 
@@ -23,7 +23,7 @@ static int open_device(void **state)
 {
     (void)state;
     context = open_context(NULL);
-    own = context->device->choice.profile;
+    own = context->device->setup.profile;
     return 0;
 }
 
@@ -239,7 +239,7 @@ static void other_devices_agree(void **state)
     static const int lengths[] = {1, 2, 8,  16,  32,   128,  1024, 4096, 8192,
                                   3, 6, 60, 121, 1000, 1009, 2187, 5005, 17};
     (void)state;
-    device_profile *p = &context->device->choice.profile;
+    device_profile *p = &context->device->setup.profile;
     p->portable = false;
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
         check_fft(lengths[i], 3, i % 2, RLXVK_FFT_ORTHO, i % 3 == 0);
@@ -512,7 +512,7 @@ static void classes(void **state)
     assert_true(choose(&profiles[2], 4096, 1, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.tiles[0].name, "across_portable");
-    size_t row = choice_find_row(&choice_families[CHOICE_fft_tile], "along_long", 10);
+    size_t row = choice_find_row(&choice_kinds[CHOICE_fft_tile], "along_long", 10);
     assert_true(choose(&profiles[2], 1024, 1, row, &plan));
     assert_string_equal(plan.tiles[0].name, "along_long");
     assert_false(choose(&profiles[2], 1024, 7, row, &plan)); /* across */

@@ -4,7 +4,7 @@
  */
 #include "support/harness.h"
 #include "vk/vk.h"
-#include "exec/context.h"
+#include "program/context.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * numbers. Also tests training steps whose batch changes, second derivatives, and errors while
  * building.
  */
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "support/harness.h"
 #include "support/random_graph.h"
 

@@ -189,9 +189,9 @@ static device_snapshot software(void)
     return s;
 }
 
-static device_choice choose(device_snapshot s, const rlxvk_context_options *options)
+static device_setup choose(device_snapshot s, const rlxvk_context_options *options)
 {
-    device_choice choice;
+    device_setup choice;
     profile_choose(&s, options, &choice);
     return choice;
 }
@@ -201,7 +201,7 @@ static device_choice choose(device_snapshot s, const rlxvk_context_options *opti
 static void resizable_bar_is_written_in_place(void **state)
 {
     (void)state;
-    device_choice c = choose(discrete_with_bar(), NULL);
+    device_setup c = choose(discrete_with_bar(), NULL);
     assert_true(c.usable);
     assert_string_equal(c.reason, "");
     assert_int_equal(c.queue_family, 1);
@@ -221,7 +221,7 @@ static void resizable_bar_is_written_in_place(void **state)
 static void small_window_is_left_alone(void **state)
 {
     (void)state;
-    device_choice c = choose(discrete_without_bar(), NULL);
+    device_setup c = choose(discrete_without_bar(), NULL);
     assert_true(c.usable);
     assert_int_equal(c.arena_type, 0);
     assert_false(c.arena_mapped || c.arena_cached);
@@ -232,7 +232,7 @@ static void small_window_is_left_alone(void **state)
 static void integrated_reads_and_writes_in_place(void **state)
 {
     (void)state;
-    device_choice c = choose(integrated_intel(), NULL);
+    device_setup c = choose(integrated_intel(), NULL);
     assert_true(c.usable);
     assert_int_equal(c.arena_type, 2);
     assert_true(c.arena_mapped && c.arena_cached && c.arena_coherent);
@@ -252,7 +252,7 @@ static void integrated_reads_and_writes_in_place(void **state)
 static void software_is_portable(void **state)
 {
     (void)state;
-    device_choice c = choose(software(), NULL);
+    device_setup c = choose(software(), NULL);
     assert_true(c.usable && c.profile.portable && c.arena_mapped && c.arena_cached);
     assert_int_equal(c.profile.kind, RLXVK_DEVICE_CPU);
     assert_int_equal(c.profile.workgroup_size, 64);
@@ -266,7 +266,7 @@ static void software_is_portable(void **state)
 static void minimum_is_usable(void **state)
 {
     (void)state;
-    device_choice c = choose(guaranteed_minimum(), NULL);
+    device_setup c = choose(guaranteed_minimum(), NULL);
     assert_true(c.usable);
     assert_false(c.arena_mapped || c.timestamps);
     assert_int_equal(c.profile.workgroup_size, 128);
@@ -296,7 +296,7 @@ static void missing_values_are_survived(void **state)
     s.maintenance3.maxMemoryAllocationSize = 0;
     s.subgroup.subgroupSize = 0;
     s.properties.limits.minStorageBufferOffsetAlignment = 0;
-    device_choice c = choose(s, NULL);
+    device_setup c = choose(s, NULL);
     assert_int_equal(c.profile.max_allocation_bytes, GIB);
     assert_int_equal(c.profile.subgroup_size, 1);
     assert_int_equal(c.profile.slot_alignment, 256);
@@ -308,7 +308,7 @@ static void missing_values_are_survived(void **state)
 
 static void unusable(device_snapshot s, const char *reason)
 {
-    device_choice c = choose(s, NULL);
+    device_setup c = choose(s, NULL);
     rlxvk_device_info info;
     assert_false(c.usable);
     if (!strstr(c.reason, reason))
@@ -353,7 +353,7 @@ static void options_shrink_limits(void **state)
         .limit_group_count = 1000,
         .direct_upload = RLXVK_OFF,
     };
-    device_choice c = choose(discrete_with_bar(), &o);
+    device_setup c = choose(discrete_with_bar(), &o);
     assert_true(c.usable);
     assert_int_equal(c.profile.max_allocation_bytes, 64 * MIB);
     assert_int_equal(c.profile.max_binding_bytes, 16 * MIB);
@@ -440,7 +440,7 @@ static void description(void **state)
 {
     (void)state;
     device_snapshot s = discrete_with_bar();
-    device_choice c = choose(s, NULL);
+    device_setup c = choose(s, NULL);
     rlxvk_device_info info;
     profile_describe(&s, &c, &info);
     assert_string_equal(info.name, "NVIDIA H200");
@@ -486,12 +486,12 @@ static rlxvk_status select_device(const char *wanted, uint32_t *out)
         [INTEGRATED] = integrated_intel(), [WITHOUT_BAR] = discrete_without_bar(),
         [WITH_BAR] = discrete_with_bar(),
     };
-    device_choice c[DEVICE_COUNT];
+    device_setup c[DEVICE_COUNT];
     strcpy(s[OLD].properties.deviceName, "Old Discrete");
     s[OLD].properties.apiVersion = VK_API_VERSION_1_1;
     for (int i = 0; i < DEVICE_COUNT; i++)
         c[i] = choose(s[i], NULL);
-    return vk_select_device(s, c, DEVICE_COUNT, wanted, out);
+    return vk_find_device(s, c, DEVICE_COUNT, wanted, out);
 }
 
 static void selected(const char *wanted, uint32_t expected)
@@ -532,7 +532,7 @@ static void selection_of_none(void **state)
 {
     (void)state;
     uint32_t index;
-    assert_int_equal(vk_select_device(NULL, NULL, 0, NULL, &index), RLXVK_E_NO_DEVICE);
+    assert_int_equal(vk_find_device(NULL, NULL, 0, NULL, &index), RLXVK_E_NO_DEVICE);
     assert_non_null(strstr(rlxvk_last_error(), "driver"));
 }
 

@@ -16,7 +16,7 @@
  *   within=F                each element may be off by 1e-6 + F max|reference|, for ops built of
  *                           several nodes; an opt-in precision adds to F
  *   backend=minstd|zero     the generator of the run's random numbers
- *   variant=family=row      asks for this kernel variant, before those of the command line; if the
+ *   variant=kind=row      asks for this kernel variant, before those of the command line; if the
  *                           device cannot run it, the library chooses
  *   precision=...           see case_precision
  *

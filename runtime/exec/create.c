@@ -1,0 +1,56 @@
+/* Creates executables: of a program, or of a graph, which is compiled first. */
+#include "exec/create.h"
+#include "exec/active_extent.h"
+#include "exec/allocate.h"
+#include "exec/diagnose.h"
+#include "exec/host_step.h"
+#include "exec/locate.h"
+#include "exec/param.h"
+#include "exec/record.h"
+#include "exec/rng.h"
+#include "program/compile.h"
+
+rlxvk_status create_executable(program *p, const rlxvk_executable *share_with,
+                               const rlxvk_executable *copy_of, rlxvk_executable **out)
+{
+    trace *trace = p->context->trace;
+    device *d = p->device;
+    rlxvk_executable *e = NULL;
+    rlxvk_status status;
+    TRY(executable_begin(p, &e));
+    e->diagnosed = diagnose_needed(e);
+    TRY(command_pool_create(d, &e->pool));
+    TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
+    TRY(vk_timeline_create(d, &e->timeline));
+    TRACE_TRY(trace, "allocate", allocate_memory(e, share_with, copy_of));
+    TRY(host_steps_prepare(e));
+    TRY(active_prepare(e));
+    TRACE_TRY(trace, "record", record_all(e));
+    locate_contents(e, share_with); /* changes share_with, so nothing may fail after it */
+    rng_prepare(e);
+    active_find_count(e);
+    *out = e;
+    return RLXVK_OK;
+error:
+    executable_end(e);
+    return status;
+}
+
+rlxvk_status create_compiled(rlxvk_context *context, const rlxvk_graph *graph,
+                             const program_options *options, const rlxvk_compile_options *given,
+                             rlxvk_executable **out)
+{
+    const rlxvk_executable *share_with = given ? given->share_with : NULL;
+    double begin = trace_begin(context->trace);
+    program *p = NULL;
+    rlxvk_status status;
+    TRY(vk_require_device(context->device, "compile"));
+    TRY(compile_program(context, graph, options, given, share_with ? share_with->program : NULL,
+                        &p));
+    TRY(create_executable(p, share_with, NULL, out));
+    param_begin_states(*out);
+error:
+    trace_end(context->trace, "compile", begin, NULL);
+    program_release(p); /* the executable has its own reference */
+    return status;
+}

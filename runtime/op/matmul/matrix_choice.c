@@ -1,0 +1,144 @@
+/*
+ * The tiles of the products on matrix units. A row can be used if its parts are whole units, its
+ * threads carry whole octets, and both fit the device. The smaller rows are for small results. They
+ * are also for software drivers, because their units and subgroups are smaller. If the weights are
+ * packed, the threads carry whole units of weights.
+ */
+#include "op/matmul/matrix_choice.h"
+
+enum {
+    IF_CROWDS = CHOICE_OWN /* only if every compute unit has two tiles to turn to */
+};
+
+/* With large tiles, an H200 is busy loading operands, which takes time in proportion to a tile's
+ * sides. Of the three largest tiles, the one is taken whose rounds and edges waste least. */
+/* clang-format off */
+const matrix_class matrix_classes[] = {
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost */
+    {{"tall",       ON_ALL, IF_FILLS},  192, 128, 64, 48, 64, 1, 65,  65, 136},
+    {{"wide",       ON_ALL, IF_FILLS},  128, 192, 64, 32, 48, 1, 65,  65, 136},
+    {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65, 100},
+    {{"square_32",  ON_ALL, IF_FILLS},  128, 128, 32, 64, 32, 1, 65,  65,   0},
+    {{"medium",     ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 1, 17,  17,   0},
+    {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17,   0},
+    {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0,   0},
+};
+static const matrix_class packed_classes[] = {
+    /* as above, then: ahead, splits */
+    {{"square",       ON_ALL, 0}, 128, 128, 64, 64, 32, 1, 65, 0, 0, true,  1},
+    {{"rows_32",      ON_ALL, 0},  32,  64, 64, 32, 16, 1, 17, 0, 0, true,  4},
+    {{"rows_16",      ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, 0, true,  8},
+    {{"rows_16_late", ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, 0, false, 8},
+    {{"short",        ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, 0, true,  4},
+    {{"short_late",   ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, 0, false, 4},
+};
+/* clang-format on */
+
+#define LEAST_STEPS 4 /* of a split */
+
+matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
+{
+    if (precision == RLXVK_PRECISION_F32)
+        return profile->matrix_f32;
+    return precision == RLXVK_PRECISION_BF16 ? profile->matrix_bf16 : profile->matrix_f16;
+}
+
+uint32_t matrix_threads(const matrix_class *c, const device_profile *profile)
+{
+    return c->tile_m / c->part_m * (c->tile_n / c->part_n) * profile->subgroup_size;
+}
+
+uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes)
+{
+    return 16 * (c->tile_m + c->tile_n) * (c->tile_k / 8u + 1) * planes * c->stages;
+}
+
+typedef struct matrix_problem {
+    const matmul_shape *shape;
+    matrix_shape unit;
+    uint32_t planes;
+} matrix_problem;
+
+/* Are parts whole units, and do threads carry whole octets? The sums leave through shared memory of
+ * a tile of `tile` rows, which must have room for one unit of each part. */
+static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t tile,
+                    const device_profile *profile)
+{
+    uint32_t threads = matrix_threads(c, profile), parts = threads / profile->subgroup_size;
+    return parts * unit->m * unit->n <= tile * (c->tile_k / 2u + 4) && c->part_m % unit->m == 0 &&
+           c->part_n % unit->n == 0 && c->tile_k % unit->k == 0 &&
+           c->tile_m * c->tile_k / 8 % threads == 0 && c->tile_n * c->tile_k / 8 % threads == 0;
+}
+
+static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, uint32_t units)
+{
+    return s->m >= c->least_m && s->n >= c->least_n &&
+           (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units);
+}
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matrix_class *c = row;
+    const matrix_problem *p = problem;
+    const matmul_shape *s = p->shape;
+    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
+                        .suits = suits(c, s, tiles, profile->compute_units),
+                        .threads = matrix_threads(c, profile),
+                        .shared_bytes = matrix_shared_bytes(c, p->planes),
+                        .groups = tiles,
+                        .cost = c->cost * (double)divide_up(tiles, profile->compute_units)};
+}
+
+const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
+
+const matrix_class *matrix_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                  const device_profile *profile, size_t forced)
+{
+    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
+    return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
+}
+
+/* ---- Packed weights ---- */
+
+/* Can the kernel keep its data in registers? Its code is unrolled, so the limits are fixed. A table
+ * is filled by one thread for each level. */
+static bool unrolled(const matrix_class *c, const matrix_shape *unit, uint32_t threads)
+{
+    uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
+    return threads >= MATRIX_PACKED_LEVELS && units % threads == 0 &&
+           units / threads <= MATRIX_PACKED_UNITS &&
+           c->tile_m * c->tile_k / 8u / threads <= MATRIX_PACKED_OCTETS &&
+           c->part_m / unit->m <= MATRIX_PACKED_SUMS && c->part_n / unit->n <= MATRIX_PACKED_SUMS &&
+           c->tile_k / unit->k <= MATRIX_PACKED_STEPS;
+}
+
+static choice_fit packed_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matrix_class *c = row;
+    const matrix_problem *p = problem;
+    choice_fit f = fit(row, problem, profile);
+    f.can = divides(c, &p->unit, c->tile_n, profile) && unrolled(c, &p->unit, f.threads);
+    f.shared_bytes += MATRIX_PACKED_LEVELS * sizeof(float);
+    return f;
+}
+
+const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = packed_fit};
+
+const matrix_class *matrix_packed_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                         const device_profile *profile, size_t forced)
+{
+    bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
+    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
+    return has_kernel && p.unit.m ? choice_select(&matrix_packed_choice, &p, profile, forced)
+                                  : NULL;
+}
+
+uint64_t matrix_slice(const matrix_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    uint64_t tiles = divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    uint64_t steps = divide_up(s->k, c->tile_k);
+    uint64_t wanted = divide_up(c->splits * (uint64_t)profile->compute_units, tiles);
+    uint64_t splits = c->splits ? MAX(MIN(wanted, steps / LEAST_STEPS), 1u) : 1;
+    return divide_up(steps, splits) * c->tile_k;
+}

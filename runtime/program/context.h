@@ -1,0 +1,25 @@
+/* The context: one device, the switches read at creation, the log sink and the trace. */
+#ifndef RLXVK_CONTEXT_H
+#define RLXVK_CONTEXT_H
+
+#include "op/choice/tuning.h"
+#include "program/trace.h"
+#include "vk/vk.h"
+
+struct rlxvk_context {
+    device *device;
+    switches switches;
+    log_sink log;
+    tuning tuning;        /* measured choices; empty if they are switched off */
+    trace *trace;         /* NULL unless RLXVK_TRACE */
+    pthread_mutex_t lock; /* of reference counts: the context's, programs', shared memory's */
+    uint32_t references;  /* one until rlxvk_context_destroy, and one of each holder */
+    bool lock_made;
+};
+
+/* Programs and cached bindings hold a reference, so the context may be destroyed before its
+ * executables. */
+rlxvk_context *context_retain(rlxvk_context *c);
+void context_release(rlxvk_context *c);
+
+#endif

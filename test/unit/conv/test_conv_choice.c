@@ -1,0 +1,198 @@
+/*
+ * The choice of convolution kernels, on made-up devices. Tests the choice, that it fits the device
+ * and the kernels' own conditions, and that splits cover K. Division by multipliers is compared
+ * with division.
+ */
+#include "op/conv/conv.h"
+#include "op/conv/conv_choice.h"
+#include "support/profiles.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A software device that has only the baseline. */
+static device_profile least_software(void)
+{
+    device_profile p = baseline();
+    p.kind = RLXVK_DEVICE_CPU;
+    p.portable = true;
+    return p;
+}
+
+static device_profile translated(void)
+{
+    device_profile p = big_gpu();
+    p.portable = true;
+    return p;
+}
+
+static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, device_profile p)
+{
+    conv_shape s = {.m = m, .n = n, .k = 576, .groups = groups};
+    assert_string_equal(conv_choose(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+/* Depthwise: each channel of y comes from one channel of x. The window is `across` taps wide and 7
+ * high. */
+static void expect_planes(const char *name, uint32_t across, uint32_t rows, uint32_t columns,
+                          device_profile p)
+{
+    conv_shape s = {.m = 1,
+                    .n = UINT64_C(8) * rows * columns,
+                    .k = 7 * across,
+                    .groups = 16,
+                    .planes = {across, 7, 1, rows, columns, 128}};
+    assert_string_equal(conv_choose(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+static void planes(void **state)
+{
+    (void)state;
+    expect_planes("strips", 7, 28, 28, big_gpu());
+    expect_planes("strips", 7, 3, 3, baseline());
+    /* The weights of so many planes do not fit one workgroup. */
+    expect_planes("direct_depthwise", 7, 1, 3, big_gpu());
+    expect_planes("direct_depthwise", 7, 28, 2, big_gpu()); /* half of a strip would be outside */
+    expect_planes("direct_depthwise", 0, 28, 28, big_gpu());
+    expect_planes("direct_depthwise", 17, 28, 28, big_gpu());
+    expect_planes("direct_single", 7, 28, 28, least_software());
+}
+
+static void expect_channels(const char *name, uint64_t m, uint64_t n, uint64_t channels)
+{
+    device_profile p = big_gpu();
+    conv_shape s = {.m = m, .n = n, .k = channels * 9, .groups = 1, .channels = channels};
+    assert_string_equal(conv_choose(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+/* A separate dispatch may put w into another order. */
+static void packed(void **state)
+{
+    (void)state;
+    expect_channels("packed_128x128", 256, 131072, 256);
+    expect_channels("packed_64x128", 64, 131072, 64);
+    expect_channels("tiled_64x128", 64, 131072, 63);
+    expect_channels("tiled_64x128", 64, 16384, 64);
+    expect_channels("tiled_64x64", 512, 49, 512);
+}
+
+static void expect_weights(const char *name, uint64_t m, uint64_t n, uint64_t groups, uint64_t taps)
+{
+    device_profile p = big_gpu();
+    conv_shape s = {.m = m, .n = n, .k = 100352, .groups = groups, .long_k = true, .taps = taps};
+    assert_string_equal(conv_choose(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+/* Gradients of weights: K is split to fill the device, so tiles may be large. */
+static void weights(void **state)
+{
+    (void)state;
+    expect_weights("tiled_128x128", 256, 2304, 1, 0);
+    expect_weights("tiled_64x128", 64, 256, 1, 0);
+    expect_weights("depthwise_weights", 1, 9, 256, 9);
+    expect_weights("tiled_32x128", 1, 49, 256, 49);
+}
+
+static void classes(void **state)
+{
+    (void)state;
+    expect("tiled_128x128", 256, 131072, 1, big_gpu());
+    expect("tiled_64x128", 256, 12288, 1, big_gpu()); /* 384 tiles are 3 a unit, 192 are 2 */
+    expect("tiled_64x128", 192, 100352, 1, big_gpu());
+    expect("tiled_64x128", 64, 100352, 1, big_gpu());
+    expect("tiled_32x128", 24, 100352, 1, big_gpu());
+    expect("tiled_64x64", 512, 784, 1, big_gpu());
+    expect("tiled_64x64", 512, 49, 1, big_gpu());
+    expect("tiled_32x32", 512, 32, 1, big_gpu());
+    expect("tiled_32x32", 24, 784, 1, big_gpu());
+    expect("direct_few", 3, 100352, 1, big_gpu());
+    expect("direct_depthwise", 1, 3136, 256, big_gpu());
+    expect("tiled_64x128", 256, 100352, 1, baseline());
+    expect("direct_block", 256, 100352, 1, least_software());
+    expect("direct_single", 1, 100352, 256, least_software());
+    expect("direct_block", 256, 100352, 1, translated());
+}
+
+/* A row that is asked for is also taken on software devices. They use tiles if sums are too long
+ * for one invocation. */
+static void forced(void **state)
+{
+    (void)state;
+    device_profile cpu = least_software();
+    conv_shape s = {.m = 1, .n = 1, .k = 576, .groups = 1}, deep = {2, 1, 100000, 1};
+    assert_string_equal(conv_choose(&s, &cpu, 2)->row.name, "direct_depthwise");
+    s.m = 2;
+    assert_string_equal(conv_choose(&s, &cpu, 10)->row.name, "tiled_32x32");
+    assert_string_equal(conv_choose(&deep, &cpu, 12)->row.name, "tiled_32x32");
+    assert_string_equal(conv_choose(&deep, &cpu, VARIANT_NONE)->row.name, "tiled_32x32");
+}
+
+/* The conditions that conv_tiled.comp relies on. */
+static void tiles_divide(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < conv_choice.count; i++) {
+        const conv_class *c = &conv_classes[i];
+        if (c->form != CONV_FORM_TILED)
+            continue;
+        assert_int_equal(c->threads, c->tile_m / c->register_m * (c->tile_n / c->register_n));
+        assert_int_equal(c->threads % c->tile_n, 0);
+        assert_int_equal(c->register_m % 4 + c->register_n % 4, 0);
+        assert_int_equal(c->tile_m * c->step / 4 % c->threads, 0);
+        assert_int_equal(c->tile_n * c->step % (c->threads * 4), 0);
+        assert_int_equal(32 % c->step, 0);
+    }
+}
+
+static void slices_cover_k(void **state)
+{
+    (void)state;
+    static const uint64_t extents[] = {1, 7, 33, 49, 512, 4608, 100352};
+    const device_profile profiles[] = {big_gpu(), baseline(), least_software()};
+    for (size_t i = 0; i < ARRAY_COUNT(profiles) * 343; i++) {
+        const device_profile *p = &profiles[i / 343];
+        conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
+        const conv_class *c = conv_choose(&s, p, VARIANT_NONE);
+        uint64_t slice = conv_slice(c, &s, p), splits = divide_up(s.k, slice);
+        assert_true(slice == s.k || slice % 32 == 0);
+        assert_true(splits == 1 || splits * s.m * s.n * sizeof(float) <= p->max_binding_bytes);
+        assert_true(c->threads <= p->max_workgroup_invocations);
+    }
+}
+
+static uint32_t divide(uint32_t n, uint32_t by)
+{
+    uint32_t shift = 0;
+    while (UINT64_C(1) << shift < by)
+        shift++;
+    return (uint32_t)(((uint64_t)n * conv_divide_multiplier(by)) >> 31 >> shift);
+}
+
+static void multipliers_divide(void **state)
+{
+    (void)state;
+    for (uint32_t by = 1; by < 5000; by++)
+        for (uint32_t n = 0; n < 100; n++) {
+            uint32_t large = INT32_MAX - n;
+            uint32_t edge = INT32_MAX / by * by - n % 2;
+            assert_int_equal(divide(n * by, by), n);
+            assert_int_equal(divide(n * by + by - 1, by), n);
+            assert_int_equal(divide(large, by), large / by);
+            assert_int_equal(divide(edge, by), edge / by);
+        }
+    for (uint32_t by = INT32_MAX; by > INT32_MAX - 5000u; by--)
+        assert_int_equal(divide(by, by) + divide(by - 1, by), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes),        cmocka_unit_test(planes),
+        cmocka_unit_test(packed),         cmocka_unit_test(weights),
+        cmocka_unit_test(forced),         cmocka_unit_test(tiles_divide),
+        cmocka_unit_test(slices_cover_k), cmocka_unit_test(multipliers_divide)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
