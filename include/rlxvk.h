@@ -750,18 +750,18 @@ extern "C" {
                         false, 0})
 #endif
 
-/*
- * Runs the graph once and waits. Inputs that are not listed keep their content. If a name is given
- * twice, the last one wins. Only the listed outputs are read. Allocates nothing, records nothing.
- *   E_NULL, E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM   nothing has run or changed
- *   E_MISSING_INPUT           an input was never written; nothing has run or changed
+/* Runs the graph once and waits. Inputs that are not listed keep their content. If a name is given
+ * twice, the last one wins. Only the listed outputs are read. A run allocates and records nothing,
+ * unless sizes are new, `cached` is off, or data are too large to stage. If there are symbols, the
+ * sizes of the inputs are bound first, and stay bound even if the call then fails.
+ *   E_NULL, E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM   nothing else has changed
+ *   E_MISSING_INPUT           an input was never written; nothing else has changed
  *   E_SINGULAR, E_INDEX_OOB   the run is complete and its outputs are read
  *   E_RANGE                   the same, but a kernel wrote outside its operands; comes only with
  *                             RLXVK_CHECK=canary
  *   E_CUSTOM                  a host function failed, and the run ended there
  *   E_DEVICE_LOST             the executable can only be destroyed
- *   E_TIMEOUT                 the deadline passed; treat the executable as lost
- */
+ *   E_TIMEOUT                 the deadline passed; treat the executable as lost */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
                                         size_t output_count);
@@ -773,7 +773,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
  * ticket is used up, whatever the status. Runs that are checked afterwards (dense_solve,
  * check_index) do not overlap, because submit waits for the one before. Errors are those of
  * rlxvk_run; E_SINGULAR, E_INDEX_OOB and E_RANGE come only from the wait. And:
- *   E_BUSY    max_in_flight tickets are outstanding already; nothing has changed
+ *   E_BUSY    max_in_flight tickets are outstanding already; nothing else has changed
  *   E_INDEX   wait: there is no such ticket, or it was waited for before */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,

@@ -81,9 +81,9 @@ rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x);
 /* ---- Elementwise, with numpy broadcasting ---- */
 
 /* Shapes are aligned at the last axis. Each pair of dims must be equal, or one of them 1 (E_SHAPE);
- * a missing dim counts as 1. The dtype of the result is promoted from two dtypes: C64 beats all
- * others, and BOOL yields to all. An integer and a float make F32, or F64 if either has 64 bits. Of
- * two integers or two floats the wider one wins; F16 and BF16 make F32. */
+ * a missing dim counts as 1. The dtype of the result is promoted from those of the operands: C64
+ * beats all, and BOOL yields to all. An integer and a float make F32, or F64 if either has 64 bits.
+ * Of two integers or two floats the wider one wins, else the first; F16 and BF16 make F32. */
 
 /* a + b, a - b and a * b, with one rounding; a / b, with a relative error of 3e-7. Each part of a
  * C64 result is within 6e-7 of the magnitudes that went into it. The dtype is promoted. */
@@ -100,8 +100,9 @@ rlxvk_tensor rlxvk_min(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
  * ln |a||. E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_pow(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* a * b + c, all three broadcast together, with one or two roundings. Error at most 2^-22 (|a b| +
- * |c|); denormals may count as 0. If a b is beyond f32, the result is infinite, whatever c is. */
+/* a * b + c, all three broadcast together, with one or two roundings. The dtype is promoted from
+ * all three. Error at most 2^-22 (|a b| + |c|); denormals may count as 0. If a b is beyond f32, the
+ * result is infinite, whatever c is. */
 rlxvk_tensor rlxvk_fma(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c);
 
 /* IEEE comparison: 1.0 or 0.0, dtype BOOL. If an operand is NaN, only ne is true. Of these, C64 has
@@ -221,17 +222,17 @@ typedef struct rlxvk_matmul_options {
 
 /* Matrix product: a [.., M, K] times b [.., K, N] -> [.., M, N]. Leading dims broadcast, and K = 0
  * gives zeros. A vector [K] counts as a row if it is a, as a column if it is b; the result has no
- * such axis. An F16 or BF16 param is read packed, without widening. The error is at most 2^-23 (8 +
- * 2 sqrt K) sum |a||b|; the compile option `precision` trades accuracy for speed. E_SHAPE: an
- * operand is a scalar, K differs, or leading dims do not broadcast. */
+ * such axis. The dtype is promoted from both. An F16 or BF16 param is read packed, without
+ * widening. The error is at most 2^-23 (8 + 2 sqrt K) sum |a||b|; the compile option `precision`
+ * trades accuracy for speed. E_SHAPE: an operand is a scalar, or K or leading dims do not agree. */
 rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options);
 
 /* Matrix product with bias and activation, activation(x w + bias): x [.., K], w [K, N] ([N, K] with
- * transpose_w), bias [N] -> [.., N]. The error is matmul's, carried through the activation, plus
- * the activation's own. If the option `fusion` is on, compiling makes this op itself from matmul,
- * add and an activation.
+ * transpose_w), bias [N] -> [.., N]. The dtype is promoted from all three. The error is matmul's,
+ * carried through the activation, plus the activation's own. If the option `fusion` is on,
+ * compiling makes this op itself from matmul, add and an activation.
  *    E_SHAPE: the shapes are not as above.
  *    E_ATTR: there is no such activation. */
 rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
@@ -273,8 +274,8 @@ typedef enum rlxvk_quant_format {
     RLXVK_Q2_0 = 42,
 } rlxvk_quant_format;
 
-/* Multiplies x [.., k] by the transpose of a packed matrix: n rows of k elements -> [.., n]. The
- * packed w is a U8 leaf (input, param or constant) of any shape that holds those bytes. A weight
+/* Multiplies x [.., k] F32 by the transpose of a packed matrix: n rows of k elements -> [.., n].
+ * The packed w is a U8 leaf (input, param or constant) of any shape with those bytes. A weight
  * counts as 0 if its scale code is NaN (MXFP4). The IQ1, IQ2 and IQ3 formats add a constant with
  * their grid. |error| <= u (4 + 2 sqrt k) sum |x| (|scale term| + |min term|), u = 2^-24. If the
  * device multiplies packed bytes, one row of x times Q4_K or Q5_K uses integers. So do Q8_0 and
@@ -283,7 +284,7 @@ typedef enum rlxvk_quant_format {
  * within 2^-30 m. Products and sums of these integers are exact.
  *    E_SHAPE: k is not a multiple of the block's elements.
  *    E_LENGTH: the bytes are not a whole number of rows.
- *    E_DTYPE: w is not a U8 leaf.
+ *    E_DTYPE: x is not F32, or w is not a U8 leaf.
  *    E_UNSUPPORTED: the format is not one of rlxvk_quant_format. */
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
@@ -316,7 +317,7 @@ typedef struct rlxvk_projection_options {
 rlxvk_tensor rlxvk_projection(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                               const rlxvk_projection_options *options);
 
-/* Looks up rows of a packed table, decoded: indices [I..] -> [I.., k]. If an index is NaN or
+/* Looks up rows of a packed table, decoded: indices [I..] -> F32 [I.., k]. If an index is NaN or
  * outside the table, its row is zeros. The error is at most 2^-23 (|scale term| + |min term|).
  * Errors as rlxvk_dequant_matmul. */
 rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
@@ -368,7 +369,7 @@ typedef struct rlxvk_quant_traits {
  * zeros. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out);
 
-/* Multiplies x [.., k] by w [k, n] with separate scales -> [.., n].
+/* Multiplies x [.., k] F32 by w [k, n] with separate scales -> [.., n].
  *    w      a U8 or I8 leaf of any shape with exactly the bytes of the codes (E_LENGTH)
  *    scale  F32, ceil(k / block) * n elements; of the FP8 kinds 1 or n (E_SHAPE)
  *           NVFP4, MXFP4: a U8 leaf with one byte for each scale (E_LENGTH)
@@ -690,14 +691,14 @@ typedef struct rlxvk_rng_stream {
                       replaces seed + key */
 } rlxvk_rng_stream;
 
-/* Uniform numbers in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact; but if
- * high - low is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The first
- * random op gives the graph an input "rlxvk.rng", which the executable sets. E_ATTR: low > high, or
- * not finite. */
+/* Uniform F32 numbers in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact; but
+ * if high - low is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The
+ * first random op gives the graph an input "rlxvk.rng", which the executable sets. E_ATTR: low >
+ * high, or not finite. */
 rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
                                const rlxvk_rng_stream *stream);
-/* Normal numbers: mean + scale * z with z standard normal (Box-Muller), |z| up to 14. Error at most
- * 2e-6 scale + 1e-6 |y|, if |scale z| fits f32. E_ATTR: scale < 0, or a number is not finite. */
+/* Normal F32 numbers: mean + scale * z with z standard normal (Box-Muller), |z| up to 14. Error at
+ * most 2e-6 scale + 1e-6 |y|, if |scale z| fits f32. E_ATTR: scale < 0, or a number not finite. */
 rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
                               const rlxvk_rng_stream *stream);
 /* rng_uniform and rng_normal in the shape of `like`, whose dtype and content do not matter. */
@@ -765,7 +766,7 @@ rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
 /* Reads data[.., index, ..] for each index: the result has data.dims[:axis] ++ indices.dims ++
  * data.dims[axis + 1:]. An index outside is clamped; NaN reads row 0. An F16 or BF16 param is read
  * packed. These errors hold for take_along_axis, too:
- *    E_RANGE: the axis is empty.
+ *    E_RANGE: the axis is empty, but there are indices.
  *    E_INDEX_RANGE: the axis is longer than 2^24. */
 rlxvk_tensor rlxvk_gather(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tensor indices, int32_t axis);
 

@@ -115,7 +115,7 @@ rlxvk_tensor rlxvk_scatter_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indic
 /* Gathers the rows of x that indices [I.., K] of the first K axes name: [I.., x.dims[K:]]. As in
  * gather, numbers outside are clamped, and NaN counts as index 0. Only x has a gradient.
  *    E_SHAPE: K is not in 1 to x's rank, or the result has too many axes.
- *    E_RANGE: an indexed axis is empty.
+ *    E_RANGE: an indexed axis is empty, but there are indices.
  *    E_INDEX_RANGE: an indexed axis is longer than 2^24.
  *    E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_gather_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices);
@@ -133,7 +133,7 @@ rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, 
 /* Keeps x at places below `count` along the axis, and puts `fill` elsewhere. It clears the end of a
  * sequence whose length is known only at run time. `count` is a tensor of one number (rounded; NaN:
  * 0). Bit-exact. Only x has a gradient.
- *    E_SHAPE: count is not one number.
+ *    E_SHAPE: count is neither a scalar nor [1].
  *    E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,
                               float fill);

@@ -54,7 +54,8 @@ typedef struct rlxvk_attention_step_options {
  *    position  [B]: the cache row p of each sequence's first new row; C is B.
  *              [B, 2]: that, and which of the C entries of the caches belongs to the sequence. No
  *              two sequences may have the same entry.
- *    cos, sin  [B * n, >= n_rot / 2], a row for each new row; both RLXVK_NONE if n_rot is 0
+ *    cos, sin  [B * n, >= n_rot / 2], a row for each new row; if n_rot is 0, both may be
+ *              RLXVK_NONE
  *
  * New row i goes to cache row p + i, p = floor(position + 0.5). If that is outside the cache, it is
  * dropped. Row i sees cache rows j with p + i - window < j <= p + i. A sequence is idle if its
@@ -65,7 +66,7 @@ typedef struct rlxvk_attention_step_options {
  * does. Errors of the numbers are those of rlxvk_attention, and for rotated rows those of
  * rlxvk_rope. No gradient. E_ATTR: an option is outside its domain. A cache is computed, or is also
  * another operand. E_SHAPE: the shapes are not as above. E_DTYPE: the dtypes are not as above.
- *    E_ARITY: n_rot > 0 without tables.
+ *    E_ARITY: n_rot > 0 without tables, or only one table.
  *    E_UNSUPPORTED: 2^26 cache entries or more, with positions [B, 2]. */
 rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                                   rlxvk_tensor key_cache, rlxvk_tensor value_cache,
@@ -227,8 +228,8 @@ rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w
 rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                           rlxvk_tensor idx, rlxvk_quant_format format, int64_t n);
 
-/* Decodes packed experts for grouped_matmul: [experts, k, n], with out[e][p][j] = element p of row
- * j of slab e. Takes the same formats. */
+/* Decodes packed experts for grouped_matmul: F32 [experts, k, n], with out[e][p][j] = element p of
+ * row j of slab e. Takes the same formats. */
 rlxvk_tensor rlxvk_dequant_moe_weights(rlxvk_graph *g, rlxvk_tensor w, rlxvk_quant_format format,
                                        int64_t k, int64_t n);
 
@@ -291,7 +292,7 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
  * diagonal. "..." is the axes without letters, aligned from the last; dims of 1 broadcast. Without
  * "->", the result has the axes of "...", then the letters that occur once, sorted, capitals first.
  * Operands are multiplied from left to right, with products and sums as in matmul, mul and
- * reduce_sum.
+ * reduce_sum. The dtype is promoted from all operands.
  *    E_ATTR: the equation cannot be read; the error names the place.
  *    E_ARITY: the equation has another number of operands.
  *    E_SHAPE: a rank differs, dims of one letter differ, or a product has more than 8 axes. */
@@ -299,7 +300,8 @@ rlxvk_tensor rlxvk_einsum(rlxvk_graph *g, const char *equation, const rlxvk_tens
                           size_t count);
 
 /* LoRA: x w + scale ((x a) b) with x [.., K], w [K, N], a [K, r], b [r, N] -> [.., N]. If r is 0,
- * it is x w. The matrices may be F16 or BF16 params. */
+ * it is x w. The dtype is promoted from x and w and, if r is not 0, from a, b and F32. The matrices
+ * may be F16 or BF16 params. */
 rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor a,
                                rlxvk_tensor b, float scale);
 
@@ -316,7 +318,8 @@ typedef struct rlxvk_attention_block {
 
 /* A self-attention block: attention(q, k, v, mask) out_w + out_b with [q, k, v] = hidden qkv_w +
  * qkv_b. If there are tables, q and k are rotated first (NEOX, whole heads, per position). The
- * scale is 1 / sqrt(head_dim). Error about 1e-4 max|result|. */
+ * scale is 1 / sqrt(head_dim). The dtype is promoted from hidden, the matrices and their biases.
+ * Error about 1e-4 max|result|. */
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block);
 
 /* A post-norm encoder layer, as in BERT. The six biases and betas (.._b) are given all or none. */
@@ -332,7 +335,9 @@ typedef struct rlxvk_transformer_layer {
 /* A post-norm encoder layer; block is fused_attention_block without rope.
  *
  *    h = layer_norm(block(hidden) + hidden; ln1, eps1)
- *    result = layer_norm(activation(h fc1_w + fc1_b) fc2_w + fc2_b + h; ln2, eps2) */
+ *    result = layer_norm(activation(h fc1_w + fc1_b) fc2_w + fc2_b + h; ln2, eps2)
+ *
+ * The dtype is promoted from hidden, the matrices and their biases. */
 rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *layer);
 
 /* ---- Sequence models ---- */
@@ -545,14 +550,16 @@ typedef struct rlxvk_stft_options {
 } rlxvk_stft_options;
 
 /* Short-time Fourier transform: frames of x times `window` [length] (or RLXVK_NONE), transformed.
- * The result is blocks [.., F, 2 half(n_fft)], or [.., F, 2 n_fft] if two_sided. */
+ * The result is blocks [.., F, 2 half(n_fft)], or [.., F, 2 n_fft] if two_sided. The dtype is
+ * promoted from x and window. */
 rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                         const rlxvk_stft_options *options);
-/* Power spectrum: (re^2 + im^2) / n. psd_real takes that of rfft(x), with n the length of x. */
+/* Power spectrum: (re^2 + im^2) / n. The dtype is promoted from re, im and F32. psd_real takes that
+ * of rfft(x), with n the length of x. */
 rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n);
 rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm);
-/* Full linear convolution of real a and b: [.., La + Lb - 1]. Leading dims broadcast. E_SHAPE: La
- * or Lb is 0. */
+/* Full linear convolution of real a and b: [.., La + Lb - 1]. Leading dims broadcast, and the dtype
+ * is promoted from both. E_SHAPE: La or Lb is 0. */
 rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* The squared magnitude re^2 + im^2 of z, C64 -> F32. */

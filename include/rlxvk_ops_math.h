@@ -21,13 +21,15 @@ rlxvk_tensor rlxvk_log_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
 
 /* The logarithm of a sum, log sum exp(x), over the axes, which are dropped, or kept as 1. It does
  * not overflow, because the largest element is subtracted first. Only -Inf gives -Inf; a +Inf gives
- * +Inf. Axes and errors as reduce_sum. Composite. Gradient: exp(x - y). */
+ * +Inf. The dtype is promoted from x and F32. Axes and errors as reduce_sum. Composite. Gradient:
+ * exp(x - y). */
 rlxvk_tensor rlxvk_log_sum_exp(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                                size_t axis_count, bool keep_dim);
 
-/* Norms over the axes. l1_norm is sum |x|. l2_norm is sqrt(sum x^2); squares do not overflow, and
- * small elements do not get lost. Axes and errors as reduce_sum. Composites. Gradients: sign x for
- * l1_norm; x / y for l2_norm, or 0 if y is 0. */
+/* Norms over the axes. l1_norm is sum |x|, in x's dtype. l2_norm is sqrt(sum x^2), with a dtype
+ * promoted from x and F32; squares do not overflow, and small elements do not get lost. Axes and
+ * errors as reduce_sum. Composites. Gradients: sign x for l1_norm; x / y for l2_norm, or 0 if y is
+ * 0. */
 rlxvk_tensor rlxvk_l1_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t axis_count,
                            bool keep_dim);
 rlxvk_tensor rlxvk_l2_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t axis_count,
@@ -49,7 +51,8 @@ rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool ex
 rlxvk_tensor rlxvk_arange(rlxvk_graph *g, float start, float step, int64_t length);
 
 /* A triangle: x [.., R, C] with zeros below (triu) or above (tril) diagonal k. Element [r, c] is
- * kept if c - r >= k (triu), or if c - r <= k (tril). Composites.
+ * kept if c - r >= k (triu), or if c - r <= k (tril). The dtype is promoted from x and F32.
+ * Composites.
  *    E_SHAPE: the rank is below 2.
  *    E_TOO_LARGE: R or C > 2^24. A symbol must not be bound to more, either. */
 rlxvk_tensor rlxvk_triu(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
@@ -58,18 +61,18 @@ rlxvk_tensor rlxvk_tril(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 /* ---- Remainders, bits ---- */
 
 /* The remainder of a / b, exact for all operands. mod has the sign of b (as numpy.mod), fmod that
- * of a (as in C). Operands broadcast. If b = 0 or a is infinite, the result is NaN. If b is
- * infinite, fmod gives a; mod gives a, or b if the signs differ. mod rounds once if the signs
- * differ. Gradients: dy for a; for b, -dy times the quotient as a whole number. E_DTYPE: an operand
- * is C64. */
+ * of a (as in C). Operands broadcast, and the dtype is promoted from both. If b = 0 or a is
+ * infinite, the result is NaN. If b is infinite, fmod gives a; mod gives a, or b if the signs
+ * differ. mod rounds once if the signs differ. Gradients: dy for a; for b, -dy times the quotient
+ * as a whole number. E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_mod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_fmod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* Operations on the bits of integers and BOOLs, as two's complement of 32 bits. Operands broadcast.
- * Operands and results are exact up to 2^24 in magnitude, because integers are held as f32. Beyond
- * that, the result is the nearest f32. shift_right repeats the sign. If an amount is not in 0 to
- * 31, shift_left gives 0, and shift_right gives 0 or, for negative numbers, -1. No gradient.
- * E_DTYPE: an operand has another dtype. */
+/* Operations on the bits of integers and BOOLs, as two's complement of 32 bits. Operands broadcast,
+ * and the dtype is promoted from both. Operands and results are exact up to 2^24 in magnitude,
+ * because integers are held as f32. Beyond that, the result is the nearest f32. shift_right repeats
+ * the sign. If an amount is not in 0 to 31, shift_left gives 0, and shift_right gives 0 or, for
+ * negative numbers, -1. No gradient. E_DTYPE: an operand has another dtype. */
 rlxvk_tensor rlxvk_bitwise_and(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_bitwise_or(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_bitwise_xor(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
@@ -87,12 +90,14 @@ rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_scalar(rlxvk_graph *g, float value);
 rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value);
 
-/* x if x > 0, else slope x. NaN stays NaN. This and the next two are composites. */
+/* x if x > 0, else slope x. NaN stays NaN. The dtype is promoted from x and F32. This and the next
+ * two are composites. */
 rlxvk_tensor rlxvk_leaky_relu(rlxvk_graph *g, rlxvk_tensor x, float slope);
-/* leaky_relu with a slope for each element, which broadcasts with x. */
+/* leaky_relu with a slope for each element, which broadcasts with x. The dtype is promoted from x
+ * and slope. */
 rlxvk_tensor rlxvk_prelu(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor slope);
-/* Limits x to low .. high: min(max(x, low), high). NaN stays NaN. The gradient is that of max and
- * min. E_ATTR: low is above high, or NaN. */
+/* Limits x to low .. high: min(max(x, low), high). NaN stays NaN. The dtype is promoted from x and
+ * F32. The gradient is that of max and min. E_ATTR: low is above high, or NaN. */
 rlxvk_tensor rlxvk_clip(rlxvk_graph *g, rlxvk_tensor x, float low, float high);
 
 #ifdef __cplusplus

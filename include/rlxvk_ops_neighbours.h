@@ -18,7 +18,7 @@ typedef enum rlxvk_metric {
 } rlxvk_metric;
 
 /* Finds the k nearest points of each query, the nearest first. For queries [m, d] and points [n, d]
- * the result is the distances [m, k]. The call also writes the points' indices, I32 [m, k], to
+ * the result is the distances, F32 [m, k]. The call also writes the points' indices, I32 [m, k], to
  * *out_indices, unless out_indices is NULL. If distances are equal, the smaller index comes first.
  * NaN comes after +Inf.
  *
@@ -42,7 +42,8 @@ rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points
  * 0. The op uses one matrix product, so L2 is sqrt(max(0, |x|^2 + |y|^2 - 2 x . y)). With
  * u = 2^-23, the square of an L2 distance is off by at most u (8 + 2 sqrt d) (|x|^2 + |y|^2). A
  * COSINE distance is off by at most 1e-6 + 2 u sqrt d. Except for DOT, squares neither overflow nor
- * underflow. If an L2 distance is 0, its gradient is 0.
+ * underflow. If an L2 distance is 0, its gradient is 0. The dtype is that of x for DOT; else it is
+ * promoted from x and F32.
  *   E_SHAPE: x is not a matrix.
  *   E_TOO_LARGE: n is above 46340.
  *   E_ATTR: the metric is unknown.
@@ -50,16 +51,17 @@ rlxvk_tensor rlxvk_knn(rlxvk_graph *g, rlxvk_tensor queries, rlxvk_tensor points
 rlxvk_tensor rlxvk_pairwise_distance(rlxvk_graph *g, rlxvk_tensor x, rlxvk_metric metric);
 
 /* The k nearest neighbours of each row of a distance matrix [n, n], without the row itself. The
- * result [n, 2 k] holds k columns as floats, then their k distances, both in ascending order of
- * distance. If distances are equal, the smaller column comes first. NaN and values from FLT_MAX up
- * are never chosen. If fewer than k values remain, the other places hold column n and distance
+ * result, F32 [n, 2 k], holds k columns as floats, then their k distances, both in ascending order
+ * of distance. If distances are equal, the smaller column comes first. NaN and values from FLT_MAX
+ * up are never chosen. If fewer than k values remain, the other places hold column n and distance
  * FLT_MAX. The result is exact. The chosen distances have gradients.
  *   E_SHAPE: the matrix is not square, or n is above 2^24.
  *   E_ATTR: k is below 1, or not below n. */
 rlxvk_tensor rlxvk_umap_knn(rlxvk_graph *g, rlxvk_tensor distances, int64_t k);
 
 /* The gradient of the distances of rlxvk_umap_knn: [n, n], with d_distances [n, k] at the chosen
- * elements and 0 elsewhere. It is exact. Errors are those of rlxvk_umap_knn, and:
+ * elements and 0 elsewhere. It is exact. The dtype is promoted from d_distances and F32. Errors are
+ * those of rlxvk_umap_knn, and:
  *   E_SHAPE: d_distances is not [n, k].
  *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_umap_knn_backward(rlxvk_graph *g, rlxvk_tensor distances,

@@ -77,8 +77,8 @@ typedef struct rlxvk_region {
 } rlxvk_region;
 
 /* Runs the steps on each element of the shape; the result is the value of the last step. Each step
- * rounds to f32, so it gives the same value as its op would. rlxvk_compile makes such nodes from
- * chains of elementwise ops (compile option `regions`).
+ * rounds to f32, so it gives the same value and dtype as its op would. rlxvk_compile makes such
+ * nodes from chains of elementwise ops (compile option `regions`).
  *   E_ATTR: there are no steps or more than 32, or there are more than 16 inputs.
  *   E_ATTR: an input, an operand, an op or the prologue breaks a rule above.
  *   E_SHAPE: the shape has more than 8 axes.
@@ -94,7 +94,8 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
  * prologue say how a tensor is read for its slice of the result. rlxvk_compile makes such nodes
  * from small concats (compile option `regions`). Errors are those of rlxvk_elementwise_region, but
  * more than 16 inputs are allowed, and:
- *   E_ATTR: count does not divide axis 0 of the shape.
+ *   E_ATTR, not E_SHAPE: the shape has more than 8 axes.
+ *   E_ATTR: count does not divide axis 0 of the shape; or the shape is a scalar and count is not 1.
  *   E_SHAPE: the tensors' shapes differ.
  *   E_DTYPE: the dtypes of the slices differ. */
 rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs,

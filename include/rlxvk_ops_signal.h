@@ -205,7 +205,7 @@ rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options
 /* Mel-frequency cepstral coefficients of logarithmic bands: [.., n] -> [.., count]. They are the
  * first `count` coefficients of the orthonormal DCT-II. Coefficient k is then multiplied by
  * 1 + lifter / 2 sin(pi k / lifter), or by 1 if lifter is 0. The op is a product with a table,
- * which is computed in double. The bands have a gradient.
+ * which is computed in double. The dtype is promoted from bands and F32. The bands have a gradient.
  *   E_SHAPE: bands has rank 0, or no band.
  *   E_ATTR: count is below 1 or above n, or lifter is negative or not finite.
  *   E_TOO_LARGE: the table, n * count, has about 2^24 numbers or more.

@@ -101,7 +101,8 @@ rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid
 /* The gradients of rlxvk_grid_sample for x and for grid; rlxvk_grad builds them. Here dy has the
  * shape of the result of grid_sample. The gradient for x is [N, C, input_size], with one entry of
  * input_size for each spatial axis, two or three. Each cell gets the sum over the points that read
- * it, in the order of the points. The first op has gradients of its own, the second has none.
+ * it, in the order of the points. The gradient for grid has the dtype of grid. The first op has
+ * gradients of its own, the second has none.
  *
  * Errors are bounded as for grid_sample. For x the terms are those of one cell. For grid they are
  * those of one point in all channels, times the size of the image. Statuses are those of
@@ -118,7 +119,8 @@ rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlx
 
 /* Pool over all spatial axes of x [N, C, 1 to 3 axes]: the maximum, the mean, or the p-norm
  * (sum |x|^p)^(1/p). Each spatial axis is kept with size 1. The ops are built from reductions, and
- * have the errors and gradients of these.
+ * have the errors and gradients of these. The dtype is that of x, or for the p-norm promoted from x
+ * and F32.
  *   E_SHAPE: the rank of x.
  *   E_ATTR: p is not finite, or not above 0. */
 rlxvk_tensor rlxvk_global_pool_max(rlxvk_graph *g, rlxvk_tensor x);
@@ -128,7 +130,7 @@ rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p);
 /* Pools windows by their p-norm, (sum |x|^p)^(1/p). Options and errors are those of rlxvk_pool_sum,
  * and E_ATTR if p is not finite or not above 0. Each plane of x is first divided by its largest
  * magnitude, so that no power overflows. Limit: a cell below 2^(-220 / p) of that magnitude may
- * count as 0; if p is below 1, a cell below 2^-220 of it. */
+ * count as 0; if p is below 1, a cell below 2^-220 of it. The dtype is promoted from x and F32. */
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
                            const rlxvk_pool_options *options);
 

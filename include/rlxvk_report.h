@@ -68,8 +68,8 @@ typedef struct rlxvk_memory_report {
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
-/* The work of one run. Dispatches run on the device, host steps on the CPU. A segment is a series
- * of steps of one of these two kinds. */
+/* The work of one run. Dispatches run on the device, host steps on the CPU. A segment is one host
+ * step, or a series of dispatches that ends at a host step or at the edge of a loop. */
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
     uint64_t runs, submissions; /* since compile */
@@ -77,8 +77,9 @@ typedef struct rlxvk_plan_report {
     uint64_t executed_dispatches; /* in one run, with each loop body as often as it is replayed; if
                                    * a while may stop early, this is the most */
     /* Dispatches whose results are kept because they depend only on params. They run before the
-     * first run after one of those params was set. `preparations` counts, since compile, how often
-     * they had to run. */
+     * first run after one of those params was set. `dispatches` and `segments` leave them out, but
+     * `barriers` counts the barriers between them, too. `preparations` counts, since compile, how
+     * often they had to run. */
     uint32_t prepared_dispatches;
     uint64_t preparations;
     size_t struct_size;
@@ -103,8 +104,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *e
                                                        rlxvk_step_time *steps, size_t capacity,
                                                        size_t *out_count);
 
-/* GPU time of the last run in microseconds: from the beginning to the end of each submission, added
- * up. Host steps, uploads and the work done after params were set do not count. Waits for the run.
+/* GPU time of the last run in microseconds: from the beginning to the end of each series of
+ * dispatches and of each replayed loop, added up. In a loop, its host steps and the waits between
+ * its submissions count, too. Other host steps, uploads and the work done after params were set do
+ * not count. Waits for the run.
  *   E_UNSUPPORTED  compiled with neither `time_runs` nor `profile`; the device has no timestamps;
  *                  or nothing has run yet
  *   E_DEVICE_LOST, E_TIMEOUT */

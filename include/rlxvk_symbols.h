@@ -32,9 +32,10 @@ int64_t rlxvk_dim_sub(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_div(rlxvk_graph *graph, int64_t a, int64_t b);
 
-/* Writes a shape as text, cut to `size` bytes: "BATCHx(SEQ+PAST_SEQ)x64" or "scalar". Without a
- * graph, the shape may have only symbols and numbers. "?" is a dim of which the graph does not know
- * how it depends on the symbols. Builders do not take it as a size. */
+/* Writes a shape as text: "BATCHx(SEQ+PAST_SEQ)x64" or "scalar". The text with its final 0 is cut
+ * to `size` bytes, or to 128 if `size` is larger. Without a graph, the shape may have only symbols
+ * and numbers. "?" is a dim of which the graph does not know how it depends on the symbols.
+ * Builders do not take it as a size. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_text(const rlxvk_graph *graph, rlxvk_shape shape,
                                                char *buffer, size_t size);
 

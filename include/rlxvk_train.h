@@ -109,11 +109,13 @@ rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, cons
 
 /* The ops that rlxvk_grad builds, for those who write gradients of their own. Each is an op like
  * others, with a kernel, a host reference and gradients of its own. Here dy is the gradient of a
- * result, and dx the gradient of an operand. */
+ * result, and dx the gradient of an operand. The results of pool_max_backward, pool_min_backward,
+ * conv_backward_input and grouped_matmul_backward_weight have the dtype of dy, and those of
+ * pool_max_take and pool_min_take have that of `values`. */
 
-/* The gradient products dy t and dy / t, in F32. The result is 0 if dy is 0. This holds even if t
- * is infinite or NaN, or the divisor is 0; in these cases a denormal dy counts as 0, too.
- * Broadcasting and errors are those of mul and div.
+/* The gradient products dy t and dy / t. The result is 0 if dy is 0. This holds even if t is
+ * infinite or NaN, or the divisor is 0; in these cases a denormal dy counts as 0, too.
+ * Broadcasting, dtype and errors are those of mul and div.
  *   E_DTYPE: an operand is complex. */
 rlxvk_tensor rlxvk_gradient_product(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t);
 rlxvk_tensor rlxvk_gradient_quotient(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor t);
@@ -568,7 +570,7 @@ rlxvk_tensor rlxvk_fake_quantize_lsq_backward_scale(rlxvk_graph *g, rlxvk_tensor
  * place: it writes the parameter and the running averages, and the result is a view of the
  * parameter. These are F32 params, or inputs kept as handles. rlxvk_read_param then reads the new
  * values, and executables that share the params (share_with) see them. If the out pointer is not
- * NULL, nothing is written, and the new averages (two for adamw) are results, too.
+ * NULL, nothing is written, and the new averages (two for adamw) are results, too. Results are F32.
  *
  * All operands have the shape of the parameter. In a graph, put the step behind everything that
  * reads the old values. Averages start at zero. If the gradient, an average or the gradient_scale
@@ -650,10 +652,10 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
                         const rlxvk_optimizer_data *data, rlxvk_tensor *out_average);
 
 /* Does a step in place for each of `count` params, with its own gradient. If a gradient is
- * RLXVK_NONE, its param gets no step. Each step creates its running averages as states, so they are
- * saved with the param. They are named after the param: "NAME.first" and "NAME.second",
- * "NAME.momentum" or "NAME.average". Errors are those of one step, those that the graph already
- * has, and:
+ * RLXVK_NONE, its param gets no step and is not checked. Each step creates its running averages as
+ * states, so they are saved with the param. They are named after the param: "NAME.first" and
+ * "NAME.second", "NAME.momentum" or "NAME.average". Errors are those of one step and of
+ * rlxvk_state, those that the graph already has, and:
  *   E_DUP_NAME: a param comes twice.
  *   E_ATTR: a tensor of `parameters` is not a param. */
 rlxvk_status rlxvk_adamw_all(rlxvk_graph *g, const rlxvk_tensor *parameters,
