@@ -35,11 +35,14 @@ enum hazard_kind { HAZARD_NONE, HAZARD_RAW, HAZARD_WAW, HAZARD_WAR, HAZARD_FORCE
 
 typedef struct barrier {
     uint8_t kind;     /* enum hazard_kind; HAZARD_NONE: no barrier before this step */
-    uint32_t value;   /* the value whose bytes conflict */
-    uint32_t earlier; /* the step it conflicts with; if there are several, the last */
+    uint32_t value;   /* of the step's operands, the first whose bytes conflict; 0 if the kind is
+                       * FORCED or LOOP */
+    uint32_t earlier; /* the last step that wrote these bytes since the last barrier; if none did,
+                       * the last that read them. FORCED: the step before. LOOP: the loop's last */
 } barrier;
 
-/* One host step, or a longest run of dispatches that does not cross the edge of a loop. */
+/* One host step, or a longest run of dispatches that crosses neither the edge of a loop nor the end
+ * of the prepared steps. */
 typedef struct segment {
     uint32_t first, count; /* steps */
     bool host;
@@ -97,8 +100,8 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p);
 
 /* Proves by brute force that a plan is sound (plan/check.c). If it is not, the error is E_RANGE,
- * with a sentence that names the two steps or values. The number of needless barriers is stored in
- * *out_needless: without any one of them the plan would still be sound. */
+ * with a sentence that names the steps and values concerned. The number of needless barriers is
+ * stored in *out_needless: without any one of them the plan would still be sound. */
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless);
 
 #endif
