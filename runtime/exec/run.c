@@ -32,6 +32,8 @@ static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index
 {
     rlxvk_run_output own;
     t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
+    if (e->context->switches.dispatch_only)
+        return;
     for (size_t i = 0; i < t->outputs.count; i++) {
         const rlxvk_run_output *item = ticket_output(t, i, &own);
         output_state *out = &e->outputs[item->index];
