@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
@@ -27,16 +28,16 @@ static size_t count_of(const char *part)
     return count;
 }
 
-/* Runs y = sqrt(sqrt(sqrt(sqrt(x)))). If an element of x is negative, every node has a NaN there.
- */
-static void run_roots(rlxvk_context *c, const float *x, size_t count)
+/* Runs so many square roots, one of the other. If an element of x is negative, every node has a NaN
+ * there. */
+static void run_roots(rlxvk_context *c, int roots, const float *x, size_t count)
 {
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
     float y[8];
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor v = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE((int64_t)count));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < roots; i++)
         v = rlxvk_sqrt(g, v);
     rlxvk_graph_output(g, v);
     expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.fusion = RLXVK_OFF}, &e));
@@ -48,28 +49,33 @@ static void run_roots(rlxvk_context *c, const float *x, size_t count)
     rlxvk_graph_destroy(g);
 }
 
-static rlxvk_context *tracing(void)
+/* Opens a context with these switches: a name and its value, and so on, and NULL at the end. */
+static rlxvk_context *tracing(const char *const *set)
 {
-    rlxvk_context *c = open_context(NULL);
-    c->log = (log_sink){keep_line, NULL};
+    for (const char *const *at = set; *at; at += 2)
+        setenv(at[0], at[1], 1);
+    rlxvk_context *c = open_context(&(rlxvk_context_options){.log = keep_line});
+    for (const char *const *at = set; *at; at += 2)
+        unsetenv(at[0]);
     return c;
 }
+#define TRACING(...) tracing((const char *const[]){__VA_ARGS__, NULL})
 
 /* The trace lists at most three nodes. A run counts as clean only if no node has a NaN. */
 static void nan_trace_tells_three_nodes(void **state)
 {
     const float bad[] = {1, 4, -1, 2}, one[] = {1, 0, 2, 3};
-    rlxvk_context *c = tracing();
+    rlxvk_context *c = TRACING("RLXVK_NAN_TRACE", "1");
     (void)state;
-    c->switches.nan_trace = true;
-    run_roots(c, bad, 4);
+    run_roots(c, 4, bad, 4);
+    assert_ptr_equal(strstr(said, "sqrt (node 1): NaN 1, "), said); /* the first bad node */
     assert_int_equal(count_of("NaN 1, +Inf 0, -Inf 0 of 4 elements; first at 2 = [2]; around it: "),
                      3);
     assert_int_equal(count_of("around it: 1 2 (NaN) 1.41421\n"), 1); /* only for the first node */
     assert_int_equal(count_of("  operand 0, input 'x' (node 0): 4 values from -1 to 4\n"), 1);
     assert_int_equal(count_of(": 4 values from 1 to 2, NaN 1\n"), 1);
     assert_int_equal(count_of("clean"), 0);
-    run_roots(c, one, 4);
+    run_roots(c, 4, one, 4);
     assert_int_equal(count_of("NaN"), 0);
     assert_int_equal(count_of("run 1: clean"), 1);
     close_context(c);
@@ -80,7 +86,7 @@ static void nan_trace_tells_three_nodes(void **state)
 static void nan_trace_tells_where_and_what(void **state)
 {
     float x[24], y[24];
-    rlxvk_context *c = tracing();
+    rlxvk_context *c = TRACING("RLXVK_NAN_TRACE", "1");
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
     (void)state;
@@ -88,7 +94,6 @@ static void nan_trace_tells_where_and_what(void **state)
         x[i] = (float)(i + 1);
     x[17] = 0;
     x[20] = -0.0f;
-    c->switches.nan_trace = true;
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor v = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 3, 4));
     rlxvk_tensor one = rlxvk_scalar(g, 12);
@@ -110,34 +115,67 @@ static void nan_trace_tells_where_and_what(void **state)
     close_context(c);
 }
 
+/* Without a switch, a run prints nothing, even if there is a NaN. */
+static void runs_are_silent_without_a_switch(void **state)
+{
+    const float bad[] = {1, 4, -1, 2};
+    rlxvk_context *c = TRACING("RLXVK_NAN_TRACE", "0", "RLXVK_DUMP_NODES", "0");
+    (void)state;
+    run_roots(c, 4, bad, 4);
+    assert_string_equal(said, "");
+    close_context(c);
+}
+
+/* Every node has its line with its own numbers, in the order of execution. */
+static void every_node_is_dumped(void **state)
+{
+    const float x[] = {16, 0, 81, -4};
+    rlxvk_context *c = TRACING("RLXVK_DUMP_NODES", "1");
+    (void)state;
+    run_roots(c, 3, x, 4);
+    assert_string_equal(said, "sqrt (node 1): max abs 9, nonzero 3 / 4, NaN 1\n"
+                              "sqrt (node 2): max abs 3, nonzero 3 / 4, NaN 1\n"
+                              "sqrt (node 3): max abs 1.73205, nonzero 3 / 4, NaN 1\n");
+    run_roots(c, 45, x, 4);
+    assert_int_equal(count_of("max abs"), 40);
+    close_context(c);
+}
+
 /* The dump prints as many nodes as the limit allows. If an element is asked for and the node has
  * it, its value is printed, too. */
 static void dumped_nodes_are_limited(void **state)
 {
+    static const struct {
+        const char *flat, *limit;
+        size_t lines;
+        const char *first, *second;
+    } cases[] = {
+        {"0", "2", 2, "max abs 9, nonzero 2 / 3, NaN 0 [0]=4\n",
+         "max abs 3, nonzero 2 / 3, NaN 0 [0]=2\n"},
+        {"2", "3", 3, "NaN 0 [2]=9\n", "NaN 0 [2]=3\n"},
+        {"3", "1000", 4, "max abs 9, nonzero 2 / 3, NaN 0\n", "max abs 3, nonzero 2 / 3, NaN 0\n"},
+        {"0", "0", 0, NULL, NULL},
+    };
     const float x[] = {16, 0, 81};
-    rlxvk_context *c = tracing();
     (void)state;
-    c->switches.dump_nodes = true;
-    c->switches.dump_nodes_limit = 2;
-    c->switches.dump_nodes_flat = 0;
-    run_roots(c, x, 3);
-    assert_int_equal(count_of("max abs"), 2);
-    assert_int_equal(count_of("max abs 9, nonzero 2 / 3, NaN 0 [0]=4"), 1);
-    assert_int_equal(count_of("max abs 3, nonzero 2 / 3, NaN 0 [0]=2"), 1);
-    assert_int_equal(count_of("clean"), 0);
-    c->switches.dump_nodes_flat = 2;
-    run_roots(c, x, 3);
-    assert_int_equal(count_of("NaN 0 [2]=9"), 1);
-    c->switches.dump_nodes_flat = 3;
-    run_roots(c, x, 3);
-    assert_int_equal(count_of("["), 0);
-    close_context(c);
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        rlxvk_context *c = TRACING("RLXVK_DUMP_NODES", "1", "RLXVK_DUMP_NODES_LIMIT",
+                                   cases[i].limit, "RLXVK_DUMP_NODES_FLAT", cases[i].flat);
+        run_roots(c, 4, x, 3);
+        assert_int_equal(count_of("max abs"), cases[i].lines);
+        assert_int_equal(count_of("\n"), cases[i].lines);
+        if (cases[i].first) {
+            assert_int_equal(count_of(cases[i].first), 1);
+            assert_int_equal(count_of(cases[i].second), 1);
+        }
+        close_context(c);
+    }
 }
 
 /* The dump of a plan lists each loop with its steps and its number of iterations. */
 static void dumped_plans_have_loops(void **state)
 {
-    rlxvk_context *c = tracing();
+    rlxvk_context *c = open_context(&(rlxvk_context_options){.log = keep_line});
     rlxvk_graph *body = NULL, *g = NULL;
     rlxvk_executable *e = NULL;
     rlxvk_scan_options scan = {.length = 20};
@@ -163,6 +201,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nan_trace_tells_three_nodes),
         cmocka_unit_test(nan_trace_tells_where_and_what),
+        cmocka_unit_test(runs_are_silent_without_a_switch),
+        cmocka_unit_test(every_node_is_dumped),
         cmocka_unit_test(dumped_nodes_are_limited),
         cmocka_unit_test(dumped_plans_have_loops),
     };

@@ -1,13 +1,15 @@
 /*
  * If the loader lists the validation layer, a context with validation opens. Otherwise the error
- * names the layer's package.
+ * names the layer's package. The option and the environment switch do the same.
  */
+#include "exec/context.h"
 #include "support/harness.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <vulkan/vulkan.h>
 #include <cmocka.h>
@@ -29,21 +31,45 @@ static bool layer_is_there(void)
     return found;
 }
 
+/* Expects a context with validation, or the error without its layer. Only with validation has a
+ * context a Vulkan instance of its own. */
+static void expect_validation(const rlxvk_context_options *options, bool wanted)
+{
+    rlxvk_context *c = NULL;
+    if (wanted && !layer_is_there()) {
+        expect_error(rlxvk_context_create(options, &c), RLXVK_E_UNSUPPORTED,
+                     "vulkan-validationlayers");
+        return;
+    }
+    expect_ok(rlxvk_context_create(options, &c));
+    assert_int_equal(!c->device->shares_instance, wanted);
+    rlxvk_context_destroy(c);
+}
+
 static void validation_opens_where_its_layer_is(void **state)
 {
-    const rlxvk_context_options options = {.validation = RLXVK_ON};
-    rlxvk_context *c = NULL;
     (void)state;
-    if (layer_is_there())
-        expect_ok(rlxvk_context_create(&options, &c));
-    else
-        expect_error(rlxvk_context_create(&options, &c), RLXVK_E_UNSUPPORTED,
-                     "vulkan-validationlayers");
-    rlxvk_context_destroy(c);
+    expect_validation(&(rlxvk_context_options){.validation = RLXVK_ON}, true);
+}
+
+static void the_switch_asks_for_validation(void **state)
+{
+    const char *old = getenv("RLXVK_VALIDATION");
+    char *kept = old ? strdup(old) : NULL;
+    (void)state;
+    setenv("RLXVK_VALIDATION", "1", 1);
+    expect_validation(NULL, true);
+    expect_validation(&(rlxvk_context_options){.validation = RLXVK_OFF}, false);
+    unsetenv("RLXVK_VALIDATION");
+    expect_validation(NULL, false);
+    if (kept)
+        setenv("RLXVK_VALIDATION", kept, 1);
+    free(kept);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(validation_opens_where_its_layer_is)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(validation_opens_where_its_layer_is),
+                                       cmocka_unit_test(the_switch_asks_for_validation)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
