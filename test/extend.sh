@@ -22,13 +22,31 @@ before() {
 
 # ---- The lists, place by place ----
 
-# relu6: y = min(max(x, 0), 6)
+# squareplus: y = (x + sqrt(x^2 + 4)) / 2. It is curved everywhere, so it needs each step of its list.
 add_activation() {
     before glsl/args/activation.def '#undef ACTIVATION' \
-        "LIGHT_ACTIVATION($(grep -c '_ACTIVATION([0-9]' glsl/args/activation.def), RELU6, relu6, 0, 0, 0, \
-x <= 0 ? 0 : x >= 6 ? 6 : x, is_nan(x) ? x : clamp(x, 0.0, 6.0), x > 0 && x < 6, x > 0.0 && x < 6.0 ? 1.0 : 0.0)"
-    before include/rlxvk_ops.h '} rlxvk_activation;' '    RLXVK_ACTIVATION_RELU6,'
-    before include/rlxvk_ops.h 'rlxvk_tensor rlxvk_relu(' 'rlxvk_tensor rlxvk_relu6(rlxvk_graph *g, rlxvk_tensor x);'
+        "ROOT_ACTIVATION($(grep -c '_ACTIVATION([0-9]' glsl/args/activation.def), SQUAREPLUS, squareplus, 1.2e-38, 1e-6, 0, \
+x > 0 ? x / 2 + hypot(1, x / 2) : 1 / (hypot(1, x / 2) - x / 2), square_plus(x), \
+fabs(x) > 1e9 ? x > 0 : 0.5 + x / 4 / hypot(1, x / 2), square_plus_slope(x))"
+    before glsl/elementwise/activation.glsl 'float soft_sign_slope(' \
+        'float square_plus(float x)
+{
+    float z = 0.5 * abs(x), root = z < 1e9 ? square_root(fma(z, z, 1.0)) : z;
+    return is_nan(x) ? x : x < 0.0 ? divide(1.0, z + root) : z + root;
+}
+
+float square_plus_slope(float x)
+{
+    float z = 0.5 * abs(x), part = z < 1e9 ? divide(z, square_root(fma(z, z, 1.0))) : 1.0;
+    return is_nan(x) ? x : x < 0.0 ? 0.5 - 0.5 * part : 0.5 + 0.5 * part;
+}
+'
+    before include/rlxvk_ops.h '} rlxvk_activation;' '    RLXVK_ACTIVATION_SQUAREPLUS,'
+    before include/rlxvk_ops.h 'rlxvk_tensor rlxvk_relu(' 'rlxvk_tensor rlxvk_squareplus(rlxvk_graph *g, rlxvk_tensor x);'
+    before runtime/op/elementwise/activation_backward.c '    case UNARY_GELU:' \
+        '    case UNARY_SQUAREPLUS: /* 1 / (4 s^3), with s = sqrt(1 + x^2 / 4) */
+        s = rlxvk_sqrt(g, offset(g, 1, scaled(g, 0.25, rlxvk_mul(g, x, x))));
+        return rlxvk_div(g, gradient_scalar(g, 0.25), rlxvk_mul(g, s, rlxvk_mul(g, s, s)));'
 }
 
 # pair_sum: y[.., j] = x[.., 2 j] + x[.., 2 j + 1]
@@ -91,12 +109,13 @@ check "the tree builds with what was added: $lists" build build/bin/rlxvk
 # ---- Tests of the additions, on the device ----
 
 run_ops() { build/bin/rlxvk conform --op "$1"; }
-# Runs the cases of an op whose line contains a text. If there are none, fails.
+# Runs the cases of an op whose line contains a text, with these options. If none of them passes, fails.
 run_cases() {
-    local number count=0
-    for number in $(build/bin/rlxvk conform --op "$1" --list | sed -n "s/^$1 \([0-9]*\): .*$2.*/\1/p"); do
-        build/bin/rlxvk conform --op "$1" --case "$number" || return 1
-        count=$((count + 1))
+    local op=$1 text=$2 number out count=0
+    shift 2
+    for number in $(build/bin/rlxvk conform --op "$op" --list | sed -n "s/^$op \([0-9]*\): .*$text.*/\1/p"); do
+        out=$(build/bin/rlxvk conform --op "$op" --case "$number" "$@") || { echo "$out"; return 1; }
+        ! grep -q '^1 passed' <<<"$out" || count=$((count + 1))
     done
     ((count))
 }
@@ -107,8 +126,10 @@ unit() { build "build/test/$1" && "build/test/$1"; }
 
 if wanted activation; then
     check "the table of activations with the new one" unit test_activation
-    check "cases of the new activation" run_ops relu6
-    check "products with the new activation" run_cases fused_matmul_bias_act activation=relu6
+    check "cases of the new activation" run_ops squareplus
+    check "products with the new activation" run_cases fused_matmul_bias_act activation=squareplus
+    check "derivatives of the new activation" run_cases activation_backward kind=squareplus
+    check "second derivatives of the new activation" run_cases activation_backward kind=squareplus --gradients
     check "an activation without its id does not build" fails compiles_without runtime/op/activation.c
 fi
 if wanted op; then
