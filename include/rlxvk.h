@@ -67,7 +67,7 @@ extern "C" {
 /* Version of these headers. Before 1.0.0 a new minor version may break a program, later only a new
  * major version may. A new patch version never does. */
 #define RLXVK_VERSION_MAJOR 0
-#define RLXVK_VERSION_MINOR 1
+#define RLXVK_VERSION_MINOR 2
 #define RLXVK_VERSION_PATCH 0
 
 /* Version of the library that the program runs with: "major.minor.patch". A static string. */
@@ -526,12 +526,12 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION). Also read parts and
                                   transposes in place, and write products as the column parts that
-                                  are read (on unless RLXVK_NO_PACKED_ATTN) */
+                                  are read (on unless RLXVK_NO_STRIDED_ACCESS) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
-    rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
+    rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NO_CACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (off unless
-                                  RLXVK_FULLBARRIER); always on with profile or without cached */
+                                  RLXVK_FULL_BARRIER); always on with profile or without cached */
     rlxvk_toggle reuse_memory; /* share scratch memory (on unless RLXVK_PLAN=bump) */
     rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile (off
                                   unless RLXVK_TRACE) */

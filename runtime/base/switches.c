@@ -212,10 +212,10 @@ static const struct switch_row {
      "plan: prove every plan sound; index: out-of-range indices fail the run; packed: refuse "
      "params with bad scales; canary: a kernel that writes outside its operands fails the run",
      read_check, MEMBER(check)},
-    {"RLXVK_NOCACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
-    {"RLXVK_FULLBARRIER", "a barrier between every two dispatches", read_truth,
+    {"RLXVK_NO_CACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
+    {"RLXVK_FULL_BARRIER", "a barrier between every two dispatches", read_truth,
      MEMBER(full_barrier)},
-    {"RLXVK_NOBARRIER", "no barriers between dispatches; results undefined, for diagnosis only",
+    {"RLXVK_NO_BARRIER", "no barriers between dispatches; results undefined, for diagnosis only",
      read_truth, MEMBER(no_barrier)},
     {"RLXVK_PLAN", "bump: no two tensors share memory", read_plan, MEMBER(bump_plan)},
     {"RLXVK_PRECISION", "of matrix products that ask for none: f32, f16, bf16 or split",
@@ -238,9 +238,9 @@ static const struct switch_row {
      read_truth, MEMBER(force_input_upload)},
     {"RLXVK_NO_FUSION", "no pattern fusions", read_truth, MEMBER(no_fusion)},
     {"RLXVK_NO_REGIONS", "no elementwise regions", read_truth, MEMBER(no_regions)},
-    {"RLXVK_NO_PACKED_ATTN",
+    {"RLXVK_NO_STRIDED_ACCESS",
      "no tensors read at strides, no products in parts: parts and transposes are copied",
-     read_truth, MEMBER(no_packed_attn)},
+     read_truth, MEMBER(no_strided_access)},
     {"RLXVK_NAN_TRACE",
      "after each run, the first nodes with NaN or Inf: how many, where, and beside what",
      read_truth, MEMBER(nan_trace)},
@@ -254,6 +254,33 @@ static const struct switch_row {
     {"RLXVK_DISPATCH_ONLY", "read no outputs of runs back: their buffers get zeros", read_truth,
      MEMBER(dispatch_only)},
 };
+
+/* The names of 0.1. They still work if the present name is not set. */
+static const struct former_name {
+    const char *name, *now;
+} former_names[] = {
+    {"RLXVK_NOCACHE", "RLXVK_NO_CACHE"},
+    {"RLXVK_FULLBARRIER", "RLXVK_FULL_BARRIER"},
+    {"RLXVK_NOBARRIER", "RLXVK_NO_BARRIER"},
+    {"RLXVK_NO_PACKED_ATTN", "RLXVK_NO_STRIDED_ACCESS"},
+};
+
+static const char *value_of(const char *name)
+{
+    const char *value = system_environment(name);
+    for (size_t i = 0; i < ARRAY_COUNT(former_names) && !value; i++)
+        if (strcmp(former_names[i].now, name) == 0)
+            value = system_environment(former_names[i].name);
+    return value;
+}
+
+static bool is_former_name(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(former_names); i++)
+        if (strcmp(former_names[i].name, name) == 0)
+            return true;
+    return false;
+}
 
 const char *switches_name(size_t index)
 {
@@ -270,8 +297,8 @@ rlxvk_status switches_read(switches *out)
     rlxvk_status status = RLXVK_OK;
     switches s = {.dump_nodes_limit = 40, .dump_nodes_flat = -1};
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        TRY(rows[i].read(system_environment(rows[i].name), rows[i].name,
-                         (char *)&s + rows[i].offset, rows[i].size));
+        TRY(rows[i].read(value_of(rows[i].name), rows[i].name, (char *)&s + rows[i].offset,
+                         rows[i].size));
     *out = s;
 error:
     return status;
@@ -283,6 +310,8 @@ static void warn_unless_known(const log_sink *log, const char *variable)
     size_t length = MIN(strcspn(variable, "="), sizeof name - 1);
     memcpy(name, variable, length);
     nearest known = nearest_to(name + strlen(PREFIX));
+    if (is_former_name(name))
+        return;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         if (strcmp(name, rows[i].name) == 0)
             return;

@@ -16,7 +16,7 @@ typedef struct invocation_choice {
 
 typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
-    bool no_fusion, no_regions, no_packed_attn, no_tuning, nan_trace, dump_nodes;
+    bool no_fusion, no_regions, no_strided_access, no_tuning, nan_trace, dump_nodes;
     bool dispatch_only, no_specialization;
     unsigned dump;  /* bits of rlxvk_dump */
     unsigned check; /* bits of enum check_kind */

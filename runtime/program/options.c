@@ -125,7 +125,7 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->keep_all = toggle(given->keep_all, false) || s->nan_trace || s->dump_nodes;
     o->fusion = toggle(given->fusion, !s->no_fusion) && !o->keep_all;
     o->regions = o->fusion && toggle(given->regions, !s->no_regions);
-    o->strided = o->fusion && !s->no_packed_attn;
+    o->strided = o->fusion && !s->no_strided_access;
     o->reorder = toggle(given->reorder, true) && !o->keep_all;
     o->canary = s->check & CHECK_CANARY;
     o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all && !o->canary;

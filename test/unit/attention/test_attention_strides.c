@@ -225,9 +225,9 @@ static void same_bits(void **state)
     rlxvk_context *dense;
     uint64_t with = 0, without = 0;
     (void)state;
-    setenv("RLXVK_NO_PACKED_ATTN", "1", 1);
+    setenv("RLXVK_NO_STRIDED_ACCESS", "1", 1);
     dense = open_context(NULL);
-    unsetenv("RLXVK_NO_PACKED_ATTN");
+    unsetenv("RLXVK_NO_STRIDED_ACCESS");
     for (uint64_t seed = 1; seed <= harness_rounds(60); seed++) {
         rlxvk_graph *g = build(seed);
         size_t count;

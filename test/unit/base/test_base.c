@@ -238,9 +238,9 @@ static void log_goes_to_the_sink(void **state)
 /* ---- Switches ---- */
 
 static const char *const names[] = {
-    "RLXVK_NOCACHE",
-    "RLXVK_FULLBARRIER",
-    "RLXVK_NOBARRIER",
+    "RLXVK_NO_CACHE",
+    "RLXVK_FULL_BARRIER",
+    "RLXVK_NO_BARRIER",
     "RLXVK_DEBUG",
     "RLXVK_DUMP",
     "RLXVK_CHECK",
@@ -252,7 +252,7 @@ static const char *const names[] = {
     "RLXVK_FORCE_INPUT_UPLOAD",
     "RLXVK_NO_FUSION",
     "RLXVK_NO_REGIONS",
-    "RLXVK_NO_PACKED_ATTN",
+    "RLXVK_NO_STRIDED_ACCESS",
     "RLXVK_NAN_TRACE",
     "RLXVK_DUMP_NODES",
     "RLXVK_TRACE",
@@ -311,10 +311,34 @@ static void switch_truth(void **state)
     static const char *const off[] = {"", "0", "false", "OFF", "No", "FALSE"};
     static const char *const on[] = {"1", "true", "yes", "2", "anything", "00"};
     for (size_t i = 0; i < ARRAY_COUNT(off); i++)
-        assert_false(read_with("RLXVK_NOCACHE", off[i]).no_cache);
+        assert_false(read_with("RLXVK_NO_CACHE", off[i]).no_cache);
     for (size_t i = 0; i < ARRAY_COUNT(on); i++)
-        assert_true(read_with("RLXVK_NOCACHE", on[i]).no_cache);
+        assert_true(read_with("RLXVK_NO_CACHE", on[i]).no_cache);
     assert_true(read_with("RLXVK_VALIDATION", "on").validation);
+}
+
+static void collect_all(void *user, rlxvk_log_level level, const char *line)
+{
+    text_append(user, "%d %s\n", level, line);
+}
+
+/* A switch of 0.1 still works if its present name is not set, and nothing warns of it. */
+static void former_names(void **state)
+{
+    char lines[256] = "";
+    text t = {lines, sizeof lines, 0};
+    (void)state;
+    assert_true(read_with("RLXVK_NOCACHE", "1").no_cache);
+    assert_true(read_with("RLXVK_FULLBARRIER", "1").full_barrier);
+    assert_true(read_with("RLXVK_NOBARRIER", "1").no_barrier);
+    assert_true(read_with("RLXVK_NO_PACKED_ATTN", "1").no_strided_access);
+    setenv("RLXVK_NO_CACHE", "0", 1);
+    assert_false(read_with("RLXVK_NOCACHE", "1").no_cache);
+    unsetenv("RLXVK_NO_CACHE");
+    setenv("RLXVK_NOCACHE", "1", 1);
+    switches_warn_unknown(&(log_sink){collect_all, &t});
+    unsetenv("RLXVK_NOCACHE");
+    assert_string_equal(lines, "");
 }
 
 static void switch_words(void **state)
@@ -338,11 +362,6 @@ static void switch_words(void **state)
     assert_string_equal(read_with("RLXVK_TRACE", "/tmp/x.json").trace, "/tmp/x.json");
 }
 
-static void collect_all(void *user, rlxvk_log_level level, const char *line)
-{
-    text_append(user, "%d %s\n", level, line);
-}
-
 static void unknown_switches_are_named(void **state)
 {
     char lines[2048] = "";
@@ -358,7 +377,7 @@ static void unknown_switches_are_named(void **state)
     unsetenv("RLXVK_TEST_ANYTHING");
     assert_non_null(strstr(lines,
                            "1 rlxvk: the environment variable RLXVK_NOCAHCE is no switch and "
-                           "does nothing; did you mean RLXVK_NOCACHE? `rlxvk info`"));
+                           "does nothing; did you mean RLXVK_NO_CACHE? `rlxvk info`"));
     assert_non_null(strstr(lines, "RLXVK_SOMETHING_ELSE_ALTOGETHER is no switch and does nothing; "
                                   "`rlxvk info`"));
     assert_null(strstr(lines, "FUSION"));

@@ -123,7 +123,7 @@ static void info_without_a_device_fails_and_says_what_to_install(void **state)
     assert_says(got.err, "rlxvk info: E_NO_DEVICE: ");
     assert_says(got.err, "install");
     assert_says(got.err, "mesa-vulkan-drivers");
-    assert_says(got.out, "RLXVK_NOCACHE ");
+    assert_says(got.out, "RLXVK_NO_CACHE ");
     assert_int_equal(run_with(none, "info --json"), 1);
     assert_says(got.out, "\"devices\": [],");
     assert_says(got.err, "rlxvk info: E_NO_DEVICE: ");

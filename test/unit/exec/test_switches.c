@@ -4,7 +4,7 @@
  * every switch of the table must have been tested, here or in the file that `elsewhere` names.
  */
 #include "base/switches.h"
-#include "exec/state.h"
+#include "exec/executable.h"
 #include "exec/transfer.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
@@ -25,7 +25,7 @@ static const struct {
     {"RLXVK_VALIDATION", "test/unit/vk/test_validation.c"},
     {"RLXVK_PRECISION", "test/unit/exec/test_exec.c"},
     {"RLXVK_FORCE_HOST", "test/unit/exec/test_contract.c"},
-    {"RLXVK_NO_PACKED_ATTN", "test/unit/attention/test_attention_strides.c"},
+    {"RLXVK_NO_STRIDED_ACCESS", "test/unit/attention/test_attention_strides.c"},
     {"RLXVK_NAN_TRACE", "test/unit/exec/test_diagnose.c"},
     {"RLXVK_DUMP_NODES", "test/unit/exec/test_diagnose.c"},
     {"RLXVK_DUMP_NODES_LIMIT", "test/unit/exec/test_diagnose.c"},
@@ -353,7 +353,7 @@ static void commands_are_recorded_for_every_run(void **state)
     uint64_t hash[2];
     (void)state;
     for (int on = 0; on < 2; on++) {
-        rlxvk_context *c = open_with("RLXVK_NOCACHE", on ? "1" : NULL);
+        rlxvk_context *c = open_with("RLXVK_NO_CACHE", on ? "1" : NULL);
         rlxvk_executable *e = compile(c, g, &unfused);
         (void)results(e, g, false);
         uint64_t recorded = vk_hooks.recorded;
@@ -394,10 +394,10 @@ static void expect_barriers(const char *name, const char *value, uint32_t wanted
 static void barriers_are_as_asked(void **state)
 {
     (void)state;
-    expect_barriers("RLXVK_FULLBARRIER", NULL, 1);
-    expect_barriers("RLXVK_FULLBARRIER", "1", 2);
-    expect_barriers("RLXVK_NOBARRIER", NULL, 1);
-    expect_barriers("RLXVK_NOBARRIER", "1", 0);
+    expect_barriers("RLXVK_FULL_BARRIER", NULL, 1);
+    expect_barriers("RLXVK_FULL_BARRIER", "1", 2);
+    expect_barriers("RLXVK_NO_BARRIER", NULL, 1);
+    expect_barriers("RLXVK_NO_BARRIER", "1", 0);
 }
 
 /* ---- Memory ---- */
@@ -611,7 +611,7 @@ static void inputs_are_uploaded_in_every_run(void **state)
             expect_ok(rlxvk_run(e, &in, 1, &out, 1));
             for (int i = 0; i < 4; i++)
                 assert_true(y[i] == -(run == 0 || on ? x : other)[i]);
-            location to = state_location(e, e->inputs[0].leaf->node);
+            location to = executable_location(e, e->inputs[0].leaf->node);
             expect_ok(transfer_write(e, &to, other, sizeof other));
         }
         rlxvk_executable_destroy(e);
@@ -644,7 +644,7 @@ static void outputs_are_not_read(void **state)
         bool copies = e->outputs[0].readback.commands != NULL;
         assert_true(copies || !staged);
         assert_int_equal(given.submitted, copies && !on ? 2 : 1);
-        location from = state_output_location(e, &e->outputs[0]);
+        location from = executable_output_location(e, &e->outputs[0]);
         expect_ok(transfer_read(e, &from, held, sizeof held));
         assert_memory_equal(held, wanted, sizeof held);
         rlxvk_executable_destroy(e);

@@ -189,9 +189,9 @@ static void fewer_rows(void **state)
 
 static int open_both(void **state)
 {
-    setenv("RLXVK_NO_PACKED_ATTN", "1", 1);
+    setenv("RLXVK_NO_STRIDED_ACCESS", "1", 1);
     whole_context = open_context(NULL);
-    unsetenv("RLXVK_NO_PACKED_ATTN");
+    unsetenv("RLXVK_NO_STRIDED_ACCESS");
     return open_shared_context(state);
 }
 

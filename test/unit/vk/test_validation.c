@@ -2,7 +2,7 @@
  * If the loader lists the validation layer, a context with validation opens. Otherwise the error
  * names the layer's package. The option and the environment switch do the same.
  */
-#include "exec/context.h"
+#include "program/context.h"
 #include "support/harness.h"
 
 #include <dlfcn.h>
