@@ -634,7 +634,7 @@ static void outputs_are_not_read(void **state)
     for (int i = 0; i < 4; i++) {
         bool on = i & 1, staged = i & 2;
         rlxvk_context *c = open_with("RLXVK_DISPATCH_ONLY", on ? "1" : NULL);
-        c->device->choice.arena_cached = c->device->choice.arena_cached && !staged;
+        c->device->setup.arena_cached = c->device->setup.arena_cached && !staged;
         rlxvk_executable *e = compile(c, g, &unfused);
         expect_ok(rlxvk_run(e, &in, 1, &out, 1)); /* the second run uploads nothing */
         memset(y, 0xff, sizeof y);
