@@ -146,7 +146,7 @@ static bool is_misread(float index)
 static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    index_limits r = node_row(n)->family->indices(e->program->graph, n);
+    index_limits r = node_row(n)->family->checks.indices(e->program->graph, n);
     uint64_t count, bad = 0, first = 0;
     float *words;
     char label[NODE_LABEL];
@@ -179,7 +179,7 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->program->graph->nodes.count && e->program->options.check_index &&
                           status == RLXVK_OK;
          id++)
-        if (node_row(graph_node(e->program->graph, id))->family->indices)
+        if (node_row(graph_node(e->program->graph, id))->family->checks.indices)
             status = check_indices(e, id);
     if (status != RLXVK_OK || !e->program->options.keep_all || (!s->nan_trace && !s->dump_nodes))
         return status;
@@ -212,7 +212,7 @@ static rlxvk_status check_flags(rlxvk_executable *e, uint32_t id)
     const node *n = graph_node(e->program->graph, id);
     const op_family *family = node_row(n)->family;
     uint64_t first;
-    run_flags found = {.count = family->flags(n, &first)};
+    run_flags found = {.count = family->checks.flags(n, &first)};
     location from = executable_location(e, id);
     char label[NODE_LABEL];
     float *flags = memory_zeroed(found.count + 1, sizeof *flags);
@@ -228,7 +228,7 @@ static rlxvk_status check_flags(rlxvk_executable *e, uint32_t id)
             found.value = flags[i];
         }
     if (found.bad)
-        status = family->flag_error(n, op_node_label(e->program->graph, id, label), &found);
+        status = family->checks.flag_error(n, op_node_label(e->program->graph, id, label), &found);
     memory_free(flags);
     return status;
 }
@@ -239,7 +239,7 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
     if (status == RLXVK_OK)
         status = check_and_trace(e);
     for (uint32_t id = 0; id < e->program->graph->nodes.count && status == RLXVK_OK; id++)
-        if (node_row(graph_node(e->program->graph, id))->family->flags)
+        if (node_row(graph_node(e->program->graph, id))->family->checks.flags)
             status = check_flags(e, id);
     return status;
 }
@@ -251,7 +251,8 @@ bool diagnose_needed(const rlxvk_executable *e)
                   (e->program->options.keep_all && (s->nan_trace || s->dump_nodes));
     for (uint32_t id = 0; id < e->program->graph->nodes.count; id++) {
         const op_family *family = node_row(graph_node(e->program->graph, id))->family;
-        needed = needed || family->flags || (e->program->options.check_index && family->indices);
+        needed = needed || family->checks.flags ||
+                 (e->program->options.check_index && family->checks.indices);
     }
     return needed;
 }

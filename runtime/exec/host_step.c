@@ -122,7 +122,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
     memset(h->result, 0, op_host_length(e->program->graph, n) * sizeof *h->result);
-    status = node_row(n)->family->host(&call);
+    status = node_row(n)->family->execution.host(&call);
     if (status != RLXVK_OK)
         TRY(status_fail_within(status, "%s on the host",
                                op_node_label(e->program->graph, id, label)));

@@ -72,10 +72,10 @@ static rlxvk_status check_readers(const rlxvk_graph *g, uint32_t source, const v
     for (uint32_t id = source + 1; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;
-        for (uint32_t i = 0; i < n->input_count && family->check_content; i++)
+        for (uint32_t i = 0; i < n->input_count && family->checks.check_content; i++)
             if (view_root(g, n->inputs[i], &offset) == source)
-                TRY(family->check_content(n, i, (const uint8_t *)data + offset * unit,
-                                          shape_numel(input_shape(g, n, i))));
+                TRY(family->checks.check_content(n, i, (const uint8_t *)data + offset * unit,
+                                                 shape_numel(input_shape(g, n, i))));
     }
 error:
     return status;

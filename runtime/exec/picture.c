@@ -36,7 +36,7 @@ static bool is_view(const rlxvk_graph *g, uint32_t id)
 {
     const node *n = graph_node(g, id);
     uint64_t offset;
-    return node_row(n)->family->view && node_row(n)->family->view(g, n, &offset);
+    return node_row(n)->family->views.view && node_row(n)->family->views.view(g, n, &offset);
 }
 
 static void describe(const void *user, uint32_t id, text *label)

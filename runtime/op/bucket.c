@@ -29,8 +29,8 @@ uint64_t bucket_of_node(bucket_call *c, bool on_host)
         return bucket_refuse(c, "it runs on the host");
     if (c->unit == 1 && !node_writes(c->node)) /* all of it is active, or nothing */
         return shape_numel(&c->node->shape);
-    return family->bucket ? family->bucket(c)
-                          : bucket_refuse(c, "what it does is not known to keep rows apart");
+    return family->rows.bucket ? family->rows.bucket(c)
+                               : bucket_refuse(c, "what it does is not known to keep rows apart");
 }
 
 uint64_t bucket_refuse(bucket_call *c, const char *why)

@@ -170,7 +170,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     for (uint64_t i = 0; i < results; i++)
         v->bounds[id][i] = -1;
     host_call call = {n, inputs, v->exact[id], v->values_only ? NULL : v->bounds[id], v->precision};
-    status = node_row(n)->family->host(&call);
+    status = node_row(n)->family->execution.host(&call);
     if (status == RLXVK_OK) {
         settle(v, id);
         status = update_operands(v, id);
@@ -216,7 +216,7 @@ static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end)
     rlxvk_status status = RLXVK_OK;
     for (uint32_t id = first; id < end && status == RLXVK_OK; id++) {
         status = evaluation_node(v, id);
-        if (status == RLXVK_OK && node_row(graph_node(v->graph, id))->family->opens_loop)
+        if (status == RLXVK_OK && node_row(graph_node(v->graph, id))->family->loop.opens)
             status = evaluate_loop(v, id, &id);
     }
     return status;

@@ -65,7 +65,7 @@ static bool is_wanted(const gradients *s, uint32_t id)
 static bool passes_through(const gradients *s, const node *n)
 {
     const op_family *family = node_row(n)->family;
-    bool passes = dtype_is_continuous((rlxvk_dtype)n->dtype) || family->straight_through;
+    bool passes = dtype_is_continuous((rlxvk_dtype)n->dtype) || family->derivative.straight_through;
     for (uint32_t i = 0; i < n->input_count && !passes && n->dtype == RLXVK_I8; i++)
         passes = is_wanted(s, n->inputs[i]) && input_dtype(s->graph, n, i) == RLXVK_I8;
     return passes;
@@ -317,7 +317,7 @@ static rlxvk_tensor expand_node(gradients *s, uint32_t id, rlxvk_tensor dy, uint
     n->inputs = inputs;
     *out_start = (uint32_t)g->nodes.count;
     if (g->status == RLXVK_OK)
-        made = node_row(n)->family->expand(g, n).id;
+        made = node_row(n)->family->derivative.expand(g, n).id;
     if (made && g->status == RLXVK_OK)
         graph_fail(g, check_read(s, id, &given, *out_start, inputs, (rlxvk_tensor){made}));
     memory_free(inputs);
@@ -331,19 +331,19 @@ static rlxvk_status apply_family(gradients *s, uint32_t id, const node *n)
     char label[NODE_LABEL];
     uint32_t start;
     rlxvk_tensor dy = tensor_of(g, s->entries.items[id].gradient);
-    rlxvk_tensor simpler = family->expand ? expand_node(s, id, dy, &start) : RLXVK_NONE;
+    rlxvk_tensor simpler = family->derivative.expand ? expand_node(s, id, dy, &start) : RLXVK_NONE;
     if (g->status != RLXVK_OK)
         return graph_status(g);
     if (simpler.id)
         return differentiate_expansion(s, id, start, simpler);
-    if (!family->vjp)
+    if (!family->derivative.vjp)
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "grad: %s has no gradient; put rlxvk_stop_gradient behind it, or take "
                            "the gradient of what comes before it",
                            op_node_label(g, id, label));
     gradient_call call = {g, *n, id, dy, 0, s};
     rlxvk_status status;
-    TRY(family->vjp(&call));
+    TRY(family->derivative.vjp(&call));
     if (g->status == RLXVK_OK)
         TRY(check_given(&call));
 error:

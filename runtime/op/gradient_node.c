@@ -108,7 +108,7 @@ const op_family gradient_family = {
     .name = "gradient",
     .attribute_size = sizeof(gradient_node_attributes),
     .infer = gradient_infer,
-    .bucket = gradient_bucket,
-    .expand = gradient_expand,
+    .rows = {.bucket = gradient_bucket},
+    .derivative = {.expand = gradient_expand},
     .describe = gradient_describe,
 };

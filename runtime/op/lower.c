@@ -94,7 +94,7 @@ static bool is_whole(const value *v)
 static uint8_t overlap_of(const lowering *l, const node *n, uint32_t index)
 {
     const op_family *family = node_row(n)->family;
-    uint32_t first = family->in_place ? family->in_place(l->graph, n) : 0;
+    uint32_t first = family->memory.in_place ? family->memory.in_place(l->graph, n) : 0;
     if (index < 32 && node_writes(n) >> index & 1)
         return OVERLAP_ANY;
     return index < 32 && first >> index & 1 && is_whole(&l->values->items[n->inputs[index]])

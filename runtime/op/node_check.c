@@ -150,11 +150,11 @@ static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t 
         return op_fail(n, RLXVK_E_DANGLING, "operand %u is node %u of %zu", i, n->inputs[i],
                        g->nodes.count);
     storage s = op_node_storage(g, n->inputs[i]);
-    bool raw_allowed = family->raw_inputs >> MIN(i, 31) & 1;
+    bool raw_allowed = family->storage.raw_inputs >> MIN(i, 31) & 1;
     if (s == STORAGE_RAW && !raw_allowed)
         return op_fail(n, RLXVK_E_DTYPE, "operand %u is raw %s bytes; insert a cast", i,
                        rlxvk_dtype_name(input_dtype(g, n, i)));
-    if (s == STORAGE_PAIR && !family->pairs)
+    if (s == STORAGE_PAIR && !family->storage.pairs)
         return op_fail(n, RLXVK_E_DTYPE, "operand %u is complex; this op takes real tensors", i);
     return RLXVK_OK;
 }

@@ -1,8 +1,9 @@
 /*
  * Ops and their families. An op is a row of op.def. Its family gives it a meaning: one const struct
  * of functions in one file. The file has them in this order: the comment with the formula, the
- * builder calls, infer and the other functions of shapes, lower, host, describe, the struct. A
- * family's own functions are named <family>_<member>.
+ * builder calls, infer and the other functions of shapes, views and memory, lower, host, the
+ * functions of rows, derivative and checks, describe, the struct. A family's own functions are
+ * named <family>_<member>; the member's group is left out.
  *
  * Only runtime/op/ switches over op kinds. plan/ and exec/ name no op: if they need to know
  * something of one, it is a member of the family. Lowering turns a node into dispatches, which are
@@ -289,24 +290,12 @@ typedef struct op_loop {
 
 #define OP_MOST_SIZES RLXVK_MAX_RANK
 
-/* The members stand in the order in which a family's file has them. */
+/* Members of one concern form a group; a family names only the groups that it takes part in. The
+ * members stand in the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
     size_t attribute_size; /* of the family's struct. infer normalizes it: axes are not negative,
                             * defaults are filled in */
-    uint32_t raw_inputs;   /* bit i: operand i may be raw bytes; bit 31: so may all later ones */
-    uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
-    bool pairs;            /* C64 operands allowed; else op_check fails with E_DTYPE */
-    bool foldable;         /* pure: computed at compile time if all operands are constants */
-    bool matrix_layout;    /* at precision F16 or BF16, lowering asks for the matrix layout */
-    bool keeps_storage;    /* the result is stored as operand 0 is: raw bytes stay raw bytes */
-    bool straight_through; /* gradients flow through, although the result has integers */
-    bool reinterprets; /* a view of the same words as another dtype; its operand is not packed */
-    bool waits;        /* a view whose readers run after operand 1; it does not read operand 1 */
-    bool elementwise;  /* one dispatch; the writer of an element is its only reader */
-    bool replaces;     /* if it has two operands: the first becomes a copy of the second */
-    bool opens_loop;   /* the nodes up to the one that closes it are a loop */
-
     /* Checks a node that has its op, inputs and attributes, and fills in shape and dtype. It may
      * normalize the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
@@ -317,65 +306,113 @@ typedef struct op_family {
      * changes it later. It writes the choice into the attributes as given. It is called for each
      * example; E_ATTR if an earlier example chose otherwise. NULL: there are no such choices. */
     rlxvk_status (*settle)(const node *n, void *given, const void *inferred);
-    /* Whether the node is a view of operand 0, and its element offset there. NULL: never. */
-    bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
-    /* For nodes that only select or reorder elements of operand 0. *at holds the place of the
-     * operand's elements and becomes the place of the node's. Returns false if no strides can
-     * express it. If the node cannot be a view, the family copies, and it reads the operand at any
-     * strides. NULL: the node does more than that. */
-    bool (*look)(const rlxvk_graph *g, const node *n, strided *at);
-    /* Whether the node can read operand i at these strides, or write its result at them if i is
-     * input_count (op/strided.h). NULL: it cannot. */
-    bool (*takes)(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
-    /* Whether the result may be written in parts of its columns (lower_ends). NULL: never. */
-    bool (*divides)(const rlxvk_graph *g, const node *n);
-    /* Whether the result is the operands one after the other. If so, the producer of an operand can
-     * write it there directly. NULL: never. */
-    bool (*joins)(const node *n);
-    /* Bit i: operand i is read and written in place. It is a leaf or a carry of a loop. If the node
-     * is a view (of operand 0), its result is that operand's new content. NULL: it writes none. */
-    uint32_t (*writes)(const node *n);
-    /* Whether the node closes a loop, and how many steps that has. NULL: it closes none. */
-    bool (*closes_loop)(const node *n, op_loop *out);
-    /* Bit i: the result may take operand i's slot, if nobody reads that operand later and it has
-     * the result's size. NULL: none. */
-    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
-    /* Whether this node has a kernel or a host function, if that depends on the node. NULL: it has
-     * one if `lower` or `host` is set. */
-    bool (*has_kernel)(const node *n);
-    bool (*has_host)(const node *n);
-    /* Emits the node's dispatches. It is not called for views and empty results, unless the node
-     * writes an operand in place. NULL for leaves and for families with only views. */
-    rlxvk_status (*lower)(lowering *l, uint32_t id);
-    /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: it cannot.
-     */
-    rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
-    rlxvk_status (*host)(const host_call *call);
-    /* The span of the result, if an operand has rows of a bucket (op/bucket.h). In other words, the
-     * part of the result that depends only on the first rows. NULL for leaves, which have no
-     * operand, and for families that do not support it. */
-    uint64_t (*bucket)(bucket_call *call);
-    /* Builds a node that ends its rows at the extent, if `bucket` finds that the node computes
-     * across rows (op/shorten.h). RLXVK_NONE if that is not possible; the call then has the reason.
-     * NULL: never. */
-    rlxvk_tensor (*shorten)(shorten_call *call);
-    /* Passes the gradient of the result on to the operands (op/gradient.h). NULL: there is none. */
-    rlxvk_status (*vjp)(gradient_call *call);
-    /* Appends simpler ops with the same result, through which the gradient then flows. RLXVK_NONE
-     * if the node is simple already; then vjp is asked, as if this were NULL. */
-    rlxvk_tensor (*expand)(rlxvk_graph *g, const node *n);
-    /* The indices that an operand may hold, for RLXVK_CHECK=index. NULL: no operand holds indices.
-     */
-    index_limits (*indices)(const rlxvk_graph *g, const node *n);
-    /* How many elements of the result, from *out_first on, are flags. They are read after each run.
-     * If one is not 0, the run fails with flag_error. NULL: there are none. */
-    uint64_t (*flags)(const node *n, uint64_t *out_first);
-    rlxvk_status (*flag_error)(const node *n, const char *label, const run_flags *found);
-    /* Checks `count` elements that are about to be uploaded as operand `operand`. They are bytes if
-     * the operand is RAW, else f32 words. E_RANGE if no packer would write them (check_packed).
-     * NULL: any content is valid. */
-    rlxvk_status (*check_content)(const node *n, uint32_t operand, const void *data,
-                                  uint64_t count);
+
+    /* In what form elements are stored, if not as words. */
+    struct {
+        uint32_t raw_inputs;  /* bit i: operand i may be raw bytes; bit 31: so may all later ones */
+        uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
+        bool pairs;           /* C64 operands allowed; else op_check fails with E_DTYPE */
+        bool keeps_storage;   /* the result is stored as operand 0 is: raw bytes stay raw bytes */
+        bool reinterprets;    /* a view of the same words as another dtype; its operand is not
+                               * packed */
+    } storage;
+
+    /* Which results and operands may lie in memory of other nodes (op/view.h, op/strided.h). */
+    struct {
+        /* Whether the node is a view of operand 0, and its element offset there. NULL: never. */
+        bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+        /* For nodes that only select or reorder elements of operand 0: where a view of them lies.
+         * *at holds the place of the operand's elements and becomes the place of the node's.
+         * Returns false if no strides can express it. If the node cannot be a view, the family
+         * copies, and it reads the operand at any strides. NULL: the node does more than that. */
+        bool (*strided_view)(const rlxvk_graph *g, const node *n, strided *at);
+        /* Whether the node can read operand i at these strides, or write its result at them if i is
+         * input_count. NULL: it cannot. */
+        bool (*accepts_strides)(const rlxvk_graph *g, const node *n, uint32_t i,
+                                const int64_t *strides);
+        /* Whether the result may be written in parts of its columns (lower_ends). NULL: never. */
+        bool (*writes_parts)(const rlxvk_graph *g, const node *n);
+        /* Whether the result is the operands one after the other. If so, the producer of an operand
+         * can write it there directly. NULL: never. */
+        bool (*concatenates)(const node *n);
+    } views;
+
+    /* Operands that the node overwrites, and the order that follows. */
+    struct {
+        /* Bit i: operand i is read and written in place. It is a leaf or a carry of a loop. If the
+         * node is a view (of operand 0), its result is that operand's new content. NULL: it writes
+         * none. */
+        uint32_t (*writes)(const node *n);
+        /* Bit i: the result may take operand i's slot, if nobody reads that operand later and it
+         * has the result's size. NULL: none. */
+        uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
+        bool replaces; /* if it has two operands: the first becomes a copy of the second */
+        bool waits;    /* a view whose readers run after operand 1; it does not read operand 1 */
+    } memory;
+
+    /* The nodes from the one that opens a loop up to the one that closes it are the loop. */
+    struct {
+        bool opens;
+        /* Whether the node closes a loop, and how many steps that has. NULL: it closes none. */
+        bool (*closes)(const node *n, op_loop *out);
+    } loop;
+
+    /* What computes the node: dispatches, or the host. */
+    struct {
+        bool foldable;      /* pure: computed at compile time if all operands are constants */
+        bool elementwise;   /* one dispatch; the writer of an element is its only reader */
+        bool matrix_layout; /* at precision F16 or BF16, lowering asks for the matrix layout */
+        /* Whether this node has a kernel or a host function, if that depends on the node. NULL: it
+         * has one if `lower` or `host` is set. */
+        bool (*has_kernel)(const node *n);
+        bool (*has_host)(const node *n);
+        /* Emits the node's dispatches. It is not called for views and empty results, unless the
+         * node writes an operand in place. NULL for leaves and for families with only views. */
+        rlxvk_status (*lower)(lowering *l, uint32_t id);
+        /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: it
+         * cannot. */
+        rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
+        rlxvk_status (*host)(const host_call *call);
+    } execution;
+
+    /* Operands with rows of a bucket, of which a run may use only the first ones. */
+    struct {
+        /* The span of the result, if an operand has rows of a bucket (op/bucket.h). In other words,
+         * the part of the result that depends only on the first rows. NULL for leaves, which have
+         * no operand, and for families that do not support it. */
+        uint64_t (*bucket)(bucket_call *call);
+        /* Builds a node that ends its rows at the extent, if `bucket` finds that the node computes
+         * across rows (op/shorten.h). RLXVK_NONE if that is not possible; the call then has the
+         * reason. NULL: never. */
+        rlxvk_tensor (*shorten)(shorten_call *call);
+    } rows;
+
+    struct {
+        /* Passes the gradient of the result on to the operands (op/gradient.h). NULL: there is
+         * none. */
+        rlxvk_status (*vjp)(gradient_call *call);
+        /* Appends simpler ops with the same result, through which the gradient then flows.
+         * RLXVK_NONE if the node is simple already; then vjp is asked, as if this were NULL. */
+        rlxvk_tensor (*expand)(rlxvk_graph *g, const node *n);
+        bool straight_through; /* gradients flow through, although the result has integers */
+    } derivative;
+
+    /* Faults of contents, which no shape shows. */
+    struct {
+        /* The indices that an operand may hold, for RLXVK_CHECK=index. NULL: no operand holds
+         * indices. */
+        index_limits (*indices)(const rlxvk_graph *g, const node *n);
+        /* How many elements of the result, from *out_first on, are flags. They are read after each
+         * run. If one is not 0, the run fails with flag_error. NULL: there are none. */
+        uint64_t (*flags)(const node *n, uint64_t *out_first);
+        rlxvk_status (*flag_error)(const node *n, const char *label, const run_flags *found);
+        /* Checks `count` elements that are about to be uploaded as operand `operand`. They are
+         * bytes if the operand is RAW, else f32 words. E_RANGE if no packer would write them
+         * (check_packed). NULL: any content is valid. */
+        rlxvk_status (*check_content)(const node *n, uint32_t operand, const void *data,
+                                      uint64_t count);
+    } checks;
+
     /* Appends the attributes as " key=value" for dumps. NULL: it has none. */
     void (*describe)(const node *n, text *out);
 } op_family;
@@ -431,7 +468,7 @@ static inline uint32_t op_find_param(const rlxvk_graph *g, const char *name)
 static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
-    return family->writes ? family->writes(n) : 0;
+    return family->memory.writes ? family->memory.writes(n) : 0;
 }
 /* Whether it writes a leaf in place. Writing the carry of a loop does not count, because only
  * readers in the loop see it. */
@@ -446,7 +483,7 @@ static inline bool node_has_effect(const rlxvk_graph *g, const node *n)
 static inline bool node_closes_loop(const node *n, op_loop *out)
 {
     const op_family *family = node_row(n)->family;
-    return family->closes_loop && family->closes_loop(n, out);
+    return family->loop.closes && family->loop.closes(n, out);
 }
 /* A value that is set before the first run and stays, unless an op writes it in place. */
 static inline bool node_is_weight(const node *n)

@@ -25,7 +25,7 @@ bool row_matrix_is_rowwise(const node *n)
     if (axis)
         return *axis == (int32_t)n->shape.rank - 1;
     /* Regions depend on the shapes of their operands. */
-    return node_row(n)->family->elementwise && n->op != OP_elementwise_region;
+    return node_row(n)->family->execution.elementwise && n->op != OP_elementwise_region;
 }
 
 void row_matrix_adapt(const node *n, void *attributes)

@@ -72,11 +72,12 @@ static bool is_hosted(const search *s, uint32_t id)
     return s->on_host && s->on_host[graph_node(s->g, id)->op];
 }
 
-static bool takes(const search *s, uint32_t id, uint32_t operand, const int64_t *strides)
+static bool accepts_strides(const search *s, uint32_t id, uint32_t operand, const int64_t *strides)
 {
     const node *n = graph_node(s->g, id);
     const op_family *family = node_row(n)->family;
-    return family->takes && !is_hosted(s, id) && family->takes(s->g, n, operand, strides);
+    return family->views.accepts_strides && !is_hosted(s, id) &&
+           family->views.accepts_strides(s->g, n, operand, strides);
 }
 
 static bool lies(const search *s, uint32_t id)
@@ -95,7 +96,7 @@ static bool owns(const search *s, uint32_t id)
 static uint32_t restless_operands(const node *n)
 {
     const op_family *family = node_row(n)->family;
-    return node_writes(n) | (family->replaces ? 3 : 0) | (family->waits ? 2 : 0);
+    return node_writes(n) | (family->memory.replaces ? 3 : 0) | (family->memory.waits ? 2 : 0);
 }
 
 static void survey(search *s)
@@ -109,17 +110,18 @@ static void survey(search *s)
             if (i < 32 && (restless_operands(n) >> i & 1))
                 s->restless[s->roots[n->inputs[i]]] = true;
         }
-        s->waits[id] = node_row(n)->family->waits || (!owns(s, id) && s->waits[n->inputs[0]]);
+        s->waits[id] =
+            node_row(n)->family->memory.waits || (!owns(s, id) && s->waits[n->inputs[0]]);
     }
     for (size_t i = 0; i < s->g->outputs.count; i++)
         s->uses[s->g->outputs.items[i]]++;
 }
 
 /* Whether a node, which must have operands, only selects or reorders elements of operand 0. */
-static bool can_look(const search *s, uint32_t id)
+static bool can_be_view(const search *s, uint32_t id)
 {
     const node *n = graph_node(s->g, id);
-    if (!node_row(n)->family->look || is_hosted(s, id))
+    if (!node_row(n)->family->views.strided_view || is_hosted(s, id))
         return false;
     uint32_t x = n->inputs[0];
     return !s->waits[x] && !s->restless[s->roots[x]] && op_node_storage(s->g, id) == STORAGE_WORD &&
@@ -132,11 +134,11 @@ static bool can_look(const search *s, uint32_t id)
 static bool shows_columns(const search *s, uint32_t id, uint64_t *first)
 {
     const node *n = graph_node(s->g, id);
-    if (!can_look(s, id))
+    if (!can_be_view(s, id))
         return false;
     const rlxvk_shape *x = input_shape(s->g, n, 0), *y = &n->shape;
     strided dense = strided_dense(x), at = dense;
-    bool alike = x->rank == y->rank && node_row(n)->family->look(s->g, n, &at);
+    bool alike = x->rank == y->rank && node_row(n)->family->views.strided_view(s->g, n, &at);
     for (uint32_t i = 0; i < x->rank && alike; i++)
         alike = at.strides[i] == dense.strides[i] && (i + 1 == x->rank || x->dims[i] == y->dims[i]);
     *first = at.first;
@@ -193,8 +195,8 @@ static bool can_divide(const search *s, uint32_t x)
 {
     const node *n = graph_node(s->g, x);
     const op_family *family = node_row(n)->family;
-    return family->divides && family->divides(s->g, n) && !is_hosted(s, x) && owns(s, x) &&
-           !s->waits[x] && !s->restless[x] && n->shape.rank > 0 &&
+    return family->views.writes_parts && family->views.writes_parts(s->g, n) && !is_hosted(s, x) &&
+           owns(s, x) && !s->waits[x] && !s->restless[x] && n->shape.rank > 0 &&
            shape_numel(&n->shape) > (uint64_t)n->shape.dims[n->shape.rank - 1];
 }
 
@@ -229,13 +231,13 @@ static void lay_out(search *s)
     for (uint32_t id = 0; id < s->g->nodes.count; id++) {
         const node *n = graph_node(s->g, id);
         s->v->in[id] = s->refused[id] = NODE_NONE;
-        if (!can_look(s, id) || s->copied[id] || !(lies(s, n->inputs[0]) || owns(s, id)))
+        if (!can_be_view(s, id) || s->copied[id] || !(lies(s, n->inputs[0]) || owns(s, id)))
             continue;
         uint32_t x = n->inputs[0];
         strided at = lies(s, x) ? s->v->at[x] : strided_dense(&graph_node(s->g, x)->shape);
         if (is_divided(s, x))
             at = place_part(s, id);
-        else if (!node_row(n)->family->look(s->g, n, &at))
+        else if (!node_row(n)->family->views.strided_view(s->g, n, &at))
             continue;
         s->v->at[id] = at;
         s->v->in[id] = x;
@@ -263,7 +265,8 @@ static bool lies_dense(const search *s, uint32_t id)
 static bool accepts(const search *s, uint32_t id, uint32_t i)
 {
     uint32_t x = graph_node(s->g, id)->inputs[i];
-    return (!is_hosted(s, id) && lies_dense(s, x)) || takes(s, id, i, s->v->at[x].strides);
+    return (!is_hosted(s, id) && lies_dense(s, x)) ||
+           accepts_strides(s, id, i, s->v->at[x].strides);
 }
 
 /* Goes from the last node to the first. If a view is refused and cannot become a copy, its operand
@@ -329,7 +332,7 @@ static bool turn_back(const search *s, uint32_t id, strided *out)
     for (uint32_t i = 0; i < x->rank; i++)
         axes.strides[i] = i;
     if (n->shape.rank != x->rank || shape_numel(x) != shape_numel(&n->shape) ||
-        !node_row(n)->family->look(s->g, n, &axes))
+        !node_row(n)->family->views.strided_view(s->g, n, &axes))
         return false;
     *out = (strided){0};
     for (uint32_t i = 0; i < x->rank; i++)
@@ -342,11 +345,11 @@ static void make_turned(search *s)
     for (uint32_t id = 0; id < s->g->nodes.count; id++) {
         const node *n = graph_node(s->g, id);
         strided at;
-        if (!can_look(s, id) || lies(s, id) || !owns(s, id))
+        if (!can_be_view(s, id) || lies(s, id) || !owns(s, id))
             continue;
         uint32_t x = n->inputs[0];
         if (lies(s, x) || !owns(s, x) || s->restless[id] || !turn_back(s, id, &at) ||
-            !takes(s, x, graph_node(s->g, x)->input_count, at.strides))
+            !accepts_strides(s, x, graph_node(s->g, x)->input_count, at.strides))
             continue;
         bool alone = s->uses[x] == 1;
         s->v->need[id] = alone ? NODE_NONE : x;

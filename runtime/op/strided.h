@@ -1,10 +1,10 @@
 /*
  * Tensors that lie in another tensor's memory at strides, so that no copy is needed:
- *   - A node that only selects or reorders elements of its operand (op_family.look) is a view, if
- *     every reader can read those strides (op_family.takes).
+ *   - A node that only selects or reorders elements of its operand (op_family.views.strided_view)
+ * is a view, if every reader can read those strides (op_family.views.accepts_strides).
  *   - If the only reader of a node permutes its axes, the node is written in the permuted order.
  *   - A product whose readers are columns of it is written in those parts, each a dense matrix
- *     (op_family.divides).
+ *     (op_family.views.writes_parts).
  */
 #ifndef RLXVK_STRIDED_H
 #define RLXVK_STRIDED_H

@@ -70,7 +70,7 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
         const node *n = graph_node(g, c);
         const op_family *family = node_row(n)->family;
         uint64_t offset = 0;
-        if (!family->joins || !family->joins(n))
+        if (!family->views.concatenates || !family->views.concatenates(n))
             continue;
         for (uint32_t i = 0; i < n->input_count; i++) {
             uint32_t p = n->inputs[i];
@@ -95,7 +95,9 @@ static bool overwrites(const rlxvk_graph *g, const carrying *c, uint32_t v, uint
 {
     const node *n = graph_node(g, v);
     const op_family *family = node_row(n)->family;
-    uint32_t mask = family->in_place && family->elementwise ? family->in_place(g, n) : 0;
+    uint32_t mask = family->memory.in_place && family->execution.elementwise
+                        ? family->memory.in_place(g, n)
+                        : 0;
     for (uint32_t i = 0; i < n->input_count; i++)
         if (c->roots[n->inputs[i]] == carry && (i >= 32 || !(mask >> i & 1)))
             return false;
@@ -110,9 +112,9 @@ static bool can_replace(const rlxvk_graph *g, const carrying *c, const placement
     const node *n = graph_node(g, v);
     const op_family *family = node_row(n)->family;
     return places[v].parent == NODE_NONE && n->input_count && !node_writes(n) && !c->paired[v] &&
-           v > c->loop[carry] && c->last_read[carry] <= v && !family->lower_pair &&
-           !(family->joins && family->joins(n)) && op_node_storage(g, v) != STORAGE_RAW &&
-           overwrites(g, c, v, carry);
+           v > c->loop[carry] && c->last_read[carry] <= v && !family->execution.lower_pair &&
+           !(family->views.concatenates && family->views.concatenates(n)) &&
+           op_node_storage(g, v) != STORAGE_RAW && overwrites(g, c, v, carry);
 }
 
 static void note_reads(const rlxvk_graph *g, uint32_t id, const placement *places, carrying *c)
@@ -122,7 +124,7 @@ static void note_reads(const rlxvk_graph *g, uint32_t id, const placement *place
     bool is_view = places[id].parent != NODE_NONE && !places[id].produced && !node_writes(n);
     for (uint32_t i = 0; i < n->input_count && !is_view; i++) {
         uint32_t *last = &c->last_read[c->roots[n->inputs[i]]];
-        if (family->opens_loop)
+        if (family->loop.opens)
             c->loop[n->inputs[i]] = id;
         else
             *last = MAX(*last, id);
@@ -136,13 +138,13 @@ static void place_carried(const rlxvk_graph *g, placement *places, carrying *c)
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         for (uint32_t i = 0; i < n->input_count; i++)
-            c->paired[n->inputs[i]] |= node_row(n)->family->lower_pair != NULL;
-        if (node_row(n)->family->replaces) /* another carry reads it */
+            c->paired[n->inputs[i]] |= node_row(n)->family->execution.lower_pair != NULL;
+        if (node_row(n)->family->memory.replaces) /* another carry reads it */
             c->last_read[c->roots[n->inputs[1]]] = id;
     }
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool replaces = node_row(n)->family->replaces && n->input_count == 2;
+        bool replaces = node_row(n)->family->memory.replaces && n->input_count == 2;
         if (!replaces)
             note_reads(g, id, places, c);
         else if (can_replace(g, c, places, n->inputs[0], n->inputs[1]))
@@ -156,7 +158,7 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
 {
     const node *n = graph_node(g, id);
     return n->input_count && places[id].parent == n->inputs[0] &&
-           !node_row(n)->family->reinterprets && !node_writes(n);
+           !node_row(n)->family->storage.reinterprets && !node_writes(n);
 }
 
 /* Whether all its operands are params that lie in its memory. They can stay packed or not, as they
@@ -180,7 +182,7 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
         const node *n = graph_node(g, id);
         bool plain_view = is_plain_view(g, places, id), joined = is_joined(g, places, id);
         for (uint32_t i = 0; i < n->input_count; i++) {
-            bool reads = i < 32 && (node_row(n)->family->half_inputs >> i & 1);
+            bool reads = i < 32 && (node_row(n)->family->storage.half_inputs >> i & 1);
             if (leaf[n->inputs[i]] != NODE_NONE && !reads && !joined && !(plain_view && i == 0))
                 half[leaf[n->inputs[i]]] = false;
         }

@@ -5,7 +5,7 @@ bool view_is(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
     const op_family *family = node_row(n)->family;
     uint64_t offset = 0;
-    bool is_view = n->input_count && family->view && family->view(g, n, &offset);
+    bool is_view = n->input_count && family->views.view && family->views.view(g, n, &offset);
     if (out_offset)
         *out_offset = offset;
     return is_view;
@@ -43,7 +43,7 @@ storage op_node_storage(const rlxvk_graph *g, uint32_t id)
         return STORAGE_PAIR;
     if (!has_bytes(n))
         return STORAGE_WORD;
-    for (n = graph_node(g, view_root(g, id, NULL)); node_row(n)->family->keeps_storage;)
+    for (n = graph_node(g, view_root(g, id, NULL)); node_row(n)->family->storage.keeps_storage;)
         n = graph_node(g, view_root(g, n->inputs[0], NULL));
     return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }

@@ -1,7 +1,7 @@
 /*
  * Views: nodes that do no work, because their elements already lie in operand 0's memory, from some
- * element on. The family says whether a node is one (op_family.view). All code that follows views
- * asks here.
+ * element on. The family says whether a node is one (op_family.views.view). All code that follows
+ * views asks here.
  *
  * Invariant: a view has operand 0, which was built before it. So following operand 0 ends at a
  * root: a node that is not a view and owns its memory.

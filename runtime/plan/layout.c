@@ -191,8 +191,8 @@ error:
  *
  * All values of a group have one address, so at most one of them may hold content at a time. The
  * first value is read for the last time by the step that first writes the second. The op family
- * promises that this step reads each element before it overwrites it (op_family.in_place). Its
- * operands carry the promise as OVERLAP_FIRST.
+ * promises that this step reads each element before it overwrites it (op_family.memory.in_place).
+ * Its operands carry the promise as OVERLAP_FIRST.
  */
 
 static uint32_t find_group(layout *l, uint32_t value)

@@ -6,8 +6,8 @@
  * Steps of a loop stay together: their levels are above those of all steps before the loop, and
  * below those of all steps after it.
  *
- * If an op waits for a node that it does not read (op_family.waits), that node is made at a lower
- * level, too.
+ * If an op waits for a node that it does not read (op_family.memory.waits), that node is made at a
+ * lower level, too.
  *
  * This is sound because, of two conflicting steps, the later one has the higher level, so sorting
  * by level keeps their order. Values have no memory yet. If the layout reuses memory later, that
@@ -48,7 +48,7 @@ static void waiting_reach(waiting *w, const rlxvk_graph *g, uint32_t end)
         if (w->roots[w->next] == w->next)
             continue;
         w->lowest[w->next] = w->lowest[n->inputs[0]];
-        if (node_row(n)->family->waits)
+        if (node_row(n)->family->memory.waits)
             w->lowest[w->next] = MAX(w->lowest[w->next], w->done[w->roots[n->inputs[1]]]);
     }
 }

@@ -44,8 +44,8 @@ static bool runs_on_host(const schedule_options *options, const rlxvk_graph *g, 
 {
     const node *n = graph_node(g, id);
     const op_family *family = node_row(n)->family;
-    return is_hosted(options, g, id) || !family->lower ||
-           (family->has_kernel && !family->has_kernel(n));
+    return is_hosted(options, g, id) || !family->execution.lower ||
+           (family->execution.has_kernel && !family->execution.has_kernel(n));
 }
 
 /* Whether a node becomes steps at its own place; *pair is the node that is lowered with it. A pair
@@ -67,7 +67,8 @@ static bool makes_steps(const schedule *s, const schedule_options *options,
 static bool lacks_host(const node *n)
 {
     const op_family *family = node_row(n)->family;
-    return !family->host || (family->has_host && !family->has_host(n));
+    return !family->execution.host ||
+           (family->execution.has_host && !family->execution.has_host(n));
 }
 
 static bool may_not_use_host(const node *n)
@@ -133,9 +134,9 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
                    : status_fail_memory("steps");
     atomic_fetch_add_explicit(&lowered_count, 1, memory_order_relaxed);
     if (pair != NODE_NONE)
-        status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
+        status = node_row(graph_node(s->graph, pair))->family->execution.lower_pair(l, id, pair);
     else
-        status = family->lower(l, id);
+        status = family->execution.lower(l, id);
     if (status != RLXVK_OK)
         TRY(status_fail_within(status, "node %u (%s)", id, node_row(n)->name));
     for (uint32_t i = first; i < l->dispatches.count; i++) {
@@ -155,7 +156,7 @@ static rlxvk_status note_loop(schedule *s, open_loops *open, uint32_t id)
     const node *n = graph_node(s->graph, id);
     uint32_t steps = (uint32_t)s->steps.count;
     op_loop loop;
-    if (node_row(n)->family->opens_loop && !VECTOR_PUSH(open, (schedule_loop){.first = steps}))
+    if (node_row(n)->family->loop.opens && !VECTOR_PUSH(open, (schedule_loop){.first = steps}))
         return status_fail_memory("loops");
     if (!node_closes_loop(n, &loop))
         return RLXVK_OK;

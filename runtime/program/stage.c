@@ -69,7 +69,7 @@ error:
 static bool wants_matrix_layout(const rlxvk_graph *g)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (node_row(graph_node(g, id))->family->matrix_layout)
+        if (node_row(graph_node(g, id))->family->execution.matrix_layout)
             return true;
     return false;
 }
@@ -103,12 +103,12 @@ error:
 static void pin_checked(const program *p, bool *pinned)
 {
     for (uint32_t id = 0; id < p->graph->nodes.count; id++)
-        if (node_row(graph_node(p->graph, id))->family->flags)
+        if (node_row(graph_node(p->graph, id))->family->checks.flags)
             pinned[id] = true;
     for (uint32_t id = 0; id < p->graph->nodes.count && p->options.check_index; id++) {
         const node *n = graph_node(p->graph, id);
-        if (node_row(n)->family->indices)
-            pinned[n->inputs[node_row(n)->family->indices(p->graph, n).operand]] = true;
+        if (node_row(n)->family->checks.indices)
+            pinned[n->inputs[node_row(n)->family->checks.indices(p->graph, n).operand]] = true;
     }
 }
 

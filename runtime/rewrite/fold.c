@@ -21,7 +21,8 @@ static uint64_t word_bytes(const node *n)
 static bool can_fold(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
-    if (n->input_count == 0 || !node_row(n)->family->foldable || word_bytes(n) > FOLD_LIMIT_BYTES)
+    if (n->input_count == 0 || !node_row(n)->family->execution.foldable ||
+        word_bytes(n) > FOLD_LIMIT_BYTES)
         return false;
     for (uint32_t i = 0; i < n->input_count; i++) {
         const node *operand = graph_node(p->graph, p->map[n->inputs[i]]);

@@ -102,7 +102,7 @@ static bool are_alike(const pass *p, const node *a, const node *b)
 static bool may_change(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
-    while (n->input_count && node_row(n)->family->view)
+    while (n->input_count && node_row(n)->family->views.view)
         n = &p->nodes[n->inputs[0]];
     return is_written(p, fuse_id(p, n));
 }

@@ -6,15 +6,15 @@
 #include "op/view.h"
 #include "rewrite/rewrite.h"
 
-/* Whether n takes operand i, or the result (i = input_count), at some strides: it tries those that
- * the tensor has. */
-static bool takes_some(const rlxvk_graph *g, const node *n, uint32_t i)
+/* Whether n accepts operand i, or the result (i = input_count), at some strides: it tries those
+ * that the tensor has. */
+static bool accepts_some(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;
-    if (!family->takes || family->look)
+    if (!family->views.accepts_strides || family->views.strided_view)
         return false;
     strided dense = strided_dense(input_shape(g, n, i));
-    return family->takes(g, n, i, dense.strides);
+    return family->views.accepts_strides(g, n, i, dense.strides);
 }
 
 /* wanted[id]: a reader takes it at strides, or a node that is only a view of it is wanted. */
@@ -23,7 +23,8 @@ static void find_wanted(const rlxvk_graph *g, bool *wanted)
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
         const node *n = graph_node(g, id);
         for (uint32_t i = 0; i < n->input_count; i++)
-            if (takes_some(g, n, i) || (i == 0 && wanted[id] && node_row(n)->family->look))
+            if (accepts_some(g, n, i) ||
+                (i == 0 && wanted[id] && node_row(n)->family->views.strided_view))
                 wanted[n->inputs[i]] = true;
     }
 }
@@ -48,7 +49,7 @@ static void say_why(const rlxvk_graph *g, uint32_t id, const strided_views *v, b
                          "words, or it is to run on the host");
     else if (need < id)
         text_append(out, "%s %%%u has other readers", name, need);
-    else if (is_output(g, need) && node_row(graph_node(g, need))->family->look)
+    else if (is_output(g, need) && node_row(graph_node(g, need))->family->views.strided_view)
         text_append(out, "%s %%%u is a graph output", name, need);
     else
         text_append(out, "%s %%%u does not take it at strides", name, need);
@@ -61,7 +62,7 @@ static void say_why(const rlxvk_graph *g, uint32_t id, const strided_views *v, b
 static bool is_copied(const rlxvk_graph *g, uint32_t id, const strided_views *v, bool strided)
 {
     const node *n = graph_node(g, id);
-    bool copies = node_row(n)->family->look && !view_is(g, n, NULL);
+    bool copies = node_row(n)->family->views.strided_view && !view_is(g, n, NULL);
     return copies && (!strided || (v->in[id] == NODE_NONE && v->in[n->inputs[0]] != id));
 }
 

@@ -204,7 +204,7 @@ static bool writes_nothing(const rlxvk_graph *g)
     bool none = true;
     for (uint32_t id = 0; id < g->nodes.count && none; id++) {
         const op_family *family = node_row(graph_node(g, id))->family;
-        none = !node_writes(graph_node(g, id)) && !family->opens_loop;
+        none = !node_writes(graph_node(g, id)) && !family->loop.opens;
     }
     return none;
 }

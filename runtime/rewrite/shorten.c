@@ -36,8 +36,8 @@ static uint32_t shorten(pass *p, shortening *s, uint32_t id, bucket_call *bucket
                       .count = tensor_of(p->graph, s->count)};
     for (uint32_t i = 0; i < MIN(n->input_count, SHORTEN_MOST_OPERANDS); i++)
         operands[i] = tensor_of(p->graph, p->map[n->inputs[i]]);
-    if (node_row(n)->family->shorten && n->input_count <= SHORTEN_MOST_OPERANDS)
-        made = node_row(n)->family->shorten(&c);
+    if (node_row(n)->family->rows.shorten && n->input_count <= SHORTEN_MOST_OPERANDS)
+        made = node_row(n)->family->rows.shorten(&c);
     s->spans[id] = made.id ? c.span : BUCKET_FIXED;
     if (!made.id && p->graph->status == RLXVK_OK)
         refuse(s, id, bucket->why);

@@ -41,7 +41,8 @@ static rlxvk_status pair_sum_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family pair_sum_family = {.name = "pair_sum",
-                                   .infer = pair_sum_infer,
-                                   .lower = pair_sum_lower,
-                                   .host = pair_sum_host};
+const op_family pair_sum_family = {
+    .name = "pair_sum",
+    .infer = pair_sum_infer,
+    .execution = {.lower = pair_sum_lower, .host = pair_sum_host},
+};

@@ -55,20 +55,30 @@ for folder in runtime/op/*/; do
 done
 # Inside a folder, files form a stack, too: objects must not call each other in a circle.
 circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,program,exec} runtime/op/*/) || complain "$circles"
-# The functions of an op family are named <family>_<member>. Their order is that of the members in op.h.
+# The functions of an op family are named <family>_<member>. They stand in the order of the members in op.h, and so do the members
+# of the struct. For functions, only `lower`, `host`, `indices` and `describe` part the file: earlier members stand before them.
 order() {
-    awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
-        /^const op_family/ { family = $3; sub(/_family$/, "", family); last = latest = 0 }
+    awk 'FNR == 1 { file++ }
+        file == 1 && /^typedef struct op_family/ { inside = 1 }
+        file == 1 && /^} op_family;/ { inside = 0 }
+        file == 1 && inside && match($0, /\(\*[a-z_]+\)\(/) { place[substr($0, RSTART + 2, RLENGTH - 4)] = ++members }
+        file == 1 && inside && match($0, /^ +(bool|uint32_t|size_t|const char \*)[ *]*[a-z_]+;/) {
+            name = substr($0, RSTART, RLENGTH - 1); sub(/.*[ *]/, "", name); place[name] = ++members }
+        file == 1 { next }
+        /^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
+        /const op_family [a-z0-9_#]+ = [{]/ { family = $3; sub(/_family$/, "", family); last = latest = before = 0 }
         family { for (rest = $0; match(rest, /\.[a-z_]+ = [a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH)) {
             split(substr(rest, RSTART + 1, RLENGTH - 1), part, " = ")
             if (part[1] == part[2]) print FILENAME ": " part[2] " is not named after its family"
+            if (place[part[1]] < before) print FILENAME ": " family "_family has ." part[1] " too late; op.h has the order"
+            before = place[part[1]]
             if (part[1] ~ /^(lower|host|indices|describe)$/) last = latest
             if (part[2] != family "_" part[1] || !(part[2] in at)) continue
             if (at[part[2]] < last) print FILENAME ": " part[2] " stands too early; op.h has the order"
             if (at[part[2]] > latest) latest = at[part[2]] } }
-        /\};/ { family = "" }' "$@"
+        /};/ { family = "" }' runtime/op/op.h "$@"
 }
-for f in $(grep -l '^const op_family' $(find runtime/op -name '*.c')); do
+for f in $(grep -lE '^ *const op_family \w+.* = [{]' $(find runtime/op -name '*.c')); do
     found=$(order "$f")
     [[ $found ]] && complain "$found"
 done

@@ -77,7 +77,7 @@ error:
 
 static const char *where(const op_family *family)
 {
-    return family->lower ? "kernel" : family->view ? "view" : "leaf";
+    return family->execution.lower ? "kernel" : family->views.view ? "view" : "leaf";
 }
 
 static void print_family(uint32_t first, const counts *c)
@@ -92,8 +92,8 @@ static void print_family(uint32_t first, const counts *c)
         cases += c->cases[i];
         golden += c->golden[i];
     }
-    printf(" | %s | %s | %zu | %zu | %s |\n", where(family), family->host ? "yes" : "-", cases,
-           golden, *c->gradients[first] ? c->gradients[first] : "-");
+    printf(" | %s | %s | %zu | %zu | %s |\n", where(family), family->execution.host ? "yes" : "-",
+           cases, golden, *c->gradients[first] ? c->gradients[first] : "-");
 }
 
 int command_ops(int argc, char **argv)

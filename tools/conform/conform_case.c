@@ -118,7 +118,7 @@ uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;
         uint64_t step = 0;
-        if (!family->view || family->writes || !family->view(g, n, &step))
+        if (!family->views.view || family->memory.writes || !family->views.view(g, n, &step))
             return id;
         *out_offset += n->dtype == RLXVK_C64 ? 2 * step : step;
         id = n->inputs[0];

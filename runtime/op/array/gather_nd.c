@@ -115,9 +115,8 @@ static rlxvk_status gather_nd_vjp(gradient_call *c)
 const op_family gather_nd_family = {
     .name = "gather_nd",
     .infer = gather_nd_infer,
-    .lower = gather_nd_lower,
-    .host = gather_nd_host,
-    .bucket = gather_nd_bucket,
-    .vjp = gather_nd_vjp,
-    .indices = scatter_nd_indices,
+    .execution = {.lower = gather_nd_lower, .host = gather_nd_host},
+    .rows = {.bucket = gather_nd_bucket},
+    .derivative = {.vjp = gather_nd_vjp},
+    .checks = {.indices = scatter_nd_indices},
 };

@@ -205,8 +205,7 @@ const op_family histogram_family = {
     .attribute_size = sizeof(histogram_attributes),
     .infer = histogram_infer,
     .sizes = histogram_sizes,
-    .lower = histogram_lower,
-    .host = histogram_host,
-    .bucket = histogram_bucket,
+    .execution = {.lower = histogram_lower, .host = histogram_host},
+    .rows = {.bucket = histogram_bucket},
     .describe = histogram_describe,
 };

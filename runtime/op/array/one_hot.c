@@ -115,8 +115,7 @@ const op_family one_hot_family = {
     .attribute_size = sizeof(one_hot_attributes),
     .infer = one_hot_infer,
     .sizes = one_hot_sizes,
-    .lower = one_hot_lower,
-    .host = one_hot_host,
-    .bucket = one_hot_bucket,
+    .execution = {.lower = one_hot_lower, .host = one_hot_host},
+    .rows = {.bucket = one_hot_bucket},
     .describe = one_hot_describe,
 };

@@ -120,9 +120,8 @@ const op_family pack_first_family = {
     .name = "pack_first",
     .attribute_size = sizeof(axis_attributes),
     .infer = pack_first_infer,
-    .lower = pack_first_lower,
-    .host = pack_first_host,
-    .bucket = pack_first_bucket,
-    .vjp = pack_first_vjp,
+    .execution = {.lower = pack_first_lower, .host = pack_first_host},
+    .rows = {.bucket = pack_first_bucket},
+    .derivative = {.vjp = pack_first_vjp},
     .describe = pack_first_describe,
 };

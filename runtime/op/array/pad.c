@@ -432,13 +432,11 @@ static void pad_describe(const node *n, text *out)
 const op_family pad_family = {
     .name = "pad",
     .attribute_size = sizeof(pad_attributes),
-    .pairs = true,
-    .foldable = true,
     .infer = pad_infer,
-    .view = pad_view,
-    .lower = pad_lower,
-    .host = pad_host,
-    .bucket = pad_bucket,
-    .vjp = pad_vjp,
+    .storage = {.pairs = true},
+    .views = {.view = pad_view},
+    .execution = {.foldable = true, .lower = pad_lower, .host = pad_host},
+    .rows = {.bucket = pad_bucket},
+    .derivative = {.vjp = pad_vjp},
     .describe = pad_describe,
 };

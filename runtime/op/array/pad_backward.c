@@ -144,11 +144,10 @@ static void pad_backward_describe(const node *n, text *out)
 const op_family pad_backward_family = {
     .name = "pad_backward",
     .attribute_size = sizeof(pad_backward_attributes),
-    .pairs = true,
     .infer = pad_backward_infer,
-    .lower = pad_backward_lower,
-    .host = pad_backward_host,
-    .bucket = pad_backward_bucket,
-    .vjp = pad_backward_vjp,
+    .storage = {.pairs = true},
+    .execution = {.lower = pad_backward_lower, .host = pad_backward_host},
+    .rows = {.bucket = pad_backward_bucket},
+    .derivative = {.vjp = pad_backward_vjp},
     .describe = pad_backward_describe,
 };

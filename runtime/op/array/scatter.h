@@ -16,7 +16,7 @@ static inline bool scatter_is_ordered(uint32_t mode)
     return mode == SCATTER_ADD || mode == SCATTER_MUL;
 }
 
-/* Implements op_family.indices: the limits of operand 1. */
+/* Implements op_family.checks.indices: the limits of operand 1. */
 index_limits scatter_nd_indices(const rlxvk_graph *g, const node *n);
 /* E_SHAPE unless indices [.., K] fit the first K axes of x. */
 rlxvk_status scatter_check_components(const node *n, const rlxvk_shape *x,

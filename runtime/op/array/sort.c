@@ -198,10 +198,9 @@ const op_family sort_family = {
     .name = "sort",
     .attribute_size = sizeof(sort_attributes),
     .infer = sort_infer,
-    .lower = sort_lower,
-    .host = sort_host,
-    .bucket = bucket_vectors,
-    .vjp = sort_vjp,
+    .execution = {.lower = sort_lower, .host = sort_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = sort_vjp},
     .describe = sort_describe,
 };
 
@@ -209,8 +208,7 @@ const op_family argsort_family = {
     .name = "argsort",
     .attribute_size = sizeof(sort_attributes),
     .infer = sort_infer,
-    .lower = sort_lower,
-    .host = sort_host,
-    .bucket = bucket_vectors,
+    .execution = {.lower = sort_lower, .host = sort_host},
+    .rows = {.bucket = bucket_vectors},
     .describe = sort_describe,
 };

@@ -275,15 +275,14 @@ static void attention_describe(const node *n, text *out)
         text_append(out, " exact=1");
 }
 
-const op_family attention_family = {.name = "attention",
-                                    .attribute_size = sizeof(attention_attributes),
-                                    .matrix_layout = true,
-                                    .infer = attention_infer,
-                                    .settle = attention_settle,
-                                    .takes = attention_takes,
-                                    .lower = attention_lower,
-                                    .host = attention_host,
-                                    .bucket = attention_bucket,
-                                    .shorten = attention_shorten,
-                                    .vjp = attention_vjp,
-                                    .describe = attention_describe};
+const op_family attention_family = {
+    .name = "attention",
+    .attribute_size = sizeof(attention_attributes),
+    .infer = attention_infer,
+    .settle = attention_settle,
+    .views = {.accepts_strides = attention_accepts_strides},
+    .execution = {.matrix_layout = true, .lower = attention_lower, .host = attention_host},
+    .rows = {.bucket = attention_bucket, .shorten = attention_shorten},
+    .derivative = {.vjp = attention_vjp},
+    .describe = attention_describe,
+};

@@ -47,9 +47,10 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
  * heads. `strides` are its element strides; the last is 1. */
 attention_strides attention_strides_at(const rlxvk_attention_options *o, uint32_t rank,
                                        int64_t heads, const int64_t *strides);
-/* op_family.takes for attention. It takes q, k and v at any strides if columns are contiguous. It
- * writes a result of four axes with heads and positions swapped. */
-bool attention_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
+/* op_family.views.accepts_strides for attention. It takes q, k and v at any strides if columns are
+ * contiguous. It writes a result of four axes with heads and positions swapped. */
+bool attention_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                               const int64_t *strides);
 
 /* The keys that each query sees under a mask kind: query i sees [i + reach - window, i + reach). So
  * reach is one past the last key of query 0. A window of 0 means all keys before the end. */

@@ -437,9 +437,8 @@ const op_family attention_backward_family = {
     .attribute_size = sizeof(attention_backward_attributes),
     .infer = attention_backward_infer,
     .settle = attention_backward_settle,
-    .lower = attention_backward_lower,
-    .host = attention_backward_host,
-    .bucket = attention_backward_bucket,
-    .expand = attention_backward_expand,
+    .execution = {.lower = attention_backward_lower, .host = attention_backward_host},
+    .rows = {.bucket = attention_backward_bucket},
+    .derivative = {.expand = attention_backward_expand},
     .describe = attention_backward_describe,
 };

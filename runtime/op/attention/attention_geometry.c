@@ -27,7 +27,8 @@ attention_strides attention_strides_at(const rlxvk_attention_options *o, uint32_
     return (attention_strides){first, second, third};
 }
 
-bool attention_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+bool attention_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                               const int64_t *strides)
 {
     if (i < 3)
         return strides[input_shape(g, n, i)->rank - 1] == 1;

@@ -271,15 +271,17 @@ static void attention_step_describe(const node *n, text *out)
                     a->k_follows && a->v_follows ? "v" : "");
 }
 
-const op_family attention_step_family = {.name = "attention_step",
-                                         .attribute_size = sizeof(attention_step_attributes),
-                                         .half_inputs = 1u << STEP_KEYS | 1u << STEP_VALUES,
-                                         .matrix_layout = true,
-                                         .infer = attention_step_infer,
-                                         .writes = attention_step_writes,
-                                         .takes = attention_step_takes,
-                                         .lower = attention_step_lower,
-                                         .host = attention_step_host,
-                                         .bucket = attention_step_bucket,
-                                         .indices = attention_step_indices,
-                                         .describe = attention_step_describe};
+const op_family attention_step_family = {
+    .name = "attention_step",
+    .attribute_size = sizeof(attention_step_attributes),
+    .infer = attention_step_infer,
+    .storage = {.half_inputs = 1u << STEP_KEYS | 1u << STEP_VALUES},
+    .views = {.accepts_strides = attention_step_accepts_strides},
+    .memory = {.writes = attention_step_writes},
+    .execution = {.matrix_layout = true,
+                  .lower = attention_step_lower,
+                  .host = attention_step_host},
+    .rows = {.bucket = attention_step_bucket},
+    .checks = {.indices = attention_step_indices},
+    .describe = attention_step_describe,
+};

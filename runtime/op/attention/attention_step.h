@@ -32,7 +32,8 @@ attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cac
 /* The first column of q, k or v in the rows of its operand. */
 int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i);
 
-bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
+bool attention_step_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                                    const int64_t *strides);
 rlxvk_status attention_step_lower(lowering *l, uint32_t id);
 rlxvk_status attention_step_host(const host_call *call);
 

@@ -16,7 +16,8 @@ typedef struct step_job {
 
 /* q may have any strides if columns are contiguous. Rows of k and v must also be equally far
  * apart. */
-bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+bool attention_step_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                                    const int64_t *strides)
 {
     if (i > STEP_V)
         return false;

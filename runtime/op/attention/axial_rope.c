@@ -168,13 +168,14 @@ static void axial_rope2d_describe(const node *n, text *out)
                 o->inverse ? " inverse" : "");
 }
 
-const op_family axial_rope2d_family = {.name = "axial_rope2d",
-                                       .attribute_size = sizeof(axial_rope2d_attributes),
-                                       .infer = axial_rope2d_infer,
-                                       .sizes = axial_rope2d_sizes,
-                                       .in_place = op_first_in_place,
-                                       .lower = axial_rope2d_lower,
-                                       .host = axial_rope2d_host,
-                                       .bucket = axial_rope2d_bucket,
-                                       .vjp = axial_rope2d_vjp,
-                                       .describe = axial_rope2d_describe};
+const op_family axial_rope2d_family = {
+    .name = "axial_rope2d",
+    .attribute_size = sizeof(axial_rope2d_attributes),
+    .infer = axial_rope2d_infer,
+    .sizes = axial_rope2d_sizes,
+    .memory = {.in_place = op_first_in_place},
+    .execution = {.lower = axial_rope2d_lower, .host = axial_rope2d_host},
+    .rows = {.bucket = axial_rope2d_bucket},
+    .derivative = {.vjp = axial_rope2d_vjp},
+    .describe = axial_rope2d_describe,
+};

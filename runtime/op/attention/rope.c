@@ -164,7 +164,8 @@ rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
 }
 
 /* Takes rows of x with up to three axes, and rows of tables with one, if columns are contiguous. */
-static bool rope_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+static bool rope_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                                 const int64_t *strides)
 {
     if (i == n->input_count)
         return false;
@@ -357,14 +358,15 @@ static void rope_describe(const node *n, text *out)
                 modes[o->table]);
 }
 
-const op_family rope_family = {.name = "rope",
-                               .attribute_size = sizeof(rope_attributes),
-                               .infer = rope_infer,
-                               .settle = rope_settle,
-                               .takes = rope_takes,
-                               .in_place = op_first_in_place,
-                               .lower = rope_lower,
-                               .host = rope_host,
-                               .bucket = rope_bucket,
-                               .vjp = rope_vjp,
-                               .describe = rope_describe};
+const op_family rope_family = {
+    .name = "rope",
+    .attribute_size = sizeof(rope_attributes),
+    .infer = rope_infer,
+    .settle = rope_settle,
+    .views = {.accepts_strides = rope_accepts_strides},
+    .memory = {.in_place = op_first_in_place},
+    .execution = {.lower = rope_lower, .host = rope_host},
+    .rows = {.bucket = rope_bucket},
+    .derivative = {.vjp = rope_vjp},
+    .describe = rope_describe,
+};

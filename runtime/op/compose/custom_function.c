@@ -90,11 +90,10 @@ static rlxvk_status custom_function_vjp(gradient_call *c)
 const op_family custom_function_family = {
     .name = "custom_function",
     .attribute_size = sizeof(function_attributes),
-    .raw_inputs = UINT32_MAX,
-    .pairs = true,
     .infer = custom_function_infer,
-    .view = custom_function_view,
-    .host = custom_function_host,
-    .bucket = bucket_first,
-    .vjp = custom_function_vjp,
+    .storage = {.raw_inputs = UINT32_MAX, .pairs = true},
+    .views = {.view = custom_function_view},
+    .execution = {.host = custom_function_host},
+    .rows = {.bucket = bucket_first},
+    .derivative = {.vjp = custom_function_vjp},
 };

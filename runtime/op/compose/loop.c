@@ -146,14 +146,15 @@ static uint64_t loop_bucket(bucket_call *c)
     return bucket_refuse(c, "it is part of a loop that is replayed");
 }
 
-const op_family loop_carry_family = {.name = "loop_carry",
-                                     .attribute_size = sizeof(loop_attributes),
-                                     .pairs = true,
-                                     .infer = loop_carry_infer,
-                                     .lower = loop_carry_lower,
-                                     .host = loop_carry_host,
-                                     .bucket = loop_bucket,
-                                     .describe = loop_describe};
+const op_family loop_carry_family = {
+    .name = "loop_carry",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_carry_infer,
+    .storage = {.pairs = true},
+    .execution = {.lower = loop_carry_lower, .host = loop_carry_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- loop_begin ---- */
 
@@ -176,15 +177,16 @@ static rlxvk_status loop_begin_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_begin_family = {.name = "loop_begin",
-                                     .attribute_size = sizeof(loop_attributes),
-                                     .pairs = true,
-                                     .opens_loop = true,
-                                     .infer = loop_begin_infer,
-                                     .lower = loop_begin_lower,
-                                     .host = loop_begin_host,
-                                     .bucket = loop_bucket,
-                                     .describe = loop_describe};
+const op_family loop_begin_family = {
+    .name = "loop_begin",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_begin_infer,
+    .storage = {.pairs = true},
+    .loop = {.opens = true},
+    .execution = {.lower = loop_begin_lower, .host = loop_begin_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- Host: the clock's bits ---- */
 
@@ -236,14 +238,15 @@ static rlxvk_status loop_slice_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_slice_family = {.name = "loop_slice",
-                                     .attribute_size = sizeof(loop_attributes),
-                                     .pairs = true,
-                                     .infer = loop_slice_infer,
-                                     .lower = loop_slice_lower,
-                                     .host = loop_slice_host,
-                                     .bucket = loop_bucket,
-                                     .describe = loop_describe};
+const op_family loop_slice_family = {
+    .name = "loop_slice",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_slice_infer,
+    .storage = {.pairs = true},
+    .execution = {.lower = loop_slice_lower, .host = loop_slice_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- loop_random ---- */
 
@@ -291,13 +294,14 @@ static rlxvk_status loop_random_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_random_family = {.name = "loop_random",
-                                      .attribute_size = sizeof(loop_attributes),
-                                      .infer = loop_random_infer,
-                                      .lower = loop_random_lower,
-                                      .host = loop_random_host,
-                                      .bucket = loop_bucket,
-                                      .describe = loop_describe};
+const op_family loop_random_family = {
+    .name = "loop_random",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_random_infer,
+    .execution = {.lower = loop_random_lower, .host = loop_random_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- loop_update ---- */
 
@@ -348,17 +352,17 @@ static rlxvk_status loop_update_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_update_family = {.name = "loop_update",
-                                      .attribute_size = sizeof(loop_attributes),
-                                      .replaces = true,
-                                      .pairs = true,
-                                      .infer = loop_update_infer,
-                                      .view = first_operand_view,
-                                      .writes = first_operand_written,
-                                      .lower = loop_update_lower,
-                                      .host = loop_update_host,
-                                      .bucket = loop_bucket,
-                                      .describe = loop_describe};
+const op_family loop_update_family = {
+    .name = "loop_update",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_update_infer,
+    .storage = {.pairs = true},
+    .views = {.view = first_operand_view},
+    .memory = {.writes = first_operand_written, .replaces = true},
+    .execution = {.lower = loop_update_lower, .host = loop_update_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- loop_end ---- */
 
@@ -405,17 +409,18 @@ static rlxvk_status loop_end_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_end_family = {.name = "loop_end",
-                                   .attribute_size = sizeof(loop_attributes),
-                                   .pairs = true,
-                                   .infer = loop_end_infer,
-                                   .view = first_operand_view,
-                                   .writes = first_operand_written,
-                                   .closes_loop = loop_end_closes,
-                                   .lower = loop_end_lower,
-                                   .host = loop_end_host,
-                                   .bucket = loop_bucket,
-                                   .describe = loop_describe};
+const op_family loop_end_family = {
+    .name = "loop_end",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_end_infer,
+    .storage = {.pairs = true},
+    .views = {.view = first_operand_view},
+    .memory = {.writes = first_operand_written},
+    .loop = {.closes = loop_end_closes},
+    .execution = {.lower = loop_end_lower, .host = loop_end_host},
+    .rows = {.bucket = loop_bucket},
+    .describe = loop_describe,
+};
 
 /* ---- loop_result ---- */
 
@@ -438,12 +443,14 @@ static rlxvk_status loop_result_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family loop_result_family = {.name = "loop_result",
-                                      .attribute_size = sizeof(loop_attributes),
-                                      .pairs = true,
-                                      .infer = loop_result_infer,
-                                      .view = first_operand_view,
-                                      .host = loop_result_host,
-                                      .bucket = loop_bucket,
-                                      .expand = loop_unroll,
-                                      .describe = loop_describe};
+const op_family loop_result_family = {
+    .name = "loop_result",
+    .attribute_size = sizeof(loop_attributes),
+    .infer = loop_result_infer,
+    .storage = {.pairs = true},
+    .views = {.view = first_operand_view},
+    .execution = {.host = loop_result_host},
+    .rows = {.bucket = loop_bucket},
+    .derivative = {.expand = loop_unroll},
+    .describe = loop_describe,
+};

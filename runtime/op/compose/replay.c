@@ -47,7 +47,7 @@ static const char *find_unsuited(const rlxvk_graph *body)
     const char *row = NULL;
     for (uint32_t id = 0; id < body->nodes.count && !row; id++) {
         const node *n = graph_node(body, id);
-        if (node_has_effect(body, n) || node_row(n)->family->flags)
+        if (node_has_effect(body, n) || node_row(n)->family->checks.flags)
             row = node_row(n)->name;
     }
     return row;

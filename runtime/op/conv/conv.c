@@ -307,12 +307,12 @@ static void conv_describe(const node *n, text *out)
                     a->activation_first ? " first" : "");
 }
 
-const op_family conv_family = {.name = "conv",
-                               .attribute_size = sizeof(conv_attributes),
-                               .infer = conv_infer,
-                               .lower = conv_lower,
-                               .host = conv_host,
-                               .bucket = conv_bucket,
-                               .vjp = conv_vjp,
-                               .expand = conv_expand,
-                               .describe = conv_describe};
+const op_family conv_family = {
+    .name = "conv",
+    .attribute_size = sizeof(conv_attributes),
+    .infer = conv_infer,
+    .execution = {.lower = conv_lower, .host = conv_host},
+    .rows = {.bucket = conv_bucket},
+    .derivative = {.vjp = conv_vjp, .expand = conv_expand},
+    .describe = conv_describe,
+};

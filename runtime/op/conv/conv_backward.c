@@ -237,20 +237,22 @@ static void conv_backward_input_describe(const node *n, text *out)
         text_append(out, i ? ",%lld" : "%lld", (long long)a->input_size[i]);
 }
 
-const op_family conv_backward_input_family = {.name = "conv_backward_input",
-                                              .attribute_size = sizeof(conv_attributes),
-                                              .infer = conv_backward_input_infer,
-                                              .sizes = conv_backward_input_sizes,
-                                              .lower = conv_backward_input_lower,
-                                              .host = conv_backward_input_host,
-                                              .bucket = conv_backward_input_bucket,
-                                              .vjp = conv_backward_input_vjp,
-                                              .describe = conv_backward_input_describe};
-const op_family conv_backward_weight_family = {.name = "conv_backward_weight",
-                                               .attribute_size = sizeof(conv_attributes),
-                                               .infer = conv_backward_weight_infer,
-                                               .lower = conv_backward_weight_lower,
-                                               .host = conv_backward_weight_host,
-                                               .bucket = conv_backward_weight_bucket,
-                                               .vjp = conv_backward_weight_vjp,
-                                               .describe = conv_backward_weight_describe};
+const op_family conv_backward_input_family = {
+    .name = "conv_backward_input",
+    .attribute_size = sizeof(conv_attributes),
+    .infer = conv_backward_input_infer,
+    .sizes = conv_backward_input_sizes,
+    .execution = {.lower = conv_backward_input_lower, .host = conv_backward_input_host},
+    .rows = {.bucket = conv_backward_input_bucket},
+    .derivative = {.vjp = conv_backward_input_vjp},
+    .describe = conv_backward_input_describe,
+};
+const op_family conv_backward_weight_family = {
+    .name = "conv_backward_weight",
+    .attribute_size = sizeof(conv_attributes),
+    .infer = conv_backward_weight_infer,
+    .execution = {.lower = conv_backward_weight_lower, .host = conv_backward_weight_host},
+    .rows = {.bucket = conv_backward_weight_bucket},
+    .derivative = {.vjp = conv_backward_weight_vjp},
+    .describe = conv_backward_weight_describe,
+};

@@ -275,20 +275,22 @@ static void im2col_describe(const node *n, text *out)
     conv_describe_options(&((const im2col_attributes *)n->attributes)->options, out);
 }
 
-const op_family im2col_family = {.name = "im2col",
-                                 .attribute_size = sizeof(im2col_attributes),
-                                 .infer = im2col_infer,
-                                 .lower = im2col_lower,
-                                 .host = im2col_host,
-                                 .bucket = im2col_bucket,
-                                 .vjp = im2col_vjp,
-                                 .describe = im2col_describe};
-const op_family col2im_family = {.name = "col2im",
-                                 .attribute_size = sizeof(im2col_attributes),
-                                 .infer = col2im_infer,
-                                 .sizes = col2im_sizes,
-                                 .lower = col2im_lower,
-                                 .host = col2im_host,
-                                 .bucket = col2im_bucket,
-                                 .vjp = col2im_vjp,
-                                 .describe = im2col_describe};
+const op_family im2col_family = {
+    .name = "im2col",
+    .attribute_size = sizeof(im2col_attributes),
+    .infer = im2col_infer,
+    .execution = {.lower = im2col_lower, .host = im2col_host},
+    .rows = {.bucket = im2col_bucket},
+    .derivative = {.vjp = im2col_vjp},
+    .describe = im2col_describe,
+};
+const op_family col2im_family = {
+    .name = "col2im",
+    .attribute_size = sizeof(im2col_attributes),
+    .infer = col2im_infer,
+    .sizes = col2im_sizes,
+    .execution = {.lower = col2im_lower, .host = col2im_host},
+    .rows = {.bucket = col2im_bucket},
+    .derivative = {.vjp = col2im_vjp},
+    .describe = im2col_describe,
+};

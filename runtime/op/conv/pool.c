@@ -166,16 +166,16 @@ static rlxvk_status pool_host(const host_call *call)
     return RLXVK_OK;
 }
 
-const op_family pool_family = {.name = "pool",
-                               .attribute_size = sizeof(pool_attributes),
-                               .infer = pool_infer,
-                               .sizes = pool_sizes,
-                               .lower = pool_lower,
-                               .host = pool_host,
-                               .bucket = bucket_batch,
-                               .vjp = pool_vjp,
-                               .expand = pool_expand,
-                               .describe = pool_describe};
+const op_family pool_family = {
+    .name = "pool",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = pool_infer,
+    .sizes = pool_sizes,
+    .execution = {.lower = pool_lower, .host = pool_host},
+    .rows = {.bucket = bucket_batch},
+    .derivative = {.vjp = pool_vjp, .expand = pool_expand},
+    .describe = pool_describe,
+};
 
 /* ---- resize_nearest2x ---- */
 
@@ -240,9 +240,10 @@ static rlxvk_status resize_nearest2x_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-const op_family resize_nearest2x_family = {.name = "resize_nearest2x",
-                                           .infer = resize_nearest2x_infer,
-                                           .lower = resize_nearest2x_lower,
-                                           .host = resize_nearest2x_host,
-                                           .bucket = bucket_batch,
-                                           .vjp = resize_nearest2x_vjp};
+const op_family resize_nearest2x_family = {
+    .name = "resize_nearest2x",
+    .infer = resize_nearest2x_infer,
+    .execution = {.lower = resize_nearest2x_lower, .host = resize_nearest2x_host},
+    .rows = {.bucket = bucket_batch},
+    .derivative = {.vjp = resize_nearest2x_vjp},
+};

@@ -274,14 +274,15 @@ static rlxvk_status pool_backward_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-const op_family pool_backward_family = {.name = "pool_backward",
-                                        .attribute_size = sizeof(pool_attributes),
-                                        .infer = pool_backward_infer,
-                                        .lower = pool_backward_lower,
-                                        .host = pool_backward_host,
-                                        .bucket = pool_backward_bucket,
-                                        .vjp = pool_backward_vjp,
-                                        .describe = pool_describe};
+const op_family pool_backward_family = {
+    .name = "pool_backward",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = pool_backward_infer,
+    .execution = {.lower = pool_backward_lower, .host = pool_backward_host},
+    .rows = {.bucket = pool_backward_bucket},
+    .derivative = {.vjp = pool_backward_vjp},
+    .describe = pool_describe,
+};
 
 /* ---- pool_max_take, pool_min_take ---- */
 
@@ -370,14 +371,15 @@ static rlxvk_status pool_take_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-const op_family pool_take_family = {.name = "pool_take",
-                                    .attribute_size = sizeof(pool_attributes),
-                                    .infer = pool_take_infer,
-                                    .lower = pool_take_lower,
-                                    .host = pool_take_host,
-                                    .bucket = pool_backward_bucket,
-                                    .vjp = pool_take_vjp,
-                                    .describe = pool_describe};
+const op_family pool_take_family = {
+    .name = "pool_take",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = pool_take_infer,
+    .execution = {.lower = pool_take_lower, .host = pool_take_host},
+    .rows = {.bucket = pool_backward_bucket},
+    .derivative = {.vjp = pool_take_vjp},
+    .describe = pool_describe,
+};
 
 /* ---- pool_max_indices ---- */
 
@@ -443,10 +445,11 @@ static uint64_t pool_indices_bucket(bucket_call *c)
     return bucket_rows(c, ~3u, 0);
 }
 
-const op_family pool_indices_family = {.name = "pool_indices",
-                                       .attribute_size = sizeof(pool_attributes),
-                                       .infer = pool_indices_infer,
-                                       .lower = pool_indices_lower,
-                                       .host = pool_indices_host,
-                                       .bucket = pool_indices_bucket,
-                                       .describe = pool_describe};
+const op_family pool_indices_family = {
+    .name = "pool_indices",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = pool_indices_infer,
+    .execution = {.lower = pool_indices_lower, .host = pool_indices_host},
+    .rows = {.bucket = pool_indices_bucket},
+    .describe = pool_describe,
+};

@@ -180,9 +180,8 @@ const op_family batch_region_family = {
     .attribute_size = sizeof(region_attributes),
     .infer = batch_region_infer,
     .sizes = region_sizes,
-    .lower = batch_region_lower,
-    .host = batch_region_host,
-    .bucket = batch_region_bucket,
-    .expand = batch_region_expand,
+    .execution = {.lower = batch_region_lower, .host = batch_region_host},
+    .rows = {.bucket = batch_region_bucket},
+    .derivative = {.expand = batch_region_expand},
     .describe = region_describe,
 };

@@ -284,15 +284,15 @@ static rlxvk_status binary_vjp(gradient_call *c)
 
 const op_family binary_family = {
     .name = "binary",
-    .elementwise = true,
-    .pairs = true,
-    .foldable = true,
     .infer = binary_infer,
-    .in_place = elementwise_in_place,
-    .lower = binary_lower,
-    .host = binary_host,
-    .bucket = bucket_broadcast,
-    .vjp = binary_vjp,
+    .storage = {.pairs = true},
+    .memory = {.in_place = elementwise_in_place},
+    .execution = {.foldable = true,
+                  .elementwise = true,
+                  .lower = binary_lower,
+                  .host = binary_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.vjp = binary_vjp},
 };
 
 /* ---- compare ---- */
@@ -348,12 +348,12 @@ static rlxvk_status compare_host(const host_call *call)
 
 const op_family compare_family = {
     .name = "compare",
-    .elementwise = true,
-    .pairs = true,
-    .foldable = true,
     .infer = compare_infer,
-    .in_place = elementwise_in_place,
-    .lower = compare_lower,
-    .host = compare_host,
-    .bucket = bucket_broadcast,
+    .storage = {.pairs = true},
+    .memory = {.in_place = elementwise_in_place},
+    .execution = {.foldable = true,
+                  .elementwise = true,
+                  .lower = compare_lower,
+                  .host = compare_host},
+    .rows = {.bucket = bucket_broadcast},
 };

@@ -164,17 +164,13 @@ static void cast_describe(const node *n, text *out)
 const op_family cast_family = {
     .name = "cast",
     .attribute_size = sizeof(cast_attributes),
-    .raw_inputs = 1,
-    .pairs = true,
-    .foldable = true,
-    .reinterprets = true,
     .infer = cast_infer,
-    .view = cast_view,
-    .in_place = cast_in_place,
-    .lower = cast_lower,
-    .host = cast_host,
-    .bucket = bucket_same,
-    .vjp = cast_vjp,
+    .storage = {.raw_inputs = 1, .pairs = true, .reinterprets = true},
+    .views = {.view = cast_view},
+    .memory = {.in_place = cast_in_place},
+    .execution = {.foldable = true, .lower = cast_lower, .host = cast_host},
+    .rows = {.bucket = bucket_same},
+    .derivative = {.vjp = cast_vjp},
     .describe = cast_describe,
 };
 
@@ -226,12 +222,9 @@ static rlxvk_status copy_host(const host_call *call)
 
 const op_family copy_family = {
     .name = "copy",
-    .raw_inputs = 1,
-    .pairs = true,
-    .keeps_storage = true,
     .infer = copy_infer,
-    .lower = copy_lower,
-    .host = copy_host,
-    .bucket = bucket_same,
-    .vjp = gradient_identity,
+    .storage = {.raw_inputs = 1, .pairs = true, .keeps_storage = true},
+    .execution = {.lower = copy_lower, .host = copy_host},
+    .rows = {.bucket = bucket_same},
+    .derivative = {.vjp = gradient_identity},
 };

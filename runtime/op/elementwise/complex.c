@@ -192,12 +192,12 @@ static rlxvk_status complex_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-const op_family complex_family = {.name = "complex",
-                                  .pairs = true,
-                                  .foldable = true,
-                                  .infer = complex_infer,
-                                  .in_place = complex_in_place,
-                                  .lower = complex_lower,
-                                  .host = complex_host,
-                                  .bucket = bucket_broadcast,
-                                  .vjp = complex_vjp};
+const op_family complex_family = {
+    .name = "complex",
+    .infer = complex_infer,
+    .storage = {.pairs = true},
+    .memory = {.in_place = complex_in_place},
+    .execution = {.foldable = true, .lower = complex_lower, .host = complex_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.vjp = complex_vjp},
+};

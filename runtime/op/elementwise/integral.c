@@ -130,14 +130,14 @@ static rlxvk_status remainder_vjp(gradient_call *c)
 #define INTEGRAL(row, gradient)                                                                    \
     const op_family row##_family = {                                                               \
         .name = #row,                                                                              \
-        .elementwise = true,                                                                       \
-        .foldable = true,                                                                          \
         .infer = integral_infer,                                                                   \
-        .in_place = elementwise_in_place,                                                          \
-        .lower = integral_lower,                                                                   \
-        .host = integral_host,                                                                     \
-        .bucket = bucket_broadcast,                                                                \
-        .vjp = gradient,                                                                           \
+        .memory = {.in_place = elementwise_in_place},                                              \
+        .execution = {.foldable = true,                                                            \
+                      .elementwise = true,                                                         \
+                      .lower = integral_lower,                                                     \
+                      .host = integral_host},                                                      \
+        .rows = {.bucket = bucket_broadcast},                                                      \
+        .derivative = {.vjp = gradient},                                                           \
     };
 INTEGRAL(remainder, remainder_vjp)
 INTEGRAL(bits, NULL)

@@ -351,14 +351,12 @@ void region_describe(const node *n, text *out)
 
 const op_family region_family = {
     .name = "region",
-    .elementwise = true,
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
     .sizes = region_sizes,
-    .in_place = region_in_place,
-    .lower = region_lower,
-    .host = region_host,
-    .bucket = bucket_broadcast,
-    .expand = region_expand,
+    .memory = {.in_place = region_in_place},
+    .execution = {.elementwise = true, .lower = region_lower, .host = region_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.expand = region_expand},
     .describe = region_describe,
 };

@@ -55,7 +55,7 @@ static rlxvk_status run_step(const machine *m, const region_step *s, const float
         inputs[i] = (host_tensor){&word, STORAGE_WORD, operands[i], NULL};
     for (uint32_t i = 0; i < m->count && bound; i++)
         bound[i] = -1;
-    rlxvk_status status = row->family->host(&call);
+    rlxvk_status status = row->family->execution.host(&call);
     for (uint32_t i = 0; i < m->count && bound; i++)
         if (bound[i] < 0)
             bound[i] = row->atol + (isfinite(out[i]) ? row->rtol * fabs(out[i]) : 0);

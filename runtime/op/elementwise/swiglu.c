@@ -78,11 +78,12 @@ static void swiglu_describe(const node *n, text *out)
     text_append(out, " gate_first=%d", a->gate_first);
 }
 
-const op_family swiglu_family = {.name = "swiglu",
-                                 .attribute_size = sizeof(swiglu_attributes),
-                                 .infer = swiglu_infer,
-                                 .lower = swiglu_lower,
-                                 .host = swiglu_host,
-                                 .bucket = bucket_vectors,
-                                 .expand = swiglu_expand,
-                                 .describe = swiglu_describe};
+const op_family swiglu_family = {
+    .name = "swiglu",
+    .attribute_size = sizeof(swiglu_attributes),
+    .infer = swiglu_infer,
+    .execution = {.lower = swiglu_lower, .host = swiglu_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.expand = swiglu_expand},
+    .describe = swiglu_describe,
+};

@@ -68,14 +68,11 @@ static rlxvk_status fma_vjp(gradient_call *c)
 
 const op_family fma_family = {
     .name = "fma",
-    .elementwise = true,
-    .foldable = true,
     .infer = fma_infer,
-    .in_place = elementwise_in_place,
-    .lower = fma_lower,
-    .host = fma_host,
-    .bucket = bucket_broadcast,
-    .vjp = fma_vjp,
+    .memory = {.in_place = elementwise_in_place},
+    .execution = {.foldable = true, .elementwise = true, .lower = fma_lower, .host = fma_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.vjp = fma_vjp},
 };
 
 /* ---- where ---- */
@@ -133,13 +130,10 @@ static rlxvk_status where_vjp(gradient_call *c)
 
 const op_family where_family = {
     .name = "where",
-    .elementwise = true,
-    .pairs = true,
-    .foldable = true,
     .infer = where_infer,
-    .in_place = elementwise_in_place,
-    .lower = where_lower,
-    .host = where_host,
-    .bucket = bucket_broadcast,
-    .vjp = where_vjp,
+    .storage = {.pairs = true},
+    .memory = {.in_place = elementwise_in_place},
+    .execution = {.foldable = true, .elementwise = true, .lower = where_lower, .host = where_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.vjp = where_vjp},
 };

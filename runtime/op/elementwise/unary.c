@@ -101,13 +101,10 @@ static rlxvk_status unary_vjp(gradient_call *c)
 
 const op_family unary_family = {
     .name = "unary",
-    .elementwise = true,
-    .pairs = true,
-    .foldable = true,
     .infer = unary_infer,
-    .in_place = unary_in_place,
-    .lower = unary_lower,
-    .host = unary_host,
-    .bucket = bucket_same,
-    .vjp = unary_vjp,
+    .storage = {.pairs = true},
+    .memory = {.in_place = unary_in_place},
+    .execution = {.foldable = true, .elementwise = true, .lower = unary_lower, .host = unary_host},
+    .rows = {.bucket = bucket_same},
+    .derivative = {.vjp = unary_vjp},
 };

@@ -299,28 +299,31 @@ static void grid_sample_backward_grid_describe(const node *n, text *out)
     describe(n, out);
 }
 
-const op_family grid_sample_family = {.name = "grid_sample",
-                                      .attribute_size = sizeof(grid_attributes),
-                                      .infer = grid_sample_infer,
-                                      .lower = grid_sample_lower,
-                                      .host = grid_sample_host,
-                                      .bucket = grid_sample_bucket,
-                                      .vjp = grid_sample_vjp,
-                                      .describe = grid_sample_describe};
-const op_family grid_sample_backward_input_family = {.name = "grid_sample_backward_input",
-                                                     .attribute_size = sizeof(grid_attributes),
-                                                     .infer = grid_sample_backward_input_infer,
-                                                     .sizes = grid_sample_backward_input_sizes,
-                                                     .lower = grid_sample_backward_input_lower,
-                                                     .host = grid_sample_backward_input_host,
-                                                     .bucket = grid_sample_backward_input_bucket,
-                                                     .vjp = grid_sample_backward_input_vjp,
-                                                     .describe =
-                                                         grid_sample_backward_input_describe};
-const op_family grid_sample_backward_grid_family = {.name = "grid_sample_backward_grid",
-                                                    .attribute_size = sizeof(grid_attributes),
-                                                    .infer = grid_sample_backward_grid_infer,
-                                                    .lower = grid_sample_backward_grid_lower,
-                                                    .host = grid_sample_backward_grid_host,
-                                                    .bucket = grid_sample_backward_grid_bucket,
-                                                    .describe = grid_sample_backward_grid_describe};
+const op_family grid_sample_family = {
+    .name = "grid_sample",
+    .attribute_size = sizeof(grid_attributes),
+    .infer = grid_sample_infer,
+    .execution = {.lower = grid_sample_lower, .host = grid_sample_host},
+    .rows = {.bucket = grid_sample_bucket},
+    .derivative = {.vjp = grid_sample_vjp},
+    .describe = grid_sample_describe,
+};
+const op_family grid_sample_backward_input_family = {
+    .name = "grid_sample_backward_input",
+    .attribute_size = sizeof(grid_attributes),
+    .infer = grid_sample_backward_input_infer,
+    .sizes = grid_sample_backward_input_sizes,
+    .execution = {.lower = grid_sample_backward_input_lower,
+                  .host = grid_sample_backward_input_host},
+    .rows = {.bucket = grid_sample_backward_input_bucket},
+    .derivative = {.vjp = grid_sample_backward_input_vjp},
+    .describe = grid_sample_backward_input_describe,
+};
+const op_family grid_sample_backward_grid_family = {
+    .name = "grid_sample_backward_grid",
+    .attribute_size = sizeof(grid_attributes),
+    .infer = grid_sample_backward_grid_infer,
+    .execution = {.lower = grid_sample_backward_grid_lower, .host = grid_sample_backward_grid_host},
+    .rows = {.bucket = grid_sample_backward_grid_bucket},
+    .describe = grid_sample_backward_grid_describe,
+};

@@ -294,12 +294,13 @@ static void resize_describe(const node *n, text *out)
         text_append(out, i ? ",%lld" : "%lld", (long long)a->options.size[i]);
 }
 
-const op_family resize_family = {.name = "resize",
-                                 .attribute_size = sizeof(resize_attributes),
-                                 .infer = resize_infer,
-                                 .sizes = resize_sizes,
-                                 .lower = resize_lower,
-                                 .host = resize_host,
-                                 .bucket = bucket_batch,
-                                 .vjp = resize_vjp,
-                                 .describe = resize_describe};
+const op_family resize_family = {
+    .name = "resize",
+    .attribute_size = sizeof(resize_attributes),
+    .infer = resize_infer,
+    .sizes = resize_sizes,
+    .execution = {.lower = resize_lower, .host = resize_host},
+    .rows = {.bucket = bucket_batch},
+    .derivative = {.vjp = resize_vjp},
+    .describe = resize_describe,
+};

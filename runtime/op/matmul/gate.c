@@ -223,9 +223,8 @@ const op_family group_limited_gate_family = {
     .name = "group_limited_gate",
     .attribute_size = sizeof(gate_attributes),
     .infer = group_limited_gate_infer,
-    .lower = group_limited_gate_lower,
-    .host = group_limited_gate_host,
-    .bucket = group_limited_gate_bucket,
-    .vjp = group_limited_gate_vjp,
+    .execution = {.lower = group_limited_gate_lower, .host = group_limited_gate_host},
+    .rows = {.bucket = group_limited_gate_bucket},
+    .derivative = {.vjp = group_limited_gate_vjp},
     .describe = group_limited_gate_describe,
 };

@@ -178,12 +178,11 @@ static void grouped_matmul_describe(const node *n, text *out)
 const op_family grouped_matmul_family = {
     .name = "grouped_matmul",
     .attribute_size = sizeof(matmul_attributes),
-    .half_inputs = 3,
     .infer = grouped_matmul_infer,
-    .lower = grouped_matmul_lower,
-    .host = grouped_matmul_host,
-    .bucket = experts_bucket,
-    .vjp = grouped_matmul_vjp,
-    .indices = grouped_matmul_indices,
+    .storage = {.half_inputs = 3},
+    .execution = {.lower = grouped_matmul_lower, .host = grouped_matmul_host},
+    .rows = {.bucket = experts_bucket},
+    .derivative = {.vjp = grouped_matmul_vjp},
+    .checks = {.indices = grouped_matmul_indices},
     .describe = grouped_matmul_describe,
 };

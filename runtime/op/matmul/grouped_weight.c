@@ -246,12 +246,12 @@ static void grouped_matmul_backward_weight_describe(const node *n, text *out)
 const op_family grouped_matmul_backward_weight_family = {
     .name = "grouped_matmul_backward_weight",
     .attribute_size = sizeof(weight_attributes),
-    .half_inputs = 3,
     .infer = grouped_matmul_backward_weight_infer,
-    .lower = grouped_matmul_backward_weight_lower,
-    .host = grouped_matmul_backward_weight_host,
-    .bucket = grouped_matmul_backward_weight_bucket,
-    .vjp = grouped_matmul_backward_weight_vjp,
-    .indices = grouped_matmul_backward_weight_indices,
+    .storage = {.half_inputs = 3},
+    .execution = {.lower = grouped_matmul_backward_weight_lower,
+                  .host = grouped_matmul_backward_weight_host},
+    .rows = {.bucket = grouped_matmul_backward_weight_bucket},
+    .derivative = {.vjp = grouped_matmul_backward_weight_vjp},
+    .checks = {.indices = grouped_matmul_backward_weight_indices},
     .describe = grouped_matmul_backward_weight_describe,
 };

@@ -159,7 +159,7 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
 }
 
 /* Can y be written in column parts (lower_ends)? If there is one matrix, all kernels can. */
-static bool matmul_divides(const rlxvk_graph *g, const node *n)
+static bool matmul_writes_parts(const rlxvk_graph *g, const node *n)
 {
     const matmul_attributes *a = n->attributes;
     matmul_problem p;
@@ -253,14 +253,11 @@ static void matmul_describe(const node *n, text *out)
 const op_family matmul_family = {
     .name = "matmul",
     .attribute_size = sizeof(matmul_attributes),
-    .half_inputs = 3,
     .infer = matmul_infer,
-    .divides = matmul_divides,
-    .lower = matmul_lower,
-    .host = matmul_host,
-    .bucket = matmul_bucket,
-    .shorten = matmul_shorten,
-    .vjp = matmul_vjp,
-    .expand = matmul_expand,
+    .storage = {.half_inputs = 3},
+    .views = {.writes_parts = matmul_writes_parts},
+    .execution = {.lower = matmul_lower, .host = matmul_host},
+    .rows = {.bucket = matmul_bucket, .shorten = matmul_shorten},
+    .derivative = {.vjp = matmul_vjp, .expand = matmul_expand},
     .describe = matmul_describe,
 };

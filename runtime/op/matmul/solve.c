@@ -338,13 +338,13 @@ static void solve_describe(const node *n, text *out)
                 (long long)s->columns);
 }
 
-const op_family solve_family = {.name = "solve",
-                                .attribute_size = sizeof(solve_attributes),
-                                .infer = solve_infer,
-                                .lower = solve_lower,
-                                .host = solve_host,
-                                .bucket = solve_bucket,
-                                .vjp = solve_vjp,
-                                .flags = solve_flags,
-                                .flag_error = solve_flag_error,
-                                .describe = solve_describe};
+const op_family solve_family = {
+    .name = "solve",
+    .attribute_size = sizeof(solve_attributes),
+    .infer = solve_infer,
+    .execution = {.lower = solve_lower, .host = solve_host},
+    .rows = {.bucket = solve_bucket},
+    .derivative = {.vjp = solve_vjp},
+    .checks = {.flags = solve_flags, .flag_error = solve_flag_error},
+    .describe = solve_describe,
+};

@@ -82,7 +82,7 @@ error:
 }
 
 /* If only axes of 1 come before the axis, the parts follow each other in memory. */
-static bool concat_joins(const node *n)
+static bool concat_concatenates(const node *n)
 {
     uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
     return shape_product(&n->shape, 0, axis) == 1;
@@ -257,15 +257,11 @@ static void concat_describe(const node *n, text *out)
 const op_family concat_family = {
     .name = "concat",
     .attribute_size = sizeof(axis_attributes),
-    .raw_inputs = UINT32_MAX,
-    .pairs = true,
-    .foldable = true,
-    .keeps_storage = true,
     .infer = concat_infer,
-    .joins = concat_joins,
-    .lower = concat_lower,
-    .host = concat_host,
-    .bucket = concat_bucket,
-    .vjp = concat_vjp,
+    .storage = {.raw_inputs = UINT32_MAX, .pairs = true, .keeps_storage = true},
+    .views = {.concatenates = concat_concatenates},
+    .execution = {.foldable = true, .lower = concat_lower, .host = concat_host},
+    .rows = {.bucket = concat_bucket},
+    .derivative = {.vjp = concat_vjp},
     .describe = concat_describe,
 };

@@ -213,14 +213,13 @@ static rlxvk_status gather_backward_vjp(gradient_call *c)
 const op_family gather_backward_family = {
     .name = "gather_backward",
     .attribute_size = sizeof(take_backward_attributes),
-    .pairs = true,
     .infer = gather_backward_infer,
     .sizes = take_backward_sizes,
-    .lower = gather_backward_lower,
-    .host = gather_backward_host,
-    .bucket = gather_backward_bucket,
-    .vjp = gather_backward_vjp,
-    .indices = adjoint_indices,
+    .storage = {.pairs = true},
+    .execution = {.lower = gather_backward_lower, .host = gather_backward_host},
+    .rows = {.bucket = gather_backward_bucket},
+    .derivative = {.vjp = gather_backward_vjp},
+    .checks = {.indices = adjoint_indices},
     .describe = adjoint_describe,
 };
 
@@ -357,13 +356,12 @@ static rlxvk_status take_along_axis_backward_vjp(gradient_call *c)
 const op_family take_along_axis_backward_family = {
     .name = "take_along_axis_backward",
     .attribute_size = sizeof(take_backward_attributes),
-    .pairs = true,
     .infer = take_along_axis_backward_infer,
     .sizes = take_backward_sizes,
-    .lower = take_along_axis_backward_lower,
-    .host = take_along_axis_backward_host,
-    .bucket = take_along_axis_backward_bucket,
-    .vjp = take_along_axis_backward_vjp,
-    .indices = adjoint_indices,
+    .storage = {.pairs = true},
+    .execution = {.lower = take_along_axis_backward_lower, .host = take_along_axis_backward_host},
+    .rows = {.bucket = take_along_axis_backward_bucket},
+    .derivative = {.vjp = take_along_axis_backward_vjp},
+    .checks = {.indices = adjoint_indices},
     .describe = adjoint_describe,
 };

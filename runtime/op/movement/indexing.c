@@ -189,15 +189,12 @@ static rlxvk_status gather_vjp(gradient_call *c)
 const op_family gather_family = {
     .name = "gather",
     .attribute_size = sizeof(axis_attributes),
-    .half_inputs = 1,
-    .pairs = true,
     .infer = gather_infer,
-    .lower = gather_lower,
-    .host = gather_host,
-    .bucket = gather_bucket,
-    .shorten = gather_shorten,
-    .vjp = gather_vjp,
-    .indices = indexed_axis,
+    .storage = {.half_inputs = 1, .pairs = true},
+    .execution = {.lower = gather_lower, .host = gather_host},
+    .rows = {.bucket = gather_bucket, .shorten = gather_shorten},
+    .derivative = {.vjp = gather_vjp},
+    .checks = {.indices = indexed_axis},
     .describe = axis_describe,
 };
 
@@ -329,12 +326,11 @@ static rlxvk_status take_along_axis_vjp(gradient_call *c)
 const op_family take_along_axis_family = {
     .name = "take_along_axis",
     .attribute_size = sizeof(axis_attributes),
-    .pairs = true,
     .infer = take_along_axis_infer,
-    .lower = take_along_axis_lower,
-    .host = take_along_axis_host,
-    .bucket = take_along_axis_bucket,
-    .vjp = take_along_axis_vjp,
-    .indices = indexed_axis,
+    .storage = {.pairs = true},
+    .execution = {.lower = take_along_axis_lower, .host = take_along_axis_host},
+    .rows = {.bucket = take_along_axis_bucket},
+    .derivative = {.vjp = take_along_axis_vjp},
+    .checks = {.indices = indexed_axis},
     .describe = axis_describe,
 };

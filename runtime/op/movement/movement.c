@@ -22,21 +22,22 @@ typedef struct reverse_attributes {
     int32_t axes[RLXVK_MAX_RANK];
 } reverse_attributes;
 
-/* Copies the operand to a dense result. The family's `look` gives the strides. */
-static rlxvk_status emit_look(lowering *l, uint32_t id)
+/* Copies the operand to a dense result. The family's `strided_view` gives the strides. */
+static rlxvk_status emit_strided_copy(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     strided_copy copy = layout_dense_copy(&n->shape);
     strided at = {0};
     lower_strides(l, n->inputs[0], at.strides);
-    node_row(n)->family->look(l->graph, n, &at);
+    node_row(n)->family->views.strided_view(l->graph, n, &at);
     copy.source_first = (int64_t)at.first;
     memcpy(copy.source, at.strides, sizeof copy.source);
     return layout_emit_node(l, id, &copy);
 }
 
 /* A copy takes its operand at any strides. */
-static bool takes_any(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+static bool accept_any_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                               const int64_t *strides)
 {
     (void)g, (void)strides;
     return i < n->input_count;
@@ -114,7 +115,7 @@ static bool transpose_view(const rlxvk_graph *g, const node *n, uint64_t *out_of
     return true;
 }
 
-static bool transpose_look(const rlxvk_graph *g, const node *n, strided *at)
+static bool transpose_strided_view(const rlxvk_graph *g, const node *n, strided *at)
 {
     const transpose_attributes *a = n->attributes;
     strided from = *at;
@@ -169,16 +170,14 @@ static void transpose_describe(const node *n, text *out)
 const op_family transpose_family = {
     .name = "transpose",
     .attribute_size = sizeof(transpose_attributes),
-    .pairs = true,
-    .foldable = true,
     .infer = transpose_infer,
-    .view = transpose_view,
-    .look = transpose_look,
-    .takes = takes_any,
-    .lower = emit_look,
-    .host = transpose_host,
-    .bucket = transpose_bucket,
-    .vjp = transpose_vjp,
+    .storage = {.pairs = true},
+    .views = {.view = transpose_view,
+              .strided_view = transpose_strided_view,
+              .accepts_strides = accept_any_strides},
+    .execution = {.foldable = true, .lower = emit_strided_copy, .host = transpose_host},
+    .rows = {.bucket = transpose_bucket},
+    .derivative = {.vjp = transpose_vjp},
     .describe = transpose_describe,
 };
 
@@ -253,7 +252,7 @@ static uint32_t narrow_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
     return 2;
 }
 
-static bool narrow_look(const rlxvk_graph *g, const node *n, strided *at)
+static bool narrow_strided_view(const rlxvk_graph *g, const node *n, strided *at)
 {
     const narrow_attributes *a = n->attributes;
     (void)g;
@@ -312,19 +311,15 @@ static void narrow_describe(const node *n, text *out)
 const op_family narrow_family = {
     .name = "narrow",
     .attribute_size = sizeof(narrow_attributes),
-    .raw_inputs = 1,
-    .pairs = true,
-    .foldable = true,
     .infer = narrow_infer,
     .sizes = narrow_sizes,
-    .view = narrow_view,
-    .look = narrow_look,
-    .takes = takes_any,
-    .lower = emit_look,
-    .host = narrow_host,
-    .bucket = narrow_bucket,
-    .shorten = narrow_shorten,
-    .vjp = narrow_vjp,
+    .storage = {.raw_inputs = 1, .pairs = true},
+    .views = {.view = narrow_view,
+              .strided_view = narrow_strided_view,
+              .accepts_strides = accept_any_strides},
+    .execution = {.foldable = true, .lower = emit_strided_copy, .host = narrow_host},
+    .rows = {.bucket = narrow_bucket, .shorten = narrow_shorten},
+    .derivative = {.vjp = narrow_vjp},
     .describe = narrow_describe,
 };
 
@@ -399,15 +394,13 @@ static rlxvk_status expand_vjp(gradient_call *c)
 const op_family expand_family = {
     .name = "expand",
     .attribute_size = sizeof(shape_attributes),
-    .pairs = true,
-    .foldable = true,
     .infer = expand_infer,
     .sizes = layout_shape_sizes,
-    .view = expand_view,
-    .lower = expand_lower,
-    .host = expand_host,
-    .bucket = bucket_broadcast,
-    .vjp = expand_vjp,
+    .storage = {.pairs = true},
+    .views = {.view = expand_view},
+    .execution = {.foldable = true, .lower = expand_lower, .host = expand_host},
+    .rows = {.bucket = bucket_broadcast},
+    .derivative = {.vjp = expand_vjp},
     .describe = layout_describe_shape,
 };
 
@@ -507,13 +500,11 @@ static void reverse_describe(const node *n, text *out)
 const op_family reverse_family = {
     .name = "reverse",
     .attribute_size = sizeof(reverse_attributes),
-    .pairs = true,
-    .foldable = true,
     .infer = reverse_infer,
-    .view = reverse_view,
-    .lower = reverse_lower,
-    .host = reverse_host,
-    .bucket = reverse_bucket,
-    .vjp = reverse_vjp,
+    .storage = {.pairs = true},
+    .views = {.view = reverse_view},
+    .execution = {.foldable = true, .lower = reverse_lower, .host = reverse_host},
+    .rows = {.bucket = reverse_bucket},
+    .derivative = {.vjp = reverse_vjp},
     .describe = reverse_describe,
 };

@@ -18,7 +18,7 @@ static bool whole_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset
     return true;
 }
 
-static bool same_look(const rlxvk_graph *g, const node *n, strided *at)
+static bool same_strided_view(const rlxvk_graph *g, const node *n, strided *at)
 {
     return strided_reshape(input_shape(g, n, 0), &n->shape, at);
 }
@@ -48,13 +48,11 @@ static rlxvk_status same_infer(const rlxvk_graph *g, node *n, void *attributes)
 
 const op_family stop_gradient_family = {
     .name = "stop_gradient",
-    .raw_inputs = 1,
-    .pairs = true,
     .infer = same_infer,
-    .view = whole_view,
-    .look = same_look,
-    .host = copy_host,
-    .bucket = bucket_same,
+    .storage = {.raw_inputs = 1, .pairs = true},
+    .views = {.view = whole_view, .strided_view = same_strided_view},
+    .execution = {.host = copy_host},
+    .rows = {.bucket = bucket_same},
 };
 
 /* ---- after ---- */
@@ -67,15 +65,13 @@ rlxvk_tensor rlxvk_after(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor earlier)
 
 const op_family after_family = {
     .name = "after",
-    .raw_inputs = 3,
-    .half_inputs = 3,
-    .pairs = true,
-    .waits = true,
     .infer = same_infer,
-    .view = whole_view,
-    .host = copy_host,
-    .bucket = bucket_first,
-    .vjp = gradient_identity,
+    .storage = {.raw_inputs = 3, .half_inputs = 3, .pairs = true},
+    .views = {.view = whole_view},
+    .memory = {.waits = true},
+    .execution = {.host = copy_host},
+    .rows = {.bucket = bucket_first},
+    .derivative = {.vjp = gradient_identity},
 };
 
 /* ---- branch_input ---- */
@@ -108,14 +104,12 @@ static void branch_input_describe(const node *n, text *out)
 const op_family branch_input_family = {
     .name = "branch_input",
     .attribute_size = sizeof(branch_attributes),
-    .raw_inputs = 3,
-    .half_inputs = 3,
-    .pairs = true,
     .infer = same_infer,
-    .view = whole_view,
-    .host = copy_host,
-    .bucket = bucket_first,
-    .vjp = branch_input_vjp,
+    .storage = {.raw_inputs = 3, .half_inputs = 3, .pairs = true},
+    .views = {.view = whole_view},
+    .execution = {.host = copy_host},
+    .rows = {.bucket = bucket_first},
+    .derivative = {.vjp = branch_input_vjp},
     .describe = branch_input_describe,
 };
 
@@ -196,15 +190,12 @@ static rlxvk_status reshape_vjp(gradient_call *c)
 const op_family reshape_family = {
     .name = "reshape",
     .attribute_size = sizeof(shape_attributes),
-    .raw_inputs = 1,
-    .pairs = true,
-    .foldable = true,
     .infer = reshape_infer,
     .sizes = layout_shape_sizes,
-    .view = whole_view,
-    .look = same_look,
-    .host = copy_host,
-    .bucket = bucket_same,
-    .vjp = reshape_vjp,
+    .storage = {.raw_inputs = 1, .pairs = true},
+    .views = {.view = whole_view, .strided_view = same_strided_view},
+    .execution = {.foldable = true, .host = copy_host},
+    .rows = {.bucket = bucket_same},
+    .derivative = {.vjp = reshape_vjp},
     .describe = layout_describe_shape,
 };

@@ -339,14 +339,15 @@ static void scatter_add_describe(const node *n, text *out)
     text_append(out, " dim=%lld", (long long)((const scatter_add_attributes *)n->attributes)->dim);
 }
 
-const op_family scatter_add_family = {.name = "scatter_add",
-                                      .attribute_size = sizeof(scatter_add_attributes),
-                                      .pairs = true,
-                                      .infer = scatter_add_infer,
-                                      .sizes = scatter_add_sizes,
-                                      .lower = scatter_add_lower,
-                                      .host = scatter_add_host,
-                                      .bucket = scatter_add_bucket,
-                                      .vjp = scatter_add_vjp,
-                                      .indices = scatter_add_indices,
-                                      .describe = scatter_add_describe};
+const op_family scatter_add_family = {
+    .name = "scatter_add",
+    .attribute_size = sizeof(scatter_add_attributes),
+    .infer = scatter_add_infer,
+    .sizes = scatter_add_sizes,
+    .storage = {.pairs = true},
+    .execution = {.lower = scatter_add_lower, .host = scatter_add_host},
+    .rows = {.bucket = scatter_add_bucket},
+    .derivative = {.vjp = scatter_add_vjp},
+    .checks = {.indices = scatter_add_indices},
+    .describe = scatter_add_describe,
+};

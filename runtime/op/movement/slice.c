@@ -112,7 +112,7 @@ static bool slice_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset
     return true;
 }
 
-static bool slice_look(const rlxvk_graph *g, const node *n, strided *at)
+static bool slice_strided_view(const rlxvk_graph *g, const node *n, strided *at)
 {
     const rlxvk_shape *from = input_shape(g, n, 0);
     for (uint32_t i = 0; i < from->rank; i++) {
@@ -125,7 +125,8 @@ static bool slice_look(const rlxvk_graph *g, const node *n, strided *at)
     return true;
 }
 
-static bool slice_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+static bool slice_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                                  const int64_t *strides)
 {
     (void)g, (void)strides;
     return i < n->input_count;
@@ -223,15 +224,13 @@ static void slice_describe(const node *n, text *out)
 const op_family slice_family = {
     .name = "slice",
     .attribute_size = sizeof(slice_attributes),
-    .pairs = true,
-    .foldable = true,
     .infer = slice_infer,
-    .view = slice_view,
-    .look = slice_look,
-    .takes = slice_takes,
-    .lower = slice_lower,
-    .host = slice_host,
-    .bucket = slice_bucket,
-    .vjp = slice_vjp,
+    .storage = {.pairs = true},
+    .views = {.view = slice_view,
+              .strided_view = slice_strided_view,
+              .accepts_strides = slice_accepts_strides},
+    .execution = {.foldable = true, .lower = slice_lower, .host = slice_host},
+    .rows = {.bucket = slice_bucket},
+    .derivative = {.vjp = slice_vjp},
     .describe = slice_describe,
 };

@@ -201,11 +201,12 @@ static void topk_describe(const node *n, text *out)
     text_append(out, " k=%lld", (long long)((const topk_attributes *)n->attributes)->k);
 }
 
-const op_family topk_family = {.name = "topk",
-                               .attribute_size = sizeof(topk_attributes),
-                               .infer = topk_infer,
-                               .sizes = topk_sizes,
-                               .lower = topk_lower,
-                               .host = topk_host,
-                               .bucket = bucket_vectors,
-                               .describe = topk_describe};
+const op_family topk_family = {
+    .name = "topk",
+    .attribute_size = sizeof(topk_attributes),
+    .infer = topk_infer,
+    .sizes = topk_sizes,
+    .execution = {.lower = topk_lower, .host = topk_host},
+    .rows = {.bucket = bucket_vectors},
+    .describe = topk_describe,
+};

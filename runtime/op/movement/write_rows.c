@@ -61,8 +61,8 @@ static uint32_t write_rows_writes(const node *n)
     return 1;
 }
 
-static bool write_rows_takes(const rlxvk_graph *g, const node *n, uint32_t i,
-                             const int64_t *strides)
+static bool write_rows_accepts_strides(const rlxvk_graph *g, const node *n, uint32_t i,
+                                       const int64_t *strides)
 {
     (void)g, (void)n;
     return i == 1 && strides[2] == 1;
@@ -126,12 +126,12 @@ static index_limits write_rows_indices(const rlxvk_graph *g, const node *n)
     return index_limits_of(2, MAX(n->shape.dims[1] - rows->dims[1] + 1, 0));
 }
 
-const op_family write_rows_family = {.name = "write_rows",
-                                     .infer = write_rows_infer,
-                                     .view = write_rows_view,
-                                     .takes = write_rows_takes,
-                                     .writes = write_rows_writes,
-                                     .lower = write_rows_lower,
-                                     .host = write_rows_host,
-                                     .bucket = write_rows_bucket,
-                                     .indices = write_rows_indices};
+const op_family write_rows_family = {
+    .name = "write_rows",
+    .infer = write_rows_infer,
+    .views = {.view = write_rows_view, .accepts_strides = write_rows_accepts_strides},
+    .memory = {.writes = write_rows_writes},
+    .execution = {.lower = write_rows_lower, .host = write_rows_host},
+    .rows = {.bucket = write_rows_bucket},
+    .checks = {.indices = write_rows_indices},
+};

@@ -141,14 +141,15 @@ static void umap_knn_describe(const node *n, text *out)
     text_append(out, " k=%lld", (long long)((const knn_attributes *)n->attributes)->k);
 }
 
-const op_family umap_knn_family = {.name = "umap_knn",
-                                   .attribute_size = sizeof(knn_attributes),
-                                   .infer = umap_knn_infer,
-                                   .lower = umap_knn_lower,
-                                   .host = umap_knn_host,
-                                   .bucket = umap_knn_bucket,
-                                   .vjp = umap_knn_vjp,
-                                   .describe = umap_knn_describe};
+const op_family umap_knn_family = {
+    .name = "umap_knn",
+    .attribute_size = sizeof(knn_attributes),
+    .infer = umap_knn_infer,
+    .execution = {.lower = umap_knn_lower, .host = umap_knn_host},
+    .rows = {.bucket = umap_knn_bucket},
+    .derivative = {.vjp = umap_knn_vjp},
+    .describe = umap_knn_describe,
+};
 
 rlxvk_tensor rlxvk_umap_knn_backward(rlxvk_graph *g, rlxvk_tensor distances,
                                      rlxvk_tensor d_distances, int64_t k)
@@ -346,11 +347,12 @@ static void knn_describe(const node *n, text *out)
     text_append(out, " k=%lld metric=%d", (long long)a->k, a->metric);
 }
 
-const op_family knn_family = {.name = "knn",
-                              .attribute_size = sizeof(knn_attributes),
-                              .infer = knn_infer,
-                              .lower = knn_lower,
-                              .host = knn_host,
-                              .bucket = knn_bucket,
-                              .vjp = knn_vjp,
-                              .describe = knn_describe};
+const op_family knn_family = {
+    .name = "knn",
+    .attribute_size = sizeof(knn_attributes),
+    .infer = knn_infer,
+    .execution = {.lower = knn_lower, .host = knn_host},
+    .rows = {.bucket = knn_bucket},
+    .derivative = {.vjp = knn_vjp},
+    .describe = knn_describe,
+};

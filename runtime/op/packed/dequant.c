@@ -114,7 +114,7 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
                                    uint64_t count)
 {
     const dequant_attributes *a = n->attributes;
-    bool packed = node_row(n)->family->raw_inputs >> operand & 1;
+    bool packed = node_row(n)->family->storage.raw_inputs >> operand & 1;
     return packed ? quant_check_blocks(a->format, data, count) : RLXVK_OK;
 }
 
@@ -316,7 +316,7 @@ static uint64_t kept_bytes(const lowering *l, const matmul_shape *s, const opera
     return bytes <= l->prepared_bytes ? bytes : 0;
 }
 
-static bool dequant_matmul_divides(const rlxvk_graph *g, const node *n)
+static bool dequant_matmul_writes_parts(const rlxvk_graph *g, const node *n)
 {
     (void)g;
     return quant_format_find(((const dequant_attributes *)n->attributes)->format)->distance != 0;
@@ -413,14 +413,14 @@ static rlxvk_status dequant_matmul_vjp(gradient_call *c)
 const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
-    .raw_inputs = 6,
-    .matrix_layout = true,
     .infer = dequant_matmul_infer,
-    .divides = dequant_matmul_divides,
-    .lower = dequant_matmul_lower,
-    .host = dequant_matmul_host,
-    .bucket = bucket_vectors,
-    .vjp = dequant_matmul_vjp,
-    .check_content = dequant_check_content,
+    .storage = {.raw_inputs = 6},
+    .views = {.writes_parts = dequant_matmul_writes_parts},
+    .execution = {.matrix_layout = true,
+                  .lower = dequant_matmul_lower,
+                  .host = dequant_matmul_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = dequant_matmul_vjp},
+    .checks = {.check_content = dequant_check_content},
     .describe = dequant_describe,
 };

@@ -80,7 +80,7 @@ static void experts_describe(const node *n, text *out)
 static rlxvk_status experts_check_content(const node *n, uint32_t operand, const void *data,
                                           uint64_t count)
 {
-    bool packed = node_row(n)->family->raw_inputs >> operand & 1;
+    bool packed = node_row(n)->family->storage.raw_inputs >> operand & 1;
     uint32_t format = ((const expert_attributes *)n->attributes)->format;
     return packed ? quant_check_blocks(format, data, count) : RLXVK_OK;
 }
@@ -243,14 +243,12 @@ static index_limits dequant_grouped_matmul_indices(const rlxvk_graph *g, const n
 const op_family dequant_grouped_matmul_family = {
     .name = "dequant_grouped_matmul",
     .attribute_size = sizeof(expert_attributes),
-    .raw_inputs = 10,
     .infer = dequant_grouped_matmul_infer,
-    .lower = dequant_grouped_matmul_lower,
-    .host = dequant_grouped_matmul_host,
-    .bucket = experts_bucket,
-    .vjp = dequant_grouped_matmul_vjp,
-    .indices = dequant_grouped_matmul_indices,
-    .check_content = experts_check_content,
+    .storage = {.raw_inputs = 10},
+    .execution = {.lower = dequant_grouped_matmul_lower, .host = dequant_grouped_matmul_host},
+    .rows = {.bucket = experts_bucket},
+    .derivative = {.vjp = dequant_grouped_matmul_vjp},
+    .checks = {.indices = dequant_grouped_matmul_indices, .check_content = experts_check_content},
     .describe = experts_describe,
 };
 
@@ -326,11 +324,10 @@ static uint64_t dequant_moe_weights_bucket(bucket_call *c)
 const op_family dequant_moe_weights_family = {
     .name = "dequant_moe_weights",
     .attribute_size = sizeof(expert_attributes),
-    .raw_inputs = 3,
     .infer = dequant_moe_weights_infer,
-    .lower = dequant_moe_weights_lower,
-    .host = dequant_moe_weights_host,
-    .bucket = dequant_moe_weights_bucket,
-    .check_content = experts_check_content,
+    .storage = {.raw_inputs = 3},
+    .execution = {.lower = dequant_moe_weights_lower, .host = dequant_moe_weights_host},
+    .rows = {.bucket = dequant_moe_weights_bucket},
+    .checks = {.check_content = experts_check_content},
     .describe = experts_describe,
 };

@@ -132,12 +132,10 @@ static index_limits dequant_gather_indices(const rlxvk_graph *g, const node *n)
 const op_family dequant_gather_family = {
     .name = "dequant_gather",
     .attribute_size = sizeof(dequant_attributes),
-    .raw_inputs = 5,
     .infer = dequant_gather_infer,
-    .lower = dequant_gather_lower,
-    .host = dequant_gather_host,
-    .bucket = dequant_gather_bucket,
-    .indices = dequant_gather_indices,
-    .check_content = dequant_check_content,
+    .storage = {.raw_inputs = 5},
+    .execution = {.lower = dequant_gather_lower, .host = dequant_gather_host},
+    .rows = {.bucket = dequant_gather_bucket},
+    .checks = {.indices = dequant_gather_indices, .check_content = dequant_check_content},
     .describe = dequant_describe,
 };

@@ -395,12 +395,11 @@ static void dequant_scaled_describe(const node *n, text *out)
 const op_family dequant_scaled_family = {
     .name = "dequant_matmul_scaled",
     .attribute_size = sizeof(dequant_scaled_attributes),
-    .raw_inputs = 6,
     .infer = dequant_scaled_infer,
-    .lower = dequant_scaled_lower,
-    .host = dequant_scaled_host,
-    .bucket = bucket_vectors,
-    .vjp = dequant_scaled_vjp,
-    .check_content = dequant_scaled_check_content,
+    .storage = {.raw_inputs = 6},
+    .execution = {.lower = dequant_scaled_lower, .host = dequant_scaled_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = dequant_scaled_vjp},
+    .checks = {.check_content = dequant_scaled_check_content},
     .describe = dequant_scaled_describe,
 };

@@ -390,13 +390,11 @@ static void projection_describe(const node *n, text *out)
 const op_family projection_family = {
     .name = "projection",
     .attribute_size = sizeof(projection_attributes),
-    .raw_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4,
-    .half_inputs = 1u << 1,
     .infer = projection_infer,
-    .lower = projection_lower,
-    .host = projection_host,
-    .bucket = projection_bucket,
-    .expand = projection_expand,
-    .check_content = projection_check_content,
+    .storage = {.raw_inputs = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4, .half_inputs = 1u << 1},
+    .execution = {.lower = projection_lower, .host = projection_host},
+    .rows = {.bucket = projection_bucket},
+    .derivative = {.expand = projection_expand},
+    .checks = {.check_content = projection_check_content},
     .describe = projection_describe,
 };

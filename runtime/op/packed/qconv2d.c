@@ -219,12 +219,10 @@ static void qconv2d_describe(const node *n, text *out)
 const op_family qconv2d_family = {
     .name = "qconv2d",
     .attribute_size = sizeof(qconv2d_attributes),
-    .raw_inputs = 3,
-    .straight_through = true,
     .infer = qconv2d_infer,
-    .lower = qconv2d_lower,
-    .host = qconv2d_host,
-    .bucket = bucket_batch,
-    .expand = qconv2d_expand,
+    .storage = {.raw_inputs = 3},
+    .execution = {.lower = qconv2d_lower, .host = qconv2d_host},
+    .rows = {.bucket = bucket_batch},
+    .derivative = {.expand = qconv2d_expand, .straight_through = true},
     .describe = qconv2d_describe,
 };

@@ -133,12 +133,10 @@ static void qmatmul_describe(const node *n, text *out)
 const op_family qmatmul_family = {
     .name = "qmatmul",
     .attribute_size = sizeof(qmatmul_attributes),
-    .raw_inputs = 3,
-    .straight_through = true,
     .infer = qmatmul_infer,
-    .lower = qmatmul_lower,
-    .host = qmatmul_host,
-    .bucket = bucket_vectors,
-    .expand = qmatmul_expand,
+    .storage = {.raw_inputs = 3},
+    .execution = {.lower = qmatmul_lower, .host = qmatmul_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.expand = qmatmul_expand, .straight_through = true},
     .describe = qmatmul_describe,
 };

@@ -330,8 +330,7 @@ const op_family rng_family = {
     .attribute_size = sizeof(rng_attributes),
     .infer = rng_infer,
     .sizes = rng_sizes,
-    .lower = rng_lower,
-    .host = rng_host,
-    .bucket = rng_bucket,
+    .execution = {.lower = rng_lower, .host = rng_host},
+    .rows = {.bucket = rng_bucket},
     .describe = rng_describe,
 };

@@ -281,8 +281,7 @@ const op_family sample_family = {
     .name = "sample",
     .attribute_size = sizeof(sample_attributes),
     .infer = sample_infer,
-    .lower = sample_lower,
-    .host = sample_host,
-    .bucket = sample_bucket,
+    .execution = {.lower = sample_lower, .host = sample_host},
+    .rows = {.bucket = sample_bucket},
     .describe = sample_describe,
 };

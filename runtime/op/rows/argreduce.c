@@ -145,11 +145,11 @@ static void argreduce_describe(const node *n, text *out)
     text_append(out, " axis=%d keep_dim=%d", a->axis, a->keep_dim);
 }
 
-const op_family argreduce_family = {.name = "argreduce",
-                                    .attribute_size = sizeof(argreduce_attributes),
-                                    .infer = argreduce_infer,
-                                    .lower = argreduce_lower,
-                                    .host = argreduce_host,
-                                    .bucket = argreduce_bucket,
-                                    .shorten = argreduce_shorten,
-                                    .describe = argreduce_describe};
+const op_family argreduce_family = {
+    .name = "argreduce",
+    .attribute_size = sizeof(argreduce_attributes),
+    .infer = argreduce_infer,
+    .execution = {.lower = argreduce_lower, .host = argreduce_host},
+    .rows = {.bucket = argreduce_bucket, .shorten = argreduce_shorten},
+    .describe = argreduce_describe,
+};

@@ -261,12 +261,13 @@ static void batch_norm_describe(const node *n, text *out)
                 a->has_gamma ? " gamma" : "", a->has_beta ? " beta" : "");
 }
 
-const op_family batch_norm_family = {.name = "batch_norm",
-                                     .attribute_size = sizeof(batch_norm_attributes),
-                                     .infer = batch_norm_infer,
-                                     .in_place = op_first_in_place,
-                                     .lower = batch_norm_lower,
-                                     .host = batch_norm_host,
-                                     .bucket = bucket_same,
-                                     .vjp = batch_norm_vjp,
-                                     .describe = batch_norm_describe};
+const op_family batch_norm_family = {
+    .name = "batch_norm",
+    .attribute_size = sizeof(batch_norm_attributes),
+    .infer = batch_norm_infer,
+    .memory = {.in_place = op_first_in_place},
+    .execution = {.lower = batch_norm_lower, .host = batch_norm_host},
+    .rows = {.bucket = bucket_same},
+    .derivative = {.vjp = batch_norm_vjp},
+    .describe = batch_norm_describe,
+};

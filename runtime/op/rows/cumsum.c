@@ -246,13 +246,13 @@ static void cumsum_describe(const node *n, text *out)
     text_append(out, " axis=%d exclusive=%d", a->axis, a->exclusive);
 }
 
-const op_family cumsum_family = {.name = "cumsum",
-                                 .attribute_size = sizeof(cumsum_attributes),
-                                 .infer = cumsum_infer,
-                                 .in_place = op_first_in_place,
-                                 .lower = cumsum_lower,
-                                 .host = cumsum_host,
-                                 .bucket = cumsum_bucket,
-                                 .shorten = cumsum_shorten,
-                                 .vjp = cumsum_vjp,
-                                 .describe = cumsum_describe};
+const op_family cumsum_family = {
+    .name = "cumsum",
+    .attribute_size = sizeof(cumsum_attributes),
+    .infer = cumsum_infer,
+    .memory = {.in_place = op_first_in_place},
+    .execution = {.lower = cumsum_lower, .host = cumsum_host},
+    .rows = {.bucket = cumsum_bucket, .shorten = cumsum_shorten},
+    .derivative = {.vjp = cumsum_vjp},
+    .describe = cumsum_describe,
+};

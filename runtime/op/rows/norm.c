@@ -373,15 +373,13 @@ static void norm_describe(const node *n, text *out)
         text_append(out, " num_groups=%lld", (long long)a->num_groups);
 }
 
-const op_family norm_family = {.name = "norm",
-                               .attribute_size = sizeof(norm_attributes),
-                               .infer = norm_infer,
-                               .in_place = norm_in_place,
-                               .lower = norm_lower,
-                               .lower_pair = norm_lower_pair,
-                               .host = norm_host,
-                               .bucket = norm_bucket,
-                               .shorten = norm_shorten,
-                               .vjp = norm_vjp,
-                               .expand = norm_expand,
-                               .describe = norm_describe};
+const op_family norm_family = {
+    .name = "norm",
+    .attribute_size = sizeof(norm_attributes),
+    .infer = norm_infer,
+    .memory = {.in_place = norm_in_place},
+    .execution = {.lower = norm_lower, .lower_pair = norm_lower_pair, .host = norm_host},
+    .rows = {.bucket = norm_bucket, .shorten = norm_shorten},
+    .derivative = {.vjp = norm_vjp, .expand = norm_expand},
+    .describe = norm_describe,
+};

@@ -329,12 +329,13 @@ static void norm_backward_describe(const node *n, text *out)
         text_append(out, " num_groups=%lld", (long long)a->num_groups);
 }
 
-const op_family norm_backward_family = {.name = "norm_backward",
-                                        .attribute_size = sizeof(norm_backward_attributes),
-                                        .infer = norm_backward_infer,
-                                        .in_place = norm_backward_in_place,
-                                        .lower = norm_backward_lower,
-                                        .host = norm_backward_host,
-                                        .bucket = norm_backward_bucket,
-                                        .expand = norm_backward_expand,
-                                        .describe = norm_backward_describe};
+const op_family norm_backward_family = {
+    .name = "norm_backward",
+    .attribute_size = sizeof(norm_backward_attributes),
+    .infer = norm_backward_infer,
+    .memory = {.in_place = norm_backward_in_place},
+    .execution = {.lower = norm_backward_lower, .host = norm_backward_host},
+    .rows = {.bucket = norm_backward_bucket},
+    .derivative = {.expand = norm_backward_expand},
+    .describe = norm_backward_describe,
+};

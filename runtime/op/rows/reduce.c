@@ -547,15 +547,14 @@ static void reduce_describe(const node *n, text *out)
     text_append(out, " keep_dim=%d", a->keep_dim);
 }
 
-const op_family reduce_family = {.name = "reduce",
-                                 .attribute_size = sizeof(reduce_attributes),
-                                 .pairs = true,
-                                 .foldable = true,
-                                 .infer = reduce_infer,
-                                 .view = reduce_view,
-                                 .lower = reduce_lower,
-                                 .host = reduce_host,
-                                 .bucket = reduce_bucket,
-                                 .shorten = reduce_shorten,
-                                 .vjp = reduce_vjp,
-                                 .describe = reduce_describe};
+const op_family reduce_family = {
+    .name = "reduce",
+    .attribute_size = sizeof(reduce_attributes),
+    .infer = reduce_infer,
+    .storage = {.pairs = true},
+    .views = {.view = reduce_view},
+    .execution = {.foldable = true, .lower = reduce_lower, .host = reduce_host},
+    .rows = {.bucket = reduce_bucket, .shorten = reduce_shorten},
+    .derivative = {.vjp = reduce_vjp},
+    .describe = reduce_describe,
+};

@@ -159,13 +159,13 @@ static void softmax_describe(const node *n, text *out)
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
 }
 
-const op_family softmax_family = {.name = "softmax",
-                                  .attribute_size = sizeof(axis_attributes),
-                                  .infer = softmax_infer,
-                                  .in_place = op_first_in_place,
-                                  .lower = softmax_lower,
-                                  .host = softmax_host,
-                                  .bucket = softmax_bucket,
-                                  .shorten = softmax_shorten,
-                                  .vjp = softmax_vjp,
-                                  .describe = softmax_describe};
+const op_family softmax_family = {
+    .name = "softmax",
+    .attribute_size = sizeof(axis_attributes),
+    .infer = softmax_infer,
+    .memory = {.in_place = op_first_in_place},
+    .execution = {.lower = softmax_lower, .host = softmax_host},
+    .rows = {.bucket = softmax_bucket, .shorten = softmax_shorten},
+    .derivative = {.vjp = softmax_vjp},
+    .describe = softmax_describe,
+};

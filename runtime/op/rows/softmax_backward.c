@@ -177,12 +177,13 @@ static void softmax_backward_describe(const node *n, text *out)
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
 }
 
-const op_family softmax_backward_family = {.name = "softmax_backward",
-                                           .attribute_size = sizeof(axis_attributes),
-                                           .infer = softmax_backward_infer,
-                                           .in_place = softmax_backward_in_place,
-                                           .lower = softmax_backward_lower,
-                                           .host = softmax_backward_host,
-                                           .bucket = softmax_backward_bucket,
-                                           .expand = softmax_backward_expand,
-                                           .describe = softmax_backward_describe};
+const op_family softmax_backward_family = {
+    .name = "softmax_backward",
+    .attribute_size = sizeof(axis_attributes),
+    .infer = softmax_backward_infer,
+    .memory = {.in_place = softmax_backward_in_place},
+    .execution = {.lower = softmax_backward_lower, .host = softmax_backward_host},
+    .rows = {.bucket = softmax_backward_bucket},
+    .derivative = {.expand = softmax_backward_expand},
+    .describe = softmax_backward_describe,
+};

@@ -299,10 +299,10 @@ static rlxvk_tensor softmax_dense_expand(rlxvk_graph *g, const node *n)
     return rlxvk_concat(g, packed, 2, 0);
 }
 
-const op_family softmax_dense_family = {.name = "softmax_dense",
-                                        .infer = softmax_dense_infer,
-                                        .lower = softmax_dense_lower,
-                                        .host = softmax_dense_host,
-                                        .bucket = softmax_dense_bucket,
-                                        .vjp = softmax_dense_vjp,
-                                        .expand = softmax_dense_expand};
+const op_family softmax_dense_family = {
+    .name = "softmax_dense",
+    .infer = softmax_dense_infer,
+    .execution = {.lower = softmax_dense_lower, .host = softmax_dense_host},
+    .rows = {.bucket = softmax_dense_bucket},
+    .derivative = {.vjp = softmax_dense_vjp, .expand = softmax_dense_expand},
+};

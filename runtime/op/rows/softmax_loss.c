@@ -305,12 +305,12 @@ static index_limits softmax_loss_indices(const rlxvk_graph *g, const node *n)
     return r;
 }
 
-const op_family softmax_loss_family = {.name = "softmax_loss",
-                                       .infer = softmax_loss_infer,
-                                       .in_place = softmax_loss_in_place,
-                                       .lower = softmax_loss_lower,
-                                       .host = softmax_loss_host,
-                                       .bucket = softmax_loss_bucket,
-                                       .vjp = softmax_loss_vjp,
-                                       .expand = softmax_loss_expand,
-                                       .indices = softmax_loss_indices};
+const op_family softmax_loss_family = {
+    .name = "softmax_loss",
+    .infer = softmax_loss_infer,
+    .memory = {.in_place = softmax_loss_in_place},
+    .execution = {.lower = softmax_loss_lower, .host = softmax_loss_host},
+    .rows = {.bucket = softmax_loss_bucket},
+    .derivative = {.vjp = softmax_loss_vjp, .expand = softmax_loss_expand},
+    .checks = {.indices = softmax_loss_indices},
+};

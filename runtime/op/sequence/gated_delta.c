@@ -154,12 +154,13 @@ static rlxvk_status gated_delta_vjp(gradient_call *c)
     return sequence_carry_vjp(c, OP_gated_delta_net_backward);
 }
 
-const op_family gated_delta_family = {.name = "gated_delta",
-                                      .attribute_size = sizeof(carry_attributes),
-                                      .infer = gated_delta_infer,
-                                      .writes = sequence_carry_writes,
-                                      .lower = gated_delta_lower,
-                                      .host = gated_delta_host,
-                                      .bucket = gated_delta_bucket,
-                                      .vjp = gated_delta_vjp,
-                                      .describe = sequence_describe_carry};
+const op_family gated_delta_family = {
+    .name = "gated_delta",
+    .attribute_size = sizeof(carry_attributes),
+    .infer = gated_delta_infer,
+    .memory = {.writes = sequence_carry_writes},
+    .execution = {.lower = gated_delta_lower, .host = gated_delta_host},
+    .rows = {.bucket = gated_delta_bucket},
+    .derivative = {.vjp = gated_delta_vjp},
+    .describe = sequence_describe_carry,
+};

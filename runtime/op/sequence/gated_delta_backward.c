@@ -211,10 +211,11 @@ static uint64_t gated_delta_backward_bucket(bucket_call *c)
     return bucket_refuse(c, "its gradients go back from the last row");
 }
 
-const op_family gated_delta_backward_family = {.name = "gated_delta_backward",
-                                               .attribute_size = sizeof(backward_attributes),
-                                               .infer = gated_delta_backward_infer,
-                                               .lower = gated_delta_backward_lower,
-                                               .host = gated_delta_backward_host,
-                                               .bucket = gated_delta_backward_bucket,
-                                               .describe = sequence_describe_backward};
+const op_family gated_delta_backward_family = {
+    .name = "gated_delta_backward",
+    .attribute_size = sizeof(backward_attributes),
+    .infer = gated_delta_backward_infer,
+    .execution = {.lower = gated_delta_backward_lower, .host = gated_delta_backward_host},
+    .rows = {.bucket = gated_delta_backward_bucket},
+    .describe = sequence_describe_backward,
+};

@@ -211,12 +211,13 @@ static void recurrent_describe(const node *n, text *out)
         text_append(out, " relu=1");
 }
 
-const op_family recurrent_family = {.name = "recurrent",
-                                    .attribute_size = sizeof(recurrent_attributes),
-                                    .infer = recurrent_infer,
-                                    .writes = recurrent_writes,
-                                    .lower = recurrent_lower,
-                                    .host = recurrent_host,
-                                    .bucket = recurrent_bucket,
-                                    .vjp = recurrent_vjp,
-                                    .describe = recurrent_describe};
+const op_family recurrent_family = {
+    .name = "recurrent",
+    .attribute_size = sizeof(recurrent_attributes),
+    .infer = recurrent_infer,
+    .memory = {.writes = recurrent_writes},
+    .execution = {.lower = recurrent_lower, .host = recurrent_host},
+    .rows = {.bucket = recurrent_bucket},
+    .derivative = {.vjp = recurrent_vjp},
+    .describe = recurrent_describe,
+};

@@ -210,12 +210,12 @@ static void recurrent_backward_describe(const node *n, text *out)
         text_append(out, " initial=1");
 }
 
-const op_family recurrent_backward_family = {.name = "recurrent_backward",
-                                             .attribute_size =
-                                                 sizeof(recurrent_backward_attributes),
-                                             .infer = recurrent_backward_infer,
-                                             .lower = recurrent_backward_lower,
-                                             .host = recurrent_backward_host,
-                                             .bucket = recurrent_backward_bucket,
-                                             .expand = recurrent_backward_expand,
-                                             .describe = recurrent_backward_describe};
+const op_family recurrent_backward_family = {
+    .name = "recurrent_backward",
+    .attribute_size = sizeof(recurrent_backward_attributes),
+    .infer = recurrent_backward_infer,
+    .execution = {.lower = recurrent_backward_lower, .host = recurrent_backward_host},
+    .rows = {.bucket = recurrent_backward_bucket},
+    .derivative = {.expand = recurrent_backward_expand},
+    .describe = recurrent_backward_describe,
+};

@@ -252,12 +252,13 @@ static rlxvk_status state_scan_vjp(gradient_call *c)
                                      : OP_selective_scan_backward);
 }
 
-const op_family state_scan_family = {.name = "state_scan",
-                                     .attribute_size = sizeof(carry_attributes),
-                                     .infer = state_scan_infer,
-                                     .writes = sequence_carry_writes,
-                                     .lower = state_scan_lower,
-                                     .host = state_scan_host,
-                                     .bucket = state_scan_bucket,
-                                     .vjp = state_scan_vjp,
-                                     .describe = sequence_describe_carry};
+const op_family state_scan_family = {
+    .name = "state_scan",
+    .attribute_size = sizeof(carry_attributes),
+    .infer = state_scan_infer,
+    .memory = {.writes = sequence_carry_writes},
+    .execution = {.lower = state_scan_lower, .host = state_scan_host},
+    .rows = {.bucket = state_scan_bucket},
+    .derivative = {.vjp = state_scan_vjp},
+    .describe = sequence_describe_carry,
+};

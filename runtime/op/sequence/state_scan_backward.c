@@ -303,10 +303,11 @@ static uint64_t state_scan_backward_bucket(bucket_call *c)
     return bucket_refuse(c, "its gradients go back from the last row");
 }
 
-const op_family state_scan_backward_family = {.name = "state_scan_backward",
-                                              .attribute_size = sizeof(backward_attributes),
-                                              .infer = state_scan_backward_infer,
-                                              .lower = state_scan_backward_lower,
-                                              .host = state_scan_backward_host,
-                                              .bucket = state_scan_backward_bucket,
-                                              .describe = sequence_describe_backward};
+const op_family state_scan_backward_family = {
+    .name = "state_scan_backward",
+    .attribute_size = sizeof(backward_attributes),
+    .infer = state_scan_backward_infer,
+    .execution = {.lower = state_scan_backward_lower, .host = state_scan_backward_host},
+    .rows = {.bucket = state_scan_backward_bucket},
+    .describe = sequence_describe_backward,
+};

@@ -136,13 +136,13 @@ static void fft_describe(const node *n, text *out)
     text_append(out, " axis=%d inverse=%d norm=%s", a->axis, a->inverse, fft_norm_name(a->norm));
 }
 
-const op_family fft_family = {.name = "fft",
-                              .attribute_size = sizeof(fft_attributes),
-                              .pairs = true,
-                              .foldable = true,
-                              .infer = fft_infer,
-                              .lower = fft_lower,
-                              .host = fft_host,
-                              .bucket = fft_bucket,
-                              .vjp = fft_vjp,
-                              .describe = fft_describe};
+const op_family fft_family = {
+    .name = "fft",
+    .attribute_size = sizeof(fft_attributes),
+    .infer = fft_infer,
+    .storage = {.pairs = true},
+    .execution = {.foldable = true, .lower = fft_lower, .host = fft_host},
+    .rows = {.bucket = fft_bucket},
+    .derivative = {.vjp = fft_vjp},
+    .describe = fft_describe,
+};

@@ -207,12 +207,12 @@ static void fft_real_describe(const node *n, text *out)
     text_append(out, " n=%lld norm=%s", (long long)a->length, fft_norm_name(a->norm));
 }
 
-const op_family fft_real_family = {.name = "fft_real",
-                                   .attribute_size = sizeof(fft_real_attributes),
-                                   .foldable = true,
-                                   .infer = fft_real_infer,
-                                   .lower = fft_real_lower,
-                                   .host = fft_real_host,
-                                   .bucket = bucket_vectors,
-                                   .vjp = fft_real_vjp,
-                                   .describe = fft_real_describe};
+const op_family fft_real_family = {
+    .name = "fft_real",
+    .attribute_size = sizeof(fft_real_attributes),
+    .infer = fft_real_infer,
+    .execution = {.foldable = true, .lower = fft_real_lower, .host = fft_real_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = fft_real_vjp},
+    .describe = fft_real_describe,
+};

@@ -349,21 +349,21 @@ static void log_mel_describe(const node *n, text *out)
     text_append(out, " scope=%s", a->scope == RLXVK_LOG_MEL_CLIP ? "clip" : "frame");
 }
 
-const op_family log_mel_family = {.name = "log_mel",
-                                  .attribute_size = sizeof(log_mel_attributes),
-                                  .foldable = true,
-                                  .infer = log_mel_infer,
-                                  .lower = log_mel_lower,
-                                  .host = log_mel_host,
-                                  .bucket = log_mel_bucket,
-                                  .vjp = log_mel_vjp,
-                                  .describe = log_mel_describe};
+const op_family log_mel_family = {
+    .name = "log_mel",
+    .attribute_size = sizeof(log_mel_attributes),
+    .infer = log_mel_infer,
+    .execution = {.foldable = true, .lower = log_mel_lower, .host = log_mel_host},
+    .rows = {.bucket = log_mel_bucket},
+    .derivative = {.vjp = log_mel_vjp},
+    .describe = log_mel_describe,
+};
 
-const op_family log_mel_slopes_family = {.name = "log_mel_slopes",
-                                         .attribute_size = sizeof(log_mel_attributes),
-                                         .foldable = true,
-                                         .infer = log_mel_infer,
-                                         .lower = log_mel_lower,
-                                         .host = log_mel_host,
-                                         .bucket = log_mel_bucket,
-                                         .describe = log_mel_describe};
+const op_family log_mel_slopes_family = {
+    .name = "log_mel_slopes",
+    .attribute_size = sizeof(log_mel_attributes),
+    .infer = log_mel_infer,
+    .execution = {.foldable = true, .lower = log_mel_lower, .host = log_mel_host},
+    .rows = {.bucket = log_mel_bucket},
+    .describe = log_mel_describe,
+};

@@ -156,16 +156,15 @@ static void overlap_add_describe(const node *n, text *out)
     text_append(out, " hop=%lld", (long long)((const overlap_add_attributes *)n->attributes)->hop);
 }
 
-const op_family overlap_add_family = {.name = "overlap_add",
-                                      .attribute_size = sizeof(overlap_add_attributes),
-                                      .foldable = true,
-                                      .infer = overlap_add_infer,
-                                      .lower = overlap_add_lower,
-                                      .host = overlap_add_host,
-                                      .bucket = overlap_add_bucket,
-                                      .vjp = overlap_add_vjp,
-                                      .expand = overlap_add_expand,
-                                      .describe = overlap_add_describe};
+const op_family overlap_add_family = {
+    .name = "overlap_add",
+    .attribute_size = sizeof(overlap_add_attributes),
+    .infer = overlap_add_infer,
+    .execution = {.foldable = true, .lower = overlap_add_lower, .host = overlap_add_host},
+    .rows = {.bucket = overlap_add_bucket},
+    .derivative = {.vjp = overlap_add_vjp, .expand = overlap_add_expand},
+    .describe = overlap_add_describe,
+};
 
 /* ---- istft ---- */
 

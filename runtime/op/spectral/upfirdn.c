@@ -168,15 +168,15 @@ static void upfirdn_describe(const node *n, text *out)
                 (long long)a->down, (long long)a->shift, (long long)a->length);
 }
 
-const op_family upfirdn_family = {.name = "upfirdn",
-                                  .attribute_size = sizeof(upfirdn_attributes),
-                                  .foldable = true,
-                                  .infer = upfirdn_infer,
-                                  .lower = upfirdn_lower,
-                                  .host = upfirdn_host,
-                                  .bucket = bucket_vectors,
-                                  .vjp = upfirdn_vjp,
-                                  .describe = upfirdn_describe};
+const op_family upfirdn_family = {
+    .name = "upfirdn",
+    .attribute_size = sizeof(upfirdn_attributes),
+    .infer = upfirdn_infer,
+    .execution = {.foldable = true, .lower = upfirdn_lower, .host = upfirdn_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = upfirdn_vjp},
+    .describe = upfirdn_describe,
+};
 
 /* ---- resample ---- */
 

@@ -302,12 +302,12 @@ static void welch_describe(const node *n, text *out)
                 (long long)a->hop, (long long)a->n_fft, a->scale, a->unfolded);
 }
 
-const op_family welch_family = {.name = "welch",
-                                .attribute_size = sizeof(welch_attributes),
-                                .foldable = true,
-                                .infer = welch_infer,
-                                .lower = welch_lower,
-                                .host = welch_host,
-                                .bucket = bucket_vectors,
-                                .expand = welch_expand,
-                                .describe = welch_describe};
+const op_family welch_family = {
+    .name = "welch",
+    .attribute_size = sizeof(welch_attributes),
+    .infer = welch_infer,
+    .execution = {.foldable = true, .lower = welch_lower, .host = welch_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.expand = welch_expand},
+    .describe = welch_describe,
+};

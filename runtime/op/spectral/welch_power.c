@@ -163,15 +163,15 @@ static void welch_power_describe(const node *n, text *out)
                 (long long)a->n_fft, a->unfolded);
 }
 
-const op_family welch_power_family = {.name = "welch_power",
-                                      .attribute_size = sizeof(rlxvk_welch_options),
-                                      .foldable = true,
-                                      .infer = welch_power_infer,
-                                      .lower = welch_power_lower,
-                                      .host = welch_power_host,
-                                      .bucket = bucket_vectors,
-                                      .vjp = welch_power_vjp,
-                                      .describe = welch_power_describe};
+const op_family welch_power_family = {
+    .name = "welch_power",
+    .attribute_size = sizeof(rlxvk_welch_options),
+    .infer = welch_power_infer,
+    .execution = {.foldable = true, .lower = welch_power_lower, .host = welch_power_host},
+    .rows = {.bucket = bucket_vectors},
+    .derivative = {.vjp = welch_power_vjp},
+    .describe = welch_power_describe,
+};
 
 /* ---- Peaks ---- */
 

@@ -363,37 +363,41 @@ static void gaussian_splat_render_describe(const node *n, text *out)
                     o->alpha_gradient);
 }
 
-const op_family gaussian_splat_prepare_family = {.name = "gaussian_splat_prepare",
-                                                 .attribute_size = sizeof(splat_attributes),
-                                                 .infer = gaussian_splat_prepare_infer,
-                                                 .lower = gaussian_splat_prepare_lower,
-                                                 .host = gaussian_splat_prepare_host,
-                                                 .bucket = gaussian_splat_bucket,
-                                                 .describe = gaussian_splat_render_describe};
-const op_family gaussian_splat_rasterize_family = {.name = "gaussian_splat_rasterize",
-                                                   .attribute_size = sizeof(splat_attributes),
-                                                   .infer = gaussian_splat_rasterize_infer,
-                                                   .lower = gaussian_splat_rasterize_lower,
-                                                   .host = gaussian_splat_rasterize_host,
-                                                   .bucket = gaussian_splat_bucket,
-                                                   .describe = gaussian_splat_render_describe};
-const op_family gaussian_splat_render_family = {.name = "gaussian_splat_render",
-                                                .attribute_size = sizeof(splat_attributes),
-                                                .infer = gaussian_splat_render_infer,
-                                                .lower = gaussian_splat_render_lower,
-                                                .host = gaussian_splat_render_host,
-                                                .bucket = gaussian_splat_bucket,
-                                                .vjp = gaussian_splat_render_vjp,
-                                                .flags = gaussian_splat_render_flags,
-                                                .flag_error = gaussian_splat_render_flag_error,
-                                                .describe = gaussian_splat_render_describe};
+const op_family gaussian_splat_prepare_family = {
+    .name = "gaussian_splat_prepare",
+    .attribute_size = sizeof(splat_attributes),
+    .infer = gaussian_splat_prepare_infer,
+    .execution = {.lower = gaussian_splat_prepare_lower, .host = gaussian_splat_prepare_host},
+    .rows = {.bucket = gaussian_splat_bucket},
+    .describe = gaussian_splat_render_describe,
+};
+const op_family gaussian_splat_rasterize_family = {
+    .name = "gaussian_splat_rasterize",
+    .attribute_size = sizeof(splat_attributes),
+    .infer = gaussian_splat_rasterize_infer,
+    .execution = {.lower = gaussian_splat_rasterize_lower, .host = gaussian_splat_rasterize_host},
+    .rows = {.bucket = gaussian_splat_bucket},
+    .describe = gaussian_splat_render_describe,
+};
+const op_family gaussian_splat_render_family = {
+    .name = "gaussian_splat_render",
+    .attribute_size = sizeof(splat_attributes),
+    .infer = gaussian_splat_render_infer,
+    .execution = {.lower = gaussian_splat_render_lower, .host = gaussian_splat_render_host},
+    .rows = {.bucket = gaussian_splat_bucket},
+    .derivative = {.vjp = gaussian_splat_render_vjp},
+    .checks = {.flags = gaussian_splat_render_flags,
+               .flag_error = gaussian_splat_render_flag_error},
+    .describe = gaussian_splat_render_describe,
+};
 const op_family gaussian_splat_render_backward_family = {
     .name = "gaussian_splat_render_backward",
     .attribute_size = sizeof(splat_attributes),
     .infer = gaussian_splat_render_backward_infer,
-    .lower = gaussian_splat_render_backward_lower,
-    .host = gaussian_splat_render_backward_host,
-    .bucket = gaussian_splat_bucket,
-    .flags = gaussian_splat_render_flags,
-    .flag_error = gaussian_splat_render_flag_error,
-    .describe = gaussian_splat_render_describe};
+    .execution = {.lower = gaussian_splat_render_backward_lower,
+                  .host = gaussian_splat_render_backward_host},
+    .rows = {.bucket = gaussian_splat_bucket},
+    .checks = {.flags = gaussian_splat_render_flags,
+               .flag_error = gaussian_splat_render_flag_error},
+    .describe = gaussian_splat_render_describe,
+};

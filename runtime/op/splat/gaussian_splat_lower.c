@@ -80,7 +80,7 @@ static void set_result(splat_work *w, const node *n, const operand *y)
     uint64_t flag = 0;
     w->args.y_offset = y->offset;
     w->args.flag_offset = SPLAT_NO_FLAG;
-    if (family->flags && family->flags(n, &flag))
+    if (family->checks.flags && family->checks.flags(n, &flag))
         w->args.flag_offset = y->offset + (u32)flag;
 }
 

@@ -97,9 +97,8 @@ static uint64_t accumulate_bucket(bucket_call *c)
 const op_family accumulate_family = {
     .name = "accumulate",
     .infer = accumulate_infer,
-    .view = accumulate_view,
-    .writes = accumulate_writes,
-    .lower = accumulate_lower,
-    .host = accumulate_host,
-    .bucket = accumulate_bucket,
+    .views = {.view = accumulate_view},
+    .memory = {.writes = accumulate_writes},
+    .execution = {.lower = accumulate_lower, .host = accumulate_host},
+    .rows = {.bucket = accumulate_bucket},
 };

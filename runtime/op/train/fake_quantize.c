@@ -293,13 +293,10 @@ static void fake_quantize_describe(const node *n, text *out)
 const op_family fake_quantize_family = {
     .name = "fake_quantize",
     .attribute_size = sizeof(fake_quantize_attributes),
-    .foldable = true,
     .infer = fake_quantize_infer,
-    .writes = fake_quantize_writes,
-    .in_place = fake_quantize_in_place,
-    .lower = fake_quantize_lower,
-    .host = fake_quantize_host,
-    .bucket = fake_quantize_bucket,
-    .vjp = fake_quantize_vjp,
+    .memory = {.writes = fake_quantize_writes, .in_place = fake_quantize_in_place},
+    .execution = {.foldable = true, .lower = fake_quantize_lower, .host = fake_quantize_host},
+    .rows = {.bucket = fake_quantize_bucket},
+    .derivative = {.vjp = fake_quantize_vjp},
     .describe = fake_quantize_describe,
 };

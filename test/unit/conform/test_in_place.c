@@ -24,7 +24,7 @@ static uint32_t cases_of[OP_COUNT], wanted_of[OP_COUNT], placed_of[OP_COUNT];
 static uint32_t in_place_of(const rlxvk_graph *g, const node *n)
 {
     const op_family *family = node_row(n)->family;
-    return family->in_place && n->input_count > 0 ? family->in_place(g, n) : 0;
+    return family->memory.in_place && n->input_count > 0 ? family->memory.in_place(g, n) : 0;
 }
 
 /* Copies a dense tensor into memory of its own. Raw bytes cannot be copied and stay. */
@@ -175,7 +175,7 @@ static void results_in_place_are_those_apart(void **state)
         case_spec spec;
         expect_ok(case_parse(list.lines.items[i], &spec));
         op_kind kind = op_find(spec.row);
-        if (kind == OP_COUNT || !op_table[kind].family->in_place || !takes_reals(&spec) ||
+        if (kind == OP_COUNT || !op_table[kind].family->memory.in_place || !takes_reals(&spec) ||
             cases_of[kind] >= CASES)
             continue;
         cases_of[kind]++;

@@ -424,14 +424,14 @@ static void test_every_family_has_a_rule(void **state)
         const char *why = reason_of(family);
         bucket_call c = {.unit = ROWS};
         if (op_table[op].most_inputs == 0) {
-            assert_null(family->bucket);
+            assert_null(family->rows.bucket);
             continue;
         }
-        if (!family->bucket)
+        if (!family->rows.bucket)
             fail_msg("%s (family %s) has no rule for rows of a bucket", op_table[op].name,
                      family->name);
         if (why) {
-            assert_true(family->bucket(&c) == BUCKET_NONE);
+            assert_true(family->rows.bucket(&c) == BUCKET_NONE);
             assert_string_equal(c.why, why);
         }
     }

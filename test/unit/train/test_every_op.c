@@ -64,7 +64,7 @@ static const why *reason(const char *row)
 
 static bool hands_on(const op_family *family)
 {
-    return family->expand || family->vjp;
+    return family->derivative.expand || family->derivative.vjp;
 }
 
 static void every_op_was_thought_of(void **state)

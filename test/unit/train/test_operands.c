@@ -317,7 +317,8 @@ static void walk_first(const trial *t, bool fresh)
 static void walk_refusals(const trial *t, op_kind op)
 {
     const op_family *family = op_table[op].family;
-    if (family->vjp || family->expand || gradient_ends(op) || second[op] == REFUSED)
+    if (family->derivative.vjp || family->derivative.expand || gradient_ends(op) ||
+        second[op] == REFUSED)
         return;
     for (size_t i = 0; i < t->count; i++) {
         rlxvk_tensor leaves[CASE_MAX_INPUTS], d;
