@@ -66,12 +66,13 @@ static uint32_t detach_view(pass *p, uint32_t id)
     return op_append(p->graph, OP_copy, &copied, 1, NULL, p->nodes[id].name);
 }
 
-rlxvk_status detach_views(rlxvk_graph *g)
+rlxvk_status detach_views(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1;
     uint32_t *words = memory_zeroed(3 * count, sizeof *words);
     bool *outlived = memory_zeroed(count, sizeof *outlived);
     rlxvk_status status;
+    (void)options;
     TRY(words && outlived ? RLXVK_OK : status_fail_memory("views"));
     lives l = {words, words + count, words + 2 * count, outlived};
     find_leaves(g, &l);

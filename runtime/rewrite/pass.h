@@ -51,23 +51,25 @@ uint32_t pass_copy(pass *p, uint32_t id);
 /* Removes nodes that no output needs and that write nothing. */
 rlxvk_status pass_drop_dead(rlxvk_graph *g);
 
-/* Rules in fold.c and region_split.c. Context: the rewrite options. */
+/* The passes of rewrite_graph; rewrite.c has their order. Rules get the options as their context.
+ */
+
+/* Rules in fold.c and region_split.c. */
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t region_split(pass *p, uint32_t id);
 uint32_t fuse_split_projection(pass *p, uint32_t id); /* fuse_projection.c */
 
-/* Computes attention once for the forward pass and its gradients (share_attention.c). Context: the
- * rewrite options. */
+/* Computes attention once for the forward pass and its gradients (share_attention.c). */
 uint32_t share_attention(pass *p, uint32_t id);
 
 /* Merges equal nodes (share_nodes.c). */
-rlxvk_status share_nodes(rlxvk_graph *g);
+rlxvk_status share_nodes(rlxvk_graph *g, const rewrite_options *options);
 
 /* Joins the weights of products that read one input (join_products.c). */
 rlxvk_status join_products(rlxvk_graph *g, const rewrite_options *options);
 
 /* Copies views that are read after their tensor was overwritten (detach.c). */
-rlxvk_status detach_views(rlxvk_graph *g);
+rlxvk_status detach_views(rlxvk_graph *g, const rewrite_options *options);
 
 /* Makes elementwise regions (region.c). */
 rlxvk_status region_make_all(rlxvk_graph *g, const rewrite_options *options);

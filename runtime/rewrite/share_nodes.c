@@ -111,7 +111,7 @@ static uint32_t share_node(pass *p, uint32_t id)
     return NODE_NONE;
 }
 
-rlxvk_status share_nodes(rlxvk_graph *g)
+rlxvk_status share_nodes(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1, places = 2;
     while (places < 2 * count)
@@ -120,6 +120,7 @@ rlxvk_status share_nodes(rlxvk_graph *g)
     bool *flags = memory_zeroed(2 * count, sizeof *flags);
     shares s = {flags, flags + count, words + count, places};
     rlxvk_status status;
+    (void)options;
     TRY(words && flags ? RLXVK_OK : status_fail_memory("shared nodes"));
     view_roots(g, words);
     for (size_t i = 0; i < g->outputs.count; i++)

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 /* ---- Writes in place ---- */
@@ -177,13 +178,13 @@ static void random_graphs_keep_their_values(void **state)
 }
 
 /* Each allocation of a rewrite fails once. The result must be an error, without a leak or a crash.
- */
+ * Errors of passes name the pass. */
 static void survives_failing_allocations(void **state)
 {
     rlxvk_graph *g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, 4)), r = input(g, "r", RLXVK_SHAPE(2, 4));
     rlxvk_tensor sum = rlxvk_add(g, rlxvk_add(g, x, r), param(g, "b", RLXVK_SHAPE(4)));
-    bool done = false;
+    bool done = false, first = false, last = false;
     (void)state;
     rlxvk_tensor k = floats(g, RLXVK_SHAPE(4), (float[]){1, 2, 3, 4});
     rlxvk_graph_output(g, build_norm(g, false, sum, -1));
@@ -202,9 +203,12 @@ static void survives_failing_allocations(void **state)
         done = status == RLXVK_OK;
         if (!done)
             assert_int_equal(status, RLXVK_E_OUT_OF_HOST_MEMORY);
+        first = first || (!done && strncmp(rlxvk_last_error(), "pass detach_views: ", 19) == 0);
+        last = last || (!done && strncmp(rlxvk_last_error(), "pass share_nodes: ", 18) == 0);
         rlxvk_graph_destroy(copy);
         assert_true(nth < 1000);
     }
+    assert_true(first && last);
     rlxvk_graph_destroy(g);
 }
 
