@@ -68,7 +68,7 @@ struct rlxvk_graph {
     uint64_t inlined;      /* nodes of those bodies; limited, because nesting multiplies them */
     uint64_t unroll_nodes; /* rlxvk_graph_set_unroll_limit; 0: the default */
     uint64_t replayed;     /* random ops that loops repeat, beyond those in the list */
-    uint64_t random_ops;   /* among the first random_counted nodes (op/random/random_state.c) */
+    uint64_t random_ops;   /* among the first random_counted nodes (op/random/random_stream.c) */
     uint32_t random_counted;
     rlxvk_status status; /* sticky */
     char error[512];

@@ -7,7 +7,7 @@
  * node's bound covers only that node. Errors of its operands are covered by their own bounds.
  */
 #include "op/evaluation.h"
-#include "op/random/random.h"
+#include "op/random_state.h"
 #include "op/view.h"
 
 #include <math.h>

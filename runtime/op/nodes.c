@@ -1,7 +1,7 @@
 /* Public calls that inspect nodes (rlxvk_inspect.h). A shape that is read here does not count as
  * told (symbol_tell), because inspecting a graph must not change it. */
 #include "graph/symbol.h"
-#include "op/random/random.h"
+#include "op/op.h"
 
 #include <rlxvk_inspect.h>
 

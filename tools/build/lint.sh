@@ -50,6 +50,13 @@ for folder in movement random compose elementwise rows matmul packed attention c
     done
     [[ -d runtime/op/$folder ]] || complain "runtime/op/$folder: no such folder; this list has them from the bottom up"
 done
+# Files directly in op/ are below all families. For rewrites, row_matrix.c knows attributes of some, and shorten.c adds keep_first.
+for f in runtime/op/*.[ch]; do
+    [[ $f == runtime/op/row_matrix.c || $f == runtime/op/shorten.c ]] && continue
+    for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do
+        [[ $used == choice ]] || complain "$f includes from op/$used, which is above it"
+    done
+done
 for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
