@@ -46,7 +46,7 @@ typedef struct bench_setup {
 RLXVK_MUST_CHECK rlxvk_status bench_run(const bench_setup *setup, const char *line,
                                         bench_result *out);
 
-/* Measures the variants of a kernel kind on a grid of shapes and writes the device's profile
+/* Measures the variants of a kernel kind on a grid of shapes and writes the device's tuning
  * file. `kind` NULL: all kinds. In bench_tune.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_tune(rlxvk_context *context, const char *kind);
 

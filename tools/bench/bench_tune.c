@@ -1,6 +1,6 @@
 /*
  * rlxvk bench --tune: finds the fastest row of each kernel kind's table, on a grid of shapes. A
- * point of the profile file is a shape and its fastest row. It is "table" if the table's own choice
+ * point of the tuning file is a shape and its fastest row. It is "table" if the table's own choice
  * is as good, because small differences are noise, and the table also covers the shapes between the
  * points.
  *

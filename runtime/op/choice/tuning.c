@@ -111,7 +111,7 @@ static const tuning_point *nearest(const tuning_point *points, size_t count, con
     return best;
 }
 
-/* The profile file wins, even if its point is farther away, because it was measured on this device.
+/* The tuning file wins, even if its point is farther away, because it was measured on this device.
  */
 size_t tuning_find(const tuning *t, const variant_query *q)
 {

@@ -1,6 +1,6 @@
 /*
  * Measured choices of kernel variants. A point is a kernel kind, a tag, up to four dimensions and
- * the variant that was fastest there. Points come from the device's profile file (rlxvk bench
+ * the variant that was fastest there. Points come from the device's tuning file (rlxvk bench
  * --tune) and from tables in the library (tuning_data.h). The nearest point decides, if every
  * dimension is within a factor of two of it. Pure.
  *
@@ -44,7 +44,7 @@ typedef struct tuning_entry {
     float microseconds;
 } tuning_entry;
 
-/* The points of a profile file's text, then those in the library for this device: the table's name
+/* The points of a tuning file's text, then those in the library for this device: the table's name
  * must be part of `device`. Either may be NULL. */
 rlxvk_status tuning_create(const char *text, const char *device, tuning *out);
 void tuning_destroy(tuning *t);

@@ -1,6 +1,6 @@
 /*
  * Points that `rlxvk bench --tune` measured, by a part of the device's name. To update them, turn
- * the lines of the profile file into rows:
+ * the lines of the tuning file into rows:
  *   sed -nE 's/^([a-z0-9_]+) (\S+) ([0-9,]+) (\S+) (\S+)$/    {"\1", "\2", {\3}, "\4", \5f},/p'
  */
 #ifndef RLXVK_TUNING_DATA_H
