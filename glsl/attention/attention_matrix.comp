@@ -71,6 +71,8 @@ shared uint work[PARTS * WORK];
 #define BY_ROW    gl_CooperativeMatrixLayoutRowMajor
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
 
+OPERAND_A query[WIDTH_K];
+SUM o[WIDTH_N];
 vec4 next_k[CARRY], next_v[CARRY];
 float score[KEYS_N * UNIT];                  /* scores of this lane, then its weights */
 float maximum[ROWS], sum[ROWS], scale[ROWS]; /* of its rows; sum: over its own keys */
@@ -161,27 +163,9 @@ vec4 read_q(uint at)
     return vec4(q[at], q[at + 1], q[at + 2], q[at + 3]);
 }
 
-/* Workgroups of later queries start first, because they have the most work under a causal mask. */
-void main()
+/* Reads the subgroup's queries, times `factor`. The head's query 0 begins at q_base. */
+void take_queries(uint q_base, uint first_query, uint work_at, float factor)
 {
-    uint tiles = (args.queries + TILE_QUERIES - 1) / TILE_QUERIES;
-    uint heads = args.batch * args.heads, item = group_index(), head = item % heads;
-    uint b = head / args.heads, h = head % args.heads;
-    if (item / heads >= tiles)
-        return;
-    find_reach(b);
-    uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
-    uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
-    uint work_at = gl_SubgroupID * WORK;
-    uvec2 base = uvec2(args.k_offset, args.v_offset) + entry * uvec2(args.k_batch, args.v_batch) +
-                 h / args.group * uvec2(args.k_head, args.v_head);
-    uint last_query = min(first_tile_query + TILE_QUERIES, args.queries) - 1;
-    uint begin = band_begin(first_tile_query), end = band_end(last_query);
-
-    OPERAND_A query[WIDTH_K];
-    SUM o[WIDTH_N];
-    float factor = score_factor();
-    uint q_base = args.q_offset + b * args.q_batch + h * args.q_head;
     [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
         [[unroll]] for (uint quad = 0; quad < UNIT_M * UNIT_K / 4; quad += LANE_COUNT) {
             uint own = quad + gl_SubgroupInvocationID, row = own / (UNIT_K / 4);
@@ -196,85 +180,84 @@ void main()
         coopMatLoad(query[i], work, work_at, UNIT_K / 2, BY_ROW);
         subgroupBarrier();
     }
-    [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
-        o[i] = SUM(0.0);
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        row_begin[r] = band_begin(first_query + row_of(r * OWN));
-        row_end[r] = band_end(first_query + row_of(r * OWN));
-        maximum[r] = NEGATIVE_INFINITY;
-        sum[r] = 0.0;
-    }
-    uint first_key = begin / TILE_KEYS * TILE_KEYS;
-    fetch(base, first_key);
-    [[dont_unroll]] for (; first_key < end; first_key += TILE_KEYS) {
-        barrier();
-        store(first_key, begin, end);
-        barrier();
-        fetch(base, first_key + TILE_KEYS);
-        SUM s[KEYS_N];
-        [[unroll]] for (uint n = 0; n < KEYS_N; n++)
-            s[n] = SUM(0.0);
-        [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
-            [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
-                OPERAND_B keys;
-                coopMatLoad(keys, tile_k, n * UNIT_N * PITCH + i * (UNIT_K / 4), PITCH, BY_COLUMN);
-                s[n] = coopMatMulAdd(query[i], keys, s[n]);
-            }
-        }
-        [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
-            if (DIRECT) {
-                [[unroll]] for (uint e = 0; e < UNIT; e++)
-                    score[n * UNIT + e] = s[n][e];
-            } else {
-                coopMatStore(s[n], work, work_at, UNIT_N, BY_ROW);
-                subgroupBarrier();
-                [[unroll]] for (uint e = 0; e < UNIT; e++)
-                    score[n * UNIT + e] =
-                        uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
-                subgroupBarrier();
-            }
-        }
-        bool edge = first_key + TILE_KEYS > band_end(first_query) ||
-                    first_key < band_begin(first_query + UNIT_M - 1);
-        make_weights(first_key, edge);
-        if (DIRECT) {
-            [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
-                [[unroll]] for (uint e = 0; e < UNIT; e++)
-                    o[i][e] = o[i][e] * scale[e / OWN];
-        } else {
-            SUM scales;
-            [[unroll]] for (uint e = 0; e < UNIT; e++)
-                work[work_at + row_of(e) * UNIT_N + column_of(e)] =
-                    floatBitsToUint(scale[e / OWN]);
-            subgroupBarrier();
-            coopMatLoad(scales, work, work_at, UNIT_N, BY_ROW);
-            subgroupBarrier();
-            [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
-                o[i] = o[i] * scales;
-        }
-        [[unroll]] for (uint n = 0; n < KEYS_K; n++) {
-            OPERAND_A weights;
-            if (DIRECT) {
-                [[unroll]] for (uint e = 0; e < UNIT; e++)
-                    weights[e] = float16_t(score[n * UNIT + e]);
-            } else {
-                [[unroll]] for (uint e = 0; e < UNIT_K / UNIT_N * UNIT; e += 2)
-                    work[work_at + (row_of(e % UNIT) * UNIT_K + e / UNIT * UNIT_N +
-                                    column_of(e % UNIT)) / 2] =
-                        packHalf2x16(vec2(score[n * (UNIT_K / UNIT_N) * UNIT + e],
-                                          score[n * (UNIT_K / UNIT_N) * UNIT + e + 1]));
-                subgroupBarrier();
-                coopMatLoad(weights, work, work_at, UNIT_K / 2, BY_ROW);
-                subgroupBarrier();
-            }
-            [[unroll]] for (uint i = 0; i < WIDTH_N; i++) {
-                OPERAND_B values;
-                coopMatLoad(values, tile_v, n * UNIT_K * PITCH + i * (UNIT_N / 4), PITCH, BY_ROW);
-                o[i] = coopMatMulAdd(weights, values, o[i]);
-            }
-        }
-    }
+}
 
+/* Multiplies the queries by the tile of k. Each lane gets its scores. */
+void make_scores(uint work_at)
+{
+    SUM s[KEYS_N];
+    [[unroll]] for (uint n = 0; n < KEYS_N; n++)
+        s[n] = SUM(0.0);
+    [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
+        [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
+            OPERAND_B keys;
+            coopMatLoad(keys, tile_k, n * UNIT_N * PITCH + i * (UNIT_K / 4), PITCH, BY_COLUMN);
+            s[n] = coopMatMulAdd(query[i], keys, s[n]);
+        }
+    }
+    [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
+        if (DIRECT) {
+            [[unroll]] for (uint e = 0; e < UNIT; e++)
+                score[n * UNIT + e] = s[n][e];
+        } else {
+            coopMatStore(s[n], work, work_at, UNIT_N, BY_ROW);
+            subgroupBarrier();
+            [[unroll]] for (uint e = 0; e < UNIT; e++)
+                score[n * UNIT + e] =
+                    uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
+            subgroupBarrier();
+        }
+    }
+}
+
+/* o *= the scale of its row */
+void scale_sums(uint work_at)
+{
+    if (DIRECT) {
+        [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
+            [[unroll]] for (uint e = 0; e < UNIT; e++)
+                o[i][e] = o[i][e] * scale[e / OWN];
+    } else {
+        SUM scales;
+        [[unroll]] for (uint e = 0; e < UNIT; e++)
+            work[work_at + row_of(e) * UNIT_N + column_of(e)] = floatBitsToUint(scale[e / OWN]);
+        subgroupBarrier();
+        coopMatLoad(scales, work, work_at, UNIT_N, BY_ROW);
+        subgroupBarrier();
+        [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
+            o[i] = o[i] * scales;
+    }
+}
+
+/* o += the weights times the tile of v */
+void add_values(uint work_at)
+{
+    [[unroll]] for (uint n = 0; n < KEYS_K; n++) {
+        OPERAND_A weights;
+        if (DIRECT) {
+            [[unroll]] for (uint e = 0; e < UNIT; e++)
+                weights[e] = float16_t(score[n * UNIT + e]);
+        } else {
+            [[unroll]] for (uint e = 0; e < UNIT_K / UNIT_N * UNIT; e += 2)
+                work[work_at + (row_of(e % UNIT) * UNIT_K + e / UNIT * UNIT_N +
+                                column_of(e % UNIT)) / 2] =
+                    packHalf2x16(vec2(score[n * (UNIT_K / UNIT_N) * UNIT + e],
+                                      score[n * (UNIT_K / UNIT_N) * UNIT + e + 1]));
+            subgroupBarrier();
+            coopMatLoad(weights, work, work_at, UNIT_K / 2, BY_ROW);
+            subgroupBarrier();
+        }
+        [[unroll]] for (uint i = 0; i < WIDTH_N; i++) {
+            OPERAND_B values;
+            coopMatLoad(values, tile_v, n * UNIT_K * PITCH + i * (UNIT_N / 4), PITCH, BY_ROW);
+            o[i] = coopMatMulAdd(weights, values, o[i]);
+        }
+    }
+}
+
+/* Divides o by the sums of the weights, and writes it. Rows without keys are zeros. */
+void finish(uint b, uint h, uint first_query, uint work_at)
+{
     float inverse[ROWS]; /* sum is 0 or at least 1, because the maximum has weight 1 */
     bool is_empty[ROWS];
     uint y_base = result_row(b, h);
@@ -305,4 +288,48 @@ void main()
         if (!DIRECT)
             subgroupBarrier();
     }
+}
+
+/* Workgroups of later queries start first, because they have the most work under a causal mask. */
+void main()
+{
+    uint tiles = (args.queries + TILE_QUERIES - 1) / TILE_QUERIES;
+    uint heads = args.batch * args.heads, item = group_index(), head = item % heads;
+    uint b = head / args.heads, h = head % args.heads;
+    if (item / heads >= tiles)
+        return;
+    find_reach(b);
+    uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
+    uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
+    uint work_at = gl_SubgroupID * WORK;
+    uvec2 base = uvec2(args.k_offset, args.v_offset) + entry * uvec2(args.k_batch, args.v_batch) +
+                 h / args.group * uvec2(args.k_head, args.v_head);
+    uint last_query = min(first_tile_query + TILE_QUERIES, args.queries) - 1;
+    uint begin = band_begin(first_tile_query), end = band_end(last_query);
+    float factor = score_factor();
+    uint q_base = args.q_offset + b * args.q_batch + h * args.q_head;
+    take_queries(q_base, first_query, work_at, factor);
+    [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
+        o[i] = SUM(0.0);
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        row_begin[r] = band_begin(first_query + row_of(r * OWN));
+        row_end[r] = band_end(first_query + row_of(r * OWN));
+        maximum[r] = NEGATIVE_INFINITY;
+        sum[r] = 0.0;
+    }
+    uint first_key = begin / TILE_KEYS * TILE_KEYS;
+    fetch(base, first_key);
+    [[dont_unroll]] for (; first_key < end; first_key += TILE_KEYS) {
+        barrier();
+        store(first_key, begin, end);
+        barrier();
+        fetch(base, first_key + TILE_KEYS);
+        make_scores(work_at);
+        bool edge = first_key + TILE_KEYS > band_end(first_query) ||
+                    first_key < band_begin(first_query + UNIT_M - 1);
+        make_weights(first_key, edge);
+        scale_sums(work_at);
+        add_values(work_at);
+    }
+    finish(b, h, first_query, work_at);
 }
