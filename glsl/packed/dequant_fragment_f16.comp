@@ -150,6 +150,15 @@ void decode(uint chunk, uint half_chunk)
 #define BLOCK_FACTOR(i) factor[i].x
 #define MIN_FACTOR(i)   (-float(FRAGMENT_SUMS) * factor[i].y)
 
+/* Where the lane's rows of w begin. */
+void find_rows(uint first_column)
+{
+    [[unroll]] for (uint i = 0; i < ROWS; i++) {
+        uint row = first_column + i * (UNIT_M / ROWS) + gl_SubgroupInvocationID / LANES;
+        row_at[i] = args.w_offset + min(row, args.n - 1) * args.row_bytes;
+    }
+}
+
 void main()
 {
     uint tiles_x = (args.m + FRAGMENT_ROWS - 1) / FRAGMENT_ROWS, group = group_index();
@@ -157,10 +166,7 @@ void main()
     if (first_column >= args.n)
         return;
     uint split = gl_SubgroupID, pairs_at = split * UNIT_M * UNIT_K / 2, patch_at = split * PATCH;
-    [[unroll]] for (uint i = 0; i < ROWS; i++) {
-        uint row = first_column + i * (UNIT_M / ROWS) + gl_SubgroupInvocationID / LANES;
-        row_at[i] = args.w_offset + min(row, args.n - 1) * args.row_bytes;
-    }
+    find_rows(first_column);
     SUM sums[TILES_X];
     [[unroll]] for (uint t = 0; t < TILES_X; t++)
         sums[t] = SUM(0.0);
