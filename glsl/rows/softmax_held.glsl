@@ -27,6 +27,13 @@ float block_origin(float top)
     return is_plain(top) ? top : 0.0;
 }
 
+/* A quad that does not fit the registers. */
+vec4 load_rest(row_work w, uint quad)
+{
+    uvec4 r = row_rest(w, quad);
+    return load_quad(w, r, rest_live(r, w.end));
+}
+
 void main()
 {
     row_work w = row_formed(row_whole(), args.x_offset);
@@ -39,10 +46,8 @@ void main()
     if (LONG) { /* while all registers are free */
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
             largest most = largest(-INFINITY, 0u);
-            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                uvec4 r = row_rest(w, first + k);
-                v[k] = load_quad(w, r, rest_live(r, w.end));
-            }
+            [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                v[k] = load_rest(w, first + k);
             [[unroll]] for (uint k = 0u; k < QUADS; k++)
                 take_largest(most, v[k]);
             vec2 block = vec2(largest_value(most), 0.0);
@@ -93,10 +98,8 @@ void main()
     }
     if (LONG) {
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
-            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                uvec4 r = row_rest(w, first + k);
-                v[k] = load_quad(w, r, rest_live(r, w.end));
-            }
+            [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                v[k] = load_rest(w, first + k);
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);
                 store_quad(w, terms, r, rest_live(r, w.end), KEEPS_X ? v[k] : decay(v[k] - m));
