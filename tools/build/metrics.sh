@@ -10,8 +10,9 @@ for folder in include runtime/* glsl tools/* test; do
     printf '%-16s %6d lines  %s comments\n' "$folder" "$(cat $files | wc -l)" "$(comments $files)"
 done
 printf 'files       '; for f in $code; do wc -l <"$f"; done | percentiles
-printf 'functions   '; for f in $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c'); do
-    awk '/^\{/ { start = NR } /^\}$/ { if (start) print NR - start - 1; start = 0 }' "$f"; done | percentiles
+functions() { for f in "$@"; do awk '/^\{/ { start = NR } /^\}$/ { if (start) print NR - start - 1; start = 0 }' "$f"; done | percentiles; }
+printf 'functions   '; functions $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c')
+printf '  in GLSL   '; functions $(git ls-files 'glsl/*.comp' 'glsl/*.glsl')
 printf 'literal indices of kernel constants %d\n' "$(grep -rEo 'constants\[[0-9]+\]' runtime | wc -l)"
 [ ! -f build/librlxvk.a ] || for folder in runtime/*/; do tools/build/circles.sh "${folder%/}" >/dev/null || printf 'circles in %s\n' "${folder%/}"; done
 [ ! -f build/librlxvk.a ] || printf 'librlxvk.a  %d bytes, %d SPIR-V modules\n' "$(stat -c %s build/librlxvk.a)" "$(git ls-files 'glsl/*.comp' | wc -l)"
