@@ -146,8 +146,24 @@ void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RA
 void lower_ends(const lowering *l, uint32_t node_id, uint32_t out[2]);
 /* Operand `index` of node `id`, to read. Its `overlap` follows from the family's in_place. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
+/* The same bytes for a dispatch that only reads, only writes, or does both. */
+static inline operand reading(operand o)
+{
+    o.access = ACCESS_READ;
+    return o;
+}
+static inline operand writing(operand o)
+{
+    o.access = ACCESS_WRITE;
+    return o;
+}
+static inline operand updating(operand o)
+{
+    o.access = ACCESS_READ | ACCESS_WRITE;
+    return o;
+}
 /* Scratch memory. It lives from the first to the last dispatch of this step that uses it. Its
- * access is WRITE; set READ yourself. */
+ * access is WRITE; dispatches that read it take reading() or updating() of it. */
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
 /* A constant with a copy of these bytes, to read as words. Constants with equal content share one
  * value. */

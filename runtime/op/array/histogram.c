@@ -111,9 +111,7 @@ static rlxvk_status emit_stages(lowering *l, const histogram_work *w, operand x,
     operand counts;
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * w->problem.bins, &counts));
-    operand both = counts, done = counts;
-    both.access = ACCESS_READ | ACCESS_WRITE;
-    done.access = ACCESS_READ;
+    operand both = updating(counts), done = reading(counts);
     TRY(emit_stage(l, w, HISTOGRAM_START, (operand[]){x, counts, counts}));
     TRY(emit_stage(l, w, HISTOGRAM_COUNT, (operand[]){x, both, both}));
     TRY(emit_stage(l, w, HISTOGRAM_FINISH, (operand[]){done, done, y}));

@@ -72,12 +72,6 @@ static rlxvk_status emit_tiles(lowering *l, const scatter_work *w, const scatter
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->index, w->source, w->y}, 4);
 }
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
 /* Counts the columns of rows, and all offsets, in units of `width` words. */
 static scatter_work in_units(const scatter_work *w, uint64_t columns, uint32_t width)
 {
@@ -101,11 +95,9 @@ static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter
     dispatch start = {.kernel = KERNEL_SCATTER_MARK, .variant = path->row.name}, mark = start,
              finish = {.kernel = KERNEL_SCATTER_FINISH, .variant = path->row.name};
     scatter_work first = *w, last = in_units(w, columns, width);
-    operand winners, both;
+    operand winners;
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * MAX(marks, 1), &winners));
-    both = winners;
-    both.access = ACCESS_READ | ACCESS_WRITE;
     first.args.updates_offset = w->x.offset;
     SET_CONSTANTS(&start, {LOCAL_SIZE, size}, {SCATTER_MARK_MODE, w->mode},
                   {SCATTER_MARK_ND, false}, {SCATTER_MARK_START, true});
@@ -115,7 +107,7 @@ static rlxvk_status emit_marks(lowering *l, const scatter_work *w, const scatter
                   {SCATTER_MARK_START, false});
     uint64_t updates = rows ? w->args.updates : w->updates;
     TRY(emit(l, &mark, w, updates, groups_for(updates, size),
-             (operand[]){w->index, w->source, both}, 3));
+             (operand[]){w->index, w->source, updating(winners)}, 3));
     SET_CONSTANTS(&finish, {LOCAL_SIZE, size}, {SCATTER_FINISH_MODE, w->mode},
                   {SCATTER_FINISH_WIDTH, width});
     TRY(emit(l, &finish, &last, w->numel / width, divide_up(w->numel / width, copy_lot(size)),

@@ -12,12 +12,6 @@ typedef struct radix_work {
     operand counts, totals, words[2], items[2];
 } radix_work;
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
 uint32_t radix_sort_bits(uint64_t most)
 {
     uint32_t bits = 1;
@@ -51,13 +45,11 @@ static rlxvk_status emit_scan(lowering *l, const radix_work *w)
     struct radix_scan_args args = {(u32)(w->sort->rows * RADIX_DIGITS), (u32)w->blocks};
     uint32_t size = l->profile->workgroup_size, lanes = 1;
     dispatch d = {.kernel = KERNEL_RADIX_SCAN};
-    operand both = w->counts;
-    both.access = ACCESS_READ | ACCESS_WRITE;
     while (lanes < size && 4 * lanes < w->blocks)
         lanes *= 2;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {RADIX_SCAN_LANES, lanes});
     lower_groups(l, &d, groups_for(args.segments, size / lanes));
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){both, w->totals}, 2);
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){updating(w->counts), w->totals}, 2);
 }
 
 static rlxvk_status emit_move(lowering *l, const radix_work *w, uint32_t pass,

@@ -211,11 +211,10 @@ static rlxvk_status lower_parts(lowering *l, const scatter_work *w)
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_PARTS_THREADS}, {SCATTER_ADD_PARTS_LAST, false});
     lower_groups(l, &d, parts);
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, sums}, 3));
-    sums.access = ACCESS_READ;
     args.y_offset = w->y.offset;
     SET_CONSTANTS(&last, {LOCAL_SIZE, SCATTER_PARTS_THREADS}, {SCATTER_ADD_PARTS_LAST, true});
     lower_groups(l, &last, w->rows * w->columns);
-    TRY(lower_emit(l, &last, &args, sizeof args, (operand[]){sums, w->index, w->y}, 3));
+    TRY(lower_emit(l, &last, &args, sizeof args, (operand[]){reading(sums), w->index, w->y}, 3));
 error:
     return status;
 }

@@ -121,8 +121,7 @@ static rlxvk_status lower_select(lowering *l, const topk_work *w)
     first.chunks = (u32)chunks;
     first.chunk_length = (u32)length;
     TRY(emit_stage(l, w, first, TOPK_FIRST_STAGE, w->x, candidates));
-    candidates.access = ACCESS_READ;
-    TRY(emit_stage(l, w, args, TOPK_SECOND_STAGE, candidates, w->y));
+    TRY(emit_stage(l, w, args, TOPK_SECOND_STAGE, reading(candidates), w->y));
 error:
     return status;
 }

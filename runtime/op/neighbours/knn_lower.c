@@ -113,9 +113,8 @@ static rlxvk_status emit_rows(const knn_work *w, uint64_t first, uint64_t count)
                             .kept = w->kept,
                             .end_point = whole ? (u32)w->points : 0,
                             .state_offset = (u32)w->list_words};
-    operand lists = w->lists;
+    operand lists = updating(w->lists);
     rlxvk_status status = RLXVK_OK;
-    lists.access = ACCESS_READ | ACCESS_WRITE;
     if (whole || w->kept)
         TRY(emit_points(w, args, threads, lists, w->y));
     args.goes_on = w->kept > 0;
@@ -191,7 +190,7 @@ static rlxvk_status emit_chunk(knn_work *w, uint64_t row, uint64_t rows, uint64_
     rlxvk_status status = RLXVK_OK;
     for (uint64_t point = 0; point < w->points; point += w->chunk_points) {
         uint64_t points = MIN(w->chunk_points, w->points - point);
-        operand products = w->products[w->turn++ % 2], lists = w->lists;
+        operand products = w->products[w->turn++ % 2];
         struct knn_filter_args args = {.rows = (u32)rows,
                                        .points = (u32)points,
                                        .first_row = (u32)row,
@@ -200,13 +199,13 @@ static rlxvk_status emit_chunk(knn_work *w, uint64_t row, uint64_t rows, uint64_
                                        .kept = w->kept};
         dispatch d = {.kernel = KERNEL_KNN_FILTER, .variant = w->variant};
         TRY(emit_products(w, row, rows, point, points, products));
-        products.access = ACCESS_READ;
-        lists.access = ACCESS_READ | ACCESS_WRITE;
         SET_CONSTANTS(&d, {LOCAL_SIZE, filter_threads(w->l->profile)},
                       {KNN_FILTER_METRIC, w->metric});
         lower_groups(w->l, &d, rows);
         TRY(lower_emit(w->l, &d, &args, sizeof args,
-                       (operand[]){products, w->query_norms, w->point_norms, lists}, 4));
+                       (operand[]){reading(products), w->query_norms, w->point_norms,
+                                   updating(w->lists)},
+                       4));
     }
 error:
     return status;

@@ -22,12 +22,6 @@ typedef struct backward_job {
     uint32_t c_offset;
 } backward_job;
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
 /* If the operand is missing, w stands in for it. */
 static operand optional(const backward_job *j, enum recurrent_optional which)
 {
@@ -64,8 +58,7 @@ static rlxvk_status emit_factors(backward_job *j)
     bool gru = s->cell == RECURRENT_GRU, lstm = s->cell == RECURRENT_LSTM;
     operand x = lower_input(j->l, j->id, 0), h = lower_input(j->l, j->id, gru ? 1 : 0);
     operand before = gru ? lower_input(j->l, j->id, 2) : optional(j, BACKWARD_C0);
-    operand d = j->d, kept = j->kept;
-    d.access = ACCESS_WRITE;
+    operand d = writing(j->d), kept = j->kept;
     struct recurrent_factors_args args = {.batch = (uint32_t)s->batch,
                                           .steps = (uint32_t)s->steps,
                                           .hidden = (uint32_t)s->hidden,
@@ -94,8 +87,7 @@ static rlxvk_status make_factors(backward_job *j)
     uint64_t all = s->batch * s->steps * s->hidden;
     bool kept = s->cell == RECURRENT_LSTM || s->cell == RECURRENT_GRU;
     rlxvk_status status = RLXVK_OK;
-    j->d = lower_write(j->l, j->id);
-    j->d.access = ACCESS_READ | ACCESS_WRITE;
+    j->d = lower_update(j->l, j->id);
     j->kept = lower_input(j->l, j->id, 0); /* not read if there are no steps */
     if (all == 0)
         return RLXVK_OK;
@@ -167,8 +159,7 @@ static rlxvk_status lower_sequences(const backward_job *j)
     uint32_t splits = recurrent_backward_splits(s, j->l->profile);
     bool initial = j->attributes->initial;
     operand dhn = optional(j, BACKWARD_DHN), dcn = optional(j, BACKWARD_DCN);
-    operand unused = j->d;
-    unused.access = ACCESS_WRITE;
+    operand unused = writing(j->d);
     operand dh0 = initial ? initial_state(j, 0) : unused;
     operand dc0 = initial && s->states == 2 ? initial_state(j, 1) : dh0;
     struct recurrent_sweep_args args = {.batch = (uint32_t)s->batch,
@@ -262,8 +253,8 @@ static rlxvk_status emit_step(const step_job *t, uint64_t step)
     struct recurrent_sweep_step_args args = step_arguments(t, step);
     operand previous = step ? reading(t->vectors[step % 2]) : optional(j, BACKWARD_DHN);
     operand next = step == s->steps ? initial_state(j, 0) : t->vectors[(step + 1) % 2];
-    operand before = step ? reading(t->state) : optional(j, BACKWARD_DCN), after = t->state;
-    after.access = ACCESS_WRITE; /* a step reads it as `before` */
+    operand before = step ? reading(t->state) : optional(j, BACKWARD_DCN),
+            after = writing(t->state);
     args.previous_offset = previous.offset;
     args.next_offset = next.offset;
     args.before_offset = before.offset;

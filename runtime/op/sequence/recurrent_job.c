@@ -25,10 +25,8 @@ operand recurrent_initial_state(const recurrent_job *j, uint32_t state)
 {
     uint64_t count = recurrent_layer_state(&j->r);
     uint32_t i = recurrent_state_operand(graph_node(j->l->graph, j->id)) + state;
-    operand p = j->p;
-    p.access = ACCESS_READ;
     return j->carry && state < j->r.states ? recurrent_layer_part(j, i, j->layer * count, count)
-                                           : p;
+                                           : reading(j->p);
 }
 
 operand recurrent_final_state(const recurrent_job *j, uint32_t state)
@@ -52,9 +50,8 @@ operand recurrent_hidden_weights(const recurrent_job *j)
 operand recurrent_hidden_bias(const recurrent_job *j)
 {
     uint64_t rows = j->r.directions * j->r.rows;
-    operand p = j->p;
-    p.access = ACCESS_READ;
-    return j->cell == RECURRENT_GRU ? recurrent_layer_part(j, 4, j->layer * rows, rows) : p;
+    return j->cell == RECURRENT_GRU ? recurrent_layer_part(j, 4, j->layer * rows, rows)
+                                    : reading(j->p);
 }
 
 rlxvk_status recurrent_cell_state(const recurrent_job *j, operand *out)
@@ -87,13 +84,11 @@ rlxvk_status recurrent_copy_last(const recurrent_job *j)
     rlxvk_status status = RLXVK_OK;
     for (uint64_t d = 0; d < r->directions; d++) {
         strided_copy copy = layout_dense_copy(&shape);
-        operand y = j->y, hn = recurrent_final_state(j, 0);
-        y.access = ACCESS_READ;
         copy.source_first = (int64_t)(d ? d * r->hidden : (r->steps - 1) * units);
         copy.source[0] = (int64_t)(r->steps * units);
         copy.source[1] = 1;
         copy.target_first = (int64_t)(d * r->batch * r->hidden);
-        TRY(layout_emit_copy(j->l, &copy, y, hn));
+        TRY(layout_emit_copy(j->l, &copy, reading(j->y), recurrent_final_state(j, 0)));
     }
 error:
     return status;

@@ -74,14 +74,13 @@ static uint32_t sequence_threads(const recurrent_job *j)
 static rlxvk_status lower_sequences(const recurrent_job *j, const recurrent_class *class)
 {
     const recurrent_geometry *r = &j->r;
-    operand w, p = j->p, bias = recurrent_hidden_bias(j);
+    operand w, p = reading(j->p), bias = recurrent_hidden_bias(j);
     operand h0 = recurrent_initial_state(j, 0), c0 = recurrent_initial_state(j, 1);
     operand hn = j->carry ? recurrent_final_state(j, 0) : j->y;
     operand cn = j->carry && r->states == 2 ? recurrent_final_state(j, 1) : hn;
     dispatch d = {.kernel = KERNEL_RECURRENT, .variant = class->row.name};
     rlxvk_status status;
     TRY(transpose_weights(j, &w));
-    p.access = ACCESS_READ;
     struct recurrent_args args = {.batch = (uint32_t)r->batch,
                                   .steps = (uint32_t)r->steps,
                                   .hidden = (uint32_t)r->hidden,
@@ -133,24 +132,22 @@ static rlxvk_status emit_step(const recurrent_job *j, const recurrent_class *cla
                               operand c)
 {
     const recurrent_geometry *r = &j->r;
-    operand p = j->p, w = recurrent_hidden_weights(j), bias = recurrent_hidden_bias(j), h = j->y,
-            c0 = c;
+    operand p = reading(j->p), w = recurrent_hidden_weights(j), bias = recurrent_hidden_bias(j);
+    operand h = reading(j->y), c0 = reading(c);
     struct recurrent_step_args args = step_arguments(j, step);
     uint32_t rows = r->batch > 1 ? 4 : 1, units = RECURRENT_STEP_THREADS / RECURRENT_STEP_LANES;
     dispatch d = {.kernel = KERNEL_RECURRENT_STEP, .variant = class->row.name};
-    p.access = h.access = c0.access = ACCESS_READ;
     if (step == 0) {
         h = recurrent_initial_state(j, 0);
         c0 = recurrent_initial_state(j, 1);
         for (uint64_t k = 0; k < r->directions; k++)
             args.h_first[k] += h.offset;
     }
-    c.access = ACCESS_WRITE; /* a step reads it as c0 */
     args.w_offset = w.offset;
     args.bias_offset = bias.offset;
     args.c0_offset = c0.offset;
     args.c_offset = c.offset;
-    const operand operands[] = {p, w, bias, h, c0, j->y, c};
+    const operand operands[] = {p, w, bias, h, c0, j->y, writing(c)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, RECURRENT_STEP_THREADS}, {RECURRENT_STEP_CELL, j->cell},
                   {RECURRENT_STEP_ROWS, rows}, {RECURRENT_STEP_WHOLE, has_whole_quads(&args)});
     lower_groups(j->l, &d, divide_up(r->hidden, units) * r->directions * divide_up(r->batch, rows));
@@ -212,8 +209,7 @@ rlxvk_status recurrent_lower(lowering *l, uint32_t id)
             TRY(lower_temporary(l, result * sizeof(float), &j.y));
         TRY(project(&j, x));
         TRY(lower_layer(&j));
-        x = j.y;
-        x.access = ACCESS_READ;
+        x = reading(j.y);
     }
 error:
     return status;

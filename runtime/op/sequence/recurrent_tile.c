@@ -15,12 +15,6 @@ typedef struct tile_job {
     operand w, cell, h[2];
 } tile_job;
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
 /* Copies [D, G, Hd, k] to [D, tiles, k, units of a tile, G in quads], for `count` units from
  * `first` on. These are whole tiles or less than one. Places without a unit are never used. */
 static rlxvk_status lay_out_units(const tile_job *t, uint64_t first, uint64_t count)

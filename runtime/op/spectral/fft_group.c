@@ -67,18 +67,6 @@ static void set_target(struct fft_args *a, const fft_port *p, const geometry *g,
     a->flags |= (p->pairs ? FFT_OUT_PAIRS : 0) | (e && e->multiply ? FFT_STORE_TABLE : 0);
 }
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
-static operand writing(operand o)
-{
-    o.access = ACCESS_WRITE;
-    return o;
-}
-
 static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
 {
     bool first = pass == 0, last = pass + 1 == t->split.count;

@@ -12,24 +12,6 @@ typedef struct splat_work {
     operand positions, runs; /* of each entry before the sort; of each splat: first and end */
 } splat_work;
 
-static operand reading(operand o)
-{
-    o.access = ACCESS_READ;
-    return o;
-}
-
-static operand writing(operand o)
-{
-    o.access = ACCESS_WRITE;
-    return o;
-}
-
-static operand updating(operand o)
-{
-    o.access = ACCESS_READ | ACCESS_WRITE;
-    return o;
-}
-
 static struct splat_args args_of(const rlxvk_gaussian_splat_options *o, const splat_sizes *s)
 {
     return (struct splat_args){.count = (u32)s->count,
