@@ -112,6 +112,30 @@ rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t inde
                    rlxvk_dtype_name(dtype), rlxvk_dtype_name(wanted), remedy);
 }
 
+rlxvk_status op_require_shape(const rlxvk_graph *g, const node *n, uint32_t i, const char *role,
+                              rlxvk_shape wanted)
+{
+    char have[SHAPE_TEXT], want[SHAPE_TEXT];
+    if (shape_equal(input_shape(g, n, i), &wanted))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; must be %s", role,
+                   shape_text(input_shape(g, n, i), have), shape_text(&wanted, want));
+}
+
+rlxvk_status op_require_vector(const rlxvk_graph *g, const node *n, uint32_t i, const char *role,
+                               int64_t length, const char *like)
+{
+    char shape[SHAPE_TEXT];
+    uint32_t wide = 0;
+    const rlxvk_shape *s = input_shape(g, n, i);
+    for (uint32_t k = 0; k < s->rank; k++)
+        wide += s->dims[k] != 1;
+    if (wide <= 1 && shape_numel(s) == (uint64_t)length)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the %s", role,
+                   shape_text(s, shape), (long long)length, like);
+}
+
 rlxvk_status op_require_writable(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     uint16_t op = graph_node(g, n->inputs[i])->op;

@@ -567,6 +567,13 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
 /* E_DTYPE unless operand `index` has this dtype. `remedy` tells the user how to fix it. */
 rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t index,
                               rlxvk_dtype wanted, const char *remedy);
+/* E_SHAPE unless operand i has this shape. `role` names the operand. */
+rlxvk_status op_require_shape(const rlxvk_graph *g, const node *n, uint32_t i, const char *role,
+                              rlxvk_shape wanted);
+/* E_SHAPE unless operand i has `length` elements, and at most one dim that is not 1. `like` names
+ * what has the same length, for example "channels". */
+rlxvk_status op_require_vector(const rlxvk_graph *g, const node *n, uint32_t i, const char *role,
+                               int64_t length, const char *like);
 /* E_ATTR unless operand i may be written in place: it is an input or a param, and not also another
  * operand. */
 rlxvk_status op_require_writable(const rlxvk_graph *g, const node *n, uint32_t i);

@@ -41,20 +41,6 @@ static const char *role_of(const batch_norm_attributes *a, uint32_t i)
     return names[i == 3 && !a->has_gamma ? 3 : i - 1];
 }
 
-static rlxvk_status check_vector(const rlxvk_graph *g, const node *n,
-                                 const batch_norm_attributes *a, uint32_t i, int64_t channels)
-{
-    char shape[SHAPE_TEXT];
-    uint32_t wide = 0;
-    const rlxvk_shape *s = input_shape(g, n, i);
-    for (uint32_t k = 0; k < s->rank; k++)
-        wide += s->dims[k] != 1;
-    if (wide <= 1 && shape_numel(s) == (uint64_t)channels)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the channel axis",
-                   role_of(a, i), shape_text(s, shape), (long long)channels);
-}
-
 static rlxvk_status batch_norm_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     batch_norm_attributes *a = attributes;
@@ -70,7 +56,7 @@ static rlxvk_status batch_norm_infer(const rlxvk_graph *g, node *n, void *attrib
         return op_fail(n, RLXVK_E_ATTR, "eps is %g; needs a finite value >= 0", (double)a->eps);
     TRY(op_axis(n, a->channel_axis, x->rank, &a->channel_axis));
     for (uint32_t i = 1; i < count; i++)
-        TRY(check_vector(g, n, a, i, x->dims[a->channel_axis]));
+        TRY(op_require_vector(g, n, i, role_of(a, i), x->dims[a->channel_axis], "channel axis"));
     n->shape = *x;
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 error:

@@ -89,31 +89,19 @@ rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
 
 /* ---- Infer ---- */
 
-/* Checks a vector along the normalized axis: n elements, and at most one dim that is not 1. */
-static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t index,
-                                 const char *role, int64_t length)
-{
-    char shape[SHAPE_TEXT];
-    uint32_t wide = 0;
-    if (index == NODE_NONE)
-        return RLXVK_OK;
-    const rlxvk_shape *s = input_shape(g, n, index);
-    for (uint32_t i = 0; i < s->rank; i++)
-        wide += s->dims[i] != 1;
-    if (wide <= 1 && shape_numel(s) == (uint64_t)length)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the %s", role,
-                   shape_text(s, shape), (long long)length,
-                   node_code(n) == NORM_GROUP ? "channels" : "normalized axis");
-}
-
+/* Vectors have an element for each place along the normalized axis. */
 static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const norm_roles *r,
                                   int64_t length)
 {
-    rlxvk_status status;
-    TRY(check_vector(g, n, r->bias, "bias", length));
-    TRY(check_vector(g, n, r->gamma, "gamma", length));
-    TRY(check_vector(g, n, r->beta, "beta", length));
+    const char *like = node_code(n) == NORM_GROUP ? "channels" : "normalized axis";
+    const struct {
+        uint32_t operand;
+        const char *role;
+    } vectors[] = {{r->bias, "bias"}, {r->gamma, "gamma"}, {r->beta, "beta"}};
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < ARRAY_COUNT(vectors); i++)
+        if (vectors[i].operand != NODE_NONE)
+            TRY(op_require_vector(g, n, vectors[i].operand, vectors[i].role, length, like));
 error:
     return status;
 }

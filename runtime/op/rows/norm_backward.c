@@ -124,19 +124,6 @@ rlxvk_tensor rlxvk_group_norm_backward_beta(rlxvk_graph *g, rlxvk_tensor dy, int
 
 /* ---- Infer ---- */
 
-static rlxvk_status check_gamma(const rlxvk_graph *g, const node *n, int64_t length)
-{
-    char shape[SHAPE_TEXT];
-    uint32_t wide = 0;
-    const rlxvk_shape *s = input_shape(g, n, 2);
-    for (uint32_t i = 0; i < s->rank; i++)
-        wide += s->dims[i] != 1;
-    if (wide <= 1 && shape_numel(s) == (uint64_t)length)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "gamma has shape %s; needs %lld elements",
-                   shape_text(s, shape), (long long)length);
-}
-
 /* Checks x as the norm does. */
 static rlxvk_status check_norm(const node *n, const norm_backward_attributes *a,
                                const rlxvk_shape *x)
@@ -174,7 +161,9 @@ static rlxvk_status norm_backward_infer(const rlxvk_graph *g, node *n, void *att
     TRY(check_norm(n, a, x));
     TRY(op_axis(n, a->axis, x->rank, &a->axis));
     if (a->has_gamma)
-        TRY(check_gamma(g, n, x->dims[a->axis]));
+        TRY(op_require_vector(g, n, 2, "gamma", x->dims[a->axis],
+                              norm_backward_norm(n) == NORM_GROUP ? "channels"
+                                                                  : "normalized axis"));
     n->shape = part == NORM_BACKWARD_INPUT  ? *x
                : part == NORM_BACKWARD_BOTH ? RLXVK_SHAPE(2, x->dims[a->axis])
                                             : RLXVK_SHAPE(x->dims[a->axis]);

@@ -41,10 +41,10 @@ rlxvk_status gated_delta_check(const rlxvk_graph *g, const node *n, uint32_t mos
         return op_fail(n, RLXVK_E_UNSUPPORTED, "the state size is %lld; at most %u is supported",
                        (long long)q->dims[3], most_size);
     rlxvk_shape tokens = RLXVK_SHAPE(q->dims[0], q->dims[1], q->dims[2]);
-    TRY(sequence_check_operand(g, n, 1, "k", *q));
-    TRY(sequence_check_operand(g, n, 2, "v", *q));
-    TRY(sequence_check_operand(g, n, 3, "g", tokens));
-    TRY(sequence_check_operand(g, n, 4, "beta", tokens));
+    TRY(op_require_shape(g, n, 1, "k", *q));
+    TRY(op_require_shape(g, n, 2, "v", *q));
+    TRY(op_require_shape(g, n, 3, "g", tokens));
+    TRY(op_require_shape(g, n, 4, "beta", tokens));
 error:
     return status;
 }

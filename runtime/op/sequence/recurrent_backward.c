@@ -147,15 +147,15 @@ static rlxvk_status check_operands(const rlxvk_graph *g, const node *n, const re
     rlxvk_shape state = RLXVK_SHAPE((int64_t)s->batch, (int64_t)s->hidden);
     rlxvk_shape all = RLXVK_SHAPE((int64_t)s->batch, (int64_t)s->steps, (int64_t)s->hidden);
     rlxvk_status status;
-    TRY(sequence_check_operand(g, n, recurrent_sweep_weights(n) + 1, "dy", all));
+    TRY(op_require_shape(g, n, recurrent_sweep_weights(n) + 1, "dy", all));
     if (s->cell == RECURRENT_GRU) {
-        TRY(sequence_check_operand(g, n, 1, "the gates from h", *input_shape(g, n, 0)));
-        TRY(sequence_check_operand(g, n, 2, "the previous h", all));
+        TRY(op_require_shape(g, n, 1, "the gates from h", *input_shape(g, n, 0)));
+        TRY(op_require_shape(g, n, 2, "the previous h", all));
     }
     for (uint32_t i = 0; i < BACKWARD_OPTIONALS; i++) {
         uint32_t index = recurrent_sweep_optional(n, i);
         if (index != NODE_NONE)
-            TRY(sequence_check_operand(g, n, index, names[i], state));
+            TRY(op_require_shape(g, n, index, names[i], state));
     }
 error:
     return status;

@@ -7,16 +7,6 @@
 
 #define STATE_OPERAND 5
 
-rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
-                                    const char *name, rlxvk_shape wanted)
-{
-    char got_text[SHAPE_TEXT], wanted_text[SHAPE_TEXT];
-    if (shape_equal(input_shape(g, n, i), &wanted))
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; must be %s", name,
-                   shape_text(input_shape(g, n, i), got_text), shape_text(&wanted, wanted_text));
-}
-
 rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, int64_t first,
                                     rlxvk_shape shape)
 {
@@ -47,7 +37,7 @@ rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_att
     if (a->in_place && !a->carry)
         return op_fail(n, RLXVK_E_ATTR, "in_place needs an initial state to write over");
     if (a->carry)
-        TRY(sequence_check_operand(g, n, STATE_OPERAND, "state", state));
+        TRY(op_require_shape(g, n, STATE_OPERAND, "state", state));
     if (a->in_place)
         TRY(op_require_writable(g, n, STATE_OPERAND));
     n->dtype = (uint8_t)input_dtype(g, n, 0);

@@ -13,9 +13,6 @@ typedef struct carry_attributes { /* of mamba2 and gated_delta_net; selective_sc
     bool carry, in_place;
 } carry_attributes;
 
-/* Fails with E_SHAPE if operand i does not have the wanted dims. */
-rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
-                                    const char *name, rlxvk_shape wanted);
 /* Elements [first, first + numel(shape)) of the packed results, as a view of this shape. */
 rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, int64_t first,
                                     rlxvk_shape shape);

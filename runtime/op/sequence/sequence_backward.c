@@ -65,10 +65,10 @@ rlxvk_status sequence_infer_backward(const rlxvk_graph *g, node *n, const backwa
     uint64_t numel = 0;
     rlxvk_status status = RLXVK_OK;
     if (a->carry)
-        TRY(sequence_check_operand(g, n, sequence_state_operand(), "state", state));
-    TRY(sequence_check_operand(g, n, sequence_dy_operand(a), "dy", result));
+        TRY(op_require_shape(g, n, sequence_state_operand(), "state", state));
+    TRY(op_require_shape(g, n, sequence_dy_operand(a), "dy", result));
     if (a->final)
-        TRY(sequence_check_operand(g, n, sequence_final_operand(a), "dstate", state));
+        TRY(op_require_shape(g, n, sequence_final_operand(a), "dstate", state));
     for (uint32_t i = 0; i < SEQUENCE_OPERANDS + (uint32_t)a->carry; i++)
         numel += shape_numel(input_shape(g, n, i));
     if (numel > INT32_MAX)

@@ -51,9 +51,9 @@ static rlxvk_status check_selective(const rlxvk_graph *g, const node *n)
                        shape_text(x, x_text), shape_text(rates, a_text));
     rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], rates->dims[1]);
     TRY(check_size(n, rates->dims[1]));
-    TRY(sequence_check_operand(g, n, 1, "delta", *x));
-    TRY(sequence_check_operand(g, n, 3, "b", vectors));
-    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(op_require_shape(g, n, 1, "delta", *x));
+    TRY(op_require_shape(g, n, 3, "b", vectors));
+    TRY(op_require_shape(g, n, 4, "c", vectors));
 error:
     return status;
 }
@@ -69,10 +69,10 @@ static rlxvk_status check_mamba2(const rlxvk_graph *g, const node *n, rlxvk_shap
     rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2], b->dims[3]);
     *out_state = RLXVK_SHAPE(x->dims[0], x->dims[2], x->dims[3], b->dims[3]);
     TRY(check_size(n, b->dims[3]));
-    TRY(sequence_check_operand(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
-    TRY(sequence_check_operand(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
-    TRY(sequence_check_operand(g, n, 3, "b", vectors));
-    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(op_require_shape(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
+    TRY(op_require_shape(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
+    TRY(op_require_shape(g, n, 3, "b", vectors));
+    TRY(op_require_shape(g, n, 4, "c", vectors));
 error:
     return status;
 }

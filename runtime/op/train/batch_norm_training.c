@@ -97,30 +97,6 @@ static uint32_t operand_count(const node *n, const batch_norm_training_attribute
     }
 }
 
-static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
-                                 int64_t channels)
-{
-    char shape[SHAPE_TEXT];
-    uint32_t wide = 0;
-    const rlxvk_shape *s = input_shape(g, n, i);
-    for (uint32_t k = 0; k < s->rank; k++)
-        wide += s->dims[k] != 1;
-    if (wide <= 1 && shape_numel(s) == (uint64_t)channels)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; needs %lld elements, as x has channels", name,
-                   shape_text(s, shape), (long long)channels);
-}
-
-static rlxvk_status check_shape(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
-                                rlxvk_shape wanted)
-{
-    char have[SHAPE_TEXT], want[SHAPE_TEXT];
-    if (shape_equal(input_shape(g, n, i), &wanted))
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; must be %s", name,
-                   shape_text(input_shape(g, n, i), have), shape_text(&wanted, want));
-}
-
 static rlxvk_status infer_statistics(const rlxvk_graph *g, node *n,
                                      const batch_norm_training_attributes *a)
 {
@@ -139,7 +115,7 @@ static rlxvk_status infer_statistics(const rlxvk_graph *g, node *n,
         return op_fail(n, RLXVK_E_ATTR, "momentum is %g; takes 0 to 1", (double)a->momentum);
     for (uint32_t i = 1; i < n->input_count; i++) {
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "averages are F32"));
-        TRY(check_vector(g, n, i, names[i], x->dims[1]));
+        TRY(op_require_vector(g, n, i, names[i], x->dims[1], "channels"));
         TRY(op_require_writable(g, n, i));
     }
     n->shape = RLXVK_SHAPE(3, x->dims[1]);
@@ -156,15 +132,15 @@ static rlxvk_status infer_elements(const rlxvk_graph *g, node *n,
     rlxvk_shape x = *input_shape(g, n, 0);
     uint32_t code = node_code(n);
     rlxvk_status status;
-    TRY(check_shape(g, n, BATCH_NORM_KNOWN, "statistics", RLXVK_SHAPE(3, x.dims[1])));
+    TRY(op_require_shape(g, n, BATCH_NORM_KNOWN, "statistics", RLXVK_SHAPE(3, x.dims[1])));
     if (code != BATCH_NORM_TRAINING)
-        TRY(check_shape(g, n, BATCH_NORM_DY, "dy", x));
+        TRY(op_require_shape(g, n, BATCH_NORM_DY, "dy", x));
     if (code == BATCH_NORM_BACKWARD_INPUT)
-        TRY(check_shape(g, n, BATCH_NORM_SUMS, "parameters", RLXVK_SHAPE(2, x.dims[1])));
+        TRY(op_require_shape(g, n, BATCH_NORM_SUMS, "parameters", RLXVK_SHAPE(2, x.dims[1])));
     if (code != BATCH_NORM_BACKWARD_PARAMETERS)
         for (uint32_t i = batch_norm_gamma(n); i < n->input_count; i++)
-            TRY(check_vector(g, n, i, vectors[i > batch_norm_gamma(n) || !a->has_gamma],
-                             x.dims[1]));
+            TRY(op_require_vector(g, n, i, vectors[i > batch_norm_gamma(n) || !a->has_gamma],
+                                  x.dims[1], "channels"));
     n->shape = code == BATCH_NORM_BACKWARD_PARAMETERS ? RLXVK_SHAPE(2, x.dims[1]) : x;
 error:
     return status;
