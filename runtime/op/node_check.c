@@ -166,6 +166,11 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
 }
 
+void op_describe_axis(const node *n, text *out)
+{
+    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
+}
+
 /* Storage is checked here for all ops, so a family only declares which storage it takes. */
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
 {

@@ -597,6 +597,8 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
 typedef struct axis_attributes {
     int32_t axis;
 } axis_attributes;
+/* For `describe` of such a family. */
+void op_describe_axis(const node *n, text *out);
 /* How the plan stores a node: RAW for U8/I8 leaves, their views, and results of ops
  * with keeps_storage; PAIR for C64, else WORD. The plan chooses which leaves are halves. */
 storage op_node_storage(const rlxvk_graph *g, uint32_t id);

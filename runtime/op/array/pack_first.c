@@ -111,11 +111,6 @@ static uint64_t pack_first_bucket(bucket_call *c)
     return bucket_rows(c, (2u << axis) - 1, 0);
 }
 
-static void pack_first_describe(const node *n, text *out)
-{
-    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
-}
-
 const op_family pack_first_family = {
     .name = "pack_first",
     .attribute_size = sizeof(axis_attributes),
@@ -123,5 +118,5 @@ const op_family pack_first_family = {
     .execution = {.lower = pack_first_lower, .host = pack_first_host},
     .rows = {.bucket = pack_first_bucket},
     .derivative = {.vjp = pack_first_vjp},
-    .describe = pack_first_describe,
+    .describe = op_describe_axis,
 };

@@ -249,11 +249,6 @@ static rlxvk_status concat_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static void concat_describe(const node *n, text *out)
-{
-    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
-}
-
 const op_family concat_family = {
     .name = "concat",
     .attribute_size = sizeof(axis_attributes),
@@ -263,5 +258,5 @@ const op_family concat_family = {
     .execution = {.foldable = true, .lower = concat_lower, .host = concat_host},
     .rows = {.bucket = concat_bucket},
     .derivative = {.vjp = concat_vjp},
-    .describe = concat_describe,
+    .describe = op_describe_axis,
 };

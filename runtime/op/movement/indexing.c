@@ -47,11 +47,6 @@ static rlxvk_status data_axis(const rlxvk_graph *g, const node *n, int32_t *axis
     return op_axis(n, *axis, rank, axis);
 }
 
-static void axis_describe(const node *n, text *out)
-{
-    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
-}
-
 static int64_t host_position(float v, int64_t extent)
 {
     double position = floor((double)v + 0.5);
@@ -195,7 +190,7 @@ const op_family gather_family = {
     .rows = {.bucket = gather_bucket, .shorten = gather_shorten},
     .derivative = {.vjp = gather_vjp},
     .checks = {.indices = indexed_axis},
-    .describe = axis_describe,
+    .describe = op_describe_axis,
 };
 
 /* ---- take_along_axis ---- */
@@ -332,5 +327,5 @@ const op_family take_along_axis_family = {
     .rows = {.bucket = take_along_axis_bucket},
     .derivative = {.vjp = take_along_axis_vjp},
     .checks = {.indices = indexed_axis},
-    .describe = axis_describe,
+    .describe = op_describe_axis,
 };

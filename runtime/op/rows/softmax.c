@@ -154,11 +154,6 @@ static rlxvk_status softmax_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static void softmax_describe(const node *n, text *out)
-{
-    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
-}
-
 const op_family softmax_family = {
     .name = "softmax",
     .attribute_size = sizeof(axis_attributes),
@@ -167,5 +162,5 @@ const op_family softmax_family = {
     .execution = {.lower = softmax_lower, .host = softmax_host},
     .rows = {.bucket = softmax_bucket, .shorten = softmax_shorten},
     .derivative = {.vjp = softmax_vjp},
-    .describe = softmax_describe,
+    .describe = op_describe_axis,
 };

@@ -172,11 +172,6 @@ static rlxvk_tensor softmax_backward_expand(rlxvk_graph *g, const node *n)
     return rlxvk_mul(g, y, rlxvk_sub(g, dy, sum));
 }
 
-static void softmax_backward_describe(const node *n, text *out)
-{
-    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
-}
-
 const op_family softmax_backward_family = {
     .name = "softmax_backward",
     .attribute_size = sizeof(axis_attributes),
@@ -185,5 +180,5 @@ const op_family softmax_backward_family = {
     .execution = {.lower = softmax_backward_lower, .host = softmax_backward_host},
     .rows = {.bucket = softmax_backward_bucket},
     .derivative = {.expand = softmax_backward_expand},
-    .describe = softmax_backward_describe,
+    .describe = op_describe_axis,
 };
