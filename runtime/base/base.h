@@ -84,6 +84,22 @@ static inline uint64_t divide_up(uint64_t value, uint64_t by)
 {
     return value / by + (value % by != 0);
 }
+/* The least power of two from `value` on, but not more than the first one from `most` on. */
+static inline uint32_t power_of_two_from(uint64_t value, uint32_t most)
+{
+    uint32_t power = 1;
+    while (power < value && power < most)
+        power *= 2;
+    return power;
+}
+/* The largest power of two up to `limit`, which is below 2^32; 1 if it is 0. */
+static inline uint32_t power_of_two_within(uint64_t limit)
+{
+    uint32_t power = 1;
+    while (power <= limit / 2)
+        power *= 2;
+    return power;
+}
 static inline uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {

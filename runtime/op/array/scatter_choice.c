@@ -52,9 +52,9 @@ scatter_division scatter_divide(const scatter_path *c, const scatter_problem *s,
                                 const device_profile *profile)
 {
     uint64_t inner = c->columns > 1 ? s->inner : 1, lines = s->lines * s->inner / inner;
-    scatter_division d = {.threads = threads_of(c, profile), .columns = 1, .slots = c->slots};
-    while (d.columns < c->columns && d.columns < inner)
-        d.columns *= 2;
+    scatter_division d = {.threads = threads_of(c, profile),
+                          .columns = power_of_two_from(inner, c->columns),
+                          .slots = c->slots};
     while (d.slots > FEWEST_SLOTS && (d.slots / 2 >= s->rows * d.columns ||
                                       shared_bytes(c, &d, profile) > profile->shared_memory_bytes))
         d.slots /= 2;

@@ -224,9 +224,8 @@ static rlxvk_status emit_rows(lowering *l, job *j)
     TRY(lower_temporary(l, sizeof(float) * (has_bias(j) ? 3 : 2) * rows, stats));
     const operand operands[] = {j->operands[1], lower_input(l, j->id, 4), *stats};
     stats->access = ACCESS_READ;
-    uint32_t lanes = 1, threads = l->profile->workgroup_size;
-    while (lanes < a->width && lanes < 32)
-        lanes *= 2;
+    uint32_t threads = l->profile->workgroup_size;
+    uint32_t lanes = power_of_two_from((uint64_t)a->width, 32);
     struct attention_delta_args arguments = {
         .rows = (uint32_t)rows,
         .heads = (uint32_t)a->heads,
@@ -255,12 +254,10 @@ static rlxvk_status emit_rests(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
     uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
-    uint32_t lanes = 1, threads = l->profile->workgroup_size;
-    operand operands[] = {j->operands[0], j->operands[2], j->operands[4], j->operands[5]};
+    uint32_t threads = l->profile->workgroup_size;
+    uint32_t lanes = power_of_two_within(MIN(threads, 32));
+    operand operands[] = {j->operands[0], j->operands[2], j->operands[4], updating(j->operands[5])};
     dispatch d = {.kernel = KERNEL_ATTENTION_REST, .node = j->id};
-    while (2 * lanes <= MIN(threads, 32))
-        lanes *= 2;
-    operands[3].access = ACCESS_READ | ACCESS_WRITE;
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads / lanes * lanes},
                   {ATTENTION_REST_SOFTCAP, j->attributes->options.softcap > 0},
                   {ATTENTION_REST_LANES, lanes}, {ATTENTION_REST_ROWS, threads / lanes});

@@ -196,9 +196,8 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
                                              .y_head = j->y.head,
                                              .y_seq = j->y.seq,
                                              .lse_offset = a->lse_offset};
-    uint32_t lanes = 1, threads = l->profile->workgroup_size;
-    while (lanes * 4 < a->width && lanes < threads)
-        lanes *= 2;
+    uint32_t threads = l->profile->workgroup_size;
+    uint32_t lanes = power_of_two_from(divide_up(a->width, 4), threads);
     dispatch d = {.kernel = KERNEL_ATTENTION_MERGE, .node = id};
     operands[0].access = ACCESS_READ;
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_MERGE_LANES, lanes},

@@ -43,10 +43,9 @@ static rlxvk_status emit_counts(lowering *l, const radix_work *w, uint32_t pass,
 static rlxvk_status emit_scan(lowering *l, const radix_work *w)
 {
     struct radix_scan_args args = {(u32)(w->sort->rows * RADIX_DIGITS), (u32)w->blocks};
-    uint32_t size = l->profile->workgroup_size, lanes = 1;
+    uint32_t size = l->profile->workgroup_size;
+    uint32_t lanes = power_of_two_from(divide_up(w->blocks, 4), size);
     dispatch d = {.kernel = KERNEL_RADIX_SCAN};
-    while (lanes < size && 4 * lanes < w->blocks)
-        lanes *= 2;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {RADIX_SCAN_LANES, lanes});
     lower_groups(l, &d, groups_for(args.segments, size / lanes));
     return lower_emit(l, &d, &args, sizeof args, (operand[]){updating(w->counts), w->totals}, 2);

@@ -129,9 +129,7 @@ error:
 
 static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
-    uint32_t columns = 1;
-    while (columns < SCATTER_LONG_COLUMNS && columns < w->columns)
-        columns *= 2;
+    uint32_t columns = power_of_two_from(w->columns, SCATTER_LONG_COLUMNS);
     uint64_t tiles = divide_up(w->columns, columns);
     struct scatter_add_long_args args = {.outer = (u32)w->outer,
                                          .rows = (u32)w->rows,

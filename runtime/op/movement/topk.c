@@ -69,9 +69,7 @@ typedef struct topk_work {
 
 static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
 {
-    uint32_t lanes = 1;
-    while (lanes < w->extent)
-        lanes *= 2;
+    uint32_t lanes = power_of_two_from(w->extent, size);
     struct topk_rank_args args = {(u32)w->rows, (u32)w->extent, (u32)w->k,
                                   lanes,        w->x.offset,    w->y.offset};
     dispatch d = {.kernel = KERNEL_TOPK_RANK};
@@ -150,9 +148,7 @@ static rlxvk_status topk_lower(lowering *l, uint32_t id)
                    .k = (uint64_t)((const topk_attributes *)n->attributes)->k,
                    .x = lower_input(l, id, 0),
                    .y = lower_write(l, id)};
-    uint32_t size = 1;
-    while (2 * size <= MIN(l->profile->workgroup_size, LARGEST_RANKED))
-        size *= 2;
+    uint32_t size = power_of_two_within(MIN(l->profile->workgroup_size, LARGEST_RANKED));
     if (w.extent <= size)
         return lower_rank(l, &w, size);
     return w.k <= TOPK_MOST ? lower_select(l, &w) : lower_sort(l, &w);

@@ -30,7 +30,6 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
 
 /* The largest power of two that divides all of some values; `addresses` is their bitwise or. */
 uint32_t dequant_alignment(uint32_t addresses);
-uint32_t dequant_power_of_two(uint32_t value); /* the least one that is not below the value */
 uint32_t dequant_last_word(const operand *packed);
 /* Sets the constants of dequant.glsl, which every kernel that includes it has. */
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);

@@ -28,14 +28,6 @@ uint32_t dequant_alignment(uint32_t addresses)
     return addresses & (~addresses + 1);
 }
 
-uint32_t dequant_power_of_two(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
-}
-
 uint32_t dequant_last_word(const operand *packed)
 {
     return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;

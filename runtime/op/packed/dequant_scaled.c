@@ -165,9 +165,9 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
 {
     bool cpu = profile_is_software(l->profile);
     uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
-    uint32_t pieces = dequant_power_of_two((uint32_t)divide_up(args->k, LEAST_PIECE));
-    uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
-    uint32_t rows = MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
+    uint32_t pieces = power_of_two_from(divide_up(args->k, LEAST_PIECE), MOST_TEAM);
+    uint32_t team = cpu ? 1 : MAX(1, MIN(pieces, local / 8));
+    uint32_t rows = power_of_two_from(args->m, MATVEC_ROWS);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
     SET_CONSTANTS(d, {LOCAL_SIZE, local}, {DEQUANT_ELEMENT_MATVEC_TEAM, team},
                   {DEQUANT_ELEMENT_MATVEC_ROWS, rows});

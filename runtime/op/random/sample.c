@@ -76,12 +76,10 @@ static float effective_top_p(const rlxvk_sample_options *o)
  * times and software drivers end loops after 65,535 rounds of an invocation. */
 static uint32_t sample_threads(const device_profile *profile, uint64_t vocabulary)
 {
-    uint32_t threads = 1, most = MIN(profile->max_workgroup_invocations, 1024);
+    uint32_t most = MIN(profile->max_workgroup_invocations, 1024);
     if (vocabulary <= 8192)
         most = MIN(profile->workgroup_size, most);
-    while (2 * threads <= most)
-        threads *= 2;
-    return threads;
+    return power_of_two_within(most);
 }
 
 #define PART_TOKENS 4096 /* tokens of a part, at least */

@@ -16,22 +16,6 @@
 /* Ragged rows need so many lanes, for the words before and after their quads. */
 #define RAGGED_LANES 8
 
-static uint32_t power_of_two_from(uint64_t value, uint32_t most)
-{
-    uint32_t power = 1;
-    while (power < value && power < most)
-        power *= 2;
-    return power;
-}
-
-static uint32_t power_of_two_within(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power <= value / 2)
-        power *= 2;
-    return power;
-}
-
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most)
 {
     const device_profile *profile = l->profile;

@@ -71,14 +71,6 @@ typedef struct job {
     uint64_t first[SEQUENCE_OPERANDS + 1]; /* of the results */
 } job;
 
-static uint32_t power_above(uint64_t count, uint32_t most)
-{
-    uint32_t power = 1;
-    while (power < count && power < most)
-        power *= 2;
-    return power;
-}
-
 static uint64_t shared_bytes(const delta_tile *t)
 {
     uint64_t threads = (uint64_t)t->lanes_i * t->lanes_j;
@@ -91,10 +83,10 @@ static uint64_t shared_bytes(const delta_tile *t)
 static delta_tile choose_tile(const lowering *l, uint64_t heads, uint64_t size)
 {
     const device_profile *profile = l->profile;
-    delta_tile t = {.own_i = power_above(size, MOST_ROWS),
-                    .own_j = power_above(size, MOST_COLUMNS)};
-    t.lanes_i = power_above(divide_up(size, t.own_i), MOST_SIZE / MOST_ROWS);
-    t.lanes_j = power_above(divide_up(size, t.own_j), profile->workgroup_size / t.lanes_i);
+    delta_tile t = {.own_i = power_of_two_from(size, MOST_ROWS),
+                    .own_j = power_of_two_from(size, MOST_COLUMNS)};
+    t.lanes_i = power_of_two_from(divide_up(size, t.own_i), MOST_SIZE / MOST_ROWS);
+    t.lanes_j = power_of_two_from(divide_up(size, t.own_j), profile->workgroup_size / t.lanes_i);
     t.lanes_j = MAX(t.lanes_j, 1);
     while (t.lanes_j > 1 &&
            (shared_bytes(&t) > profile->shared_memory_bytes ||

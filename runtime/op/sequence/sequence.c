@@ -119,10 +119,7 @@ rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor
 
 uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
 {
-    uint32_t lanes = 1;
-    while (lanes < most && (uint64_t)lanes * keep < size)
-        lanes *= 2;
-    return lanes;
+    return power_of_two_from(divide_up(size, keep), most);
 }
 
 rlxvk_status

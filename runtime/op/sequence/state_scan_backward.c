@@ -70,14 +70,6 @@ typedef struct scan_tile {
     uint64_t tiles_c, tiles_k;
 } scan_tile;
 
-static uint32_t power_above(uint64_t count, uint32_t most)
-{
-    uint32_t power = 1;
-    while (power < count && power < most)
-        power *= 2;
-    return power;
-}
-
 /* How many words a tile moves per token and head. They are the numbers of the state, including
  * padding, which are kept and read once, and the partial sums. Both count alike. */
 static uint64_t tile_cost(const scan_geometry *s, const scan_tile *t)
@@ -92,10 +84,10 @@ static scan_tile choose_tile(const scan_geometry *s)
     scan_tile best = {0};
     bool small = s->width * s->size < SMALL_TILE;
     uint32_t most = small ? MOST_OWN / 2 : MOST_OWN;
-    uint32_t own_c = power_above(s->width, most), own_k = power_above(s->size, most);
+    uint32_t own_c = power_of_two_from(s->width, most), own_k = power_of_two_from(s->size, most);
     for (uint32_t lanes_k = 1; lanes_k <= STATE_SCAN_THREADS; lanes_k *= 2) {
         scan_tile t = {.lanes_k = lanes_k, .own_c = own_c, .own_k = own_k};
-        t.lanes_c = power_above(divide_up(s->width, own_c), STATE_SCAN_THREADS / lanes_k);
+        t.lanes_c = power_of_two_from(divide_up(s->width, own_c), STATE_SCAN_THREADS / lanes_k);
         t.tiles_c = divide_up(s->width, (uint64_t)t.lanes_c * own_c);
         t.tiles_k = divide_up(s->size, (uint64_t)lanes_k * own_k);
         if (!best.own_c || tile_cost(s, &t) < tile_cost(s, &best))

@@ -13,14 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-static uint32_t largest_power(uint64_t limit)
-{
-    uint32_t power = 1;
-    while (2 * (uint64_t)power <= limit)
-        power *= 2;
-    return power;
-}
-
 /* ---- Tiles ---- */
 
 #define SCRATCH_BLOCK  4    /* rows side by side: threads then write 256 bytes in a row */
@@ -206,13 +198,14 @@ static bool fits(const device_profile *p, fft_group *g, uint32_t rows, bool sing
         return false;
     g->single = single;
     g->rows = rows;
-    g->threads = single ? MAX(largest_power(2 * (uint64_t)threads - 1), 64) : p->workgroup_size;
+    g->threads =
+        single ? MAX(power_of_two_within(2 * (uint64_t)threads - 1), 64) : p->workgroup_size;
     /* A gap after every 8 points, and between rows, spreads strides over the banks. */
     for (g->pad = p->portable ? 31 : 3;; g->pad = 31) {
         g->pitch = g->n + (g->n >> g->pad) + (g->pad < 31);
         uint32_t points = (single ? 1 : 2) * rows * g->pitch;
         uint32_t least = p->portable ? room : 1024;
-        g->points = MIN(MAX(largest_power(2 * (uint64_t)points - 1), least), room);
+        g->points = MIN(MAX(power_of_two_within(2 * (uint64_t)points - 1), least), room);
         if (points <= room)
             return true;
         if (g->pad == 31)
@@ -223,7 +216,7 @@ static bool fits(const device_profile *p, fft_group *g, uint32_t rows, bool sing
 bool fft_group_choose(const device_profile *p, uint64_t n, uint64_t lines, bool across,
                       fft_group *out)
 {
-    uint32_t most = largest_power(p->max_workgroup_invocations);
+    uint32_t most = power_of_two_within(p->max_workgroup_invocations);
     if (n * POINT_BYTES > p->shared_memory_bytes || !fft_is_smooth(n, FFT_SMOOTH))
         return false;
     *out = (fft_group){.n = (uint32_t)n};
