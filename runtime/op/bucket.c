@@ -1,26 +1,48 @@
 /* Bucket rules that several families share; see bucket.h. */
 #include "op/bucket.h"
 
-uint64_t bucket_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
-                      uint64_t *spans, bool *indices, uint32_t *out_wrong)
+void bucket_explain(const rlxvk_graph *g, uint32_t id, const char *why, text *out)
 {
-    uint64_t unit = 0;
-    *out_wrong = NODE_NONE;
-    for (size_t i = 0; i < count && *out_wrong == NODE_NONE; i++) {
-        const rlxvk_shape *shape = &graph_node(g, inputs[i].node)->shape;
-        uint32_t axis = (uint32_t)inputs[i].axis;
-        indices[inputs[i].node] |= inputs[i].indices;
-        if (inputs[i].indices)
-            continue;
-        if (spans[inputs[i].node])
-            *out_wrong = inputs[i].node;
-        unit = common_divisor((uint64_t)shape->dims[axis], unit);
-        spans[inputs[i].node] = shape_product(shape, axis, shape->rank);
-    }
-    return unit;
+    char label[NODE_LABEL];
+    if (!out->length)
+        text_append(out, "%s: %s", op_node_label(g, id, label), why);
 }
 
-uint64_t bucket_of_node(bucket_call *c, bool on_host)
+static void note_input(bucket_walk *w, const bucket_input *input, text *why)
+{
+    const rlxvk_shape *shape = &graph_node(w->graph, input->node)->shape;
+    uint32_t axis = (uint32_t)input->axis;
+    w->indices[input->node] |= input->indices;
+    if (input->indices)
+        return;
+    if (w->spans[input->node] && why)
+        bucket_explain(w->graph, input->node, "it has rows of the bucket along several axes", why);
+    w->unit = common_divisor((uint64_t)shape->dims[axis], w->unit);
+    w->spans[input->node] = shape_product(shape, axis, shape->rank);
+}
+
+rlxvk_status bucket_walk_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
+                               rlxvk_precision precision, text *why, bucket_walk *out)
+{
+    *out = (bucket_walk){.graph = g,
+                         .spans = memory_zeroed(g->nodes.count + 1, sizeof *out->spans),
+                         .indices = memory_zeroed(g->nodes.count + 1, sizeof *out->indices),
+                         .precision = precision};
+    if (!out->spans || !out->indices)
+        return status_fail_memory("rows of a bucket");
+    for (size_t i = 0; i < count; i++)
+        note_input(out, &inputs[i], why);
+    return RLXVK_OK;
+}
+
+void bucket_walk_end(bucket_walk *w)
+{
+    memory_free(w->spans);
+    memory_free(w->indices);
+    *w = (bucket_walk){0};
+}
+
+static uint64_t span_of(bucket_call *c, bool on_host)
 {
     const op_family *family = node_row(c->node)->family;
     if (!bucket_others(c, 0))
@@ -31,6 +53,20 @@ uint64_t bucket_of_node(bucket_call *c, bool on_host)
         return shape_numel(&c->node->shape);
     return family->rows.bucket ? family->rows.bucket(c)
                                : bucket_refuse(c, "what it does is not known to keep rows apart");
+}
+
+bucket_call bucket_walk_node(bucket_walk *w, uint32_t id, bool on_host)
+{
+    bucket_call c = {.graph = w->graph,
+                     .node = graph_node(w->graph, id),
+                     .spans = w->spans,
+                     .indices = w->indices,
+                     .unit = w->unit,
+                     .precision = w->precision,
+                     .why = ""};
+    if (c.node->input_count)
+        w->spans[id] = span_of(&c, on_host);
+    return c;
 }
 
 uint64_t bucket_refuse(bucket_call *c, const char *why)

@@ -35,12 +35,25 @@ struct bucket_call {
     const char *why;           /* set with BUCKET_NONE: the reason, "it ..." */
 };
 
-/* Sets the spans and indices of these inputs, and returns the unit. It is 0 if no input has rows.
- * *out_wrong is an input with rows along several axes, or NODE_NONE. */
-uint64_t bucket_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
-                      uint64_t *spans, bool *indices, uint32_t *out_wrong);
-/* The span of c->node, by its family's rule. */
-uint64_t bucket_of_node(bucket_call *c, bool on_host);
+/* A walk through the nodes of a graph, in order. */
+typedef struct bucket_walk {
+    const rlxvk_graph *graph;
+    uint64_t *spans; /* per node */
+    bool *indices;   /* per node */
+    uint64_t unit;   /* 0: no input has rows */
+    rlxvk_precision precision;
+} bucket_walk;
+
+/* Begins at these inputs. If one has rows along several axes, `why` says so; it may be NULL. End
+ * the walk also if this fails. */
+rlxvk_status bucket_walk_begin(const rlxvk_graph *g, const bucket_input *inputs, size_t count,
+                               rlxvk_precision precision, text *why, bucket_walk *out);
+/* Sets the span of the next node, by its family's rule. Returns the call that was made to it. */
+bucket_call bucket_walk_node(bucket_walk *w, uint32_t id, bool on_host);
+void bucket_walk_end(bucket_walk *w);
+
+/* Appends "<node>: <reason>" if the text is empty, so it keeps the first reason. */
+void bucket_explain(const rlxvk_graph *g, uint32_t id, const char *why, text *out);
 
 /* Sets the reason and returns BUCKET_NONE. */
 uint64_t bucket_refuse(bucket_call *c, const char *why);

@@ -4,45 +4,46 @@
 
 #include <string.h>
 
-/* ---- Inputs ---- */
+/* ---- Nodes ---- */
 
 static void refuse(extent *e, const rlxvk_graph *g, uint32_t id, const char *why)
 {
-    char label[NODE_LABEL];
-    text t = {e->why, sizeof e->why, 0};
-    text_append(&t, "%s: %s", op_node_label(g, id, label), why);
+    bucket_explain(g, id, why, &(text){e->why, sizeof e->why, 0});
 }
 
-static void note_inputs(const schedule *s, const bucket_input *inputs, size_t count, extent *e)
+static void note_nodes(bucket_walk *w, const bool *on_host, extent *e)
 {
-    uint32_t wrong;
-    e->unit = bucket_begin(s->graph, inputs, count, e->spans, e->indices, &wrong);
-    if (wrong != NODE_NONE)
-        refuse(e, s->graph, wrong, "it has rows of the bucket along several axes");
-    else if (e->unit == 0)
-        text_append(&(text){e->why, sizeof e->why, 0},
-                    "no input has rows of a bucket; say which do with the compile option "
-                    "bucket_axes");
-}
-
-/* ---- Nodes ---- */
-
-static void note_nodes(const schedule *s, rlxvk_precision precision, const bool *on_host, extent *e)
-{
-    const rlxvk_graph *g = s->graph;
-    bucket_call c = {.graph = g,
-                     .spans = e->spans,
-                     .indices = e->indices,
-                     .unit = e->unit,
-                     .precision = precision,
-                     .why = ""};
-    for (uint32_t id = 0; id < g->nodes.count && !*e->why; id++) {
-        c.node = graph_node(g, id);
-        if (c.node->input_count)
-            e->spans[id] = bucket_of_node(&c, on_host[id]);
-        if (e->spans[id] == BUCKET_NONE)
-            refuse(e, g, id, c.why);
+    for (uint32_t id = 0; id < w->graph->nodes.count && !*e->why; id++) {
+        bucket_call c = bucket_walk_node(w, id, on_host[id]);
+        if (w->spans[id] == BUCKET_NONE)
+            refuse(e, w->graph, id, c.why);
     }
+}
+
+/* Sets the spans, or why there are none. */
+static rlxvk_status note_spans(const schedule *s, const bucket_input *inputs, size_t count,
+                               rlxvk_precision precision, extent *e)
+{
+    bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
+    text why = {e->why, sizeof e->why, 0};
+    bucket_walk w = {0};
+    rlxvk_status status = RLXVK_OK;
+    if (!on_host)
+        TRY(status_fail_memory("extent"));
+    for (size_t i = 0; i < s->steps.count; i++)
+        on_host[s->steps.items[i].node] |= s->steps.items[i].host;
+    TRY(bucket_walk_begin(s->graph, inputs, count, precision, &why, &w));
+    e->unit = w.unit;
+    if (w.unit == 0)
+        text_append(&why, "no input has rows of a bucket; say which do with the compile option "
+                          "bucket_axes");
+    note_nodes(&w, on_host, e);
+    e->spans = w.spans;
+    w.spans = NULL;
+error:
+    memory_free(on_host);
+    bucket_walk_end(&w);
+    return status;
 }
 
 /* Readers of an output count rows along one axis. Inside the graph, spans are enough. */
@@ -113,23 +114,14 @@ static void note_dispatches(const schedule *s, const device_profile *profile, ex
 rlxvk_status extent_analyze(const schedule *s, const bucket_input *inputs, size_t count,
                             rlxvk_precision precision, const device_profile *profile, extent *out)
 {
-    bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
-    extent e = {.spans = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.spans),
-                .indices = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.indices),
-                .groups = memory_zeroed(s->dispatches.count + 1, sizeof *e.groups)};
+    extent e = {.groups = memory_zeroed(s->dispatches.count + 1, sizeof *e.groups)};
     rlxvk_status status = RLXVK_OK;
-    if (!on_host || !e.spans || !e.indices || !e.groups)
+    if (!e.groups)
         TRY(status_fail_memory("extent"));
-    for (size_t i = 0; i < s->steps.count; i++)
-        on_host[s->steps.items[i].node] |= s->steps.items[i].host;
-    note_inputs(s, inputs, count, &e);
-    note_nodes(s, precision, on_host, &e);
+    TRY(note_spans(s, inputs, count, precision, &e));
     note_outputs(s, &e);
     note_dispatches(s, profile, &e);
 error:
-    memory_free(on_host);
-    memory_free(e.indices);
-    e.indices = NULL;
     if (status != RLXVK_OK || *e.why) {
         memory_free(e.spans);
         memory_free(e.groups);

@@ -26,7 +26,6 @@ typedef struct extent_groups {
 typedef struct extent {
     uint64_t unit;         /* rows along any bucketed axis are a multiple of it; 0: no such axis */
     uint64_t *spans;       /* per node (op/bucket.h); NULL: not supported */
-    bool *indices;         /* per node, only during the analysis: as in bucket_input */
     extent_groups *groups; /* per dispatch; NULL: not supported */
     uint32_t scaled_count;
     char why[512]; /* a sentence: why it is not supported; "" if it is */

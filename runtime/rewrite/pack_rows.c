@@ -19,12 +19,11 @@
 typedef struct packing {
     const shorten_inputs *inputs;
     rlxvk_graph before; /* the old nodes */
-    uint64_t *spans;    /* per old node: op/bucket.h */
-    bool *indices, *outputs;
+    bucket_walk walk;   /* through the old nodes */
+    bool *outputs;
     bool *packs;                /* the node itself is made packed */
     rlxvk_tensor *plain, *rows; /* forms that were made; id 0: not yet */
-    uint64_t unit;
-    uint32_t count; /* old id of the count of active rows */
+    uint32_t count;             /* old id of the count of active rows */
 } packing;
 
 static int64_t last_dim(const rlxvk_shape *s)
@@ -36,9 +35,9 @@ static int64_t last_dim(const rlxvk_shape *s)
 static bool lies_apart(const packing *s, uint32_t id)
 {
     const node *n = graph_node(&s->before, id);
-    uint64_t span = s->spans[id], numel = shape_numel(&n->shape);
+    uint64_t span = s->walk.spans[id], numel = shape_numel(&n->shape);
     uint64_t last = (uint64_t)last_dim(&n->shape);
-    return span && span < numel && last && span / s->unit % last == 0 && n->dtype != RLXVK_C64;
+    return span && span < numel && last && span / s->walk.unit % last == 0 && n->dtype != RLXVK_C64;
 }
 
 static uint64_t row_count(const packing *s, uint32_t id)
@@ -65,9 +64,9 @@ static rlxvk_shape packed_shape(const packing *s, uint32_t id)
 static rlxvk_tensor moved(const pass *p, const packing *s, uint32_t id, rlxvk_tensor x, bool pack)
 {
     rlxvk_graph *g = p->graph;
-    uint64_t span = s->spans[id], numel = shape_numel(&graph_node(&s->before, id)->shape);
+    uint64_t span = s->walk.spans[id], numel = shape_numel(&graph_node(&s->before, id)->shape);
     rlxvk_shape apart =
-        RLXVK_SHAPE((int64_t)(numel / span), (int64_t)s->unit, (int64_t)(span / s->unit));
+        RLXVK_SHAPE((int64_t)(numel / span), (int64_t)s->walk.unit, (int64_t)(span / s->walk.unit));
     rlxvk_tensor count = tensor_of(g, p->map[s->count]);
     x = reshaped(g, x, apart);
     return pack ? rlxvk_pack_first(g, x, count, 1) : rlxvk_unpack_first(g, x, count, 1);
@@ -110,13 +109,13 @@ static rlxvk_tensor packed_form(pass *p, packing *s, uint32_t id)
 static bool is_one_row(const packing *s, uint32_t id)
 {
     const rlxvk_shape *shape = &graph_node(&s->before, id)->shape;
-    return s->spans[id] == BUCKET_FIXED && shape_numel(shape) == (uint64_t)last_dim(shape);
+    return s->walk.spans[id] == BUCKET_FIXED && shape_numel(shape) == (uint64_t)last_dim(shape);
 }
 
 static bool is_product_of_rows(const packing *s, const node *n)
 {
     return row_matrix_is_product(n, input_shape(&s->before, n, 1)) && lies_apart(s, n->inputs[0]) &&
-           s->spans[n->inputs[1]] == BUCKET_FIXED;
+           s->walk.spans[n->inputs[1]] == BUCKET_FIXED;
 }
 
 static bool reads_packed(const packing *s, uint32_t id)
@@ -149,7 +148,7 @@ static rlxvk_tensor make_packed(pass *p, packing *s, uint32_t id)
         uint32_t from = n->inputs[i];
         const rlxvk_shape *shape = input_shape(&s->before, n, i);
         rlxvk_tensor x = tensor_of(p->graph, p->map[from]);
-        if (s->spans[from] != BUCKET_FIXED)
+        if (s->walk.spans[from] != BUCKET_FIXED)
             x = packed_form(p, s, from);
         else if (n->op != OP_matmul && shape->rank > 1)
             x = reshaped(p->graph, x, RLXVK_SHAPE(last_dim(shape)));
@@ -173,15 +172,7 @@ static uint32_t rule(pass *p, uint32_t id)
 {
     packing *s = (packing *)p->context;
     const node *n = &p->nodes[id];
-    bucket_call c = {.graph = &s->before,
-                     .node = n,
-                     .spans = s->spans,
-                     .indices = s->indices,
-                     .unit = s->unit,
-                     .precision = s->inputs->precision,
-                     .why = ""};
-    if (n->input_count)
-        s->spans[id] = bucket_of_node(&c, s->inputs->on_host && s->inputs->on_host[n->op]);
+    bucket_walk_node(&s->walk, id, s->inputs->on_host && s->inputs->on_host[n->op]);
     if (is_reshape(s, id) && s->packs[n->inputs[0]] && lies_apart(s, id)) {
         s->packs[id] = true;
         s->rows[id] = packed_form(p, s, id);
@@ -212,30 +203,27 @@ static bool writes_nothing(const rlxvk_graph *g)
 rlxvk_status rewrite_pack_rows(rlxvk_graph *g, const shorten_inputs *inputs)
 {
     size_t count = g->nodes.count + 1;
-    uint32_t wrong;
     rlxvk_status status = RLXVK_OK;
     packing s = {.inputs = inputs,
                  .before = *g,
-                 .spans = memory_zeroed(count, sizeof *s.spans),
-                 .indices = memory_zeroed(count, sizeof *s.indices),
                  .outputs = memory_zeroed(count, sizeof *s.outputs),
                  .packs = memory_zeroed(count, sizeof *s.packs),
                  .plain = memory_zeroed(count, sizeof *s.plain),
                  .rows = memory_zeroed(count, sizeof *s.rows),
                  .count = graph_find(g, OP_input, EXTENT_COUNT_NAME)};
-    if (!s.spans || !s.indices || !s.outputs || !s.packs || !s.plain || !s.rows)
+    if (!s.outputs || !s.packs || !s.plain || !s.rows)
         TRY(status_fail_memory("packed rows"));
     for (size_t i = 0; i < g->outputs.count; i++)
         s.outputs[g->outputs.items[i]] = true;
-    s.unit = bucket_begin(g, inputs->items, inputs->count, s.spans, s.indices, &wrong);
-    if (s.unit > 1 && s.count != NODE_NONE && writes_nothing(g)) {
+    TRY(bucket_walk_begin(&s.before, inputs->items, inputs->count, inputs->precision, NULL,
+                          &s.walk));
+    if (s.walk.unit > 1 && s.count != NODE_NONE && writes_nothing(g)) {
         TRY(rewrite_run_pass(g, rule, &s));
         TRY(graph_index_names(g));
         TRY(op_verify(g));
     }
 error:
-    memory_free(s.spans);
-    memory_free(s.indices);
+    bucket_walk_end(&s.walk);
     memory_free(s.outputs);
     memory_free(s.packs);
     memory_free(s.plain);

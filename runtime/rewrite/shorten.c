@@ -11,20 +11,11 @@
 typedef struct shortening {
     const shorten_inputs *inputs;
     rlxvk_graph before; /* the old nodes, for rules that need shapes */
-    uint64_t *spans;    /* per old node */
-    bool *indices;
-    uint64_t unit;
-    uint32_t count_id; /* old id of the count of active rows */
-    uint32_t count;    /* new id */
+    bucket_walk walk;   /* through the old nodes */
+    uint32_t count_id;  /* old id of the count of active rows */
+    uint32_t count;     /* new id */
     text why;
 } shortening;
-
-static void refuse(shortening *s, uint32_t id, const char *why)
-{
-    char label[NODE_LABEL];
-    if (!s->why.length)
-        text_append(&s->why, "%s: %s", op_node_label(&s->before, id, label), why);
-}
 
 static uint32_t shorten(pass *p, shortening *s, uint32_t id, bucket_call *bucket)
 {
@@ -38,9 +29,9 @@ static uint32_t shorten(pass *p, shortening *s, uint32_t id, bucket_call *bucket
         operands[i] = tensor_of(p->graph, p->map[n->inputs[i]]);
     if (node_row(n)->family->rows.shorten && n->input_count <= SHORTEN_MOST_OPERANDS)
         made = node_row(n)->family->rows.shorten(&c);
-    s->spans[id] = made.id ? c.span : BUCKET_FIXED;
+    s->walk.spans[id] = made.id ? c.span : BUCKET_FIXED;
     if (!made.id && p->graph->status == RLXVK_OK)
-        refuse(s, id, bucket->why);
+        bucket_explain(&s->before, id, bucket->why, &s->why);
     return made.id ? made.id - 1 : NODE_NONE;
 }
 
@@ -52,17 +43,11 @@ static uint32_t rule(pass *p, uint32_t id)
         s->count = pass_copy(p, s->count_id);
     if (id == s->count_id)
         return s->count;
-    bucket_call c = {.graph = &s->before,
-                     .node = &p->nodes[id],
-                     .spans = s->spans,
-                     .indices = s->indices,
-                     .unit = s->unit,
-                     .precision = s->inputs->precision,
-                     .why = ""};
-    if (c.node->input_count == 0 || s->why.length)
+    if (s->why.length)
         return NODE_NONE;
-    s->spans[id] = bucket_of_node(&c, s->inputs->on_host && s->inputs->on_host[c.node->op]);
-    return s->spans[id] == BUCKET_NONE ? shorten(p, s, id, &c) : NODE_NONE;
+    const bool *on_host = s->inputs->on_host;
+    bucket_call c = bucket_walk_node(&s->walk, id, on_host && on_host[p->nodes[id].op]);
+    return s->walk.spans[id] == BUCKET_NONE ? shorten(p, s, id, &c) : NODE_NONE;
 }
 
 rlxvk_status rewrite_add_count(rlxvk_graph *g)
@@ -75,29 +60,22 @@ rlxvk_status rewrite_add_count(rlxvk_graph *g)
 rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs)
 {
     char why[512] = "";
-    uint32_t wrong = NODE_NONE;
     rlxvk_status status;
     shortening s = {.inputs = inputs, .why = {why, sizeof why, 0}};
     pass_note_origins(g);
     s.count_id = graph_find(g, OP_input, EXTENT_COUNT_NAME);
     s.before = *g;
-    s.spans = memory_zeroed(g->nodes.count, sizeof *s.spans);
-    s.indices = memory_zeroed(g->nodes.count, sizeof *s.indices);
-    if (!s.spans || !s.indices)
-        TRY(status_fail_memory("shortened graph"));
-    s.unit = bucket_begin(g, inputs->items, inputs->count, s.spans, s.indices, &wrong);
-    if (wrong != NODE_NONE)
-        refuse(&s, wrong, "it has rows of the bucket along several axes");
-    if (s.unit > SHORTEN_MOST_ROWS)
-        refuse(&s, s.count_id, "it counts at most 2^24 rows");
-    if (s.unit && !s.why.length)
+    TRY(bucket_walk_begin(&s.before, inputs->items, inputs->count, inputs->precision, &s.why,
+                          &s.walk));
+    if (s.walk.unit > SHORTEN_MOST_ROWS)
+        bucket_explain(&s.before, s.count_id, "it counts at most 2^24 rows", &s.why);
+    if (s.walk.unit && !s.why.length)
         TRY(rewrite_run_pass(g, rule, &s));
     if (s.why.length)
         TRY(status_fail(RLXVK_E_UNSUPPORTED, "compile option extent_promise: %s", why));
     TRY(graph_index_names(g));
     TRY(op_verify(g));
 error:
-    memory_free(s.spans);
-    memory_free(s.indices);
+    bucket_walk_end(&s.walk);
     return status;
 }
