@@ -11,14 +11,26 @@
 
 #include <rlxvk_train.h>
 
-rlxvk_tensor gradient_node_tensors(const node *n, const rlxvk_tensor *operands, rlxvk_tensor *seed,
-                                   const rlxvk_tensor **wrt, size_t *count)
+uint32_t gradient_node_count(const node *n)
 {
     const gradient_node_attributes *a = n->attributes;
-    *seed = a->seeded ? operands[1] : RLXVK_NONE;
-    *wrt = operands + 1 + a->seeded;
-    *count = n->input_count - 1 - a->seeded;
-    return operands[0];
+    return n->input_count - 1 - a->seeded;
+}
+
+void gradient_node_make(rlxvk_graph *g, const node *n, const uint32_t *map, uint32_t first,
+                        uint32_t count, rlxvk_tensor *out)
+{
+    const gradient_node_attributes *a = n->attributes;
+    rlxvk_tensor *operands = memory_zeroed(n->input_count, sizeof *operands);
+    if (!operands) {
+        graph_fail(g, status_fail_memory("gradients"));
+        return;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++)
+        operands[i] = tensor_of(g, map ? map[n->inputs[i]] : n->inputs[i]);
+    rlxvk_grad(g, operands[0], a->seeded ? operands[1] : RLXVK_NONE,
+               operands + 1 + a->seeded + first, count, out);
+    memory_free(operands);
 }
 
 /* Calls rlxvk_grad on a copy of the graph at its first example, to find its errors. */
@@ -76,20 +88,8 @@ static rlxvk_status gradient_infer(const rlxvk_graph *g, node *n, void *attribut
 static rlxvk_tensor gradient_expand(rlxvk_graph *g, const node *n)
 {
     const gradient_node_attributes *a = n->attributes;
-    rlxvk_tensor *tensors = memory_zeroed(2 * n->input_count, sizeof *tensors), made = RLXVK_NONE;
-    const rlxvk_tensor *wrt;
-    rlxvk_tensor seed, loss;
-    size_t count;
-    if (!tensors) {
-        graph_fail(g, status_fail_memory("gradients"));
-        return made;
-    }
-    for (uint32_t i = 0; i < n->input_count; i++)
-        tensors[i] = tensor_of(g, n->inputs[i]);
-    loss = gradient_node_tensors(n, tensors, &seed, &wrt, &count);
-    rlxvk_grad(g, loss, seed, wrt + a->index, 1, tensors + n->input_count);
-    made = tensors[n->input_count];
-    memory_free(tensors);
+    rlxvk_tensor made = RLXVK_NONE;
+    gradient_node_make(g, n, NULL, a->index, 1, &made);
     return made;
 }
 

@@ -13,9 +13,11 @@ typedef struct gradient_node_attributes {
  * the graph fails with that error. */
 void gradient_node_build(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
                          const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *out);
-/* Returns the loss, and sets the other arguments of rlxvk_grad, from the operands of such a node.
- */
-rlxvk_tensor gradient_node_tensors(const node *n, const rlxvk_tensor *operands, rlxvk_tensor *seed,
-                                   const rlxvk_tensor **wrt, size_t *count);
+/* How many gradients the rlxvk_grad of such a node has. */
+uint32_t gradient_node_count(const node *n);
+/* Makes `count` of these gradients from `first` on. map[id] is the operand in g for operand id of
+ * the node. NULL: they have the same ids. */
+void gradient_node_make(rlxvk_graph *g, const node *n, const uint32_t *map, uint32_t first,
+                        uint32_t count, rlxvk_tensor *out);
 
 #endif

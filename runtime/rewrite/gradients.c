@@ -5,8 +5,6 @@
 #include "op/gradient_node.h"
 #include "rewrite/pass.h"
 
-#include <rlxvk_train.h>
-
 typedef struct made_gradients {
     uint32_t first; /* old id of the node for gradient 0 */
     rlxvk_tensor *all;
@@ -14,19 +12,13 @@ typedef struct made_gradients {
 
 static void make(pass *p, made_gradients *m, const node *n)
 {
-    rlxvk_tensor *tensors = memory_zeroed(2 * n->input_count, sizeof *tensors), seed, loss;
-    const rlxvk_tensor *wrt;
-    size_t count;
+    uint32_t count = gradient_node_count(n);
     memory_free(m->all);
-    m->all = tensors;
-    if (!tensors) {
+    m->all = memory_zeroed(count, sizeof *m->all);
+    if (!m->all)
         graph_fail(p->graph, status_fail_memory("gradients"));
-        return;
-    }
-    for (uint32_t i = 0; i < n->input_count; i++)
-        tensors[n->input_count + i] = tensor_of(p->graph, p->map[n->inputs[i]]);
-    loss = gradient_node_tensors(n, tensors + n->input_count, &seed, &wrt, &count);
-    rlxvk_grad(p->graph, loss, seed, wrt, count, tensors);
+    else
+        gradient_node_make(p->graph, n, p->map, 0, count, m->all);
 }
 
 static uint32_t rule(pass *p, uint32_t id)
