@@ -31,25 +31,23 @@ bool keep_first_is_count(const node *n)
     return n->op == OP_input && strcmp(n->name, EXTENT_COUNT_NAME) == 0;
 }
 
-rlxvk_status keep_first_check_count(const rlxvk_graph *g, const node *n)
+rlxvk_status keep_first_infer_along(const rlxvk_graph *g, node *n, int32_t *axis)
 {
     const rlxvk_shape *count = input_shape(g, n, 1);
     char buffer[SHAPE_TEXT];
+    rlxvk_status status;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    TRY(op_axis(n, *axis, n->shape.rank, axis));
     if (count->rank > 1 || shape_numel(count) != 1)
         return op_fail(n, RLXVK_E_SHAPE, "count %s; must be one number", shape_text(count, buffer));
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 static rlxvk_status keep_first_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    keep_first_attributes *a = attributes;
-    rlxvk_status status;
-    n->shape = *input_shape(g, n, 0);
-    n->dtype = (uint8_t)input_dtype(g, n, 0);
-    TRY(op_axis(n, a->axis, n->shape.rank, &a->axis));
-    TRY(keep_first_check_count(g, n));
-error:
-    return status;
+    return keep_first_infer_along(g, n, &((keep_first_attributes *)attributes)->axis);
 }
 
 static rlxvk_status keep_first_lower(lowering *l, uint32_t id)

@@ -13,7 +13,7 @@ typedef struct keep_first_attributes {
 
 #define EXTENT_COUNT_NAME "rlxvk.extent"
 bool keep_first_is_count(const node *n);
-/* E_SHAPE unless operand 1 has exactly one element. */
-rlxvk_status keep_first_check_count(const rlxvk_graph *g, const node *n);
+/* Infers a node whose result is like operand 0. Operand 1 is a count of places along the axis. */
+rlxvk_status keep_first_infer_along(const rlxvk_graph *g, node *n, int32_t *axis);
 
 #endif

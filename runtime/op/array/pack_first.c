@@ -38,14 +38,7 @@ rlxvk_tensor rlxvk_unpack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cou
 
 static rlxvk_status pack_first_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    axis_attributes *a = attributes;
-    n->shape = *input_shape(g, n, 0);
-    n->dtype = (uint8_t)input_dtype(g, n, 0);
-    rlxvk_status status;
-    TRY(op_axis(n, a->axis, n->shape.rank, &a->axis));
-    TRY(keep_first_check_count(g, n));
-error:
-    return status;
+    return keep_first_infer_along(g, n, &((axis_attributes *)attributes)->axis);
 }
 
 static axis_view view_of(const node *n)
