@@ -109,6 +109,25 @@ row_chunks row_unbroken(axis_view view)
     return (row_chunks){1, view.length};
 }
 
+row_plan row_plan_choose(lowering *l, axis_view view, uint32_t traits, uint32_t long_quads)
+{
+    row_tile tile = row_tile_choose(l, view, traits | ROW_REREAD, 4, 4 * ROW_MOST_QUADS);
+    row_plan p = {.tile = tile,
+                  .form = tile.form->form,
+                  .quads = row_quads(view, &tile),
+                  .chunks = row_unbroken(view)};
+    if (row_is_long(&tile) && (p.quads == 0 || p.quads > long_quads)) {
+        p.quads = MIN(tile.form->held, long_quads);
+        p.rest = true;
+    }
+    if (p.quads)
+        return p;
+    p.form = row_plain_form(&tile);
+    p.tile = row_tile_plain(l, view, 4, 4 * ROW_MOST_QUADS);
+    p.chunks = row_chunks_choose(l->profile, view, &p.tile, 8 * p.tile.lanes);
+    return p;
+}
+
 struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks chunks)
 {
     return (struct row_args){.outputs = (u32)(view.outer * chunks.count * view.inner),

@@ -63,6 +63,17 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
 /* Rows that are not cut. */
 row_chunks row_unbroken(axis_view view);
 
+/* How a kernel takes rows if its lanes keep their parts of a row in quads. */
+typedef struct row_plan {
+    row_tile tile;
+    uint32_t form;     /* of the kernel */
+    uint32_t quads;    /* that a lane holds; 0: rows are taken in chunks, by kernels of their own */
+    bool rest;         /* the lane's part is longer, and the rest is read separately */
+    row_chunks chunks; /* rows are unbroken if `quads` is not 0 */
+} row_plan;
+/* If rows have a rest, a lane holds at most `long_quads`. */
+row_plan row_plan_choose(lowering *l, axis_view view, uint32_t traits, uint32_t long_quads);
+
 /* The arguments that every row kernel gets. `outputs` has one result for each chunk. */
 struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks chunks);
 /* A dispatch of `kernel` with one tile slot for each output. */

@@ -44,43 +44,36 @@ static axis_view view_of(const node *n)
     return op_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
 }
 
-static struct softmax_args arguments(axis_view v, const row_tile *tile, row_chunks chunks,
-                                     operand x, operand y)
+static struct softmax_args arguments(axis_view v, const row_plan *p, operand x, operand y)
 {
-    return (struct softmax_args){.rows = row_arguments(v, tile, chunks),
+    return (struct softmax_args){.rows = row_arguments(v, &p->tile, p->chunks),
                                  .x_offset = x.offset,
                                  .y_offset = y.offset};
 }
 
-/* `quads` is how much of a row a lane holds. If 0, it holds as much as it can, and the rest is read
- * again. */
-static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads,
-                                bool is_log, operand x, operand y)
+static rlxvk_status lower_whole(lowering *l, axis_view v, const row_plan *p, bool is_log, operand x,
+                                operand y)
 {
-    struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
-    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads ? quads : tile.form->held},
-                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0},
-                  {SOFTMAX_ROWS_LOG, is_log});
+    struct softmax_args args = arguments(v, p, x, y);
+    dispatch d = row_dispatch_either(l, kernels, &p->tile, &args.rows);
+    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, p->quads}, {SOFTMAX_ROWS_FORM, p->form},
+                  {SOFTMAX_ROWS_LONG, p->rest}, {SOFTMAX_ROWS_LOG, is_log});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
-static rlxvk_status lower_chunks(lowering *l, axis_view v, uint32_t form, bool is_log, operand x,
-                                 operand y)
+static rlxvk_status lower_chunks(lowering *l, axis_view v, const row_plan *p, bool is_log,
+                                 operand x, operand y)
 {
-    row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
-    row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
-    struct softmax_args args = arguments(v, &tile, chunks, x, y);
-    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, &args.rows);
-    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, &args.rows);
+    struct softmax_args args = arguments(v, p, x, y);
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &p->tile, &args.rows);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &p->tile, &args.rows);
     operand statistics;
     rlxvk_status status;
-    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, form});
-    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_FORM, form}, {SOFTMAX_FINISH_LOG, is_log});
+    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, p->form});
+    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_FORM, p->form}, {SOFTMAX_FINISH_LOG, is_log});
     TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){x, statistics}, 2));
-    statistics.access = ACCESS_READ;
-    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){x, statistics, y}, 3));
+    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){x, reading(statistics), y}, 3));
 error:
     return status;
 }
@@ -90,12 +83,9 @@ static rlxvk_status softmax_lower(lowering *l, uint32_t id)
     axis_view v = view_of(graph_node(l->graph, id));
     bool is_log = node_code(graph_node(l->graph, id)) == SOFTMAX_LOGARITHMS;
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
-    uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED | ROW_REREAD;
-    row_tile tile = row_tile_choose(l, v, traits, 4, 4 * ROW_MOST_QUADS);
-    uint32_t quads = row_quads(v, &tile);
-    if (quads || row_is_long(&tile))
-        return lower_whole(l, v, tile, quads, is_log, x, y);
-    return lower_chunks(l, v, row_plain_form(&tile), is_log, x, y);
+    uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED;
+    row_plan p = row_plan_choose(l, v, traits, UINT32_MAX);
+    return (p.quads ? lower_whole : lower_chunks)(l, v, &p, is_log, x, y);
 }
 
 static void host_row(const float *x, double *y, uint64_t n, uint64_t stride, bool is_log)

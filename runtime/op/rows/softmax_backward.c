@@ -58,43 +58,36 @@ typedef struct backward_work {
     operand y, dy, dx;
 } backward_work;
 
-static struct softmax_backward_args arguments(const backward_work *w, const row_tile *tile,
-                                              row_chunks chunks)
+static struct softmax_backward_args arguments(const backward_work *w, const row_plan *p)
 {
-    return (struct softmax_backward_args){.rows = row_arguments(w->view, tile, chunks),
+    return (struct softmax_backward_args){.rows = row_arguments(w->view, &p->tile, p->chunks),
                                           .y_offset = w->y.offset,
                                           .dy_offset = w->dy.offset,
                                           .dx_offset = w->dx.offset};
 }
 
-/* `quads` is how much of a row a lane holds. With `rest`, its part is longer, and the rest is read
- * again. */
-static rlxvk_status lower_whole(lowering *l, const backward_work *w, row_tile tile, uint32_t quads,
-                                bool rest)
+static rlxvk_status lower_whole(lowering *l, const backward_work *w, const row_plan *p)
 {
-    struct softmax_backward_args args = arguments(w, &tile, row_unbroken(w->view));
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
-    SET_CONSTANTS(&d, {SOFTMAX_BACKWARD_ROWS_QUADS, quads},
-                  {SOFTMAX_BACKWARD_ROWS_FORM, tile.form->form},
-                  {SOFTMAX_BACKWARD_ROWS_LONG, rest});
+    struct softmax_backward_args args = arguments(w, p);
+    dispatch d = row_dispatch_either(l, kernels, &p->tile, &args.rows);
+    SET_CONSTANTS(&d, {SOFTMAX_BACKWARD_ROWS_QUADS, p->quads},
+                  {SOFTMAX_BACKWARD_ROWS_FORM, p->form}, {SOFTMAX_BACKWARD_ROWS_LONG, p->rest});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->y, w->dy, w->dx}, 3);
 }
 
-static rlxvk_status lower_chunks(lowering *l, const backward_work *w, uint32_t form)
+static rlxvk_status lower_chunks(lowering *l, const backward_work *w, const row_plan *p)
 {
-    row_tile tile = row_tile_plain(l, w->view, 4, 4 * ROW_MOST_QUADS);
-    row_chunks chunks = row_chunks_choose(l->profile, w->view, &tile, 8 * tile.lanes);
-    struct softmax_backward_args args = arguments(w, &tile, chunks);
-    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_BACKWARD_PARTIAL, &tile, &args.rows);
-    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_BACKWARD_FINISH, &tile, &args.rows);
+    struct softmax_backward_args args = arguments(w, p);
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_BACKWARD_PARTIAL, &p->tile, &args.rows);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_BACKWARD_FINISH, &p->tile, &args.rows);
     operand sums;
     rlxvk_status status;
-    SET_CONSTANTS(&partial, {SOFTMAX_BACKWARD_PARTIAL_FORM, form});
-    SET_CONSTANTS(&finish, {SOFTMAX_BACKWARD_FINISH_FORM, form});
+    SET_CONSTANTS(&partial, {SOFTMAX_BACKWARD_PARTIAL_FORM, p->form});
+    SET_CONSTANTS(&finish, {SOFTMAX_BACKWARD_FINISH_FORM, p->form});
     TRY(lower_temporary(l, 4 * (uint64_t)args.rows.outputs, &sums));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){w->y, w->dy, sums}, 3));
-    sums.access = ACCESS_READ;
-    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){w->y, w->dy, sums, w->dx}, 4));
+    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){w->y, w->dy, reading(sums), w->dx},
+                   4));
 error:
     return status;
 }
@@ -104,13 +97,8 @@ static rlxvk_status softmax_backward_lower(lowering *l, uint32_t id)
     backward_work w = {view_of(graph_node(l->graph, id)), lower_input(l, id, 0),
                        lower_input(l, id, 1), lower_write(l, id)};
     uint32_t traits = row_traits(w.view, (operand[]){w.y, w.dy, w.dx}, 3) & ~(uint32_t)ROW_PARTED;
-    row_tile tile = row_tile_choose(l, w.view, traits | ROW_REREAD, 4, 4 * ROW_MOST_QUADS);
-    uint32_t quads = row_quads(w.view, &tile);
-    if (row_is_long(&tile) && (quads == 0 || quads > LONG_QUADS))
-        return lower_whole(l, &w, tile, LONG_QUADS, true);
-    if (quads)
-        return lower_whole(l, &w, tile, quads, false);
-    return lower_chunks(l, &w, row_plain_form(&tile));
+    row_plan p = row_plan_choose(l, w.view, traits, LONG_QUADS);
+    return (p.quads ? lower_whole : lower_chunks)(l, &w, &p);
 }
 
 /* ---- Host ---- */

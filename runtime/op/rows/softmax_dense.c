@@ -85,10 +85,9 @@ typedef struct dense_work {
     operand logits, targets, d_loss, y, second; /* second: y, at the targets' gradient */
 } dense_work;
 
-static struct softmax_dense_args arguments(const dense_work *w, const row_tile *tile,
-                                           row_chunks chunks)
+static struct softmax_dense_args arguments(const dense_work *w, const row_plan *p)
 {
-    return (struct softmax_dense_args){.rows = row_arguments(w->view, tile, chunks),
+    return (struct softmax_dense_args){.rows = row_arguments(w->view, &p->tile, p->chunks),
                                        .x_offset = w->logits.offset,
                                        .t_offset = w->targets.offset,
                                        .d_offset = w->d_loss.offset,
@@ -96,17 +95,14 @@ static struct softmax_dense_args arguments(const dense_work *w, const row_tile *
                                        .second_offset = w->second.offset};
 }
 
-/* `quads` is how much of a row a lane holds. With `rest`, its part is longer, and the rest is read
- * separately. */
-static rlxvk_status lower_whole(lowering *l, const dense_work *w, row_tile tile, uint32_t quads,
-                                bool rest)
+static rlxvk_status lower_whole(lowering *l, const dense_work *w, const row_plan *p)
 {
-    struct softmax_dense_args args = arguments(w, &tile, row_unbroken(w->view));
+    struct softmax_dense_args args = arguments(w, p);
     const uint32_t *kernels = w->backward ? backward_kernels : forward_kernels;
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_either(l, kernels, &p->tile, &args.rows);
     operand operands[] = {w->logits, w->targets, w->backward ? w->d_loss : w->y, w->y};
-    SET_CONSTANTS(&d, {SOFTMAX_DENSE_ROWS_QUADS, quads}, {SOFTMAX_DENSE_ROWS_FORM, tile.form->form},
-                  {SOFTMAX_DENSE_ROWS_LONG, rest});
+    SET_CONSTANTS(&d, {SOFTMAX_DENSE_ROWS_QUADS, p->quads}, {SOFTMAX_DENSE_ROWS_FORM, p->form},
+                  {SOFTMAX_DENSE_ROWS_LONG, p->rest});
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
@@ -125,28 +121,23 @@ static rlxvk_status emit_join(lowering *l, const dense_work *w, uint64_t chunks,
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status lower_chunks(lowering *l, const dense_work *w, uint32_t form)
+static rlxvk_status lower_chunks(lowering *l, const dense_work *w, const row_plan *p)
 {
-    row_tile tile = row_tile_plain(l, w->view, 4, 4 * ROW_MOST_QUADS);
-    row_chunks chunks = row_chunks_choose(l->profile, w->view, &tile, 8 * tile.lanes);
-    struct softmax_dense_args args = arguments(w, &tile, chunks);
-    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_DENSE_PARTIAL, &tile, &args.rows);
-    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_DENSE_FINISH, &tile, &args.rows);
+    struct softmax_dense_args args = arguments(w, p);
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_DENSE_PARTIAL, &p->tile, &args.rows);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_DENSE_FINISH, &p->tile, &args.rows);
     operand sums, joined = w->y;
     rlxvk_status status;
-    SET_CONSTANTS(&partial, {SOFTMAX_DENSE_PARTIAL_FORM, form});
-    SET_CONSTANTS(&finish, {SOFTMAX_DENSE_FINISH_FORM, form});
+    SET_CONSTANTS(&partial, {SOFTMAX_DENSE_PARTIAL_FORM, p->form});
+    SET_CONSTANTS(&finish, {SOFTMAX_DENSE_FINISH_FORM, p->form});
     TRY(lower_temporary(l, 16 * (uint64_t)args.rows.outputs, &sums));
     if (w->backward)
         TRY(lower_temporary(l, 16 * w->view.outer, &joined));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){w->logits, w->targets, sums}, 3));
-    sums.access = ACCESS_READ;
-    TRY(emit_join(l, w, chunks.count, sums, joined));
-    if (!w->backward)
-        return RLXVK_OK;
-    joined.access = ACCESS_READ;
-    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){w->logits, w->targets, joined, w->y},
-                   4));
+    TRY(emit_join(l, w, p->chunks.count, reading(sums), joined));
+    if (w->backward)
+        TRY(lower_emit(l, &finish, &args, sizeof args,
+                       (operand[]){w->logits, w->targets, reading(joined), w->y}, 4));
 error:
     return status;
 }
@@ -166,14 +157,9 @@ static rlxvk_status softmax_dense_lower(lowering *l, uint32_t id)
         w.second.offset += (uint32_t)shape_numel(logits);
     }
     operand all[] = {w.logits, w.targets, w.y, w.second};
-    uint32_t traits = row_traits(w.view, all, w.backward ? 4 : 2) | ROW_REREAD;
-    row_tile tile = row_tile_choose(l, w.view, traits, 4, 4 * ROW_MOST_QUADS);
-    uint32_t quads = row_quads(w.view, &tile);
-    if (row_is_long(&tile) && (quads == 0 || quads > LONG_QUADS))
-        return lower_whole(l, &w, tile, LONG_QUADS, true);
-    if (quads)
-        return lower_whole(l, &w, tile, quads, false);
-    return lower_chunks(l, &w, row_plain_form(&tile));
+    row_plan p =
+        row_plan_choose(l, w.view, row_traits(w.view, all, w.backward ? 4 : 2), LONG_QUADS);
+    return (p.quads ? lower_whole : lower_chunks)(l, &w, &p);
 }
 
 /* ---- Host ---- */

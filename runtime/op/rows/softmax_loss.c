@@ -98,20 +98,18 @@ typedef struct loss_work {
     operand logits, labels, d_loss, y;
 } loss_work;
 
-/* `quads` is how much of a row a lane holds. If 0, it holds as much as it can, and the rest is read
- * separately. */
-static rlxvk_status lower_whole(lowering *l, const loss_work *w, row_tile tile, uint32_t quads)
+static rlxvk_status lower_whole(lowering *l, const loss_work *w, const row_plan *p)
 {
-    struct softmax_loss_args args = {.rows = row_arguments(w->view, &tile, row_unbroken(w->view)),
+    struct softmax_loss_args args = {.rows = row_arguments(w->view, &p->tile, p->chunks),
                                      .x_offset = w->logits.offset,
                                      .labels_offset = w->labels.offset,
                                      .d_offset = w->d_loss.offset,
                                      .y_offset = w->y.offset};
     const uint32_t *kernels = w->backward ? backward_kernels : forward_kernels;
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_either(l, kernels, &p->tile, &args.rows);
     operand operands[] = {w->logits, w->labels, w->backward ? w->d_loss : w->y, w->y};
-    SET_CONSTANTS(&d, {SOFTMAX_LOSS_ROWS_QUADS, quads ? quads : tile.form->held},
-                  {SOFTMAX_LOSS_ROWS_FORM, tile.form->form}, {SOFTMAX_LOSS_ROWS_LONG, quads == 0});
+    SET_CONSTANTS(&d, {SOFTMAX_LOSS_ROWS_QUADS, p->quads}, {SOFTMAX_LOSS_ROWS_FORM, p->form},
+                  {SOFTMAX_LOSS_ROWS_LONG, p->rest});
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
@@ -133,29 +131,25 @@ static rlxvk_status emit_join(lowering *l, const loss_work *w, uint64_t chunks, 
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status lower_chunks(lowering *l, const loss_work *w, uint32_t form)
+static rlxvk_status lower_chunks(lowering *l, const loss_work *w, const row_plan *p)
 {
-    row_tile tile = row_tile_plain(l, w->view, 4, 4 * ROW_MOST_QUADS);
-    row_chunks chunks = row_chunks_choose(l->profile, w->view, &tile, 8 * tile.lanes);
-    struct softmax_args args = {.rows = row_arguments(w->view, &tile, chunks),
+    struct softmax_args args = {.rows = row_arguments(w->view, &p->tile, p->chunks),
                                 .x_offset = w->logits.offset,
                                 .y_offset = w->y.offset};
-    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, &args.rows);
-    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_LOSS_FINISH, &tile, &args.rows);
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &p->tile, &args.rows);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_LOSS_FINISH, &p->tile, &args.rows);
     operand statistics, joined = w->y;
     rlxvk_status status;
-    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, form});
-    SET_CONSTANTS(&finish, {SOFTMAX_LOSS_FINISH_FORM, form});
+    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, p->form});
+    SET_CONSTANTS(&finish, {SOFTMAX_LOSS_FINISH_FORM, p->form});
     TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
     if (w->backward)
         TRY(lower_temporary(l, 16 * w->view.outer, &joined));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){w->logits, statistics}, 2));
-    statistics.access = ACCESS_READ;
-    TRY(emit_join(l, w, chunks.count, statistics, joined));
-    if (!w->backward)
-        return RLXVK_OK;
-    joined.access = ACCESS_READ;
-    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){w->logits, joined, w->y}, 3));
+    TRY(emit_join(l, w, p->chunks.count, reading(statistics), joined));
+    if (w->backward)
+        TRY(lower_emit(l, &finish, &args, sizeof args,
+                       (operand[]){w->logits, reading(joined), w->y}, 3));
 error:
     return status;
 }
@@ -172,13 +166,9 @@ static rlxvk_status softmax_loss_lower(lowering *l, uint32_t id)
     operand both[] = {w.logits, w.y};
     if (w.backward)
         w.d_loss = lower_input(l, id, 2);
-    uint32_t traits =
-        row_traits(w.view, both, w.backward ? 2 : 1) | ROW_REREAD | (w.backward ? 0 : ROW_FLOWS);
-    row_tile tile = row_tile_choose(l, w.view, traits, 4, 4 * ROW_MOST_QUADS);
-    uint32_t quads = row_quads(w.view, &tile);
-    if (quads || row_is_long(&tile))
-        return lower_whole(l, &w, tile, quads);
-    return lower_chunks(l, &w, row_plain_form(&tile));
+    uint32_t traits = row_traits(w.view, both, w.backward ? 2 : 1) | (w.backward ? 0 : ROW_FLOWS);
+    row_plan p = row_plan_choose(l, w.view, traits, UINT32_MAX);
+    return (p.quads ? lower_whole : lower_chunks)(l, &w, &p);
 }
 
 /* ---- Host ---- */
