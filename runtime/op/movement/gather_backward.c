@@ -160,13 +160,8 @@ static rlxvk_status gather_backward_lower(lowering *l, uint32_t id)
                       .rows = v.length,
                       .columns = v.inner * width_of(n),
                       .updates = shape_numel(input_shape(l->graph, n, 1)),
-                      .clamped = true,
-                      .source = lower_input(l, id, 0),
-                      .index = lower_input(l, id, 1),
-                      .y = lower_write(l, id)};
-    if (n->dtype == RLXVK_C64)
-        scatter_add_count_words(&w);
-    return scatter_add_emit(l, &w);
+                      .clamped = true};
+    return scatter_add_lower_node(l, id, w);
 }
 
 static void gather_walk(const host_call *c, double *counts)

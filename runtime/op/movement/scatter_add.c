@@ -102,6 +102,23 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
 }
 
+/* Emits the dispatch until every run is added. Each adds the next updates of all runs; `skipped`,
+ * in its arguments, says how many come before. */
+static rlxvk_status emit_turns(lowering *l, const scatter_work *w, const scatter_runs *s,
+                               dispatch *d, const void *args, size_t size, u32 *skipped)
+{
+    uint64_t most = scatter_longest_run(l->profile);
+    operand operands[] = {w->source, s->positions, s->starts, w->y};
+    rlxvk_status status = RLXVK_OK;
+    for (uint64_t first = 0; first < w->updates; first += most) {
+        *skipped = (u32)first;
+        operands[3].access |= first > 0 ? ACCESS_READ : 0;
+        TRY(lower_emit(l, d, args, size, operands, ARRAY_COUNT(operands)));
+    }
+error:
+    return status;
+}
+
 static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     bool quads = (w->columns | w->source.offset | w->y.offset) % 4 == 0;
@@ -111,20 +128,12 @@ static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_
                                         .columns = (u32)(w->columns / width),
                                         .updates = (u32)w->updates,
                                         .updates_offset = w->source.offset / width,
-                                        .y_offset = w->y.offset / width};
+                                        .y_offset = w->y.offset / width,
+                                        .most = (u32)scatter_longest_run(l->profile)};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
-    operand operands[] = {w->source, s->positions, s->starts, w->y};
-    rlxvk_status status = RLXVK_OK;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {SCATTER_ADD_SUM_QUADS, quads});
     lower_groups(l, &d, groups_for(w->outer * w->rows * w->columns / width, size));
-    args.most = (u32)scatter_longest_run(l->profile);
-    for (uint64_t skipped = 0; skipped < w->updates; skipped += args.most) {
-        args.skipped = (u32)skipped;
-        operands[3].access |= skipped > 0 ? ACCESS_READ : 0;
-        TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
-    }
-error:
-    return status;
+    return emit_turns(l, w, s, &d, &args, sizeof args, &args.skipped);
 }
 
 static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
@@ -137,20 +146,12 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
                                          .updates = (u32)w->updates,
                                          .tiles = (u32)tiles,
                                          .updates_offset = w->source.offset,
-                                         .y_offset = w->y.offset};
+                                         .y_offset = w->y.offset,
+                                         .most = (u32)scatter_longest_run(l->profile)};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
-    operand operands[] = {w->source, s->positions, s->starts, w->y};
-    rlxvk_status status = RLXVK_OK;
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_LONG_THREADS}, {SCATTER_ADD_LONG_COLUMNS, columns});
     lower_groups(l, &d, w->outer * w->rows * tiles);
-    args.most = (u32)scatter_longest_run(l->profile);
-    for (uint64_t skipped = 0; skipped < w->updates; skipped += args.most) {
-        args.skipped = (u32)skipped;
-        operands[3].access |= skipped > 0 ? ACCESS_READ : 0;
-        TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
-    }
-error:
-    return status;
+    return emit_turns(l, w, s, &d, &args, sizeof args, &args.skipped);
 }
 
 /* There is one key more than rows, because dropped updates sort after all rows. */
@@ -230,12 +231,17 @@ void scatter_add_count_words(scatter_work *w)
     w->y.offset *= 2;
 }
 
-rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
+rlxvk_status scatter_add_lower_node(lowering *l, uint32_t id, scatter_work w)
 {
-    choose(l, w, false);
-    if (w->class->way == SCATTER_DIRECT)
-        return lower_direct(l, w);
-    return w->class->way == SCATTER_PARTS ? lower_parts(l, w) : lower_sorted(l, w);
+    w.source = lower_input(l, id, 0);
+    w.index = lower_input(l, id, 1);
+    w.y = lower_write(l, id);
+    if (graph_node(l->graph, id)->dtype == RLXVK_C64)
+        scatter_add_count_words(&w);
+    choose(l, &w, false);
+    if (w.class->way == SCATTER_DIRECT)
+        return lower_direct(l, &w);
+    return w.class->way == SCATTER_PARTS ? lower_parts(l, &w) : lower_sorted(l, &w);
 }
 
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
@@ -255,13 +261,8 @@ static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)
     scatter_work w = {.outer = 1,
                       .rows = (uint64_t)n->shape.dims[0],
                       .columns = row_words(n),
-                      .updates = (uint64_t)input_shape(l->graph, n, 0)->dims[0],
-                      .source = lower_input(l, id, 0),
-                      .index = lower_input(l, id, 1),
-                      .y = lower_write(l, id)};
-    if (n->dtype == RLXVK_C64)
-        scatter_add_count_words(&w);
-    return scatter_add_emit(l, &w);
+                      .updates = (uint64_t)input_shape(l->graph, n, 0)->dims[0]};
+    return scatter_add_lower_node(l, id, w);
 }
 
 /* ---- Host ---- */

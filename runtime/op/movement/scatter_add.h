@@ -28,7 +28,8 @@ rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, ui
 
 /* Converts offsets of a scatter's operands to words, if they count pairs. */
 void scatter_add_count_words(scatter_work *w);
-rlxvk_status scatter_add_emit(lowering *l, scatter_work *w);
+/* Lowers a node with the operands source and index. `w` has the sizes and `clamped`. */
+rlxvk_status scatter_add_lower_node(lowering *l, uint32_t id, scatter_work w);
 /* The same, if the keys are row numbers already, all below `rows`. `index` is not read. */
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys);
 
