@@ -10,7 +10,6 @@
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
-#include "op/bucket.h"
 #include "op/families.h"
 #include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence.h"
@@ -141,12 +140,9 @@ static rlxvk_status gated_delta_host(const host_call *call)
                                 walk_column);
 }
 
-/* A step depends only on the steps before it. */
 static uint64_t gated_delta_bucket(bucket_call *c)
 {
-    if (((const carry_attributes *)c->node->attributes)->carry)
-        return bucket_refuse(c, "its final state is made of all rows");
-    return bucket_rows(c, 1u << 3, 0xfu << 1);
+    return sequence_bucket_carry(c, 1u << 3, 0xfu << 1);
 }
 
 static rlxvk_status gated_delta_vjp(gradient_call *c)

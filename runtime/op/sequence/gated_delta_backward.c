@@ -15,7 +15,6 @@
 #include "args/sequence.h"
 #include "args/sequence_backward.h"
 #include "constants/sequence.h"
-#include "op/bucket.h"
 #include "op/families.h"
 #include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence_backward.h"
@@ -198,16 +197,11 @@ error:
     return status;
 }
 
-static uint64_t gated_delta_backward_bucket(bucket_call *c)
-{
-    return bucket_refuse(c, "its gradients go back from the last row");
-}
-
 const op_family gated_delta_backward_family = {
     .name = "gated_delta_backward",
     .attribute_size = sizeof(backward_attributes),
     .infer = gated_delta_backward_infer,
     .execution = {.lower = gated_delta_backward_lower, .host = gated_delta_backward_host},
-    .rows = {.bucket = gated_delta_backward_bucket},
+    .rows = {.bucket = sequence_bucket_backward},
     .describe = sequence_describe_backward,
 };

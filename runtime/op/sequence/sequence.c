@@ -61,6 +61,13 @@ void sequence_describe_carry(const node *n, text *out)
         text_append(out, a->in_place ? " carry=1 in_place=1" : " carry=1");
 }
 
+uint64_t sequence_bucket_carry(bucket_call *c, uint32_t used, uint32_t like)
+{
+    if (((const carry_attributes *)c->node->attributes)->carry)
+        return bucket_refuse(c, "its final state is made of all rows");
+    return bucket_rows(c, used, like);
+}
+
 /* The initial and the final state. If the node carries none, `other` stands in for them. */
 static operand lower_before(const lowering *l, uint32_t id, operand other)
 {

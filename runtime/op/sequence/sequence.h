@@ -7,7 +7,7 @@
 #ifndef RLXVK_SEQUENCE_H
 #define RLXVK_SEQUENCE_H
 
-#include "op/op.h"
+#include "op/bucket.h"
 
 typedef struct carry_attributes { /* of mamba2 and gated_delta_net; selective_scan sets neither */
     bool carry, in_place;
@@ -28,6 +28,9 @@ rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_att
                                   rlxvk_shape result, rlxvk_shape state);
 uint32_t sequence_carry_writes(const node *n);
 void sequence_describe_carry(const node *n, text *out);
+/* A step depends only on the steps before it, so rows stay apart if no final state is made of all
+ * of them. As bucket_rows. */
+uint64_t sequence_bucket_carry(bucket_call *c, uint32_t used, uint32_t like);
 /* The kernels' eight operands: five inputs, the result, the initial state and the final state. */
 void sequence_lower_operands(lowering *l, uint32_t id, uint64_t result, operand operands[8]);
 /* Copies the initial state to the final one. This is all there is to do without time steps. */

@@ -113,6 +113,11 @@ void sequence_describe_backward(const node *n, text *out)
         text_append(out, a->final ? " carry=1 final=1" : " carry=1");
 }
 
+uint64_t sequence_bucket_backward(bucket_call *c)
+{
+    return bucket_refuse(c, "its gradients go back from the last row");
+}
+
 /* ---- Lowering ---- */
 
 rlxvk_status sequence_lower_idle(lowering *l, uint32_t id)

@@ -7,6 +7,7 @@
 #ifndef RLXVK_SEQUENCE_BACKWARD_H
 #define RLXVK_SEQUENCE_BACKWARD_H
 
+#include "op/bucket.h"
 #include "op/gradient.h"
 
 #define SEQUENCE_OPERANDS 5
@@ -42,6 +43,7 @@ rlxvk_status sequence_infer_backward(const rlxvk_graph *g, node *n, const backwa
 /* The `vjp` of a family whose backward op this is. The node may carry its state or not. */
 rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward);
 void sequence_describe_backward(const node *n, text *out);
+uint64_t sequence_bucket_backward(bucket_call *c);
 
 /* How many elements the results before that of operand i have. If i is 6, it is all elements. */
 uint64_t sequence_result_first(const rlxvk_graph *g, const node *n, uint32_t i);

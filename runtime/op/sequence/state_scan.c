@@ -11,7 +11,6 @@
  */
 #include "args/sequence.h"
 #include "constants/sequence.h"
-#include "op/bucket.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
 #include "op/sequence/sequence_backward.h"
@@ -236,13 +235,11 @@ static rlxvk_status state_scan_host(const host_call *call)
     return sequence_host_states(call, s.batch * s.heads * s.width, s.size, 1, walk_channel);
 }
 
-/* A step depends only on the steps before it. All steps need operand 2, a. */
+/* All steps need operand 2, a. */
 static uint64_t state_scan_bucket(bucket_call *c)
 {
     uint32_t within = node_code(c->node) == STATE_SCAN_SELECTIVE ? 2 : 3;
-    if (((const carry_attributes *)c->node->attributes)->carry)
-        return bucket_refuse(c, "its final state is made of all rows");
-    return bucket_rows(c, 1u << within, 1u << 1 | 1u << 3 | 1u << 4);
+    return sequence_bucket_carry(c, 1u << within, 1u << 1 | 1u << 3 | 1u << 4);
 }
 
 static rlxvk_status state_scan_vjp(gradient_call *c)

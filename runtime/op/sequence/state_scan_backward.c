@@ -15,7 +15,6 @@
 #include "args/sequence.h"
 #include "args/sequence_backward.h"
 #include "constants/sequence.h"
-#include "op/bucket.h"
 #include "op/families.h"
 #include "op/sequence/sequence_backward.h"
 #include "op/sequence/state_scan.h"
@@ -290,16 +289,11 @@ error:
     return status;
 }
 
-static uint64_t state_scan_backward_bucket(bucket_call *c)
-{
-    return bucket_refuse(c, "its gradients go back from the last row");
-}
-
 const op_family state_scan_backward_family = {
     .name = "state_scan_backward",
     .attribute_size = sizeof(backward_attributes),
     .infer = state_scan_backward_infer,
     .execution = {.lower = state_scan_backward_lower, .host = state_scan_backward_host},
-    .rows = {.bucket = state_scan_backward_bucket},
+    .rows = {.bucket = sequence_bucket_backward},
     .describe = sequence_describe_backward,
 };
