@@ -1,7 +1,7 @@
 /* Output of RLXVK_DUMP and RLXVK_DEBUG while compiling. It goes to the context's log sink, a line
  * at a time. */
 #include "program/dump.h"
-#include "op/matmul/matrix_choice.h"
+#include "op/matmul/matrix_unit_choice.h"
 
 #include <stdlib.h>
 #include <string.h>

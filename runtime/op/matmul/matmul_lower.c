@@ -7,7 +7,7 @@
 #include "args/product.h"
 #include "constants/matmul.h"
 #include "op/activation.h"
-#include "op/matmul/matrix_product.h"
+#include "op/matmul/matrix_unit_product.h"
 #include "op/matmul/matvec_choice.h"
 
 #define UNPACKED_TILE 128
@@ -387,7 +387,7 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
     rlxvk_status status;
     if (r->exact || !matrix_wanted(l, &r->problem.shape))
         return r->unpack_b ? emit_unpacked(l, id, r) : emit_exact(l, id, r);
-    TRY(matrix_product_emit(l, id, r, &sums));
+    TRY(matrix_unit_product_emit(l, id, r, &sums));
     if (r->activation != UNARY_NONE)
         TRY(matmul_emit_sum(l, id, r, sums, 1));
 error:

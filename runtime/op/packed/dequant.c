@@ -25,7 +25,7 @@
 #include "op/packed/dequant_choice.h"
 #include "op/families.h"
 #include "op/gradient.h"
-#include "op/matmul/matrix_product.h"
+#include "op/matmul/matrix_unit_product.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_grid.h"
 
@@ -311,8 +311,9 @@ static matmul_request product_request(lowering *l, uint32_t id,
 static uint64_t kept_bytes(const lowering *l, const matmul_shape *s, const operand *w)
 {
     const node *n = graph_node(l->graph, w->value);
-    uint64_t bytes =
-        (node_is_weight(n) || n->prepare) && matrix_wanted(l, s) ? matrix_unpacked_bytes(l, s) : 0;
+    uint64_t bytes = (node_is_weight(n) || n->prepare) && matrix_wanted(l, s)
+                         ? matrix_unit_unpacked_bytes(l, s)
+                         : 0;
     return bytes <= l->prepared_bytes ? bytes : 0;
 }
 

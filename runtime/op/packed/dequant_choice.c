@@ -7,7 +7,7 @@
 
 #include "args/matmul.h"
 #include "args/packed.h"
-#include "op/matmul/matrix_choice.h"
+#include "op/matmul/matrix_unit_choice.h"
 
 enum {
     IF_CROWDS = CHOICE_OWN,   /* only with LEAST_THREADS for (nearly) each compute unit */

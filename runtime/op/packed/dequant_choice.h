@@ -12,7 +12,7 @@
 typedef enum dequant_form {
     DEQUANT_FORM_FRAGMENT, /* decoded in registers for the matrix units (dequant_fragment.c) */
     DEQUANT_FORM_PANEL,    /* the same; many rows of x share the weights (dequant_panel.c) */
-    DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_choice.h) */
+    DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_unit_choice.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
     DEQUANT_FORM_VECTOR    /* decoded in registers, once for every few rows of x */

@@ -6,7 +6,7 @@
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
-#include "op/matmul/matrix_product.h"
+#include "op/matmul/matrix_unit_product.h"
 #include "op/packed/quant_format.h"
 
 #define MATRIX_FORMAT(type, NAME)                                                                  \
@@ -27,18 +27,18 @@ bool dequant_on_matrices(uint32_t format)
 bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format)
 {
     return dequant_on_matrices(format) && shape->m > 0 && shape->n > 0 && shape->k > 0 &&
-           matrix_packed_choose(shape, l->precision, l->profile, VARIANT_NONE);
+           matrix_unit_packed_choose(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)}, {DEQUANT_MATRIX_AHEAD, c->ahead},
-                  {DEQUANT_MATRIX_BAND, MATMUL_BAND}, {DEQUANT_MATRIX_TILE_M, c->tile_m},
-                  {DEQUANT_MATRIX_TILE_N, c->tile_n}, {DEQUANT_MATRIX_TILE_K, c->tile_k},
-                  {DEQUANT_MATRIX_PART_M, c->part_m}, {DEQUANT_MATRIX_PART_N, c->part_n},
-                  {DEQUANT_MATRIX_UNIT_M, unit.m}, {DEQUANT_MATRIX_UNIT_N, unit.n},
-                  {DEQUANT_MATRIX_UNIT_K, unit.k});
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_unit_threads(c, l->profile)},
+                  {DEQUANT_MATRIX_AHEAD, c->ahead}, {DEQUANT_MATRIX_BAND, MATMUL_BAND},
+                  {DEQUANT_MATRIX_TILE_M, c->tile_m}, {DEQUANT_MATRIX_TILE_N, c->tile_n},
+                  {DEQUANT_MATRIX_TILE_K, c->tile_k}, {DEQUANT_MATRIX_PART_M, c->part_m},
+                  {DEQUANT_MATRIX_PART_N, c->part_n}, {DEQUANT_MATRIX_UNIT_M, unit.m},
+                  {DEQUANT_MATRIX_UNIT_N, unit.n}, {DEQUANT_MATRIX_UNIT_K, unit.k});
     if (l->precision == RLXVK_PRECISION_F16)
         SET_CONSTANTS(d, {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding});
 }
@@ -50,7 +50,7 @@ static const matrix_class *choose(lowering *l, uint32_t format, const matmul_sha
                 quant_format_find(format)->name);
     size_t row =
         variant_choose(l, CHOICE_matrix_packed, tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, 0});
-    return matrix_packed_choose(s, l->precision, l->profile, row);
+    return matrix_unit_packed_choose(s, l->precision, l->profile, row);
 }
 
 /* Emits only the product, into y. */
@@ -88,9 +88,10 @@ rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request
     const matrix_class *c = choose(l, a->format, s);
     uint64_t splits = divide_up(s->k, matrix_slice(c, s, l->profile));
     operand bound[] = {operands[0], r->a, r->y, operands[4]};
-    matrix_packing packing = {c->tile_m, c->tile_k, quant_format_find(a->format)->distance, false};
+    matrix_unit_packing packing = {c->tile_m, c->tile_k, quant_format_find(a->format)->distance,
+                                   false};
     rlxvk_status status;
-    TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
+    TRY(matrix_unit_pack_emit(l, id, r, &packing, &bound[1]));
     if (splits > 1)
         TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
     TRY(emit_product(l, id, s, c, args, bound, a->format));

@@ -7,7 +7,7 @@
 #include "args/matmul.h"
 #include "args/packed.h"
 #include "constants/packed.h"
-#include "op/matmul/matrix_product.h"
+#include "op/matmul/matrix_unit_product.h"
 #include "op/packed/dequant.h"
 #include "op/packed/quant_format.h"
 
@@ -52,12 +52,13 @@ rlxvk_status dequant_lower_panel(lowering *l, uint32_t id, const matmul_request 
     uint64_t slice = dequant_panel_slice(c, s, l->profile), groups = divide_up(s->k, PANEL_GROUP);
     uint64_t splits = divide_up(groups, slice), panels = divide_up(s->m, c->rows);
     uint64_t tiles_w = divide_up(s->n, dequant_panel_columns(c));
-    matrix_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance, true};
+    matrix_unit_packing packing = {c->rows, PANEL_GROUP, quant_format_find(a->format)->distance,
+                                   true};
     operand bound[] = {operands[0], r->a, r->y};
     dispatch d = {.node = id,
                   .variant = dequant_shown(&l->variants, DEQUANT_FORM_PANEL, c->row.name)};
     rlxvk_status status;
-    TRY(matrix_pack_emit(l, id, r, &packing, &bound[1]));
+    TRY(matrix_unit_pack_emit(l, id, r, &packing, &bound[1]));
     if (splits > 1)
         TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
     struct dequant_panel_args args = {

@@ -8,7 +8,7 @@
 #include "args/packed.h"
 #include "exec/executable.h"
 #include "op/matmul/matmul.h"
-#include "op/matmul/matrix_choice.h"
+#include "op/matmul/matrix_unit_choice.h"
 #include "op/packed/dequant_choice.h"
 #include "op/packed/quant_format.h"
 #include "plan/schedule.h"

@@ -2,7 +2,7 @@
  * The choice of tiles for matrix units, on made-up devices. Tests the choice, that it always fits
  * the device, and that each row can be reached on some device.
  */
-#include "op/matmul/matrix_choice.h"
+#include "op/matmul/matrix_unit_choice.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,21 +52,21 @@ static void large_results_take_large_tiles(void **state)
     matmul_shape large = of(4096, 4096, 4096), few = of(16, 4096, 4096), least = of(16, 16, 16);
     matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
     matmul_shape even = of(8192, 8192, 4096), one_round = of(512, 6144, 4096);
-    const matrix_class *c = matrix_choose(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    const matrix_class *c = matrix_unit_choose(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_64");
-    c = matrix_choose(&even, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&even, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "tall");
-    c = matrix_choose(&one_round, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "wide"); /* two rounds of squares */
-    c = matrix_choose(&one_round, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_32"); /* there is room for it */
-    c = matrix_choose(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
-    c = matrix_choose(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "small");
-    c = matrix_choose(&more, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&more, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, "medium");
-    c = matrix_choose(&least, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&least, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
     assert_string_equal(c->row.name, matrix_classes[matrix_choice.count - 1].row.name);
 }
 
@@ -75,10 +75,10 @@ static void without_units_there_is_none(void **state)
     (void)state;
     device_profile cpu = software(), plain = {.subgroup_size = 32};
     matmul_shape s = of(64, 64, 64);
-    assert_null(matrix_choose(&s, RLXVK_PRECISION_BF16, &cpu, VARIANT_NONE));
-    assert_null(matrix_choose(&s, RLXVK_PRECISION_F16, &plain, VARIANT_NONE));
-    assert_null(matrix_choose(&s, RLXVK_PRECISION_F32, &cpu, VARIANT_NONE));
-    assert_non_null(matrix_choose(&s, RLXVK_PRECISION_SPLIT, &cpu, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_BF16, &cpu, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &plain, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &cpu, VARIANT_NONE));
+    assert_non_null(matrix_unit_choose(&s, RLXVK_PRECISION_SPLIT, &cpu, VARIANT_NONE));
 }
 
 static void f32_takes_units_for_it(void **state)
@@ -87,20 +87,21 @@ static void f32_takes_units_for_it(void **state)
     device_profile words = units_for_words(), halves = large_gpu();
     matmul_shape s = of(4096, 4096, 4096), batch = s;
     batch.batch = 2;
-    assert_string_equal(matrix_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE)->row.name,
+    assert_string_equal(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE)->row.name,
                         "square_32");
-    assert_non_null(matrix_choose(&batch, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
-    assert_null(matrix_choose(&s, RLXVK_PRECISION_F32, &halves, VARIANT_NONE));
-    assert_null(matrix_choose(&s, RLXVK_PRECISION_F16, &words, VARIANT_NONE));
-    assert_null(matrix_packed_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
+    assert_non_null(matrix_unit_choose(&batch, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &halves, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &words, VARIANT_NONE));
+    assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
 }
 
 static void check_fits(const matrix_class *c, rlxvk_precision precision, const device_profile *p)
 {
     matrix_shape unit = matrix_unit(precision, p);
-    uint32_t threads = matrix_threads(c, p);
+    uint32_t threads = matrix_unit_threads(c, p);
     assert_true(threads <= p->max_workgroup_invocations);
-    assert_true(matrix_shared_bytes(c, matrix_planes(precision)) <= p->shared_memory_bytes);
+    assert_true(matrix_unit_shared_bytes(c, matrix_unit_planes(precision)) <=
+                p->shared_memory_bytes);
     assert_int_equal(c->part_m % unit.m | c->part_n % unit.n | c->tile_k % unit.k, 0);
     assert_int_equal(c->tile_m * c->tile_k / 8 % threads, 0);
     assert_int_equal(c->tile_n * c->tile_k / 8 % threads, 0);
@@ -116,7 +117,7 @@ static void everything_fits(void **state)
             for (rlxvk_precision p = RLXVK_PRECISION_F32; p <= RLXVK_PRECISION_SPLIT; p++) {
                 matmul_shape s =
                     of(extents[i % ARRAY_COUNT(extents)], extents[i / ARRAY_COUNT(extents)], 64);
-                const matrix_class *c = matrix_choose(&s, p, &devices[d], VARIANT_NONE);
+                const matrix_class *c = matrix_unit_choose(&s, p, &devices[d], VARIANT_NONE);
                 if (matrix_unit(p, &devices[d]).m)
                     check_fits(c, p, &devices[d]);
             }
@@ -128,7 +129,7 @@ static void every_row_can_be_forced(void **state)
     device_profile gpu = large_gpu();
     matmul_shape s = of(64, 64, 64);
     for (size_t i = 0; i < matrix_choice.count; i++)
-        assert_ptr_equal(matrix_choose(&s, RLXVK_PRECISION_F16, &gpu, i), &matrix_classes[i]);
+        assert_ptr_equal(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &gpu, i), &matrix_classes[i]);
 }
 
 /* ---- Packed weights ---- */
@@ -136,7 +137,7 @@ static void every_row_can_be_forced(void **state)
 static const char *packed(uint64_t m, uint64_t n, uint64_t k, const device_profile *p)
 {
     matmul_shape s = of(m, n, k);
-    return matrix_packed_choose(&s, RLXVK_PRECISION_F16, p, VARIANT_NONE)->row.name;
+    return matrix_unit_packed_choose(&s, RLXVK_PRECISION_F16, p, VARIANT_NONE)->row.name;
 }
 
 static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
@@ -150,11 +151,12 @@ static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
     assert_string_equal(packed(32, 4096, 4096, &gpu), "rows_32");
     assert_string_equal(packed(16, 4096, 4096, &gpu), "rows_16");
     assert_string_equal(
-        matrix_packed_choose(&s, RLXVK_PRECISION_BF16, &gpu, VARIANT_NONE)->row.name, "square");
-    assert_null(matrix_packed_choose(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
-    assert_null(matrix_packed_choose(&s, RLXVK_PRECISION_BF16, &halves, VARIANT_NONE));
-    assert_null(matrix_packed_choose(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
-    assert_null(matrix_packed_choose(&s, RLXVK_PRECISION_F16, &none, VARIANT_NONE));
+        matrix_unit_packed_choose(&s, RLXVK_PRECISION_BF16, &gpu, VARIANT_NONE)->row.name,
+        "square");
+    assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
+    assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_BF16, &halves, VARIANT_NONE));
+    assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
+    assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_F16, &none, VARIANT_NONE));
 }
 
 /* The conditions that dequant_matrix.glsl relies on. */
@@ -166,8 +168,9 @@ static void packed_rows_carry_whole_units(void **state)
     matmul_shape s = of(100, 100, 4096);
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (size_t i = 0; i < matrix_packed_choice.count; i++) {
-            const matrix_class *c = matrix_packed_choose(&s, RLXVK_PRECISION_F16, &devices[d], i);
-            uint32_t threads = matrix_threads(c, &devices[d]);
+            const matrix_class *c =
+                matrix_unit_packed_choose(&s, RLXVK_PRECISION_F16, &devices[d], i);
+            uint32_t threads = matrix_unit_threads(c, &devices[d]);
             check_fits(c, RLXVK_PRECISION_F16, &devices[d]);
             assert_true(threads >= MATRIX_PACKED_LEVELS);
             assert_int_equal(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT % threads, 0);
@@ -200,7 +203,7 @@ static void few_tiles_split_k(void **state)
                 assert_true(splits == 1 || slice >= 4 * (uint64_t)c->tile_k);
             }
     matmul_shape s = of(16, 4096, 14336);
-    const matrix_class *c = matrix_packed_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    const matrix_class *c = matrix_unit_packed_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(divide_up(s.k, matrix_slice(c, &s, &gpu)) * divide_up(s.n, c->tile_n) >= 4 * 128);
 }
 

@@ -1,5 +1,5 @@
 /*
- * See matrix_product.h. A product takes these steps:
+ * See matrix_unit_product.h. A product takes these steps:
  *
  *   matrix_scale        in split mode, finds the exponents of both operands' rows
  *   matrix_pack         packs both operands K-major
@@ -17,7 +17,7 @@
 #include "args/matmul.h"
 #include "args/matrix.h"
 #include "constants/matmul.h"
-#include "op/matmul/matrix_product.h"
+#include "op/matmul/matrix_unit_product.h"
 
 #include <string.h>
 
@@ -35,19 +35,19 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
         variant_named(&l->variants, CHOICE_matrix) == VARIANT_NONE)
         return false;
     return shape->m >= LEAST_SIDE && shape->n >= LEAST_SIDE && shape->k > 0 &&
-           matrix_choose(shape, l->precision, l->profile, VARIANT_NONE);
+           matrix_unit_choose(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 /* One operand as rows along K: the rows of a, or the columns of b. */
 typedef struct side {
     operand source;
-    uint64_t rows, k, matrices, matrix_step;
+    uint64_t rows, k, matrices, matrix_unit_step;
     bool is_b;
     bool is_packed;           /* already, so that matrix_pack is not needed */
     bool turned;              /* neighbours in memory belong to different rows */
     uint32_t storage;         /* MATMUL_WORDS, ... */
     uint32_t distance;        /* for matrix_pack: the order of K */
-    bool by_lanes;            /* or another order of K (matrix_packing) */
+    bool by_lanes;            /* or another order of K (matrix_unit_packing) */
     operand packed, exponent; /* temporaries */
     uint64_t round_rows, round_k;
 } side;
@@ -56,7 +56,7 @@ typedef struct side {
 static void count_matrices(const matmul_problem *p, bool is_b, side *s)
 {
     s->matrices = 1;
-    s->matrix_step = s->rows * s->k;
+    s->matrix_unit_step = s->rows * s->k;
     for (uint32_t i = 0; i < p->axis_count; i++)
         if (is_b ? p->axes[i].b_stride : p->axes[i].a_stride)
             s->matrices *= p->axes[i].extent;
@@ -82,7 +82,7 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, uin
 static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
 {
     struct matrix_scale_args args = {(uint32_t)s->rows, (uint32_t)s->k, (uint32_t)s->matrices,
-                                     (uint32_t)s->matrix_step, s->source.offset};
+                                     (uint32_t)s->matrix_unit_step, s->source.offset};
     dispatch d = {.kernel = KERNEL_MATRIX_SCALE, .node = id};
     rlxvk_status status;
     TRY(lower_temporary(l, s->rows * s->matrices * sizeof(int32_t), &s->exponent));
@@ -117,11 +117,11 @@ static bool unpacks_at_once(const lowering *l, uint64_t k, uint64_t tile_k)
     return packed_storage(l) != MATMUL_WORDS && k % tile_k == 0;
 }
 
-uint64_t matrix_unpacked_bytes(const lowering *l, const matmul_shape *s)
+uint64_t matrix_unit_unpacked_bytes(const lowering *l, const matmul_shape *s)
 {
-    const matrix_class *c = matrix_choose(s, l->precision, l->profile, VARIANT_NONE);
-    uint64_t packed =
-        round_up(s->n, c->tile_n) * round_up(s->k, c->tile_k) * 2 * matrix_planes(l->precision);
+    const matrix_class *c = matrix_unit_choose(s, l->precision, l->profile, VARIANT_NONE);
+    uint64_t packed = round_up(s->n, c->tile_n) * round_up(s->k, c->tile_k) * 2 *
+                      matrix_unit_planes(l->precision);
     return packed + (unpacks_at_once(l, s->k, c->tile_k) ? 0 : s->n * s->k * sizeof(float));
 }
 
@@ -158,13 +158,13 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
                                        [RLXVK_PRECISION_SPLIT] = MATRIX_SPLIT};
     bool split = l->precision == RLXVK_PRECISION_SPLIT;
     struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
-                                    (uint32_t)s->matrices, (uint32_t)s->matrix_step,
+                                    (uint32_t)s->matrices, (uint32_t)s->matrix_unit_step,
                                     s->source.offset,      (uint32_t)s->round_rows,
                                     (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
-    bool quads = (s->source.offset | s->k | s->matrix_step) % 4 == 0;
+    bool quads = (s->source.offset | s->k | s->matrix_unit_step) % 4 == 0;
     dispatch d = {.kernel = KERNEL_MATRIX_PACK, .node = id};
     rlxvk_status status;
-    TRY(lower_temporary(l, 16 * matrix_planes(l->precision) * plane_octets(s), &s->packed));
+    TRY(lower_temporary(l, 16 * matrix_unit_planes(l->precision) * plane_octets(s), &s->packed));
     const operand operands[] = {s->source, split ? s->exponent : s->source, s->packed};
     uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
     SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {MATRIX_PACK_STORAGE, s->storage},
@@ -182,8 +182,8 @@ error:
     return status;
 }
 
-rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
-                              const matrix_packing *p, operand *out)
+rlxvk_status matrix_unit_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                   const matrix_unit_packing *p, operand *out)
 {
     side a = make_side(l, r, false, p->tile, p->tile_k);
     a.distance = p->distance;
@@ -201,8 +201,8 @@ static void set_batch(const matmul_problem *p, const side *a, const side *b,
         bool real = i < p->axis_count;
         if (i < MATMUL_BATCH_AXES - 1)
             args->batch_dims[i] = real ? (uint32_t)p->axes[i].extent : 1;
-        args->a_batch_strides[i] = real ? (uint32_t)(p->axes[i].a_stride / a->matrix_step) : 0;
-        args->b_batch_strides[i] = real ? (uint32_t)(p->axes[i].b_stride / b->matrix_step) : 0;
+        args->a_batch_strides[i] = real ? (uint32_t)(p->axes[i].a_stride / a->matrix_unit_step) : 0;
+        args->b_batch_strides[i] = real ? (uint32_t)(p->axes[i].b_stride / b->matrix_unit_step) : 0;
     }
 }
 
@@ -210,7 +210,7 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                           dispatch *d)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_unit_threads(c, l->profile)},
                   {MATRIX_PRODUCT_TILE_M, c->tile_m}, {MATRIX_PRODUCT_TILE_N, c->tile_n},
                   {MATRIX_PRODUCT_PART_M, c->part_m}, {MATRIX_PRODUCT_PART_N, c->part_n},
                   {MATRIX_PRODUCT_UNIT_M, unit.m}, {MATRIX_PRODUCT_UNIT_N, unit.n},
@@ -219,7 +219,7 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                   {MATRIX_PRODUCT_BAND, MATMUL_BAND});
     if (l->precision != RLXVK_PRECISION_F32)
         SET_CONSTANTS(d, {MATRIX_PRODUCT_TILE_K, c->tile_k},
-                      {MATRIX_PRODUCT_PLANES, matrix_planes(l->precision)},
+                      {MATRIX_PRODUCT_PLANES, matrix_unit_planes(l->precision)},
                       {MATRIX_PRODUCT_STAGES, c->stages});
 }
 
@@ -272,11 +272,11 @@ static size_t choose(lowering *l, const matmul_shape *s)
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
-                                 operand *out_sums)
+rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                      operand *out_sums)
 {
-    const matrix_class *c =
-        matrix_choose(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
+    const matrix_class *c = matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
+                                               choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c->tile_m, c->tile_k);
     side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;

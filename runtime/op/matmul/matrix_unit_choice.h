@@ -3,8 +3,8 @@
  * floats. Another is for packed weights b, which are decoded on the way into shared memory. All of
  * this is pure, so unit tests use made-up profiles.
  */
-#ifndef RLXVK_MATRIX_CHOICE_H
-#define RLXVK_MATRIX_CHOICE_H
+#ifndef RLXVK_MATRIX_UNIT_CHOICE_H
+#define RLXVK_MATRIX_UNIT_CHOICE_H
 
 #include "op/matmul/matmul_choice.h"
 
@@ -25,10 +25,10 @@ extern const matrix_class matrix_classes[];
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile);
 /* The first class that suits. The row `forced` comes before all others (VARIANT_NONE: none).
  * Returns NULL if the device can do none. */
-const matrix_class *matrix_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                  const device_profile *profile, size_t forced);
-uint32_t matrix_threads(const matrix_class *c, const device_profile *profile);
-uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
+const matrix_class *matrix_unit_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                       const device_profile *profile, size_t forced);
+uint32_t matrix_unit_threads(const matrix_class *c, const device_profile *profile);
+uint64_t matrix_unit_shared_bytes(const matrix_class *c, uint32_t planes);
 
 #define MATRIX_PACKED_UNIT 32 /* elements of packed weights that a thread decodes at once */
 /* Limits of dequant_matrix.glsl:
@@ -44,15 +44,15 @@ uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
 
 /* The same for packed weights, which are [n, k] without a batch. It also returns NULL if there is
  * no kernel for the precision. */
-const matrix_class *matrix_packed_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                         const device_profile *profile, size_t forced);
+const matrix_class *matrix_unit_packed_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                              const device_profile *profile, size_t forced);
 /* How many elements of K a workgroup sums, in whole steps. If it is only a part of K, the partial
  * sums are joined afterwards. */
 uint64_t matrix_slice(const matrix_class *c, const matmul_shape *shape,
                       const device_profile *profile);
 
 /* How many 16-bit halves a packed element takes. */
-static inline uint32_t matrix_planes(rlxvk_precision precision)
+static inline uint32_t matrix_unit_planes(rlxvk_precision precision)
 {
     return precision == RLXVK_PRECISION_SPLIT || precision == RLXVK_PRECISION_F32 ? 2 : 1;
 }

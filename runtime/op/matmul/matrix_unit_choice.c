@@ -4,7 +4,7 @@
  * are also for software drivers, because their units and subgroups are smaller. If the weights are
  * packed, the threads carry whole units of weights.
  */
-#include "op/matmul/matrix_choice.h"
+#include "op/matmul/matrix_unit_choice.h"
 
 enum {
     IF_CROWDS = CHOICE_OWN /* only if every compute unit has two tiles to turn to */
@@ -43,28 +43,28 @@ matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profil
     return precision == RLXVK_PRECISION_BF16 ? profile->matrix_bf16 : profile->matrix_f16;
 }
 
-uint32_t matrix_threads(const matrix_class *c, const device_profile *profile)
+uint32_t matrix_unit_threads(const matrix_class *c, const device_profile *profile)
 {
     return c->tile_m / c->part_m * (c->tile_n / c->part_n) * profile->subgroup_size;
 }
 
-uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes)
+uint64_t matrix_unit_shared_bytes(const matrix_class *c, uint32_t planes)
 {
     return 16 * (c->tile_m + c->tile_n) * (c->tile_k / 8u + 1) * planes * c->stages;
 }
 
-typedef struct matrix_problem {
+typedef struct matrix_unit_problem {
     const matmul_shape *shape;
     matrix_shape unit;
     uint32_t planes;
-} matrix_problem;
+} matrix_unit_problem;
 
 /* Are parts whole units, and do threads carry whole octets? The sums leave through shared memory of
  * a tile of `tile` rows, which must have room for one unit of each part. */
 static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t tile,
                     const device_profile *profile)
 {
-    uint32_t threads = matrix_threads(c, profile), parts = threads / profile->subgroup_size;
+    uint32_t threads = matrix_unit_threads(c, profile), parts = threads / profile->subgroup_size;
     return parts * unit->m * unit->n <= tile * (c->tile_k / 2u + 4) && c->part_m % unit->m == 0 &&
            c->part_n % unit->n == 0 && c->tile_k % unit->k == 0 &&
            c->tile_m * c->tile_k / 8 % threads == 0 && c->tile_n * c->tile_k / 8 % threads == 0;
@@ -79,23 +79,23 @@ static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const matrix_class *c = row;
-    const matrix_problem *p = problem;
+    const matrix_unit_problem *p = problem;
     const matmul_shape *s = p->shape;
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
                         .suits = suits(c, s, tiles, profile->compute_units),
-                        .threads = matrix_threads(c, profile),
-                        .shared_bytes = matrix_shared_bytes(c, p->planes),
+                        .threads = matrix_unit_threads(c, profile),
+                        .shared_bytes = matrix_unit_shared_bytes(c, p->planes),
                         .groups = tiles,
                         .cost = c->cost * (double)divide_up(tiles, profile->compute_units)};
 }
 
 const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 
-const matrix_class *matrix_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                  const device_profile *profile, size_t forced)
+const matrix_class *matrix_unit_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                       const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
+    matrix_unit_problem p = {shape, matrix_unit(precision, profile), matrix_unit_planes(precision)};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }
 
@@ -116,7 +116,7 @@ static bool unrolled(const matrix_class *c, const matrix_shape *unit, uint32_t t
 static choice_fit packed_fit(const void *row, const void *problem, const device_profile *profile)
 {
     const matrix_class *c = row;
-    const matrix_problem *p = problem;
+    const matrix_unit_problem *p = problem;
     choice_fit f = fit(row, problem, profile);
     f.can = divides(c, &p->unit, c->tile_n, profile) && unrolled(c, &p->unit, f.threads);
     f.shared_bytes += MATRIX_PACKED_LEVELS * sizeof(float);
@@ -125,11 +125,11 @@ static choice_fit packed_fit(const void *row, const void *problem, const device_
 
 const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = packed_fit};
 
-const matrix_class *matrix_packed_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                         const device_profile *profile, size_t forced)
+const matrix_class *matrix_unit_packed_choose(const matmul_shape *shape, rlxvk_precision precision,
+                                              const device_profile *profile, size_t forced)
 {
     bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
-    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
+    matrix_unit_problem p = {shape, matrix_unit(precision, profile), 1};
     return has_kernel && p.unit.m ? choice_select(&matrix_packed_choice, &p, profile, forced)
                                   : NULL;
 }
