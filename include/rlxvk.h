@@ -167,7 +167,8 @@ typedef enum rlxvk_status {
 #undef RLXVK_STATUS_ENUMERATOR
 } rlxvk_status;
 
-/* The name of a status ("E_SHAPE", "OK") and its general meaning. Static strings, never NULL. */
+/* The name of a status ("E_SHAPE", "OK") and its general meaning. For a number that is no status:
+ * "?" and "no such status". Static strings, never NULL. */
 const char *rlxvk_status_name(rlxvk_status status);
 const char *rlxvk_status_text(rlxvk_status status);
 
@@ -629,7 +630,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
  * float *, or a struct whose field is left out) the data are F32, for tensors declared F32.
  */
 
-/* Set or read a param; the next run sees it. `length` counts values, or bytes of `bytes`.
+/* Set or read a param; the next run sees it. `length` counts values (float *) or bytes (void *).
  * If no output depends on a param, the compiler drops it: data are then checked and discarded.
  *   set_param          F32 values of an F32 param
  *   set_param_typed    values of any `dtype`, converted as for a constant: F16 and BF16 params
@@ -637,8 +638,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
  *                      C64, or F32, two an element
  *   set_param_bytes    the encoding of the param's dtype, only U8, I8, F16, BF16, F32 or C64
  *   read_param         the present content of an F32 param
- *   read_param_typed   values of `dtype`: the param's own, or F32 (two an element of C64; U8 and I8
- *                      are E_DTYPE)
+ *   read_param_typed   `dtype` is the param's own, or F32 for the f32 words on the device (C64: two
+ *                      an element; U8 and I8 have none, so that is E_DTYPE)
  *   read_param_bytes   the encoding of the param's own dtype
  * If one of these errors comes, nothing is written:
  *   E_UNKNOWN_NAME   there is no such param; or a dropped one is to be read
@@ -768,11 +769,11 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
 
 /* Asynchronous run. rlxvk_submit copies the inputs, submits, and returns a ticket. rlxvk_wait fills
  * the output buffers: they, and the array that lists them, must stay valid until then. Runs execute
- * in the order of submission. Every other call that runs, reads or changes content or feeds first
- * waits for all tickets, but only rlxvk_wait tells how the run of a ticket ended. Once it has, the
- * ticket is used up, whatever the status. Runs that are checked afterwards (dense_solve,
- * check_index) do not overlap, because submit waits for the one before. Errors are those of
- * rlxvk_run; E_SINGULAR, E_INDEX_OOB and E_RANGE come only from the wait. And:
+ * in the order of submission. Every other call that runs the graph, reads or changes content, or
+ * changes feeds first waits for all tickets. But only rlxvk_wait tells how the run of a ticket
+ * ended. Once it has, the ticket is used up, whatever the status. Runs that are checked afterwards
+ * (dense_solve, check_index) do not overlap, because submit waits for the one before. Errors are
+ * those of rlxvk_run; E_SINGULAR, E_INDEX_OOB and E_RANGE come only from the wait. And:
  *   E_BUSY    max_in_flight tickets are outstanding already; nothing else has changed
  *   E_INDEX   wait: there is no such ticket, or it was waited for before */
 typedef uint64_t rlxvk_ticket;

@@ -8,11 +8,13 @@
  * The extension of the path chooses the format, in upper or lower case; any other is E_ATTR. A
  * training run can go on from such a file, because optimizers keep their averages in params, too.
  *
- * Element types. An array in the file has the dtype of its param. Three rules go with that:
+ * Element types. An array in the file has the dtype with which its param was declared. Four rules
+ * go with that:
  *   - BF16 params are E_UNSUPPORTED in .npz, because NumPy has no such type.
  *   - I16, I32, U32, I64 and F64 params are rounded to f32, because the device holds them so.
- *   - Packed weights are U8 or I8 params. The file has their bytes as they are, but not their
- *     format, which is an attribute of the op that reads them.
+ *   - If weight_storage packs an F32 param, the array is F32 and has the rounded values.
+ *   - Weights in a packed format are U8 or I8 params. The file has their bytes as they are, but
+ *     not their format, which is an attribute of the op that reads them.
  *
  * Both calls wait for all tickets of the executable, and only the thread that uses it may make
  * them. The path goes to the operating system unchanged.
@@ -27,7 +29,8 @@ extern "C" {
 #endif
 
 typedef struct rlxvk_save_options {
-    /* The params to save; NULL: all. A param that no output depends on has no content. If all are
+    /* The params to save; NULL, with name_count 0: all. Any other pointer with name_count 0: none,
+     * so the file has no params. A param that no output depends on has no content. If all are
      * saved, it is left out; if it is listed here, that is E_UNKNOWN_NAME. */
     const char *const *names;
     size_t name_count;
@@ -41,6 +44,7 @@ typedef struct rlxvk_save_options {
  * that it names is replaced. Takes host memory for one param at a time.
  *   E_ATTR             the extension is neither .safetensors nor .npz
  *   E_UNKNOWN_NAME     a name in `names` is not a param, or the param has no content
+ *   E_NULL             `names` is NULL and name_count is not 0, or a name is NULL
  *   E_DUP_NAME         a name is in `names` twice
  *   E_UNSET_PARAM      a param was never set, and the executable was compiled without allow_unset
  *                      (with it, such a param is saved as zeros)
@@ -58,7 +62,8 @@ typedef struct rlxvk_load_options {
     rlxvk_toggle allow_unknown; /* names in the file that are not params of the executable are
                                    skipped (off) */
     rlxvk_toggle convert;       /* F32, F16, BF16 and F64 values may set params of another of these
-                                   types, rounded as rlxvk_set_param_typed does (off) */
+                                   types. They are rounded to f32, then to that type, to nearest.
+                                   Beyond its range they become infinite (off) */
     size_t struct_size;
 } rlxvk_load_options;
 
@@ -71,7 +76,8 @@ typedef struct rlxvk_load_options {
  * while params are written; the executable is lost then. An array and its param must have the same
  * shape and, without `convert`, the same dtype. If no output depends on a param, the file may lack
  * its array; if it has one, the array is checked and discarded. Takes host memory for all arrays
- * that are loaded. Those that the device holds in another form take it a second time.
+ * that are loaded. If the device holds an array in another form, for example I32 as f32 words, a
+ * converted copy takes host memory, too.
  *   E_ATTR             the extension is neither .safetensors nor .npz
  *   E_UNSET_PARAM      the file lacks params (without allow_missing)
  *   E_UNKNOWN_NAME     the file has names that are not params (without allow_unknown)

@@ -39,7 +39,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, 
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
 /* Reads the handle's present value.
  *   E_UNBOUND_HANDLE  it is a plain input
- *   E_UNKNOWN_NAME    also if no output depends on it */
+ *   E_UNKNOWN_NAME    there is no such input, or no output depends on it (then bind_handle and
+ *                     unbind_handle succeed, but there is no value to read) */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
                                                 float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle_as(rlxvk_executable *executable, const char *name,
@@ -73,13 +74,15 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *exe
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
                                                       const char *name);
 /* Registers a row feed: from now on rlxvk_feed_rows copies a row of output `index` into input
- * `name`. E_DTYPE: one of them is not held as f32 words, or no output depends on the input. */
+ * `name`. E_DTYPE: the output or the input is not held as f32 words (U8 and I8 inputs and C64 are
+ * not), or no output depends on the input. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
                                                       const char *name, size_t index);
 /* Copies, for every registered row feed, row `source_row` of the output to row `target_row` of the
- * input. A row is `row_elements` elements. All rows are read before any is written. The copy is
- * queued and becomes part of the next submission. It is done at once if it reads or writes memory
- * that executables share. If one of these errors comes, nothing is copied:
+ * input. A row is `row_elements` elements. All rows are read before any is written. The inputs are
+ * resident handles from then on. The copy is queued. It is done before the next run, and before any
+ * call that reads or changes content: rlxvk_read_handle reads the new row. It is done at once if it
+ * reads or writes memory that executables share. If one of these errors comes, nothing is copied:
  *   E_RANGE           a row is not inside its tensor
  *   E_UNBOUND_HANDLE  no row feed is registered */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,

@@ -118,9 +118,12 @@ typedef struct rlxvk_values_options {
 
 /*
  * Prints an array as numpy.array2string does: nested brackets, elements of one width, and "..." in
- * place of elements that a summary leaves out. All floats are in e notation if one is 1e8 or more
- * or below 1e-4, or if their magnitudes differ by more than a factor of 1000. BF16, which NumPy
- * lacks, is written like F16: with the fewest digits that tell a value from its neighbours.
+ * place of elements that a summary leaves out. Either all floats are in e notation or none is. They
+ * are if the largest magnitude is 1e8 or more, the smallest below 1e-4, or the largest more than
+ * 1000 times the smallest. For this, zeros, NaN, infinities and elements that are left out do not
+ * count, and the real and imaginary parts of C64 are looked at separately. An array without
+ * elements is "[]", whatever its shape. BF16, which NumPy lacks, is written like F16: with the
+ * fewest digits that tell a value from its neighbours.
  *
  *   [[ 0.    1.5 ]
  *    [-2.    0.25]]

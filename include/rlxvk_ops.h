@@ -83,7 +83,8 @@ rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x);
 /* Shapes are aligned at the last axis. Each pair of dims must be equal, or one of them 1 (E_SHAPE);
  * a missing dim counts as 1. The dtype of the result is promoted from those of the operands: C64
  * beats all, and BOOL yields to all. An integer and a float make F32, or F64 if either has 64 bits.
- * Of two integers or two floats the wider one wins, else the first; F16 and BF16 make F32. */
+ * Of two integers or two floats the wider one wins. If they are equally wide, the first wins, but
+ * F16 and BF16 make F32. */
 
 /* a + b, a - b and a * b, with one rounding; a / b, with a relative error of 3e-7. Each part of a
  * C64 result is within 6e-7 of the magnitudes that went into it. The dtype is promoted. */
@@ -685,16 +686,16 @@ rlxvk_tensor rlxvk_custom_packed(rlxvk_graph *g, const char *name, const rlxvk_t
  * another. The key is mixed into the run's seed, so that ops draw different numbers. */
 typedef struct rlxvk_rng_stream {
     bool has_key;
-    uint64_t key; /* if !has_key: the number of random ops in the graph so far */
+    uint64_t key; /* without has_key: the number of random ops built before this one */
     bool has_op_seed;
     float op_seed; /* its bits replace the run's seed; MINSTD: its integer part, saturated to u32,
                       replaces seed + key */
 } rlxvk_rng_stream;
 
 /* Uniform F32 numbers in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact; but
- * if high - low is beyond f32, off by at most 2^-23 (|low| + |high|). `stream` may be NULL. The
- * first random op gives the graph an input "rlxvk.rng", which the executable sets. E_ATTR: low >
- * high, or not finite. */
+ * if high - low is beyond f32, off by at most 2^-23 (|low| + |high|). If `stream` is NULL, it has
+ * neither key nor op_seed. The first random op gives the graph an input "rlxvk.rng", which the
+ * executable sets. E_ATTR: low > high, or not finite. */
 rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
                                const rlxvk_rng_stream *stream);
 /* Normal F32 numbers: mean + scale * z with z standard normal (Box-Muller), |z| up to 14. Error at

@@ -99,10 +99,10 @@ typedef enum rlxvk_scatter_mode {
  *    E_INDEX_RANGE: the axis is longer than 2^24.
  * Error of an element with n updates: add, at most 2^-23 (n + 2) of the sum of magnitudes; mul, at
  * most 2^-23 (n + 2) of the product; others, none. Consecutive factors of mul (x and updates) may
- * be multiplied first. If such a product is below the normal numbers, it may count as 0 or as twice
- * itself. If it is beyond f32, the element may become infinite or NaN. Gradients: with assign, only
- * the value that stays gets one. With max and min, all values that equal the result share it
- * evenly. With mul, it is right for factors of 0, too. */
+ * be multiplied first. If the magnitude of such a product is below 2^-126, it may count as anything
+ * from 0 to twice itself. If it is beyond f32, the element may become infinite or NaN. Gradients:
+ * with assign, only the value that stays gets one. With max and min, all values that equal the
+ * result share it evenly. With mul, it is right for factors of 0, too. */
 rlxvk_tensor rlxvk_scatter(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices,
                            rlxvk_tensor updates, int32_t axis, rlxvk_scatter_mode mode);
 
@@ -120,9 +120,10 @@ rlxvk_tensor rlxvk_scatter_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indic
  *    E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_gather_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices);
 
-/* One-hot vectors, F32. The result has a new axis of `depth` elements before its axis `axis` (-1:
- * the last). They are `on` at the index and `off` elsewhere. If an index is outside or NaN, all are
- * `off`. No gradient, because the result is constant almost everywhere.
+/* One-hot vectors, F32. Axis `axis` of the result is new and has `depth` elements: for indices [B],
+ * axis 0 gives [depth, B], and axis -1, the last, gives [B, depth]. They are `on` at the index and
+ * `off` elsewhere. If an index is outside or NaN, all are `off`. No gradient, because the result is
+ * constant almost everywhere.
  *    E_AXIS: the axis is outside the rank of the result.
  *    E_ATTR: depth < 0.
  *    E_INDEX_RANGE: depth > 2^24.
@@ -138,10 +139,11 @@ rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, 
 rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,
                               float fill);
 
-/* Packs sequences of a length known only at run time without gaps. For each index of the axes
- * before the axis, it takes the first `count` places (as in keep_first). They follow each other
- * from the first element of the result on. The rest is 0. The result has x's shape. Bit-exact.
- * Errors and gradient as keep_first. */
+/* Packs sequences of a length known only at run time without gaps. There is a sequence along the
+ * axis for each index of the axes before it. The first `count` places of each (as in keep_first)
+ * follow those of the sequence before, from the first element of the result on. The rest is 0. With
+ * count 2 and axis 1, [[1, 2, 3], [4, 5, 6]] becomes [[1, 2, 4], [5, 0, 0]]. The result has x's
+ * shape. Bit-exact. Errors and gradient as keep_first. */
 rlxvk_tensor rlxvk_pack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis);
 /* Undoes pack_first of the same count and axis, with 0 at all other places. Errors and gradient as
  * keep_first. */
@@ -158,9 +160,10 @@ rlxvk_tensor rlxvk_unpack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cou
  *    E_DTYPE: x is C64. */
 rlxvk_tensor rlxvk_histogram(rlxvk_graph *g, rlxvk_tensor x, int64_t bins, float low, float high);
 
-/* Counts how often each number from 0 to length - 1 occurs in the indices: F32 [length]. Numbers
- * outside, and NaN, are not counted. With weights of the indices' shape (RLXVK_NONE: none), it adds
- * these in order, in their dtype, as scatter_add does. Only the weights have a gradient.
+/* Counts how often each number from 0 to length - 1 occurs in the indices: [length], F32. Numbers
+ * outside, and NaN, are not counted. If there are weights, of the indices' shape (RLXVK_NONE:
+ * none), it adds up the weights of each number instead, in order, as scatter_add does. The result
+ * then has their dtype. Only the weights have a gradient.
  *    E_SHAPE: indices and weights differ in shape.
  *    E_ATTR: length < 0.
  *    E_INDEX_RANGE: length > 2^24.

@@ -76,20 +76,21 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
 /* ---- Pooling and resizing ---- */
 
 /* The pooling window: one entry for each spatial axis, outermost first. E_ATTR: an entry is outside
- * the range below, or one past the last axis is not 0. */
+ * the range below (so `options` must not be NULL), or one past the last axis is not 0. */
 typedef struct rlxvk_pool_options {
     int64_t kernel[3];  /* >= 1 */
     int64_t stride[3];  /* 0: as kernel, so that windows do not overlap */
     int64_t padding[3]; /* on both sides; at most half the kernel */
-    bool exclude_pad;   /* pool_mean divides by the cells inside x, not by the kernel's size */
+    bool exclude_pad;   /* pool_mean divides by the cells inside x, else by the kernel's size */
     size_t struct_size;
 } rlxvk_pool_options;
 
 /* Pools windows of x [N, C, 1 to 3 spatial axes], out = floor((in + 2 padding - kernel) / stride) +
- * 1. Only cells inside x count. If one of them is NaN, so is the result. A mean is right even if
- * the sum of its cells does not fit f32. Over no cell at all (an empty axis), the results are -Inf
- * (max), 0 (mean; NaN with exclude_pad), +Inf (min), 0 (sum) and 1 (prod). E_SHAPE: the window is
- * larger than the padded axis. */
+ * 1. Padding makes more windows, but adds no cells: a result is that of the cells of its window
+ * that are inside x. If one of them is NaN, so is the result. A mean is right even if the sum of
+ * its cells does not fit f32. Over no cell at all (an empty axis), the results are -Inf (max), 0
+ * (mean; NaN with exclude_pad), +Inf (min), 0 (sum) and 1 (prod). E_SHAPE: the window is larger
+ * than the padded axis. */
 rlxvk_tensor rlxvk_pool_max(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
@@ -288,11 +289,11 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
 
 /* Einstein summation of 1 to 32 operands, as in NumPy. "bij,bjk->bik" names the axes of each
  * operand, then those of the result, by letters (a to z, A to Z). Letters that are not in the
- * result are summed over; a letter stands there only once. A letter twice in one operand is its
- * diagonal. "..." is the axes without letters, aligned from the last; dims of 1 broadcast. Without
- * "->", the result has the axes of "...", then the letters that occur once, sorted, capitals first.
- * Operands are multiplied from left to right, with products and sums as in matmul, mul and
- * reduce_sum. The dtype is promoted from all operands.
+ * result are summed over. If a letter is twice in one operand, its diagonal is taken. In the result
+ * a letter may occur only once (E_ATTR). "..." is the axes without letters, aligned from the last;
+ * dims of 1 broadcast. Without "->", the result has the axes of "...", then the letters that occur
+ * once, sorted, capitals first. Operands are multiplied from left to right, with products and sums
+ * as in matmul, mul and reduce_sum. The dtype is promoted from all operands.
  *    E_ATTR: the equation cannot be read; the error names the place.
  *    E_ARITY: the equation has another number of operands.
  *    E_SHAPE: a rank differs, dims of one letter differ, or a product has more than 8 axes. */
@@ -348,15 +349,15 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
  * over the initial one, and *out is RLXVK_NONE. Nodes built earlier then read the old content, and
  * nodes built later the new one. The next run starts with it. Without time steps the state does not
  * change. The error of every result is at most 1e-4 times the larger of 1 and the largest magnitude
- * in that result. E_ATTR: in_place, but the initial state is not an input or param, or is another
- * operand, too. */
+ * in that result. E_ATTR: in_place, but there is no initial state, or it is not an input or param,
+ * or is another operand, too. */
 
 typedef struct rlxvk_recurrent_options {
     int64_t hidden_size; /* Hd >= 1 */
     int64_t num_layers;  /* L; 0 is 1 */
     bool bidirectional;  /* D = 2, else 1: a second net runs from the last step to the first */
     bool in_place;       /* see above; needs initial states */
-    bool relu;           /* rnn only: max(0, z) instead of tanh(z) */
+    bool relu;           /* max(0, z) instead of tanh(z); only for rnn, else E_ATTR */
     size_t struct_size;
 } rlxvk_recurrent_options;
 

@@ -20,9 +20,9 @@ extern "C" {
 rlxvk_tensor rlxvk_log_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
 
 /* The logarithm of a sum, log sum exp(x), over the axes, which are dropped, or kept as 1. It does
- * not overflow, because the largest element is subtracted first. Only -Inf gives -Inf; a +Inf gives
- * +Inf. The dtype is promoted from x and F32. Axes and errors as reduce_sum. Composite. Gradient:
- * exp(x - y). */
+ * not overflow, because the largest element is subtracted first. The result is NaN if an element is
+ * NaN, else +Inf if one is +Inf. It is -Inf if all are -Inf, or if there are none. The dtype is
+ * promoted from x and F32. Axes and errors as reduce_sum. Composite. Gradient: exp(x - y). */
 rlxvk_tensor rlxvk_log_sum_exp(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                                size_t axis_count, bool keep_dim);
 
@@ -37,9 +37,9 @@ rlxvk_tensor rlxvk_l2_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
 
 /* Running product along an axis: y[j] = x[0] .. x[j]. Exclusive: up to x[j - 1], and y[0] = 1.
  * Parts of a row are multiplied separately. If the product of a part is beyond f32, y is infinite
- * or NaN, even if the whole product is not. If it is below the normal numbers, it may count as 0 or
- * as twice itself. Otherwise the error is at most 1.2e-7 (j + 1) |y|. The gradient is right for
- * zeros, too. */
+ * or NaN, even if the whole product is not. If its magnitude is below 2^-126, it may count as
+ * anything from 0 to twice itself. Otherwise the error is at most 1.2e-7 (j + 1) |y|. The gradient
+ * is right for zeros, too. */
 rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive);
 
 /* ---- Ranges, triangles ---- */
@@ -63,8 +63,8 @@ rlxvk_tensor rlxvk_tril(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 /* The remainder of a / b, exact for all operands. mod has the sign of b (as numpy.mod), fmod that
  * of a (as in C). Operands broadcast, and the dtype is promoted from both. If b = 0 or a is
  * infinite, the result is NaN. If b is infinite, fmod gives a; mod gives a, or b if the signs
- * differ. mod rounds once if the signs differ. Gradients: dy for a; for b, -dy times the quotient
- * as a whole number. E_DTYPE: an operand is C64. */
+ * differ. mod rounds once if the signs differ. Gradients: dy for a, and -dy q for b, with the whole
+ * number q for which the result is a - q b. E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_mod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_fmod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 

@@ -20,7 +20,7 @@ typedef enum rlxvk_metric {
 /* Finds the k nearest points of each query, the nearest first. For queries [m, d] and points [n, d]
  * the result is the distances, F32 [m, k]. The call also writes the points' indices, I32 [m, k], to
  * *out_indices, unless out_indices is NULL. If distances are equal, the smaller index comes first.
- * NaN comes after +Inf.
+ * NaN comes after +Inf, and two NaNs count as equal.
  *
  * The order is that of exact distances. It may differ only for two distances that are closer than
  * 2^-40 d times the magnitude of the terms that they sum. Squares neither overflow nor underflow. A

@@ -66,8 +66,9 @@ typedef struct rlxvk_region {
     const rlxvk_region_step *steps;
     size_t step_count;
     uint32_t scalar_mask; /* bit i is set if input i has one element */
-    /* 0 if input i has the dims of the result. If its dims are only the last ones of the result,
-     * it is repeated, and this is its number of elements. */
+    /* 0 if input i has as many elements as the result. Else its dims, without 1s in front, must be
+     * the last dims of the result; it is repeated, and this is its number of elements. For example,
+     * it is 64 for [64] or [1, 64] in a result [8, 64]; [8, 1] is E_ATTR. */
     uint32_t modulus[RLXVK_REGION_MAX_INPUTS];
     /* NEAREST_2X: input `prologue_input` is [N, C, H/2, W/2] and the result [N, C, H, W]. Each
      * element is read four times, as rlxvk_resize_nearest2x repeats it. */

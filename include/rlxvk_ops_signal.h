@@ -21,12 +21,13 @@ typedef struct rlxvk_welch_options {
     size_t struct_size;
 } rlxvk_welch_options;
 
-/* The average power of spectra of real signals, over groups of n_segments rows. The spectrum is
- * [.., R, 2 n_fft], as blocks, or half of it, [.., R, 2 half], with half = n_fft / 2 + 1, as stft
- * gives it. The result is [.., R / n_segments, half]: c / n_segments times the sum of re^2 + im^2
- * over n_segments rows. Factor c is 2, because each bin stands for its mirrored bin, too. It is 1
- * for bin 0, for the last bin if n_fft is even, and everywhere if unfolded. Rank 1 counts as one
- * row. The relative error is u (6 + 2 sqrt n_segments). The spectrum has a gradient.
+/* The average power of spectra of real signals, over groups of n_segments rows. Each row of the
+ * spectrum is a block: all real parts, then all imaginary ones. It has all bins, [.., R, 2 n_fft],
+ * or bins 0 to n_fft / 2, [.., R, 2 half] with half = n_fft / 2 + 1, as from stft. The result is
+ * [.., R / n_segments, half]: c / n_segments times the sum of re^2 + im^2 over n_segments rows.
+ * Factor c is 2, because each bin stands for its mirrored bin, too. It is 1 for bin 0, for the last
+ * bin if n_fft is even, and everywhere if unfolded. Rank 1 counts as one row. The relative error is
+ * u (6 + 2 sqrt n_segments). The spectrum has a gradient.
  *   E_SHAPE: rank 0, n_segments does not divide R, or the last dim is neither of the two.
  *   E_ATTR: an option is negative.
  *   E_DTYPE: the spectrum is not F32. */
@@ -102,8 +103,9 @@ typedef struct rlxvk_istft_options {
 
 /* The inverse of rlxvk_stft: signals from spectra [.., F, 2 (n_fft / 2 + 1)], blocks as stft gives
  * them. Take the same length, hop, n_fft, norm and window (or RLXVK_NONE) as for stft. The op is
- * irfft of the frames, then rlxvk_overlap_add. It gives the signal back at all samples that the
- * squares of the windows cover.
+ * irfft of the frames, then rlxvk_overlap_add. Without a window all weights are 1, so overlapping
+ * samples are averaged. If the squared weights of a sample add up to more than 1e-11, it is the
+ * sample of the signal, else 0.
  *   E_ATTR: an option is out of range.
  *   E_SHAPE: the spectra or the window do not fit the options. */
 rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor window,
@@ -152,9 +154,10 @@ typedef enum rlxvk_log_mel_scope {
     RLXVK_LOG_MEL_CLIP = 1   /* to the largest of all frames, along the last axis but one */
 } rlxvk_log_mel_scope;
 
-/* The logarithmic mel spectrum, with a floor 8 below the largest value. The spectrum is
- * [.., 2 n_fft], as blocks, or half of it, [.., 2 bins], as stft gives it. With filters
- * [n_mels, bins], bins = n_fft / 2 + 1, the result is [.., n_mels]:
+/* The logarithmic mel spectrum, with a floor 8 below the largest value. Each row of the spectrum is
+ * a block: all real parts, then all imaginary ones. It has all bins, [.., 2 n_fft], or bins 0 to
+ * n_fft / 2, [.., 2 bins] with bins = n_fft / 2 + 1, as from stft. With filters [n_mels, bins], the
+ * result is [.., n_mels]:
  *   p   = re^2 + im^2
  *   v_m = log10(max(sum over f of filters[m, f] p_f, 1e-10))
  *   y_m = (max(v_m, mx - 8) + 4) / 4

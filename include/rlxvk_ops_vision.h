@@ -89,7 +89,8 @@ typedef struct rlxvk_grid_options {
  * 2^22 cells away from cell 0; NaN counts as -2^22 cells. Cells of weight 0 are not read.
  *
  * Error, with u = 2^-24 and 4, 8 or 16 taps: 12 u sum |cell| + (taps + 4) u sum |term|, or 0 for
- * NEAREST. Positions may be off by u (4 |v| + 4) size cells; the change that this makes is added.
+ * NEAREST. Rounding may move a point by u S (4 |v| + 4) cells along an axis of S cells; the change
+ * of the result that this makes is added to the error.
  *
  * Image x has gradients. Points have gradients if they are not clamped; for NEAREST these are 0.
  *   E_SHAPE: a rank or the last axis of grid is wrong, the two N differ, or x has an empty axis.

@@ -47,7 +47,7 @@ uint64_t rlxvk_quant_row_bytes(rlxvk_quant_format format, uint64_t k);
  *                   8 bits relative to the scale of largest magnitude in the block
  *   IQ4_XS          the same for 32 values with xmax / -127 and 6 bits
  *
- * A block of zeros decodes to zeros.
+ * A block of zeros decodes to zeros. If k is 0, the call succeeds and the pointers may be NULL.
  *   E_UNSUPPORTED   the format is not in the table. The IQ1, IQ2 and IQ3 formats are not, because
  *                   their few levels are useless without weights of importance
  *   E_SHAPE         k is not whole blocks
@@ -58,7 +58,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_encode_row(rlxvk_quant_format format, 
                                                      uint64_t k, void *out_bytes);
 
 /* Decodes a packed row to its k values. The result is exact, because each step of the decoding is
- * defined as one f32 operation. A code that stands for NaN or infinity decodes to it.
+ * defined as one f32 operation. A code that stands for NaN or infinity decodes to it. If k is 0,
+ * the pointers may be NULL.
  *   E_UNSUPPORTED   there is no such format
  *   E_SHAPE         k is not whole blocks */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_decode_row(rlxvk_quant_format format, const void *bytes,
@@ -68,7 +69,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_decode_row(rlxvk_quant_format format, 
 
 /* Sizes of the tensors of a packed matrix [k, n]. */
 typedef struct rlxvk_quant_sizes {
-    uint64_t code_bytes;  /* bytes of the codes, which are the operand w */
+    uint64_t code_bytes;  /* bytes of operand w: k n codes of 8 or 4 bits, no gaps, rounded up */
     uint64_t scale_count; /* f32 values, or bytes if the kind has scales of one byte */
     uint64_t extra_count; /* f32 zero points, or the one global factor; 0: none of them */
     size_t struct_size;
@@ -77,8 +78,8 @@ typedef struct rlxvk_quant_sizes {
 /* Computes the sizes of the tensors of a packed matrix [k, n]. Each column has ceil(k / block)
  * blocks (E4M3, E5M2: one) with one scale each; the last block may be shorter.
  *   E_ATTR          there is no such kind; or n is outside 0 .. 2^31 - 1
- *   E_ATTR          the kind needs a block and it is outside 1 .. 2^31 - 1; or the kind has one
- *                   block size (NVFP4 16, MXFP4 32) and it is another (0 stands for the kind's own)
+ *   E_ATTR          the block is wrong. INT8, INT4 and their ASYM kinds take 1 .. 2^31 - 1. NVFP4
+ *                   takes 16 and MXFP4 takes 32; 0 means the same. E4M3 and E5M2 ignore it
  *   E_TOO_LARGE     a size does not fit 64 bits */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_matrix_sizes(const rlxvk_quant_scheme *scheme, uint64_t k,
                                                        rlxvk_quant_sizes *out_sizes);

@@ -22,8 +22,8 @@ typedef struct rlxvk_tensor_info {
     bool in_place;        /* a kernel overwrites it, so it is resident after the first run */
     bool bound;           /* every run restores the value of rlxvk_bind_handle */
     bool resident;        /* the value on the device is the current one: no run restores it */
-    bool fed;             /* an input with a feed or row feed, or an output that one copies */
-    bool shared;          /* another executable uses its memory, too, or did so */
+    bool fed;             /* a feed or row feed fills this input, or copies this output */
+    bool shared;          /* its memory is, or was, shared with another executable (share_with) */
     char shape_text[128]; /* "BATCHxSEQx64": an executable with symbols shows them here and in
                              `shape` */
     /* The element type in device memory: F32 (words), U8 or I8 (bytes), C64, or F16 or BF16 for a
@@ -89,7 +89,8 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
 /* The time of each step of the last run, if the executable was compiled with `profile`. It counts
  * from the end of the step before, or from the start of the submission, so that the times of a run
  * add up. Host steps have gpu = false and time 0. `name` lives as long as the executable. Writes at
- * most `capacity` steps; *out_count is how many there are. Errors as rlxvk_executable_run_time. */
+ * most `capacity` steps; *out_count is how many there are. Errors as rlxvk_executable_run_time.
+ * Without `profile` it is E_UNSUPPORTED, even with `time_runs`. */
 typedef struct rlxvk_step_time {
     const char *name; /* the kernel; for a host step the op */
     const char *node; /* debug name of the node, "" if it has none */

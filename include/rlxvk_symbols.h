@@ -25,8 +25,10 @@ extern "C" {
  *                   negative
  *   E_UNSUPPORTED   rlxvk_shape_text prints the dim as ?
  *   E_TOO_LARGE     the result overflows
- * If a - b is negative at the sizes that are bound, binding fails. If it is negative at the
- * examples, set others (rlxvk_set_symbol_example). */
+ * If a or b has symbols, rlxvk_dim_sub succeeds, although a - b may be negative for some sizes. A
+ * builder call that takes it as a size then fails, unless the graph finds examples that fit. To
+ * name one, call rlxvk_set_symbol_example. A binding at which it is negative fails with the
+ * builder's error, for example E_SHAPE. */
 int64_t rlxvk_dim_add(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_sub(rlxvk_graph *graph, int64_t a, int64_t b);
 int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);

@@ -529,7 +529,8 @@ typedef struct rlxvk_fake_quantize_options {
  * rlxvk_fake_quantize_backward; the state has none.
  *
  * The error of the state is 2^-22, relative. The error of the result is 2^-22 |y|, or 2^-21 |y| for
- * EMA. If x / s is within 1e-5 of a half-integer, relative, it is one step s.
+ * EMA. If z = x / s is within 1e-5 |z| of a number halfway between two integers, it may be rounded
+ * to either, so the error is one step s.
  *   E_ATTR: bits, mode, estimator or decay is out of range, or an EMA state is not a leaf.
  *   E_SHAPE: the state has another length.
  *   E_ARITY: a state is missing, or is given for PER_BATCH.
@@ -594,8 +595,9 @@ typedef struct rlxvk_optimizer_data {
 } rlxvk_optimizer_data;
 
 /* All numbers are 0 or more, betas and momentum below 1. For most, 0 means the default, which is
- * that of PyTorch if it has one. For a true 0, give 1e-40, which counts as 0. If weight_decay, or
- * the momentum of sgd, is 0, there is none. */
+ * that of PyTorch if it has one. For a true 0, give 1e-40, which counts as 0. The numbers
+ * weight_decay and sgd's momentum have no other default: 0 means 0. The operand `momentum` of
+ * rlxvk_sgd is needed even then (else E_ARITY). */
 typedef struct rlxvk_adamw_options {
     float learning_rate; /* 0: 1e-3 */
     float beta1, beta2;  /* 0: 0.9, 0.999 */
