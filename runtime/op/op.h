@@ -47,13 +47,13 @@ enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
 enum operand_access { ACCESS_READ = 1, ACCESS_WRITE = 2 };
 
-/* Which bytes of an operand of the node may be written by the dispatch that reads it. */
+/* What a dispatch may write to the bytes of an operand that it reads, through another binding. */
 enum operand_overlap {
-    OVERLAP_ANY,   /* a binding of the lowering's own: it knows which bindings share bytes */
-    OVERLAP_NONE,  /* none */
-    OVERLAP_FIRST, /* each element, after it was read, from its place in the result on: the family's
-                    * in_place */
-    OVERLAP_APART  /* elements that lie between its own */
+    OVERLAP_ANY,   /* anything: it is the lowering's own binding, which knows what shares bytes */
+    OVERLAP_NONE,  /* nothing */
+    OVERLAP_FIRST, /* the result, in exactly the same place; each element is read before it is
+                    * written (the family's in_place) */
+    OVERLAP_APART  /* only elements between its own: other parts of the same value */
 };
 
 /* One binding of a dispatch: a range of a value's slot. Hazards are found from the same bytes. */
@@ -70,8 +70,8 @@ typedef struct operand {
  * extent launches only the first workgroups (plan/extent.c). All zero: there is no such order. */
 typedef struct group_order {
     /* Rows along axis 0 (axes of size 1 do not count). Every `run` workgroups make the next rows,
-     * the same number of rows each time, except the last. Or all launched workgroups share the rows
-     * of as many groups of `run`. */
+     * the same number of rows each time, except the last. They may divide the rows in another way,
+     * too, if any launch of n * run workgroups makes the same rows as n such groups. */
     uint32_t run;
     /* Each group of `run` makes the next `lot` of `parts` equal parts. parts 0: unknown. */
     uint64_t parts, lot;
@@ -188,7 +188,8 @@ void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t parts, uint6
 /* `count` workgroups as a grid, folded if one dimension is too small. */
 void lower_fold(const device_profile *profile, uint64_t count, uint32_t groups[3]);
 /* Appends the dispatch with these arguments and operands. If it has no workgroups, it is dropped.
- */
+ *   E_ARITY       the size, the count or the constants are not those of its kernel
+ *   E_TOO_LARGE   a dimension has more workgroups than the device allows */
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count);
 /* The number of workgroups that cover the items. */
@@ -210,7 +211,8 @@ typedef struct host_call {
     const node *node;
     const host_tensor *inputs; /* node->input_count of them */
     /* op_host_length() words, zeroed. First the result: numel, or 2 * numel for C64. Then the new
-     * contents of the operands that the node writes in place. The caller rounds them to f32. */
+     * contents of the operands that the node writes in place. If the node is a view, the result
+     * itself is the new content of operand 0. The caller rounds them to f32. */
     double *out;
     /* The accepted |got - out| of each word of `out`, if the row's atol and rtol do not say it. All
      * are -1 at first, which means "by the row". NULL: nobody asks. */
@@ -258,7 +260,8 @@ static inline double flush_denormal(double v)
 
 /* ---- Families ---- */
 
-/* An operand that holds indices. Element i is at least 0 and below limits[i % columns]. */
+/* An operand that holds indices. Element i is at least 0 and below limits[i % columns]. With
+ * RLXVK_CHECK=index, a run with an invalid one fails with E_INDEX_OOB. */
 typedef struct index_limits {
     uint32_t operand, columns;
     int64_t limits[RLXVK_MAX_RANK];
@@ -403,6 +406,7 @@ typedef struct op_family {
         rlxvk_tensor (*shorten)(shorten_call *call);
     } rows;
 
+    /* If neither member can pass a gradient on, rlxvk_grad fails with E_UNSUPPORTED. */
     struct {
         /* Passes the gradient of the result on to the operands (op/gradient.h). NULL: there is
          * none. */
@@ -522,7 +526,8 @@ const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CAL
  * false if the graph is not ready or the options are invalid; such an error sticks to the graph. */
 bool op_take(rlxvk_graph *g, const char *row, const sized *type, const void *given, void *own);
 /* Checks the operands (they exist, their count, their storage). Only if they are right, it calls
- * infer, for shape and dtype in *n. The node is not appended. */
+ * infer, for shape and dtype in *n. Then it checks the shape, so infer need not: E_SHAPE if a dim
+ * is negative, E_TOO_LARGE from 2^31 elements on. The node is not appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
 /* Appends a node as a builder call gave it; its sizes may be symbolic. It is checked, and its
  * attributes are normalized in place. NODE_NONE on failure, which sticks to the graph. */
@@ -532,8 +537,9 @@ uint32_t op_append_given(rlxvk_graph *g, const node *given, void *attributes);
 uint32_t op_append_leaf(rlxvk_graph *g, const node *leaf);
 /* Points to the dims of a shape, for `sizes` of families. */
 uint32_t op_shape_sizes(rlxvk_shape *s, int64_t *out[OP_MOST_SIZES]);
-/* Called by the public builders. Optional tensors with id 0 are left out. The attributes are copied
- * after infer. */
+/* Called by the public builders. Optional tensors with id 0 are left out, and those behind them
+ * move up. If infer cannot tell from the count which are given, the builder notes it in the
+ * attributes. These are copied after infer. */
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
                       void *attributes);
 /* The same for rewrites, by node id. NODE_NONE on failure, which sticks to the graph. */

@@ -15,16 +15,16 @@
 
 enum memory_class { CLASS_WEIGHTS, CLASS_STATE, CLASS_SCRATCH, CLASS_COUNT };
 
-#define SLOT_NONE UINT32_MAX
-#define SLOT_SHARED                                                                                \
-    0x800000u /* blocks from this number on are memory from elsewhere, one block a value */
+#define SLOT_NONE   UINT32_MAX
+#define SLOT_SHARED 0x800000u
 
 /* Where a value lies in memory. Block numbers count within the class. Values that are unused or not
- * a root have block SLOT_NONE. */
+ * a root have block SLOT_NONE. If the memory of value v comes from elsewhere (plan_options.shared),
+ * its block is SLOT_SHARED + v, which is none of the plan's own blocks. */
 typedef struct slot {
     uint32_t block;
     uint8_t class;
-    uint64_t offset, size; /* size: aligned */
+    uint64_t offset, size; /* size: aligned, without guard bytes */
     uint64_t bytes;        /* the size before alignment */
     uint32_t first, last;  /* first and last live step, both included; scratch only */
 } slot;
@@ -47,7 +47,8 @@ typedef struct segment {
     uint32_t first, count; /* steps */
     bool host;
     uint32_t hosts_before; /* how many of the segments before it are host steps */
-    uint32_t opens;        /* 1 + the outermost loop that begins with it; 0: none */
+    uint32_t opens;        /* 1 + the index of the outermost loop whose first segment it is; 0: no
+                            * loop begins with it */
     uint32_t rounds, rest; /* rounds > 1: the segment is a whole loop, of which so many rounds
                             * are recorded as a group; rest: rounds left after the last full
                             * group */
@@ -73,7 +74,7 @@ typedef struct plan_options {
     bool keep_all;        /* every node's value keeps its memory */
     bool full_barrier, no_barrier;
     bool reuse_in_level; /* in level order: memory may be reused within the level that frees it */
-    const bool *shared; /* per node: its memory comes from elsewhere, it has no slot; may be NULL */
+    const bool *shared;  /* per node: its memory comes from elsewhere (SLOT_SHARED); may be NULL */
     const bool
         *pinned; /* per node: keep its memory for the whole run (sources of feeds); may be NULL */
 } plan_options;
@@ -92,16 +93,21 @@ typedef struct plan {
     uint64_t visits; /* tree nodes visited: the cost of planning, independent of the machine */
 } plan;
 
+/* Makes a plan. If it fails, it leaves *out as it is, and there is nothing to destroy.
+ *   E_TOO_LARGE   a value is larger than max_binding_bytes, or than a block (less its guards)
+ *   E_OUT_OF_HOST_MEMORY */
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out);
 void plan_destroy(plan *p);
 
-/* The two stages of plan_create: layout (plan/layout.c) and barriers (plan/hazard.c). */
+/* The two stages of plan_create: layout (plan/layout.c) and barriers (plan/hazard.c). Barriers come
+ * second, because reused memory causes conflicts that the values themselves do not have. */
 rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p);
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p);
 
-/* Proves by brute force that a plan is sound (plan/check.c). If it is not, the error is E_RANGE,
- * with a sentence that names the steps and values concerned. The number of needless barriers is
- * stored in *out_needless: without any one of them the plan would still be sound. */
+/* Proves by brute force that a plan is sound (plan/check.c), without code of the planner. If it is
+ * not, the error is E_RANGE, with a sentence that names the steps and values concerned. The number
+ * of needless barriers is stored in *out_needless: without any one of them the plan would still be
+ * sound. */
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless);
 
 #endif
