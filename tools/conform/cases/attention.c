@@ -539,6 +539,18 @@ static void generate_backward_edges(case_list *list)
     case_add_all(list, "attention_backward", lines, COUNT(lines));
 }
 
+/* Keys that no query sees, and queries that see no key, have gradients of 0, even if all values
+ * that every invocation reads are NaN or infinite. */
+static void generate_backward_unseen(case_list *list)
+{
+    static const char *const lines[] = {
+        "mask=custom in=q:f32:1x1x5x64:constant:nan;k:f32:1x1x40x64;v:f32:1x1x40x64;"
+        "mask:f32:40:bool;dy:f32:1x1x5x64:constant:inf",
+        "mask=custom in=q:f32:1x1x40x64;k:f32:1x1x5x64:constant:nan;v:f32:1x1x5x64:constant:inf;"
+        "mask:f32:1x1x40x1:bool;dy:f32:1x1x40x64"};
+    case_add_all(list, "attention_backward layout=bhsd", lines, COUNT(lines));
+}
+
 static void generate(case_list *list)
 {
     generate_sizes(list);
@@ -582,6 +594,7 @@ static void generate(case_list *list)
                      "dy:f32:1x2x%dx%d:unit",
                      q, d, s, d, s, d, 1, s, biases[j], q, d);
         }
+    generate_backward_unseen(list);
 }
 
 static const char *const rows[] = {"attention", "attention_backward", NULL};
