@@ -22,7 +22,7 @@ typedef struct session {
     void *contents[CASE_MAX_INPUTS]; /* owned, unless the case is golden */
     rlxvk_graph *graph;
     rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
-    rlxvk_tensor whole; /* read after a run: the output, or the tensor at whose end it lies */
+    rlxvk_tensor whole; /* read after a run: the output, its copy, or what it is the end of */
     evaluation reference;
     uint32_t node;   /* has the reference: the output, or the owner of the view's memory */
     uint64_t offset; /* ... first element of the output in it */
@@ -528,6 +528,13 @@ error:
     return status;
 }
 
+/* The tensor to read. A graph's output has memory of its own. So where operands are computed
+ * (scratch=m), the result is copied, and may take their memory itself. */
+static rlxvk_tensor result_of(session *s)
+{
+    return case_integer(&s->spec, "scratch", 0) ? rlxvk_copy(s->graph, s->output) : s->output;
+}
+
 static rlxvk_status execute(session *s)
 {
     const char *expected = case_word(&s->spec, "expect", NULL);
@@ -541,7 +548,7 @@ static rlxvk_status execute(session *s)
                                   &s->whole));
     } else {
         TRY(conform_build(&s->spec, &s->graph, s->leaves, &s->output));
-        s->whole = s->output;
+        s->whole = expected ? s->output : result_of(s);
     }
     rlxvk_graph_output(s->graph, s->whole);
     if (expected) {

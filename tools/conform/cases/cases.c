@@ -279,6 +279,17 @@ rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, r
     return shift ? rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift) : x;
 }
 
+rlxvk_tensor case_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
+                          const char *name)
+{
+    for (size_t i = 0; i < s->input_count; i++)
+        if (strcmp(s->inputs[i].name, name) == 0) {
+            rlxvk_tensor x = case_shifted(g, s, "shift", inputs[i]);
+            return case_integer(s, "scratch", 0) >> i & 1 ? rlxvk_copy(g, x) : x;
+        }
+    return RLXVK_NONE;
+}
+
 rlxvk_tensor case_turned(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
 {
     int32_t perm[] = {0, 1, 2, 3}, rank = (int32_t)rlxvk_tensor_shape(g, x).rank;

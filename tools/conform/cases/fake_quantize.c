@@ -1,7 +1,7 @@
 /*
  * Cases of fake quantization. Keys: bits, axis (if absent, there is one scale),
  * mode=batch|ema|fixed, ste=identity|clipped|tanh|hard_tanh, decay. result=state returns the
- * updated average. shift=n makes x and dy views.
+ * updated average. shift=n and scratch=m: of x and dy (case_operand).
  */
 #include "conform/cases/cases.h"
 
@@ -29,17 +29,10 @@ static rlxvk_fake_quantize_options options_of(const case_spec *s)
                                          .decay = (float)case_real(s, "decay", 0)};
 }
 
-static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
-                            const char *name)
-{
-    rlxvk_tensor t = case_tensor(s, inputs, name);
-    return t.id ? case_shifted(g, s, "shift", t) : t;
-}
-
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_fake_quantize_options o = options_of(s);
-    rlxvk_tensor x = operand(g, s, inputs, "x"), dy = operand(g, s, inputs, "dy");
+    rlxvk_tensor x = case_operand(g, s, inputs, "x"), dy = case_operand(g, s, inputs, "dy");
     rlxvk_tensor scale = case_tensor(s, inputs, "scale");
     if (strcmp(s->row, "fake_quantize") == 0) {
         rlxvk_tensor y = rlxvk_fake_quantize(g, x, scale, &o);

@@ -1,16 +1,9 @@
 /* Cases of the norms' gradients (axis, groups, eps). They have the lengths, axes and forms of
- * norm.c and pooling.c, with and without views (shift=n). */
+ * norm.c and pooling.c. shift=n and scratch=m: of x and dy (case_operand). */
 #include "conform/cases/cases.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
-                            const char *name)
-{
-    rlxvk_tensor t = case_tensor(s, inputs, name);
-    return t.id ? case_shifted(g, s, "shift", t) : t;
-}
 
 static rlxvk_tensor build_input(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x,
                                 rlxvk_tensor gamma, rlxvk_tensor dy)
@@ -52,7 +45,7 @@ static rlxvk_tensor build_parameters(rlxvk_graph *g, const case_spec *s, rlxvk_t
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x = operand(g, s, inputs, "x"), dy = operand(g, s, inputs, "dy");
+    rlxvk_tensor x = case_operand(g, s, inputs, "x"), dy = case_operand(g, s, inputs, "dy");
     if (strstr(s->row, "_input"))
         return build_input(g, s, x, case_tensor(s, inputs, "gamma"), dy);
     if (strstr(s->row, "_parameters"))
@@ -260,7 +253,8 @@ static void generate_refusals(case_list *list)
     case_add(list, "layer_norm2d_backward_beta expect=E_SHAPE in=dy:f32:2x8x5");
 }
 
-/* Rows whose squares overflow or underflow. */
+/* Rows whose squares overflow or underflow. The result takes the memory of x, of dy, or of neither.
+ */
 static void generate_ranges(case_list *list, const char *norm)
 {
     static const char *const classes[] = {"shared_words",   "shared_quads", "subgroup_words",
@@ -272,10 +266,10 @@ static void generate_ranges(case_list *list, const char *norm)
     for (size_t i = 0; i < COUNT(classes) * COUNT(dims); i++) {
         const char *const *d = dims[i % COUNT(dims)], *size = sizes[i % COUNT(sizes)];
         case_add(list,
-                 "%s_backward_%s eps=0 axis=%s variant=rows=%s in=x:f32:%s:range:-%s:%s;"
-                 "dy:f32:%s:unit",
-                 norm, i % 2 ? "input" : "parameters", d[1], classes[i / COUNT(dims)], d[0], size,
-                 size, d[0]);
+                 "%s_backward_%s eps=0 axis=%s scratch=%zu variant=rows=%s "
+                 "in=x:f32:%s:range:-%s:%s;dy:f32:%s:unit",
+                 norm, i % 2 ? "input" : "parameters", d[1], i % 2 ? i / 2 % 4 : 0,
+                 classes[i / COUNT(dims)], d[0], size, size, d[0]);
     }
 }
 
@@ -284,9 +278,12 @@ static void generate_group_ranges(case_list *list)
     static const char *const dims[] = {"2x6x5", "3x6x50", "2x6x9000"};
     static const char *const parts[] = {"input", "gamma", "parameters"};
     for (size_t i = 0; i < COUNT(dims) * COUNT(parts); i++)
-        case_add(list, "group_norm_backward_%s groups=2 eps=0 in=x:f32:%s:range:-%s;dy:f32:%s:unit",
-                 parts[i % COUNT(parts)], dims[i / COUNT(parts)],
-                 i & 1 ? "1e25:1e25" : "1e-25:1e-25", dims[i / COUNT(parts)]);
+        case_add(list,
+                 "group_norm_backward_%s groups=2 eps=0 scratch=%zu "
+                 "in=x:f32:%s:range:-%s;dy:f32:%s:unit",
+                 parts[i % COUNT(parts)], i % COUNT(parts) ? 0 : i / COUNT(parts),
+                 dims[i / COUNT(parts)], i & 1 ? "1e25:1e25" : "1e-25:1e-25",
+                 dims[i / COUNT(parts)]);
 }
 
 static void generate(case_list *list)
