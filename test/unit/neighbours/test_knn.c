@@ -56,7 +56,7 @@ static void slopes_go_back_to_them(void **state)
 
 #define QUERIES 300
 #define POINTS  700
-#define WIDTH   6
+#define WIDTH   11
 #define NEAREST 15
 
 /* Returns the result and the indices, [QUERIES, NEAREST] each, by the variant `way`. At most

@@ -226,6 +226,9 @@ static void generate(case_list *list)
                    "in=q:f32:3x1:range:1e30:2e30;p:f32:40x1:range:-1e-39:1e-39");
     case_add(list, "knn metric=1 k=20 indices=1 "
                    "in=q:f32:3x2:range:999:1001;p:f32:500x2:range:999:1001");
+    /* All points are on the other side: a norm that is too small moves them away. */
+    case_add(list, "knn variant=knn=filtered metric=1 k=7 indices=1 "
+                   "in=q:f32:9x11:positive;p:f32:900x11:range:-3:-0.1");
 }
 
 static const char *const rows[] = {"knn", "umap_knn", "umap_knn_backward", "pairwise_distance",
