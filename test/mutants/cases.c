@@ -4,8 +4,8 @@
  *   cases map                      prints a line for each case: op, number, and name:pipeline for
  *                                  each kernel that its dispatches run. Then it asks for each
  *                                  variant and precision. If a case then has a pipeline that no
- *                                  case before had, prints op, number:kind=row or
- *                                  number:kind=row:f16
+ *                                  case before had, or runs a kernel that is run in no other way,
+ *                                  prints op, number:kind=row or number:kind=row:f16
  *   cases run SECONDS SEED [MODE]  reads lines "op number[:...]" and runs these cases in order
  *                                  until one fails (exit 1) or the processor time is used up.
  *                                  MODE: host: by host functions; folded: with folded grids;
@@ -51,6 +51,21 @@ static bool note_pipelines(const schedule *s)
     return new;
 }
 
+/* Without a variant by name, notes the kernels. Otherwise returns whether any is not noted. */
+static bool has_rare_kernel(const schedule *s, bool named)
+{
+    static bool ordinary[KERNEL_COUNT];
+    bool rare = false;
+    for (size_t i = 0; i < s->dispatches.count; i++) {
+        unsigned kernel = s->dispatches.items[i].kernel;
+        if (kernel >= KERNEL_COUNT)
+            continue;
+        ordinary[kernel] = ordinary[kernel] || !named;
+        rare = rare || !ordinary[kernel];
+    }
+    return rare;
+}
+
 /* Prints each kernel with its pipeline, except if it is the same as the one before. */
 static void print_kernels(const schedule *s)
 {
@@ -82,7 +97,8 @@ static void print_case(const session *s, const char *line, uint64_t number)
     TRY(stage_source(lowered, graph));
     TRY(stage_rewrite(lowered, NULL));
     TRY(stage_lower(lowered));
-    if (note_pipelines(&lowered->schedule) || !s->setup.variant) {
+    bool new = note_pipelines(&lowered->schedule), named = s->setup.variant != NULL;
+    if (has_rare_kernel(&lowered->schedule, named) || new || !named) {
         printf("%.*s %llu", (int)row_length(line), line, (unsigned long long)number);
         if (s->setup.variant)
             printf(":%s", s->setup.variant);
