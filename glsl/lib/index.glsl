@@ -1,3 +1,10 @@
+/* floor(v + 1/2). v + 0.5 itself would be rounded: 8388609.5 is no f32, nor is 1 - 2^-25. */
+float nearest_integer(float v)
+{
+    float low = floor(v);
+    return v - low >= 0.5 ? low + 1.0 : low;
+}
+
 /* Converts an index that is stored as a float: floor(v + 1/2), clamped to 0 .. extent - 1. NaN is
  * 0. extent <= 2^24. */
 uint clamped_index(float v, uint extent)

@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
+#include "lib/index.glsl"
 
 layout(push_constant) uniform block { write_rows_args args; };
 layout(set = 0, binding = 0) writeonly restrict buffer target { uint cache[]; };
@@ -17,7 +18,7 @@ void main()
     uint i = global_index();
     if (i >= args.numel)
         return;
-    float first = floor(position[args.position_offset] + 0.5);
+    float first = nearest_integer(position[args.position_offset]);
     if (is_nan(first) || first < -float(args.rows) || first >= float(args.capacity))
         return;
     uint row = i / args.columns;

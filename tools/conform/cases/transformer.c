@@ -135,10 +135,11 @@ static void generate_swiglu(case_list *list)
 
 static void generate_write_rows(case_list *list)
 {
-    static const char *const positions[] = {"0",          "3",          "4",    "5",    "6",
-                                            "7",          "-1",         "-2",   "-3",   "1.4",
-                                            "1.5",        "-0.5",       "-0.6", "1e20", "-1e20",
-                                            "2147483648", "-2147483648"};
+    static const char *const positions[] = {"0",           "3",         "4",     "5",
+                                            "6",           "7",         "-1",    "-2",
+                                            "-3",          "1.4",       "1.5",   "-0.5",
+                                            "-0.6",        "1e20",      "-1e20", "2147483648",
+                                            "-2147483648", "0.49999997"};
     for (size_t i = 0; i < COUNT(positions); i++)
         case_add(list, "write_rows in=cache:f32:2x7x5;rows:f32:2x3x5;position:f32:1:constant:%s",
                  positions[i]);
