@@ -7,8 +7,8 @@ judged by rounds of tests, from those that find most to those that find what the
 
   kernel     its conformance cases, first those that name what the function's name begins or ends with, or an activation that it is
              part of, then one of each pipeline, also of those that only a variant or a precision by name has; with another seed;
-             with canaries; with operands inside larger tensors; with grids that fold; with invocations reversed and permuted;
-             gradients
+             those with NaN, infinities and denormals; with canaries; with operands inside larger tensors; with grids that fold;
+             with invocations reversed and permuted; gradients
   host       conformance cases of its ops, golden vectors of its ops, their gradients, and how loose its bounds are
   layer      conformance cases of every op, first those that name what the function's name begins or ends with; with host
              functions; gradients, of runtime/op; the unit tests of its name, header or functions, then of its folder
@@ -26,7 +26,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))
 ARGUED = os.path.join(ROOT, 'test/mutants/argued.txt')
 LAYERS = ['graph', 'op', 'plan', 'rewrite', 'spirv', 'program', 'exec', 'vk']
 WANTED = 0.97
-QUICK = {'cases', 'canaries', 'shifted', 'folded', 'reversed', 'permuted', 'host functions', 'gradients'}
+QUICK = {'cases', 'special values', 'canaries', 'shifted', 'folded', 'reversed', 'permuted', 'host functions', 'gradients'}
 
 # ---- Sites: (name, pattern, replacement). Each match of a pattern on a line of code is a site. ----
 
@@ -383,6 +383,9 @@ class Worker:
         short, long = self.options.seconds, self.options.seconds * 4
         checks = [('cases', lambda: self.run_cases(cases, short, 1)),
                   ('second seed', lambda: self.run_cases(cases[::-1] if len(cases) < 400 else cases[400:] + cases[:400], short, 2))]
+        special = [c for c in cases if 'special' in self.concerns.words[c[0], c[1].split(':')[0]]]
+        if special:
+            checks += [('special values', lambda: self.run_cases(special, short, 1))]
         if path.startswith('glsl/'):
             checks += [('canaries', lambda: self.run_cases(cases, short, 3, RLXVK_CHECK='canary')),
                        ('shifted', lambda: self.run_cases(cases, short, 1, 'run', 'shifted', RLXVK_CHECK='canary')),
