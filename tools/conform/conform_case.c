@@ -32,14 +32,19 @@ rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
                            rlxvk_tensor leaves[CASE_MAX_INPUTS], rlxvk_tensor *out_result)
 {
     const case_family *family = case_find_family(spec->row);
+    const int64_t scratch = case_integer(spec, "scratch", 0);
+    rlxvk_tensor operands[CASE_MAX_INPUTS];
     rlxvk_status status = rlxvk_graph_create(out);
     if (status != RLXVK_OK)
         return status;
     if (!family)
         return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", spec->row);
-    for (size_t i = 0; i < spec->input_count; i++)
-        leaves[i] = make_leaf(*out, &spec->inputs[i]);
-    *out_result = family->build(*out, spec, leaves);
+    for (size_t i = 0; i < spec->input_count; i++) {
+        operands[i] = leaves[i] = make_leaf(*out, &spec->inputs[i]);
+        if (scratch >> i & 1)
+            operands[i] = rlxvk_copy(*out, leaves[i]);
+    }
+    *out_result = family->build(*out, spec, operands);
     return RLXVK_OK;
 }
 

@@ -16,7 +16,7 @@
  *   within=F                each element may be off by 1e-6 + F max|reference|, for ops built of
  *                           several nodes; an opt-in precision adds to F
  *   scratch=m               computes the inputs of bit mask m by a copy, and copies the result, so
- *                           that it may take their memory; only for ops whose cases have this key
+ *                           that it may take their memory
  *   backend=minstd|zero     the generator of the run's random numbers
  *   variant=kind=row      asks for this kernel variant, before those of the command line; if the
  *                           device cannot run it, the library chooses
@@ -91,7 +91,7 @@ rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const c
 
 /* Drops the first indices of axis 0 of x by a view. The value of `key` is how many. */
 rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x);
-/* The tensor of the input with this name, behind a view (shift=n) and a copy (scratch=m). */
+/* The tensor of the input with this name, behind a view (shift=n) and a copy of it (scratch=m). */
 rlxvk_tensor case_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
                           const char *name);
 /* If turned=1, exchanges the two axes before the last one. */

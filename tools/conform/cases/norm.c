@@ -124,7 +124,7 @@ static void generate_forms(case_list *list, const char *row)
 }
 
 /* Rows whose squares overflow or underflow, for each kernel of plain norms and of norms with a
- * residual. */
+ * residual. The result takes the memory of an operand, or not. */
 static void generate_ranges(case_list *list, const char *row, bool fused)
 {
     static const char *const classes[] = {"shared_words",    "shared_quads",  "subgroup_words",
@@ -141,9 +141,9 @@ static void generate_ranges(case_list *list, const char *row, bool fused)
         if (fused)
             snprintf(residual, sizeof residual, ";residual:f32:%s:range:-%s:%s", dims, range,
                      range);
-        case_add(list, "%s eps=%s axis=%s variant=rows=%s in=x:f32:%s:range:-%s:%s%s", row,
-                 i % 3 || i % range_count == 4 ? "0" : "1e-12", shapes[i % shape_count][1],
-                 classes[i / shape_count], dims, range, range, residual);
+        case_add(list, "%s eps=%s axis=%s scratch=%zu variant=rows=%s in=x:f32:%s:range:-%s:%s%s",
+                 row, i % 3 || i % range_count == 4 ? "0" : "1e-12", shapes[i % shape_count][1],
+                 i / 2 % (fused ? 4 : 2), classes[i / shape_count], dims, range, range, residual);
     }
     if (!fused) {
         case_add(list, "%s eps=0 axis=1 in=x:f32:70x300:large", row);

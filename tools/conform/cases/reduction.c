@@ -136,6 +136,11 @@ static void generate_softmax(case_list *list)
     case_add(list, "softmax axis=1 in=x:f32:3x5000:range:-30:30");
     case_add(list, "softmax axis=1 in=x:f32:3x9001:special");
     case_add(list, "softmax axis=0 in=x:f32:3001x5");
+    case_add(list, "softmax axis=1 scratch=1 in=x:f32:9x1001");
+    case_add(list, "softmax axis=1 scratch=1 in=x:f32:5x4096");
+    case_add(list, "softmax axis=1 scratch=1 in=x:f32:3x9001");
+    case_add(list, "softmax axis=1 scratch=1 in=x:f32:1x70000");
+    case_add(list, "softmax axis=0 scratch=1 in=x:f32:301x40");
     case_add(list, "softmax axis=0 in=x:f32:2000x37:neginf");
     case_add(list, "softmax axis=-1 in=x:f32:1x131072");
     case_add(list, "softmax axis=1 in=x:f32:70000x2");
@@ -151,6 +156,9 @@ static void generate_cumsum(case_list *list)
         case_add(list, "cumsum axis=0 exclusive=%d in=x:f32:30001:integers", exclusive);
         case_add(list, "cumsum axis=1 exclusive=%d in=x:f32:2x9001x3:special", exclusive);
         case_add(list, "cumsum axis=0 exclusive=%d in=x:f32:300007", exclusive);
+        case_add(list, "cumsum axis=1 exclusive=%d scratch=1 in=x:f32:7x301", exclusive);
+        case_add(list, "cumsum axis=0 exclusive=%d scratch=1 in=x:f32:5000x3", exclusive);
+        case_add(list, "cumsum axis=0 exclusive=%d scratch=1 in=x:f32:70001", exclusive);
     }
 }
 

@@ -64,9 +64,9 @@ static void generate_rope(case_list *list, const char *row)
         for (size_t j = 0; j < 8; j++) {
             int d = widths[w], rotated[] = {0, 2, d / 2 / 2 * 2, d};
             case_add(list,
-                     "%s head_dim=%d n_rot=%d style=%s in=x:f32:2x5x%d;cos:f32:5x%d:unit;"
-                     "sin:f32:5x%d:unit",
-                     row, d, rotated[j / 2], styles[j % 2], 3 * d, d / 2, d / 2);
+                     "%s head_dim=%d n_rot=%d style=%s scratch=%zu in=x:f32:2x5x%d;"
+                     "cos:f32:5x%d:unit;sin:f32:5x%d:unit",
+                     row, d, rotated[j / 2], styles[j % 2], (w + j / 2) % 2, 3 * d, d / 2, d / 2);
         }
     static const char *const lines[] = {
         "in=x:f32:7x24;cos:f32:7x4:unit;sin:f32:7x4:unit",
