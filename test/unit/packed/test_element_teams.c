@@ -4,7 +4,7 @@
  * that the cases run with the teams that GPUs have.
  */
 #include "conform/conform.h"
-#include "exec/context.h"
+#include "program/context.h"
 #include "support/harness.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 static void teams_add_up_their_parts(void **state)
 {
     static const char op[] = "dequant_matmul_scaled ";
-    device_profile *profile = &shared_context->device->choice.profile;
+    device_profile *profile = &shared_context->device->setup.profile;
     const rlxvk_device_kind kind = profile->kind;
     conform_setup setup = {.context = shared_context, .seeds = {1}, .seed_count = 1};
     case_list list;
