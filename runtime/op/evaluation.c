@@ -100,23 +100,16 @@ static float held(const evaluation *v, double exact, double bound)
     return isinf(bound) && isfinite(exact) ? v->open_as : (float)exact;
 }
 
-/* Rounds the exact result to f32, and fills in the bounds that the family left to its row. */
+/* Rounds the exact result to f32. */
 static void settle(evaluation *v, uint32_t id)
 {
-    const node *n = graph_node(v->graph, id);
-    const op_row *row = node_row(n);
-    uint64_t count = element_words(n), results = op_host_length(v->graph, n);
+    uint64_t count = element_words(graph_node(v->graph, id));
     for (uint64_t i = 0; i < count; i++) {
         double exact = v->exact[id][i];
         if (v->bytes[id])
             v->bytes[id][i] = (uint8_t)(int)exact;
         else
             v->words[id][i] = held(v, exact, v->bounds[id][i]);
-    }
-    for (uint64_t i = 0; i < results; i++) {
-        double exact = v->exact[id][i];
-        if (v->bounds[id][i] < 0)
-            v->bounds[id][i] = row->atol + (isfinite(exact) ? row->rtol * fabs(exact) : 0);
     }
 }
 
@@ -149,6 +142,22 @@ static rlxvk_status update_operands(evaluation *v, uint32_t id)
     return RLXVK_OK;
 }
 
+rlxvk_status evaluation_call(const rlxvk_graph *g, const host_call *call, double *bounds)
+{
+    const op_row *row = node_row(call->node);
+    uint64_t results = op_host_length(g, call->node);
+    rlxvk_status status;
+    memset(call->out, 0, results * sizeof *call->out); /* of an earlier run */
+    for (uint64_t i = 0; i < results; i++)
+        bounds[i] = -1;
+    TRY(row->family->host(call));
+    for (uint64_t i = 0; i < results; i++)
+        if (bounds[i] < 0)
+            bounds[i] = row->atol + (isfinite(call->out[i]) ? row->rtol * fabs(call->out[i]) : 0);
+error:
+    return status;
+}
+
 rlxvk_status evaluation_node(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -166,11 +175,8 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
         inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)op_node_storage(v->graph, k),
                                   v->words[k], v->bytes[k]};
     }
-    memset(v->exact[id], 0, results * sizeof *v->exact[id]); /* of an earlier run */
-    for (uint64_t i = 0; i < results; i++)
-        v->bounds[id][i] = -1;
     host_call call = {n, inputs, v->exact[id], v->values_only ? NULL : v->bounds[id], v->precision};
-    status = node_row(n)->family->execution.host(&call);
+    status = evaluation_call(v->graph, &call, v->bounds[id]);
     if (status == RLXVK_OK) {
         settle(v, id);
         status = update_operands(v, id);
@@ -225,4 +231,39 @@ static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end)
 rlxvk_status evaluation_run(evaluation *v)
 {
     return evaluate_range(v, 0, (uint32_t)v->graph->nodes.count);
+}
+
+/* ---- Comparing ---- */
+
+static double flush(double value)
+{
+    return fabs(value) < FLT_MIN ? 0 : value;
+}
+
+/* An infinite bound may also come from infinite terms. The reference is then infinite or NaN, and
+ * the result must be so, too. */
+bool evaluation_is_open(double reference, double bound)
+{
+    return isinf(bound) && isfinite(reference);
+}
+
+double evaluation_error(float got, double reference, double bound)
+{
+    const double rounds_to_infinity = 0x1.ffffffp127;
+    double value = flush(got), wanted = flush(bound > 0 ? reference : (float)reference);
+    if (evaluation_is_open(reference, bound))
+        return 0;
+    if (isinf(bound)) /* 0 * infinity if a term counts as 0; or infinities that cancel */
+        return isfinite(value) ? INFINITY : 0;
+    if (isnan(value) || isnan(wanted))
+        return isnan(value) && isnan(wanted) ? 0 : INFINITY;
+    if (isinf(value))
+        return signbit(value) == signbit(wanted) &&
+                       (isinf(wanted) || fabs(wanted) + bound >= rounds_to_infinity)
+                   ? 0
+                   : INFINITY;
+    double error = fabs(value - wanted);
+    if (bound > 0) /* next to the smallest normal number, flushing must not enlarge the error */
+        error = fmin(error, fabs(got - reference));
+    return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
 }

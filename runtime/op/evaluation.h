@@ -34,4 +34,24 @@ rlxvk_status evaluation_run(evaluation *v);
 /* Computes one node; its operands must be computed already. */
 rlxvk_status evaluation_node(evaluation *v, uint32_t id);
 
+/* Computes one call. `bounds` gets the bound of each word of call->out: the family's if call->bound
+ * is the same memory, and the row's where that says none. */
+rlxvk_status evaluation_call(const rlxvk_graph *g, const host_call *call, double *bounds);
+
+/*
+ * The error of an element in units of its bound: |got - reference| / bound. It is right if that is
+ * at most 1. Four rules complete this:
+ *   NaN         matches only NaN
+ *   infinity    matches an infinity of the same sign; also a reference that f32 rounds to infinity
+ *   denormals   magnitudes below the smallest normal f32 count as 0 on both sides
+ *   zero        the sign of 0 does not count
+ *
+ * If the bound is 0, the result must be the reference rounded to f32; the error is then 0 or
+ * infinite. If the bound is infinite, the element is open: any result is right if the reference is
+ * finite. If the reference is infinite or NaN, the result must be infinite or NaN, too.
+ */
+double evaluation_error(float got, double reference, double bound);
+/* Whether any result is right. */
+bool evaluation_is_open(double reference, double bound);
+
 #endif

@@ -221,7 +221,7 @@ typedef struct host_call {
 } host_call;
 
 /* Accepts any value of an element. The reference must become 0, because an infinite bound does not
- * open an infinite or NaN reference (conform.h). */
+ * open an infinite or NaN reference (evaluation.h). */
 static inline void host_leave_open(const host_call *c, uint64_t element)
 {
     if (c->bound) {

@@ -1,16 +1,6 @@
 /*
- * Conformance: one case runs on the device and is compared with a reference.
- *
- * An element passes if |got - reference| <= bound. Four rules complete this:
- *   NaN         matches only NaN
- *   infinity    matches an infinity of the same sign; also a reference that f32 rounds to infinity
- *   denormals   magnitudes below the smallest normal f32 count as 0 on both sides
- *   zero        the sign of 0 does not count
- *
- * `error` is |got - reference| / bound, so an element passes if its error is at most 1. If the
- * bound is 0, the result must be the reference rounded to f32; the error is then 0 or infinite. If
- * the bound is infinite, the element is unjudged: any result passes if the reference is finite. If
- * the reference is infinite or NaN, the result must be infinite or NaN, too.
+ * Conformance: one case runs on the device and is compared with a reference. An element passes if
+ * its error is at most 1 (evaluation_error).
  */
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H
@@ -140,14 +130,9 @@ RLXVK_MUST_CHECK rlxvk_status conform_compile_options(const case_spec *spec,
  * those of that node. */
 uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset);
 
-/* Whether any result passes. */
-bool conform_is_unjudged(double reference, double bound);
-/* The error of an element, by the rules at the top. */
-double conform_error(float got, double reference, double bound);
-
 /* Returns an f32 number that is off from the reference by this many bounds, upwards or downwards.
  * If it should fail (more than one bound), it is rounded away from the reference; otherwise towards
- * it. Returns NaN if f32 has no such number, or if the rules at the top do not tell it from the
+ * it. Returns NaN if f32 has no such number, or if evaluation_error does not tell it from the
  * reference: below the smallest normal number, or beyond the largest. */
 float conform_moved(double reference, double bound, double bounds);
 

@@ -42,34 +42,6 @@ static double flush(double value)
     return fabs(value) < FLT_MIN ? 0 : value;
 }
 
-/* An infinite bound may also come from infinite terms. The reference is then infinite or NaN, and
- * the result must be so, too. */
-bool conform_is_unjudged(double reference, double bound)
-{
-    return isinf(bound) && isfinite(reference);
-}
-
-double conform_error(float got, double reference, double bound)
-{
-    const double rounds_to_infinity = 0x1.ffffffp127;
-    double value = flush(got), wanted = flush(bound > 0 ? reference : (float)reference);
-    if (conform_is_unjudged(reference, bound))
-        return 0;
-    if (isinf(bound)) /* 0 * infinity if a term counts as 0; or infinities that cancel */
-        return isfinite(value) ? INFINITY : 0;
-    if (isnan(value) || isnan(wanted))
-        return isnan(value) && isnan(wanted) ? 0 : INFINITY;
-    if (isinf(value))
-        return signbit(value) == signbit(wanted) &&
-                       (isinf(wanted) || fabs(wanted) + bound >= rounds_to_infinity)
-                   ? 0
-                   : INFINITY;
-    double error = fabs(value - wanted);
-    if (bound > 0) /* next to the smallest normal number, flushing must not enlarge the error */
-        error = fmin(error, fabs(got - reference));
-    return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
-}
-
 float conform_moved(double reference, double bound, double bounds)
 {
     const double rounds_to_infinity = 0x1.ffffffp127;
@@ -164,7 +136,7 @@ static void describe_worst(session *s, uint64_t worst, uint64_t wrong)
 
 static double element_error(const session *s, uint64_t i)
 {
-    return conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
+    return evaluation_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
 }
 
 static void draw(session *s)
@@ -182,7 +154,7 @@ static void compare(session *s)
     for (uint64_t i = 0; i < s->count; i++) {
         double error = element_error(s, i), bound = bound_of(s, i);
         wrong += error > 1;
-        result->unjudged += conform_is_unjudged(wanted_element(s, i), bound);
+        result->unjudged += evaluation_is_open(wanted_element(s, i), bound);
         result->bounded += bound > 0 && !isinf(bound);
         if (error > result->error) {
             result->error = error;
@@ -205,7 +177,7 @@ static bool takes_moved(const session *s, uint64_t i, double bounds)
     double reference = wanted_element(s, i), bound = bound_of(s, i);
     float moved = conform_moved(reference, bound, bounds);
     bool right = fabs(bounds) <= 1;
-    return isnan(moved) ? right : conform_error(moved, reference, bound) <= 1;
+    return isnan(moved) ? right : evaluation_error(moved, reference, bound) <= 1;
 }
 
 /* Whether a result of only zeros would pass, although the reference of some judged element is not
@@ -215,7 +187,7 @@ static bool takes_zeros(const session *s)
     bool all_zero = true;
     for (uint64_t i = 0; i < s->count; i++) {
         double wanted = wanted_element(s, i);
-        if (conform_error(0, wanted, bound_of(s, i)) > 1)
+        if (evaluation_error(0, wanted, bound_of(s, i)) > 1)
             return false;
         all_zero = all_zero && (flush((float)wanted) == 0 || isinf(bound_of(s, i)));
     }
@@ -323,7 +295,7 @@ static bool has_open_operands(const session *s)
     for (uint32_t id = 0; id < s->node; id++)
         for (uint64_t i = 0;
              v->bounds[id] && i < op_host_length(s->graph, graph_node(s->graph, id)); i++)
-            if (conform_is_unjudged(v->exact[id][i], v->bounds[id][i]))
+            if (evaluation_is_open(v->exact[id][i], v->bounds[id][i]))
                 return true;
     return false;
 }

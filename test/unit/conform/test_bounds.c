@@ -70,7 +70,7 @@ static void check_moved(const char *line, double exact, double bound)
     double moved = exact + (exact < 0 ? -1 : 1) * (1.5 * bound + 1.5 * (double)step);
     if (fabs(moved) < 1.2e-38 || fabs(moved) > 3e38) /* 0 or infinity in f32 */
         return;
-    double error = conform_error((float)moved, exact, bound);
+    double error = evaluation_error((float)moved, exact, bound);
     double lost = fabs((double)(float)moved - moved); /* the bound may be below f32's own */
     if (!(error > 1) && lost < 0.4 * bound)
         fail_msg("%s: %.9g passes for %.9g with a bound of %.3g", line, moved, exact, bound);

@@ -228,7 +228,7 @@ static void errors_are_in_units_of_the_bound(void **state)
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        double error = conform_error(rows[i].got, rows[i].reference, rows[i].bound);
+        double error = evaluation_error(rows[i].got, rows[i].reference, rows[i].bound);
         if (!(error == rows[i].error))
             fail_msg("row %zu: error %g, want %g", i, error, rows[i].error);
     }
@@ -274,7 +274,7 @@ static void bounds_bind(void **state)
                 double reference = ldexp(-1.3, exponent), bound = ldexp(1.7, exponent + below);
                 float moved = conform_moved(reference, bound, moves[k]);
                 if (!isnan(moved))
-                    assert_int_equal(conform_error(moved, reference, bound) <= 1,
+                    assert_int_equal(evaluation_error(moved, reference, bound) <= 1,
                                      fabs(moves[k]) < 1);
             }
 }
