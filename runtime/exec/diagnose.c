@@ -48,22 +48,6 @@ static void append_value(text *t, float v)
         text_append(t, "%g", (double)v);
 }
 
-/* Appends the coordinates of element `at`, for example " = [1, 0, 2]". Appends nothing if the shape
- * has no such element. */
-static void append_place(text *t, const rlxvk_shape *shape, uint64_t at)
-{
-    uint64_t rest = shape_numel(shape);
-    if (shape->rank == 0 || at >= rest)
-        return;
-    text_append(t, " = [");
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        rest /= (uint64_t)shape->dims[i];
-        text_append(t, "%s%llu", i ? ", " : "", (unsigned long long)(at / rest));
-        at %= rest;
-    }
-    text_append(t, "]");
-}
-
 /* Appends the words around the first bad one, which is in parentheses. */
 static void append_neighbours(text *t, const scan *s, const float *words, uint64_t count)
 {
@@ -91,7 +75,7 @@ static void trace_bad(rlxvk_executable *e, uint32_t id, const scan *s, const flo
                 (unsigned long long)s->negative_infinity_count, (unsigned long long)count,
                 parts == 2 ? "real and imaginary parts" : "elements",
                 (unsigned long long)(s->first_bad / parts));
-    append_place(&t, &n->shape, s->first_bad / parts);
+    shape_append_place(&n->shape, s->first_bad / parts, &t);
     append_neighbours(&t, s, words, count);
     log_line(&e->context->log, RLXVK_LOG_WARNING, "%s: %s",
              op_node_label(e->program->graph, id, label), line);

@@ -95,6 +95,9 @@ void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
 /* "2x8x64", "scalar"; symbols by their names. Returns `buffer`. */
 #define SHAPE_TEXT 128
 const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT]);
+/* Appends the coordinates of element `at`, for example " = [1, 0, 2]". Appends nothing to a scalar,
+ * or if the shape has no such element. */
+void shape_append_place(const rlxvk_shape *s, uint64_t at, text *out);
 
 /* ---- Storage: how a slot holds the elements of a dtype ---- */
 

@@ -109,3 +109,17 @@ const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT])
 {
     return symbol_shape_text(NULL, s, buffer);
 }
+
+void shape_append_place(const rlxvk_shape *s, uint64_t at, text *out)
+{
+    uint64_t rest = shape_numel(s);
+    if (s->rank == 0 || at >= rest)
+        return;
+    text_append(out, " = [");
+    for (uint32_t i = 0; i < s->rank; i++) {
+        rest /= (uint64_t)s->dims[i];
+        text_append(out, "%s%llu", i ? ", " : "", (unsigned long long)(at / rest));
+        at %= rest;
+    }
+    text_append(out, "]");
+}
