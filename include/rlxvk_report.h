@@ -1,6 +1,7 @@
 /*
  * Reports of an executable: its inputs, params and outputs, its memory, the work of one run, times,
- * and the first node with a NaN or Inf. rlxvk.h includes this header.
+ * the first node with a NaN or Inf, and nodes that differ from their host reference. rlxvk.h
+ * includes this header.
  */
 #ifndef RLXVK_REPORT_H
 #define RLXVK_REPORT_H
@@ -138,6 +139,57 @@ typedef struct rlxvk_bad_node {
 RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
                                                    const rlxvk_run_input *inputs,
                                                    size_t input_count, rlxvk_bad_node *out_node);
+
+/* A node whose values differ from its host reference by more than its bound. The reference is
+ * computed from the operands as the device holds them. So a wrong operand does not make a node
+ * wrong. The element is the one with the largest error. */
+typedef struct rlxvk_wrong_node {
+    bool found;        /* an element is outside its bound */
+    uint32_t node;     /* its number in the graph as built; if several were fused, the last one's */
+    char op[64];       /* the op that ran: if several were fused, the fused one */
+    char name[64];     /* debug name of the node, "" if it has none */
+    char kernel[64];   /* of its last dispatch; "": it ran on the host */
+    char variant[64];  /* the row of the kernel family, as for RLXVK_VARIANT; "": no choice */
+    char written[64];  /* "": the element is in the result; else the operand that holds it, which
+                        * the node writes in place: a state of an optimizer, for example */
+    rlxvk_shape shape; /* of the result, or of that operand */
+    uint64_t index;    /* of the element, flat; C64 tensors count words, two an element */
+    double got, expected;
+    double bound;                          /* accepted difference; 0: must be exact */
+    double error;                          /* |got - expected| / bound */
+    uint64_t wrong_count, judged_count;    /* elements outside their bounds, and compared ones */
+    uint64_t round;                        /* of the loop that it is in, from 1 on; 0: in no loop */
+    uint64_t computed_nodes, judged_nodes; /* of the whole run: with a kernel or a host step, and
+                                            * those of them that were compared */
+    size_t struct_size;
+} rlxvk_wrong_node;
+/* Finds nodes that differ from their host references: a wrong kernel, a wrong variant, a driver
+ * that compiles a kernel wrongly. Runs a clone once, one step after the other, and compares each
+ * step's node. It runs the same kernels in the same memory as rlxvk_run, fused nodes, prepared
+ * weights and every round of loops included. The content of the executable stays as it is.
+ *
+ * *out_node is the wrong node that ran first. If there is none, `found` is false, and the other
+ * fields describe the node that came nearest to its bound. `worst` gets at most `capacity` wrong
+ * nodes, the largest error first; it may be NULL if that is 0. *out_count is how many there are.
+ *
+ * Bounds are those that the headers state. A custom op states none; its kernel may differ from its
+ * host function by 1e-6 + 1e-5 |expected|.
+ *
+ * Not judged:
+ *   custom ops without a host function, and host functions that fail
+ *   elements for which any value is right, for example sums that may overflow
+ *   numbers below the smallest normal one, which count as 0; so are the counters of loops
+ *   rows behind the active extent, and then also tensors without rows that a node writes in place
+ * Steps run alone, so a missing barrier stays hidden. A kernel that writes into another node's
+ * memory spoils an operand, and nobody is blamed: RLXVK_CHECK=canary finds many of those.
+ *
+ * It takes as long as the whole graph on one core of the host (force_host), and memory for the
+ * largest node several times. Errors as rlxvk_clone and rlxvk_run, except E_SINGULAR. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_first_wrong_node(rlxvk_executable *executable,
+                                                     const rlxvk_run_input *inputs,
+                                                     size_t input_count, rlxvk_wrong_node *out_node,
+                                                     rlxvk_wrong_node *worst, size_t capacity,
+                                                     size_t *out_count);
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,8 @@ static const word dump_words[] = {
 static const word check_words[] = {{"plan", CHECK_PLAN},
                                    {"index", CHECK_INDEX},
                                    {"packed", CHECK_PACKED},
-                                   {"canary", CHECK_CANARY}};
+                                   {"canary", CHECK_CANARY},
+                                   {"results", CHECK_RESULTS}};
 static const word plan_words[] = {{"bump", 1}};
 static const word order_words[] = {{"reversed", INVOCATIONS_REVERSED},
                                    {"permuted", INVOCATIONS_PERMUTED}};
@@ -210,7 +211,8 @@ static const struct switch_row {
      MEMBER(dump)},
     {"RLXVK_CHECK",
      "plan: prove every plan sound; index: out-of-range indices fail the run; packed: refuse "
-     "params with bad scales; canary: a kernel that writes outside its operands fails the run",
+     "params with bad scales; canary: a kernel that writes outside its operands fails the run; "
+     "results: compare each node with its host reference, log those outside their bounds",
      read_check, MEMBER(check)},
     {"RLXVK_NO_CACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
     {"RLXVK_FULL_BARRIER", "a barrier between every two dispatches", read_truth,

@@ -5,7 +5,13 @@
 
 #include "base/log.h"
 
-enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4, CHECK_CANARY = 8 };
+enum check_kind {
+    CHECK_PLAN = 1,
+    CHECK_INDEX = 2,
+    CHECK_PACKED = 4,
+    CHECK_CANARY = 8,
+    CHECK_RESULTS = 16
+};
 
 enum invocation_order { INVOCATIONS_IN_ORDER, INVOCATIONS_REVERSED, INVOCATIONS_PERMUTED };
 

@@ -163,7 +163,8 @@ struct rlxvk_executable {
     memory_pool *group_counts;           /* per dispatch, for scaled ones; NULL: none is scaled */
     canary *canaries;                    /* by place; NULL: the check is off */
     uint32_t canary_count, canary_fills;
-    bool diagnosed; /* runs are checked afterwards: diagnose_run */
+    struct judge *judge; /* judges the next run (exec/judge.h); NULL: nobody asks */
+    bool diagnosed;      /* runs are checked afterwards: diagnose_run */
     bool lost;
 };
 

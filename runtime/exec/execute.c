@@ -41,8 +41,7 @@ error:
     return status;
 }
 
-/* Waits, and reads the loop's word, which tells whether the loop goes on. */
-static rlxvk_status look(rlxvk_executable *e, uint32_t loop, bool *out_goes_on)
+rlxvk_status execute_look(rlxvk_executable *e, uint32_t loop, bool *out_goes_on)
 {
     uint32_t word;
     rlxvk_status status;
@@ -86,7 +85,7 @@ static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
             TRY(execute_range(e, l->first, l->first + l->count, l->inner));
         if (l->stop == NODE_NONE || i + 1 < next_look)
             continue;
-        TRY(look(e, loop, &goes_on));
+        TRY(execute_look(e, loop, &goes_on));
         next_look = i + 1 + MIN(i + 1, MOST_GROUPS_UNSEEN);
     }
     if (goes_on && group > 1 && e->rests[l->first])

@@ -8,5 +8,8 @@
  * loops are repeated. The batch is submitted only if a host step follows, if a loop asks whether to
  * stop, or if the batch is full. So the caller submits the rest. */
 rlxvk_status execute_all(rlxvk_executable *e, bool prepares);
+/* Submits the batch, waits, and reads whether this loop of the plan goes on. It must be one that
+ * may stop. */
+rlxvk_status execute_look(rlxvk_executable *e, uint32_t loop, bool *out_goes_on);
 
 #endif

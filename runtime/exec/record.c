@@ -130,6 +130,19 @@ error:
     return status;
 }
 
+rlxvk_status record_step(rlxvk_executable *e, VkCommandBuffer c, uint32_t dispatch)
+{
+    rlxvk_status status;
+    TRY(command_begin(e->device, c));
+    command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST,
+                    ALL_DEVICE | (e->group_counts ? SCOPE_INDIRECT : 0));
+    record_dispatch(e, c, dispatch);
+    command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
+    TRY(command_end(e->device, c));
+error:
+    return status;
+}
+
 static rlxvk_status record_segments(rlxvk_executable *e)
 {
     uint32_t count = (uint32_t)e->program->plan.segments.count;

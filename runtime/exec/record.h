@@ -6,6 +6,8 @@
 
 rlxvk_status record_all(rlxvk_executable *e);
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);
+/* Records one dispatch, between barriers against everything before and behind it. */
+rlxvk_status record_step(rlxvk_executable *e, VkCommandBuffer c, uint32_t dispatch);
 /* Records the staged readback of an output from its copy. Does nothing if the output is not
  * staged. */
 rlxvk_status record_copy_readback(rlxvk_executable *e, output_state *out);

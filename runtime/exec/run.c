@@ -7,6 +7,7 @@
 #include "exec/active_extent.h"
 #include "exec/check.h"
 #include "exec/execute.h"
+#include "exec/judge.h"
 #include "exec/member.h"
 #include "exec/prepared.h"
 #include "exec/queue.h"
@@ -74,6 +75,27 @@ static void forget_fingerprints(rlxvk_executable *e)
         e->inputs[i].content->fingerprint_valid = false;
 }
 
+/* Judges the run and logs what it found (RLXVK_CHECK=results). */
+static rlxvk_status judge_and_log(rlxvk_executable *e, bool prepares)
+{
+    judge *j = NULL;
+    rlxvk_status status;
+    TRY(judge_create(e, &j));
+    TRY(judge_run(j, prepares));
+    judge_log(j, &e->context->log);
+error:
+    judge_destroy(j);
+    return status;
+}
+
+static rlxvk_status execute(rlxvk_executable *e, bool prepares)
+{
+    if (e->judge)
+        return judge_run(e->judge, prepares);
+    return e->program->options.check_results ? judge_and_log(e, prepares)
+                                             : execute_all(e, prepares);
+}
+
 static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
 {
     uint32_t index = (uint32_t)(t - e->tickets);
@@ -89,7 +111,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
     TRY(active_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->feeds.rows;
-    TRY(execute_all(e, t->prepares));
+    TRY(execute(e, t->prepares));
     TRY(diagnose_before_feeds(e, t));
     if (e->feeds.copies)
         e->batch[e->batch_count++] = e->feeds.copies;

@@ -102,7 +102,7 @@ rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t)
     t->completed = true;
     TRACE_TRY(trace, "wait", queue_wait(e, t->value));
     TRY(read_outputs(e, t));
-    if (trace && e->queries)
+    if (trace && e->queries && !e->judge) /* a judged run writes no timestamps */
         TRY(timing_trace(e, t));
     ticket_diagnose(e, t);
     return ending_of(t);

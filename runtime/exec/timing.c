@@ -96,6 +96,10 @@ error:
 static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
                                 const char *option)
 {
+    if (e->program->options.check_results)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "%s: RLXVK_CHECK=results runs one step at a time and measures none",
+                           what);
     if (!asked || (!e->queries && e->program->schedule.steps.count))
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "%s: compile with the option %s, on a device with timestamps", what,

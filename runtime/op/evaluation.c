@@ -150,7 +150,7 @@ rlxvk_status evaluation_call(const rlxvk_graph *g, const host_call *call, double
     memset(call->out, 0, results * sizeof *call->out); /* of an earlier run */
     for (uint64_t i = 0; i < results; i++)
         bounds[i] = -1;
-    TRY(row->family->host(call));
+    TRY(row->family->execution.host(call));
     for (uint64_t i = 0; i < results; i++)
         if (bounds[i] < 0)
             bounds[i] = row->atol + (isfinite(call->out[i]) ? row->rtol * fabs(call->out[i]) : 0);

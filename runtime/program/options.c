@@ -143,8 +143,9 @@ static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_optio
 {
     const switches *s = &context->switches;
     o->cached = toggle(given->cached, !s->no_cache);
-    o->profiled = toggle(given->profile, context->trace != NULL);
-    o->timed = toggle(given->time_runs, false);
+    o->check_results = s->check & CHECK_RESULTS;
+    o->profiled = toggle(given->profile, context->trace != NULL) && !o->check_results;
+    o->timed = toggle(given->time_runs, false) && !o->check_results;
     o->full_barrier = toggle(given->full_barrier, s->full_barrier) || !o->cached || o->profiled;
     o->force_upload = s->force_input_upload;
     o->check_index = toggle(given->check_index, s->check & CHECK_INDEX);

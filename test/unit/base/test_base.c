@@ -427,6 +427,7 @@ static void switch_errors(void **state)
     refused("RLXVK_DUMP", "graph,plam", RLXVK_E_ATTR);
     assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
     assert_int_equal(read_with("RLXVK_CHECK", "canary,plan").check, CHECK_CANARY | CHECK_PLAN);
+    assert_int_equal(read_with("RLXVK_CHECK", "results").check, CHECK_RESULTS);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
     assert_int_equal(read_with("RLXVK_INVOCATIONS", "off").invocations.order, INVOCATIONS_IN_ORDER);
     assert_int_equal(read_with("RLXVK_INVOCATIONS", "Reversed").invocations.order,
