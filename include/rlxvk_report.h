@@ -163,17 +163,18 @@ typedef struct rlxvk_wrong_node {
                                             * those of them that were compared */
     size_t struct_size;
 } rlxvk_wrong_node;
-/* Finds nodes that differ from their host references: a wrong kernel, a wrong variant, a driver
- * that compiles a kernel wrongly. Runs a clone once, one step after the other, and compares each
- * step's node. It runs the same kernels in the same memory as rlxvk_run, fused nodes, prepared
- * weights and every round of loops included. The content of the executable stays as it is.
+/* Finds nodes that differ from their host references. The reason may be a wrong kernel or variant,
+ * or a driver that compiles a kernel wrongly. Runs a clone once, one step after the other, and
+ * compares each step's node. It runs the same kernels in the same memory as rlxvk_run: fused nodes,
+ * prepared weights and every round of loops, too. The content of the executable stays as it is.
  *
  * *out_node is the wrong node that ran first. If there is none, `found` is false, and the other
  * fields describe the node that came nearest to its bound. `worst` gets at most `capacity` wrong
  * nodes, the largest error first; it may be NULL if that is 0. *out_count is how many there are.
  *
  * Bounds are those that the headers state. A custom op states none; its kernel may differ from its
- * host function by 1e-6 + 1e-5 |expected|.
+ * host function by 1e-6 + 1e-5 |expected|. A recurrent net with large weights amplifies rounding,
+ * so it may be blamed although its kernel is right.
  *
  * Not judged:
  *   custom ops without a host function, and host functions that fail
