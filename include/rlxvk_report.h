@@ -149,7 +149,7 @@ typedef struct rlxvk_wrong_node {
     char op[64];       /* the op that ran: if several were fused, the fused one */
     char name[64];     /* debug name of the node, "" if it has none */
     char kernel[64];   /* of its last dispatch; "": it ran on the host */
-    char variant[64];  /* the row of the kernel family, as for RLXVK_VARIANT; "": no choice */
+    char variant[64];  /* the row of the kernel kind, as for RLXVK_VARIANT; "": no choice */
     char written[64];  /* "": the element is in the result; else the operand that holds it, which
                         * the node writes in place: a state of an optimizer, for example */
     rlxvk_shape shape; /* of the result, or of that operand */

@@ -78,29 +78,6 @@ typedef struct rlxvk_bad_node {
 RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
                                                    const rlxvk_run_input *inputs,
                                                    size_t input_count, rlxvk_bad_node *out_node);
-typedef struct rlxvk_wrong_node {
-    bool found;
-    uint32_t node;
-    char op[64];
-    char name[64];
-    char kernel[64];
-    char variant[64];
-    char written[64];
-    rlxvk_shape shape;
-    uint64_t index;
-    double got, expected;
-    double bound;
-    double error;
-    uint64_t wrong_count, judged_count;
-    uint64_t round;
-    uint64_t computed_nodes, judged_nodes;
-    size_t struct_size;
-} rlxvk_wrong_node;
-RLXVK_MUST_CHECK rlxvk_status rlxvk_first_wrong_node(rlxvk_executable *executable,
-                                                     const rlxvk_run_input *inputs,
-                                                     size_t input_count, rlxvk_wrong_node *out_node,
-                                                     rlxvk_wrong_node *worst, size_t capacity,
-                                                     size_t *out_count);
 #ifdef __cplusplus
 }
 #endif
