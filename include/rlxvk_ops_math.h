@@ -93,8 +93,8 @@ rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value);
 /* x if x > 0, else slope x. NaN stays NaN. The dtype is promoted from x and F32. This and the next
  * two are composites. */
 rlxvk_tensor rlxvk_leaky_relu(rlxvk_graph *g, rlxvk_tensor x, float slope);
-/* leaky_relu with a slope for each element, which broadcasts with x as in numpy: for x [N, C, H, W],
- * a slope for each channel is [C, 1, 1]. The dtype is promoted from x and slope. */
+/* leaky_relu with a slope for each element, which broadcasts with x as in numpy: for x [N, C, H,
+ * W], a slope for each channel is [C, 1, 1]. The dtype is promoted from x and slope. */
 rlxvk_tensor rlxvk_prelu(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor slope);
 /* Limits x to low .. high: min(max(x, low), high). NaN stays NaN. The dtype is promoted from x and
  * F32. The gradient is that of max and min. E_ATTR: low is above high, or NaN. */
