@@ -58,7 +58,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_save_params(rlxvk_executable *executable, co
                                                 const rlxvk_save_options *options);
 
 typedef struct rlxvk_load_options {
-    rlxvk_toggle allow_missing; /* if the file lacks a param, it keeps its content (off) */
+    rlxvk_toggle allow_missing; /* if the file lacks a param, it keeps its content (off). If it was
+                                   never set, the load succeeds, but the next run fails with
+                                   E_UNSET_PARAM, unless allow_unset is on */
     rlxvk_toggle allow_unknown; /* names in the file that are not params of the executable are
                                    skipped (off) */
     rlxvk_toggle convert;       /* F32, F16, BF16 and F64 values may set params of another of these

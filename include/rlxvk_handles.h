@@ -16,7 +16,8 @@ extern "C" {
 
 /* Common to the calls below. Those that end in _as take and give `length` values of type `dtype`,
  * which must be the tensor's own; the others take F32 values. Those that return a status first wait
- * for all tickets. If one of these errors comes, nothing has changed:
+ * for all tickets. You still call rlxvk_wait for each ticket: only that tells how its run ended,
+ * and frees the ticket. If one of these errors comes, nothing has changed:
  *   E_UNKNOWN_NAME  the graph has no input `name`
  *   E_LENGTH        `length` is not the number of elements
  *   E_DTYPE         the data have another dtype than the tensor
@@ -32,8 +33,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, co
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
                                                    const void *data, size_t length,
                                                    rlxvk_dtype dtype);
-/* The handle becomes a plain input again and keeps its content. Its feed stays, too: if it has
- * one, the next run makes it a handle again. */
+/* The handle becomes a plain input again and keeps its content. If the input is no handle, nothing
+ * changes. Its feed stays, too: if it has one, the next run makes it a handle again. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
 /* Whether the input is a handle, bound or resident; false if there is no such input. */
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
@@ -61,7 +62,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output_as(rlxvk_executable *executa
  *
  * set_handle_feed needs an output and an input of the same number of elements.
  * set_handle_feed_prefix takes any two. It copies the leading elements that both have, or fewer
- * under an active extent.
+ * under an active extent. The other elements of the input keep their values.
  *   E_LENGTH  set_handle_feed: the numbers of elements differ
  *   E_DTYPE   they are held in different ways (as f32 words, complex pairs or raw bytes)
  *   E_EXTENT  set_handle_feed_prefix: see rlxvk_set_active_extent
@@ -70,7 +71,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable,
                                                            const char *name, size_t index);
-/* Removes both the feed and the row feed of the input, which keeps its content. */
+/* Removes both the feed and the row feed of the input, which keeps its content. If it is a handle,
+ * it stays one. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
                                                       const char *name);
 /* Registers a row feed: from now on rlxvk_feed_rows copies a row of output `index` into input

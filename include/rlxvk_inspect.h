@@ -96,6 +96,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_dot(const rlxvk_graph *graph, char *bu
  * dead nodes dropped. Nodes are numbered anew, as in RLXVK_DUMP=rewrite.
  *   - The title lists the ops whose number of nodes changed: "add: 3 -> 0".
  *   - A thick border: there are more nodes of this op than were built, because others were fused.
+ *     A node on the host or a view never has it.
  *   - The last lines of a label tell how the node is computed: by kernels and their variants, "on
  *     the host" (red), "view" (dashed), or "one step with" another node.
  *
@@ -131,7 +132,8 @@ typedef struct rlxvk_values_options {
  * `data` are elements of `dtype` in its host encoding, row-major. They need not be aligned. `data`
  * may be NULL if the shape has no elements. Allocates no memory. Any thread may call it.
  *   E_DTYPE                there is no such dtype
- *   E_SHAPE, E_TOO_LARGE   as rlxvk_shape_elements
+ *   E_SHAPE, E_TOO_LARGE   as rlxvk_shape_elements: for example, a dim is below 0
+ *   E_NULL                 `data` is NULL, and the shape has elements
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_values_text(const void *data, rlxvk_dtype dtype,
                                                 rlxvk_shape shape,

@@ -574,7 +574,7 @@ typedef struct rlxvk_scan_options {
     int64_t length;         /* L, steps; 0: the result is the initial carry, or no rows */
     size_t broadcast_count; /* how many values after the first are the same in every step */
     bool save_trajectory;   /* the result is [L, carry..]: row t is the carry after step t */
-    int64_t checkpoints;    /* 0 < K < L: only rows ceil((k + 1) L / K) - 1; 0: all */
+    int64_t checkpoints;    /* K = 1 to L: only the K rows ceil((k + 1) L / K) - 1; 0: all */
     size_t struct_size;
 } rlxvk_scan_options;
 

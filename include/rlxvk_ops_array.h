@@ -22,7 +22,8 @@ typedef enum rlxvk_pad_mode {
 
 typedef struct rlxvk_pad_options {
     rlxvk_pad_mode mode;
-    float value; /* for RLXVK_PAD_CONSTANT; rounded to x's dtype as by cast */
+    float value; /* for RLXVK_PAD_CONSTANT; rounded if x is F16 or BF16. If x is I32, 1.7 stays 1.7
+                    for later ops, and is truncated to 1 when it is read as I32 */
     size_t struct_size;
 } rlxvk_pad_options;
 
@@ -62,7 +63,8 @@ rlxvk_tensor rlxvk_roll(rlxvk_graph *g, rlxvk_tensor x, const int64_t *shifts, c
                         size_t count);
 
 /* Repeats x along its last axes, as often as `repeats` says. If there are more repeats than axes, x
- * gets new axes in front. Gradient: the sum over the repetitions.
+ * gets new axes in front. A repeat of 0 makes the axis empty. Gradient: the sum over the
+ * repetitions.
  *    E_ATTR: more than RLXVK_MAX_RANK repeats, or a negative one.
  *    E_TOO_LARGE: the result is too large. */
 rlxvk_tensor rlxvk_tile(rlxvk_graph *g, rlxvk_tensor x, const int64_t *repeats, size_t count);
@@ -132,8 +134,8 @@ rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, 
                            float on, float off);
 
 /* Keeps x at places below `count` along the axis, and puts `fill` elsewhere. It clears the end of a
- * sequence whose length is known only at run time. `count` is a tensor of one number (rounded; NaN:
- * 0). Bit-exact. Only x has a gradient.
+ * sequence whose length is known only at run time. `count` is a tensor of one number, read as
+ * floor(v + 0.5), so 2.5 counts as 3; NaN counts as 0. Bit-exact. Only x has a gradient.
  *    E_SHAPE: count is neither a scalar nor [1].
  *    E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,
@@ -160,10 +162,11 @@ rlxvk_tensor rlxvk_unpack_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cou
  *    E_DTYPE: x is C64. */
 rlxvk_tensor rlxvk_histogram(rlxvk_graph *g, rlxvk_tensor x, int64_t bins, float low, float high);
 
-/* Counts how often each number from 0 to length - 1 occurs in the indices: [length], F32. Numbers
- * outside, and NaN, are not counted. If there are weights, of the indices' shape (RLXVK_NONE:
- * none), it adds up the weights of each number instead, in order, as scatter_add does. The result
- * then has their dtype. Only the weights have a gradient.
+/* Counts how often each number from 0 to length - 1 occurs in the indices: [length], F32. An index
+ * is read as floor(v + 0.5): 2.6 counts as 3, and -0.4 as 0. Numbers outside, and NaN, are not
+ * counted. If there are weights, of the indices' shape (RLXVK_NONE: none), it adds up the weights
+ * of each number instead, in order, as scatter_add does. The result then has their dtype. Only the
+ * weights have a gradient.
  *    E_SHAPE: indices and weights differ in shape.
  *    E_ATTR: length < 0.
  *    E_INDEX_RANGE: length > 2^24.

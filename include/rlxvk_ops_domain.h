@@ -109,7 +109,7 @@ typedef struct rlxvk_conv_options {
     int64_t stride[3];   /* 0: 1 */
     int64_t padding[3];  /* zeros on both sides */
     int64_t dilation[3]; /* 0: 1 */
-    int64_t output_padding[3]; /* conv_transpose2d only: extra cells at the end */
+    int64_t output_padding[3]; /* extra cells at the end; conv_transpose2d only, else E_ATTR */
     int64_t groups;            /* 0: 1, the only value for im2col and col2im */
     size_t struct_size;
 } rlxvk_conv_options;
@@ -197,9 +197,9 @@ rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
  * reproducible; C64 by parts. E_INDEX_RANGE: dim > 2^24.
  *
  * Many updates to at most 32 elements are slow, because each addition waits for the one before. The
- * kernel variant "parts" of "scatter_add" is several times as fast. It runs only if you name it,
- * because it rounds in another order: it adds runs of neighbours at once, then their sums. It is
- * reproducible, too. */
+ * kernel variant "parts" of "scatter_add" is several times as fast. It runs only if you name it
+ * (compile option `variants`, or RLXVK_VARIANT=scatter_add=parts), because it rounds in another
+ * order: it adds runs of neighbours at once, then their sums. It is reproducible, too. */
 rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
                                int64_t dim);
 

@@ -21,8 +21,9 @@ rlxvk_tensor rlxvk_log_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
 
 /* The logarithm of a sum, log sum exp(x), over the axes, which are dropped, or kept as 1. It does
  * not overflow, because the largest element is subtracted first. The result is NaN if an element is
- * NaN, else +Inf if one is +Inf. It is -Inf if all are -Inf, or if there are none. The dtype is
- * promoted from x and F32. Axes and errors as reduce_sum. Composite. Gradient: exp(x - y). */
+ * NaN, else +Inf if one is +Inf. It is -Inf if all are -Inf, or if there are none. If axis_count
+ * is 0, no axis is reduced, and the result is x. The dtype is promoted from x and F32. Axes and
+ * errors as reduce_sum. Composite. Gradient: exp(x - y). */
 rlxvk_tensor rlxvk_log_sum_exp(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                                size_t axis_count, bool keep_dim);
 
@@ -69,10 +70,12 @@ rlxvk_tensor rlxvk_mod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_fmod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* Operations on the bits of integers and BOOLs, as two's complement of 32 bits. Operands broadcast,
- * and the dtype is promoted from both. Operands and results are exact up to 2^24 in magnitude,
- * because integers are held as f32. Beyond that, the result is the nearest f32. shift_right repeats
- * the sign. If an amount is not in 0 to 31, shift_left gives 0, and shift_right gives 0 or, for
- * negative numbers, -1. No gradient. E_DTYPE: an operand has another dtype. */
+ * and the dtype is promoted from both; BOOL and I32 give I32. Operands and results are exact up to
+ * 2^24 in magnitude, because integers are held as f32. Beyond that, operands are limited to -2^31
+ * .. 2147483520, and the result is the f32 nearest to a signed number of 32 bits. So in U32,
+ * operands of 2^31 and more count as 2147483520, and 1 << 31 is -2^31, which is read as 0.
+ * shift_right repeats the sign. If an amount is not in 0 to 31, shift_left gives 0, and shift_right
+ * gives 0 or, for negative numbers, -1. No gradient. E_DTYPE: an operand has another dtype. */
 rlxvk_tensor rlxvk_bitwise_and(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_bitwise_or(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_bitwise_xor(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);

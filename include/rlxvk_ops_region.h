@@ -28,7 +28,9 @@ typedef enum rlxvk_binary_op {
     RLXVK_BINARY_MAX,
     RLXVK_BINARY_MIN,
     RLXVK_BINARY_POW,
-    RLXVK_BINARY_GRADIENT_PRODUCT, /* see rlxvk_train.h */
+    /* first * second and first / second, but 0 if first is 0, even if second is infinite or NaN, or
+     * the divisor is 0 (rlxvk_gradient_product in rlxvk_train.h) */
+    RLXVK_BINARY_GRADIENT_PRODUCT,
     RLXVK_BINARY_GRADIENT_QUOTIENT
 } rlxvk_binary_op;
 
@@ -78,9 +80,10 @@ typedef struct rlxvk_region {
 } rlxvk_region;
 
 /* Runs the steps on each element of the shape; the result is the value of the last step. Each step
- * rounds to f32, so it gives the same value and dtype as its op would. rlxvk_compile makes such
- * nodes from chains of elementwise ops (compile option `regions`).
- *   E_ATTR: there are no steps or more than 32, or there are more than 16 inputs.
+ * rounds to f32, so it gives the same value and dtype as its op would: a COMPARE step gives BOOL, a
+ * CAST step its dtype, an ACTIVATION step that of its operand. BINARY and WHERE promote the dtypes
+ * of their two values. rlxvk_compile makes such nodes from chains of elementwise ops (compile
+ * option `regions`). E_ATTR: there are no steps or more than 32, or there are more than 16 inputs.
  *   E_ATTR: an input, an operand, an op or the prologue breaks a rule above.
  *   E_SHAPE: the shape has more than 8 axes.
  *   E_UNSUPPORTED, by rlxvk_compile: the device has too few storage buffers a stage. Any region

@@ -26,8 +26,8 @@ typedef struct rlxvk_welch_options {
  * or bins 0 to n_fft / 2, [.., R, 2 half] with half = n_fft / 2 + 1, as from stft. The result is
  * [.., R / n_segments, half]: c / n_segments times the sum of re^2 + im^2 over n_segments rows.
  * Factor c is 2, because each bin stands for its mirrored bin, too. It is 1 for bin 0, for the last
- * bin if n_fft is even, and everywhere if unfolded. Rank 1 counts as one row. The relative error is
- * u (6 + 2 sqrt n_segments). The spectrum has a gradient.
+ * bin if n_fft is even, and everywhere if unfolded. Rank 1 counts as one row, and the result is
+ * then [half]. The relative error is u (6 + 2 sqrt n_segments). The spectrum has a gradient.
  *   E_SHAPE: rank 0, n_segments does not divide R, or the last dim is neither of the two.
  *   E_ATTR: an option is negative.
  *   E_DTYPE: the spectrum is not F32. */
@@ -54,7 +54,8 @@ typedef struct rlxvk_welch_frame_options {
  * have gradients, for up to 2^24 samples.
  *   E_SHAPE: T is shorter than a frame, or the window has another length.
  *   E_ATTR: length, hop or n_fft is out of range, or scale is not finite.
- *   E_DTYPE: an operand is not F32. */
+ *   E_DTYPE: an operand is not F32.
+ *   E_UNSUPPORTED: length, hop or n_fft is a symbol. */
 rlxvk_tensor rlxvk_welch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                          const rlxvk_welch_frame_options *options);
 
@@ -107,7 +108,8 @@ typedef struct rlxvk_istft_options {
  * samples are averaged. If the squared weights of a sample add up to more than 1e-11, it is the
  * sample of the signal, else 0.
  *   E_ATTR: an option is out of range.
- *   E_SHAPE: the spectra or the window do not fit the options. */
+ *   E_SHAPE: the spectra or the window do not fit the options.
+ *   E_UNSUPPORTED: length, hop, n_fft or samples is a symbol. */
 rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor window,
                          const rlxvk_istft_options *options);
 
@@ -118,7 +120,8 @@ rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor wind
  *
  * If n is 1, the element is 1.
  *   E_ATTR: n or beta is out of range.
- *   E_TOO_LARGE: n is above 2^28. */
+ *   E_TOO_LARGE: n is above 2^28.
+ *   E_UNSUPPORTED: n is a symbol. */
 rlxvk_tensor rlxvk_signal_hamming(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_blackman(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_kaiser(rlxvk_graph *g, int64_t n, double beta, bool periodic);
@@ -212,7 +215,7 @@ rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options
  *   E_SHAPE: bands has rank 0, or no band.
  *   E_ATTR: count is below 1 or above n, or lifter is negative or not finite.
  *   E_TOO_LARGE: the table, n * count, has about 2^24 numbers or more.
- *   E_UNSUPPORTED: n is a symbol. */
+ *   E_UNSUPPORTED: n or count is a symbol. */
 rlxvk_tensor rlxvk_mfcc(rlxvk_graph *g, rlxvk_tensor bands, int64_t count, double lifter);
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ typedef struct rlxvk_gaussian_splat_options {
 /* Defaults for small, fast images: at most 32 splats a pixel. For whole scenes take radius_scale 1,
  * max_splat_steps 0, transmittance_threshold 1e-4, and several max_list_entries for each splat. Do
  * not take far too many, because sorting takes as long as there is room. If there is too little,
- * the error of the run says how many entries are needed. */
+ * a run with render or render_backward fails, and its error says how many entries are needed. */
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
     {                                                                                              \
         64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false, 0, 0           \
@@ -70,10 +70,11 @@ typedef struct rlxvk_gaussian_splat_scene {
  * Splats are not seen if they are not finite, in front of `near` or behind `far`. The op is
  * deterministic. On one device it equals rasterize of prepare bit for bit.
  *
- * Every operand but meta has gradients, for all channels and without clipping. They hold discrete
- * decisions fixed, for example the order of splats. If max_anisotropy raises a scale, the scale
- * gets gradient 0, and the splat's largest scale gets its gradient instead. If several are equally
- * large, the first gets it. A scale that is exactly at the bound is not raised.
+ * Every operand but meta has gradients, for all channels and without clipping. For meta, rlxvk_grad
+ * gives zeros. Gradients hold discrete decisions fixed, for example the order of splats. If
+ * max_anisotropy raises a scale, the scale gets gradient 0, and the splat's largest scale gets its
+ * gradient instead. If several are equally large, the first gets it. A scale that is exactly at the
+ * bound is not raised.
  *
  * `scene` must not be NULL (E_NULL). If `options` is NULL, the defaults hold.
  *   E_SHAPE: sizes of the scene do not fit each other.
@@ -117,8 +118,10 @@ rlxvk_tensor rlxvk_gaussian_splat_render_backward(rlxvk_graph *g,
  *                    background R, G, B, max_splat_steps, and the number of entries that the list
  *                    needs (2^32 - 1: at least so many)
  *
- * If more entries are needed than max_list_entries, some splats were left out. Flags, list, starts,
- * ends and the parameters that are counts are unsigned integers in the bits of the words. */
+ * If more entries are needed than max_list_entries, the run does not fail, unlike that of render.
+ * The farthest splats are left out, and the last word tells how many entries are needed. Flags,
+ * list, starts, ends and the parameters that are counts are unsigned integers in the bits of the
+ * words. */
 rlxvk_tensor rlxvk_gaussian_splat_prepare(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
                                           const rlxvk_gaussian_splat_options *options);
 

@@ -108,7 +108,7 @@ rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid
  * Errors are bounded as for grid_sample. For x the terms are those of one cell. For grid they are
  * those of one point in all channels, times the size of the image. Statuses are those of
  * grid_sample, and for the first op:
- *   E_SHAPE: there are no points.
+ *   E_SHAPE: there are no points, but N is not 0 (if N is 0, the call succeeds).
  *   E_TOO_LARGE: the points read 2^31 cells or more, or the N images have 2^31 - 1 or more. */
 rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor grid,
                                               const int64_t *input_size,
@@ -138,8 +138,8 @@ rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
 /* Pool to a given size, as PyTorch's adaptive pooling does. The array `size` has one entry for each
  * spatial axis of x. With m cells and n = size[i] windows along axis i, window o has the cells
  * floor(o m / n) to ceil((o + 1) m / n) - 1. The mean is rlxvk_resize with RLXVK_RESIZE_AREA. The
- * maximum is rlxvk_pool_max along an axis if n divides m. Else the windows are gathered, and equal
- * maxima of a window share its gradient.
+ * maximum is rlxvk_pool_max along an axis if n divides m; the first maximum of a window then gets
+ * its whole gradient. Else the windows are gathered, and equal maxima of a window share it.
  *   E_SHAPE: the rank of x, or an empty spatial axis.
  *   E_ATTR: a size is below 1.
  *   E_TOO_LARGE: an axis or a size is above 2^24, or an axis gathers more than 2^28 cells.

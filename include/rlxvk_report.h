@@ -59,7 +59,9 @@ rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, si
  *   scratch_lower_bound  the largest set of scratch values that live at one step
  *   scratch_unshared     scratch memory if no two values shared any
  *   recomputed_bytes     values that gradients compute again instead of keeping (rlxvk_checkpoint)
- */
+ *
+ * If the executable has symbols and nothing is bound yet, all members are 0. The same holds for
+ * rlxvk_executable_plan. */
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
     uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;

@@ -532,6 +532,7 @@ typedef struct rlxvk_fake_quantize_options {
  * EMA. If z = x / s is within 1e-5 |z| of a number halfway between two integers, it may be rounded
  * to either, so the error is one step s.
  *   E_ATTR: bits, mode, estimator or decay is out of range, or an EMA state is not a leaf.
+ *   E_AXIS: per_axis is set, and x has no axis `axis` (a scalar counts as [1]).
  *   E_SHAPE: the state has another length.
  *   E_ARITY: a state is missing, or is given for PER_BATCH.
  *   E_DTYPE: an operand is not F32. */

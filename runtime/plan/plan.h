@@ -51,7 +51,7 @@ typedef struct segment {
                             * loop begins with it */
     uint32_t rounds, rest; /* rounds > 1: the segment is a whole loop, of which so many rounds
                             * are recorded as a group; rest: rounds left after the last full
-                            * group */
+                            * group. Else 1 and 0: for example, one round exceeds a group */
 } segment;
 
 /* A loop: a range of segments that is repeated. */
@@ -72,6 +72,8 @@ typedef struct plan_options {
     uint64_t guard_bytes; /* unused bytes before and after each slot, aligned; only with `bump` */
     bool bump;            /* no two values share memory */
     bool keep_all;        /* every node's value keeps its memory */
+    /* full_barrier: a barrier before every step but the first of its segment, HAZARD_FORCED if the
+     * step has no hazard. no_barrier: no barriers at all. */
     bool full_barrier, no_barrier;
     bool reuse_in_level; /* in level order: memory may be reused within the level that frees it */
     const bool *shared;  /* per node: its memory comes from elsewhere (SLOT_SHARED); may be NULL */
