@@ -178,10 +178,11 @@ struct row_statistics {
     float lse, rest, delta;
 };
 
-/* The statistics at index `at`, of which there are `rows`. */
+/* The statistics at index `at`, of which there are `rows`. The log-sum-exp is a product in any
+ * case: a difference absorbs products (spirv/contract.c), but not what is chosen by a constant. */
 row_statistics statistics_of(uint at, uint rows)
 {
-    return row_statistics(NATURAL ? stats[at] : stats[at] * LOG2_E,
+    return row_statistics(stats[at] * (NATURAL ? 1.0 : LOG2_E),
                           NATURAL ? stats[at + 2u * rows] : 0.0, stats[at + rows]);
 }
 
