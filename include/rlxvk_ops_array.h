@@ -22,8 +22,7 @@ typedef enum rlxvk_pad_mode {
 
 typedef struct rlxvk_pad_options {
     rlxvk_pad_mode mode;
-    float value; /* for RLXVK_PAD_CONSTANT; rounded if x is F16 or BF16. If x is I32, 1.7 stays 1.7
-                    for later ops, and is truncated to 1 when it is read as I32 */
+    float value; /* for RLXVK_PAD_CONSTANT; converted to x's dtype as by cast: 1.7 is 1 in I32 */
     size_t struct_size;
 } rlxvk_pad_options;
 
@@ -135,7 +134,8 @@ rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, 
 
 /* Keeps x at places below `count` along the axis, and puts `fill` elsewhere. It clears the end of a
  * sequence whose length is known only at run time. `count` is a tensor of one number, read as
- * floor(v + 0.5), so 2.5 counts as 3; NaN counts as 0. Bit-exact. Only x has a gradient.
+ * floor(v + 0.5), so 2.5 counts as 3; NaN counts as 0. `fill` is converted to x's dtype as by cast.
+ * Bit-exact. Only x has a gradient.
  *    E_SHAPE: count is neither a scalar nor [1].
  *    E_DTYPE: an operand is C64. */
 rlxvk_tensor rlxvk_keep_first(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor count, int32_t axis,

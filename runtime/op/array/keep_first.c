@@ -10,6 +10,7 @@
 #include "args/movement.h"
 #include "constants/array.h"
 #include "op/bucket.h"
+#include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -47,7 +48,10 @@ error:
 
 static rlxvk_status keep_first_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    return keep_first_infer_along(g, n, &((keep_first_attributes *)attributes)->axis);
+    keep_first_attributes *a = attributes;
+    rlxvk_status status = keep_first_infer_along(g, n, &a->axis);
+    a->fill = (float)cast_host_value((rlxvk_dtype)n->dtype, a->fill);
+    return status;
 }
 
 static rlxvk_status keep_first_lower(lowering *l, uint32_t id)

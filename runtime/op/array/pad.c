@@ -13,6 +13,7 @@
 #include "constants/array.h"
 #include "op/bucket.h"
 #include "op/conv/conv.h"
+#include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -160,6 +161,7 @@ static rlxvk_status pad_infer(const rlxvk_graph *g, node *n, void *attributes)
         TRY(infer_repeats(n, a, &out));
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     n->shape = out;
+    a->value = (float)cast_host_value((rlxvk_dtype)n->dtype, a->value);
 error:
     return status;
 }
@@ -315,10 +317,8 @@ static rlxvk_status pad_lower(lowering *l, uint32_t id)
     uint32_t words = element_words(&target);
     bool empty = shape_numel(from) == 0;
     pad_work w = {.mode = a->mode, .rank = n->shape.rank};
-    float value = a->value;
     rlxvk_status status;
-    dtype_round((rlxvk_dtype)n->dtype, &value, n->dtype == RLXVK_C64 ? 0 : 1);
-    memcpy(&w.fill[0], &value, sizeof value);
+    memcpy(&w.fill[0], &a->value, sizeof a->value);
     w.fill[1] = words == 1 ? w.fill[0] : 0;
     for (uint32_t i = 0; i < n->shape.rank; i++) {
         w.axes[i] = axis_of(n, from, i);
@@ -344,8 +344,6 @@ static rlxvk_status pad_host(const host_call *c)
     const rlxvk_shape *from = &c->inputs[0].node->shape;
     uint64_t numel = shape_numel(&n->shape), added = n->shape.rank - from->rank;
     int64_t at[RLXVK_MAX_RANK] = {0}, source[RLXVK_MAX_RANK] = {0};
-    float value = a->value;
-    dtype_round((rlxvk_dtype)n->dtype, &value, n->dtype == RLXVK_C64 ? 0 : 1);
     for (uint64_t i = 0; i < numel; i++) {
         bool inside = true;
         layout_host_coordinates(&n->shape, i, at);
@@ -358,7 +356,7 @@ static rlxvk_status pad_host(const host_call *c)
         if (inside)
             layout_host_move(c, i, &c->inputs[0], layout_host_index(from, source));
         else
-            c->out[n->dtype == RLXVK_C64 ? 2 * i : i] = value;
+            c->out[n->dtype == RLXVK_C64 ? 2 * i : i] = a->value;
     }
     return RLXVK_OK;
 }

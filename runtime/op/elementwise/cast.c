@@ -111,7 +111,7 @@ static const struct {
     [RLXVK_I64] = {-0x1p63, 0x1p63}, [RLXVK_U8] = {0, 255},         [RLXVK_U32] = {0, 0x1p32},
 };
 
-static double host_value(rlxvk_dtype to, double v)
+double cast_host_value(rlxvk_dtype to, double v)
 {
     if (to == RLXVK_F16)
         return host_round(v, 11, 0x1p-24, 0x1p16);
@@ -141,7 +141,7 @@ static rlxvk_status cast_host(const host_call *call)
             layout_host_move(call, i, &call->inputs[0], i);
         else
             call->out[to == RLXVK_C64 ? 2 * i : i] =
-                host_value(to, host_element(&call->inputs[0], i));
+                cast_host_value(to, host_element(&call->inputs[0], i));
     }
     return RLXVK_OK;
 }

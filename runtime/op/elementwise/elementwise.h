@@ -29,6 +29,8 @@ static inline uint64_t elementwise_lot(uint32_t workgroup_size)
 
 /* ---- Host ---- */
 
+/* A real number as the cast op converts it. For C64 it stays as it is. */
+double cast_host_value(rlxvk_dtype to, double v);
 /* The index at which operand `input` is read for output element `index`. */
 uint64_t elementwise_host_index(const host_call *call, uint32_t input, uint64_t index);
 /* Sets the bound of element i, an exact result that the kernel must round once, to the distance to
