@@ -17,26 +17,32 @@ enum {
 
 /* clang-format off */
 static const experts_class classes[] = {
-    /* {name, settings}, sorted, least rows */
-    {{"sorted", ON_NATIVE}, true,  DIRECT_ROWS + 1},
-    {{"direct", ON_ALL},    false, 0},
+    /* {name, settings}, sorted, split, least rows */
+    {{"sorted", ON_NATIVE},   true,  false, DIRECT_ROWS + 1},
+    {{"split",  ON_HARDWARE}, false, true,  0},
+    {{"direct", ON_ALL},      false, false, 0},
 };
 /* clang-format on */
 
+typedef struct experts_problem {
+    uint64_t rows;
+    bool packed;
+} experts_problem;
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
+    const experts_class *c = row;
+    const experts_problem *p = problem;
     (void)profile;
-    return (choice_fit){
-        .can = true,
-        .suits = *(const uint64_t *)problem >= ((const experts_class *)row)->least_rows,
-    };
+    return (choice_fit){.can = !(c->split && p->packed), .suits = p->rows >= c->least_rows};
 }
 
 const choice_table experts_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
 
-const experts_class *experts_choose(lowering *l, uint64_t rows)
+const experts_class *experts_choose(lowering *l, uint64_t rows, bool packed)
 {
-    return choice_select(&experts_choice, &rows, l->profile,
+    experts_problem problem = {rows, packed};
+    return choice_select(&experts_choice, &problem, l->profile,
                          variant_choose(l, CHOICE_experts, NULL, NULL));
 }
 

@@ -15,11 +15,12 @@
 typedef struct experts_class {
     choice_row row;
     bool sorted;
+    bool split; /* lanes share the K of an element, by shared memory; only for weights as floats */
     uint64_t least_rows;
 } experts_class;
 
-/* Chooses whether `rows` rows are sorted. */
-const experts_class *experts_choose(lowering *l, uint64_t rows);
+/* Chooses whether `rows` rows are sorted. `packed`: the weights are not floats. */
+const experts_class *experts_choose(lowering *l, uint64_t rows, bool packed);
 
 typedef struct expert_blocks {
     uint32_t rows;  /* in a block, at most */

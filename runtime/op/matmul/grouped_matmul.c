@@ -57,13 +57,13 @@ static uint32_t storage_code(const lowering *l, const operand *o)
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 
+/* `split`: lanes also run along K. */
 static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
-                                 const operand operands[4])
+                                 const operand operands[4], bool split)
 {
-    bool cpu = profile_is_software(l->profile);
-    uint32_t lanes = cpu ? 16 : d->constants[MATMUL_TRANSPOSE_B] ? 4 : 32;
+    uint32_t lanes = !split ? 16 : d->constants[MATMUL_TRANSPOSE_B] ? 4 : 32;
     d->kernel = KERNEL_GROUPED_MATVEC;
-    SET_CONSTANTS(d, {LOCAL_SIZE, cpu ? 16 : 128}, {MATMUL_REG_M, 1},
+    SET_CONSTANTS(d, {LOCAL_SIZE, split ? 128 : 16}, {MATMUL_REG_M, 1},
                   {GROUPED_MATVEC_LANES_N, lanes});
     args->bias_offset = operands[2].offset;
     uint64_t across = divide_up(args->n, (uint64_t)4 * lanes);
@@ -89,7 +89,7 @@ error:
 rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4])
 {
-    const experts_class *class = experts_choose(l, args->m);
+    const experts_class *class = experts_choose(l, args->m, false);
     uint32_t b_run = d->constants[MATMUL_TRANSPOSE_B] ? args->k : args->n;
     uint32_t vectors = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
                        ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
@@ -98,7 +98,8 @@ rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *a
                   {MATMUL_BIAS, MATMUL_NO_BIAS}, {MATMUL_ACTIVATION, UNARY_NONE},
                   {MATMUL_REG_N, 1});
     d->variant = class->row.name;
-    return class->sorted ? lower_sorted(l, d, args, operands) : lower_direct(l, d, args, operands);
+    return class->sorted ? lower_sorted(l, d, args, operands)
+                         : lower_direct(l, d, args, operands, class->split);
 }
 
 static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)

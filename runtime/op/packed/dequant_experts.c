@@ -157,7 +157,7 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     expert_blocks blocks = {tile->rows, 0};
     dispatch d = {.node = id};
     rlxvk_status status;
-    const experts_class *class = experts_choose(l, args.m);
+    const experts_class *class = experts_choose(l, args.m, true);
     d.variant = class->row.name;
     dequant_set_format(&d, a->format, &operands[0]);
     if (!class->sorted)

@@ -114,6 +114,7 @@ static const struct row {
     {"pool of all", IMAGES, 0, pool_all, {0}},
     {"resize", IMAGES, 0, twice, {0}},
     {"experts", RLXVK_SHAPE(40, 32), 0, experts, {"experts", "direct"}},
+    {"experts, lanes along K", RLXVK_SHAPE(40, 32), 0, experts, {"experts", "split"}},
 };
 
 static rlxvk_graph *graph_of(const struct row *r)

@@ -107,6 +107,10 @@ static void generate_grouped(case_list *list)
         "transpose_w=1 in=x:f32:33x21;w:f16:5x23x21;idx:f32:33:badindex:5",
         "in=x:f32:300x24;w:f32:200x24x12;idx:f32:300:badindex:200",
         "in=x:f32:500x40;w:f32:3x40x70;idx:f32:500:badindex:3",
+        /* lanes along K, which are joined */
+        "variant=experts=split in=x:f32:9x130;w:f32:4x130x7;idx:f32:9:badindex:4",
+        "variant=experts=split in=x:f32:17x67;w:bf16:3x67x132;idx:f32:17:index:3",
+        "variant=experts=split transpose_w=1 in=x:f32:7x300;w:f16:4x21x300;idx:f32:7:badindex:4",
         /* more rows than the sort has invocations; more experts; runs that end unevenly */
         "variant=experts=sorted in=x:f32:2500x5:unit;w:f32:3x5x7:unit;idx:f32:2500:badindex:3",
         "variant=experts=sorted in=x:f32:40x5:unit;w:f32:300x5x7:unit;idx:f32:40:badindex:300",
