@@ -161,6 +161,8 @@ static void generate_samples(case_list *list)
         case_add(list, "sample %s in=x:f32:3x%d:%s", rules[i % 4], 8192 + 4097 * (int)i, fills[i]);
     case_add(list, "sample temperature=0 in=x:f32:2x40000:one");
     case_add(list, "sample temperature=0 in=x:f32:65x8192");
+    case_add(list, "sample temperature=0 in=x:f32:7x65:bool"); /* the best is next to zeros */
+    case_add(list, "sample temperature=0 in=x:f32:3x9001:bool");
     case_add(list, "sample top_k=2500 in=x:f32:2x5000");
     case_add(list, "sample top_k=2500 top_p=0.3 in=x:f32:2x5000:one");
     case_add(list, "sample temperature=1e-30 top_k=4 in=x:f32:3x70:large");
