@@ -478,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(switch_defaults, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(switch_truth, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(switch_words, clear_switches, clear_switches),
+        cmocka_unit_test_setup_teardown(former_names, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(switch_errors, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(unknown_switches_are_named, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(the_switch_table_is_complete, clear_switches,

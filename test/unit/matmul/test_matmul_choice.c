@@ -149,22 +149,24 @@ static void forced(void **state)
     assert_int_equal(named(NULL), VARIANT_NONE);
 }
 
-static bool sorts(uint64_t rows, device_profile p, const char *choices)
+static const char *chosen(uint64_t rows, bool packed, device_profile p, const char *variants)
 {
     lowering l = {.profile = &p};
-    assert_int_equal(variant_parse(choices, "test", &l.variants), RLXVK_OK);
-    return experts_choose(&l, rows)->sorted;
+    assert_int_equal(variant_parse(variants, "test", &l.variants), RLXVK_OK);
+    return experts_choose(&l, rows, packed)->row.name;
 }
 
 static void experts(void **state)
 {
     (void)state;
-    assert_true(sorts(17, big_gpu(), NULL));
-    assert_false(sorts(16, big_gpu(), NULL));
-    assert_false(sorts(1000, translated(), NULL));
-    assert_false(sorts(1000, software(), NULL));
-    assert_true(sorts(1, software(), "experts=sorted"));
-    assert_false(sorts(1000, big_gpu(), "experts=direct"));
+    assert_string_equal(chosen(17, false, big_gpu(), NULL), "sorted");
+    assert_string_equal(chosen(16, false, big_gpu(), NULL), "split");
+    assert_string_equal(chosen(16, true, big_gpu(), NULL), "direct");
+    assert_string_equal(chosen(1000, false, translated(), NULL), "split");
+    assert_string_equal(chosen(1000, false, software(), NULL), "direct");
+    assert_string_equal(chosen(1, false, software(), "experts=sorted"), "sorted");
+    assert_string_equal(chosen(1, false, software(), "experts=split"), "split");
+    assert_string_equal(chosen(1000, false, big_gpu(), "experts=direct"), "direct");
 }
 
 static void choices_are_checked(void **state)
