@@ -72,7 +72,7 @@ deps: ## install what is missing to build and run, through the system's package 
 demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
-test: all $(if $(RLXVK_TEST_ALL),units,$(EXAMPLES) $(addprefix $(BUILD)/test/,rlxvk $(NUMBERS))) ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
+test: all units ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
 	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' test/run.sh
 
 units: $(UNITS) $(EXAMPLES) $(BUILD)/test/mutant_cases

@@ -3,7 +3,7 @@
 #
 # It leaves out some conformance cases that need a new pipeline, because compiling takes most of the time on a driver without a cache. With
 # RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and the gradients of every second one. Then also each variant of each kernel
-# runs, and copies of the tree are built after changes.
+# runs, all unit tests run under sanitizers, not only every third one, and copies of the tree are built after changes.
 #
 # A stage is a name and its jobs, which are commands. Two jobs of any stages run at a time, because drivers mostly compile, on one thread.
 # The job that took longest last time starts first, because otherwise it may run alone at the end.
@@ -62,8 +62,9 @@ add_cases() {
 }
 
 unit_tests() {
-    find test/unit -name 'test_*.c' | sort | sed 's|.*/||; s|\.c$||'
+    find test/unit -name 'test_*.c' | sed 's|.*/||; s|\.c$||' | sort
 }
+sanitized_tests() { unit_tests | grep -vE "$numbers" | awk -v third="$third" 'NR % third == 0'; }
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
@@ -73,23 +74,25 @@ export RLXVK_NO_TUNING=1  # ignore measured choices of this machine: kernels by 
 # Under ASan and UBSan: the unit tests, a sparse conformance pass, and fuzzing. The programs themselves find out what they left behind and
 # whether to look for leaks (test/support/balance.c). Tests of numbers only are left out, because they repeat the same host code.
 add_sanitized() {
-    local fuzz="BUILD=build/asan test/fuzz.sh"
-    env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
+    local fuzz="BUILD=build/asan test/fuzz.sh" tests
+    tests=$(sanitized_tests | sed 's|^|build/asan/test/|')
+    env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan build/asan/test/rlxvk $tests fuzzers >build/asan.log 2>&1 ||
+        { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # if it is larger, memory that drivers free while compiling fills it
     add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=$sanitized --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
-    unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
+    add "unit tests under sanitizers" <<<"$tests"
 }
 
 # Jobs that compile most come first, because drivers keep the result for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
 # contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
-modes=64 seeds=1
+numbers="^(${NUMBERS// /|})\$" fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
+modes=64 seeds=1 third=3
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    plain="" fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4
+    fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4 third=1
     seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
     echo "seeds $seeds"
 fi
@@ -127,7 +130,7 @@ fi
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"
 add_cases "conform, golden vectors" --golden test/golden
-unit_tests | grep -E "$plain" | sed "s|^|$BUILD/test/|" | add "unit tests"
+if [[ ${RLXVK_TEST_ALL:-} ]]; then unit_tests; else comm -23 <(unit_tests) <(sanitized_tests); fi | sed "s|^|$BUILD/test/|" | add "unit tests"
 add_sanitized
 awk -F '\t' 'FILENAME == ARGV[1] { took[$2] = $1; next } { printf "%d\t%s\n", ($1 in took) ? took[$1] : 1000, $1 }' "$seconds" "$jobs" |
     sort -s -k 1,1rn | cut -f 2 | tr '\n' '\0' | xargs -0 -P 2 -I{} bash -c 'run "${1%%|*}" "${1#*|}"' _ {}
