@@ -265,8 +265,8 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     const uint32_t of_results = NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
-    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, norm_turn_flags(l) | (w->flags & ~of_results)},
-                  {NORM_PARTIAL_ROWS_FORM, w->form});
+    SET_CONSTANTS(&d, {NORM_PARTIAL_FLAGS, norm_turn_flags(l) | (w->flags & ~of_results)},
+                  {NORM_PARTIAL_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

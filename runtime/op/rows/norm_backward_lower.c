@@ -87,8 +87,8 @@ static rlxvk_status emit_partial(lowering *l, const norm_backward_work *w, const
                              .eps = w->eps};
     dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, tile, &args.rows);
     operand operands[] = {w->x, w->x, w->x, parts, parts};
-    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, (w->flags & NORM_IS_RMS) | norm_turn_flags(l)},
-                  {NORM_PARTIAL_ROWS_FORM, w->form});
+    SET_CONSTANTS(&d, {NORM_PARTIAL_FLAGS, (w->flags & NORM_IS_RMS) | norm_turn_flags(l)},
+                  {NORM_PARTIAL_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
