@@ -139,6 +139,6 @@ rlxvk_status held_tensor(const rlxvk_executable *e, held *h, host_tensor *out)
     if (as == STORAGE_RAW)
         out->bytes = h->bytes;
     else
-        out->words = h->words ? h->words : (const float *)h->bytes;
+        out->words = h->words ? h->words : (const void *)h->bytes;
     return RLXVK_OK;
 }
