@@ -102,10 +102,12 @@ error:
     return status;
 }
 
+/* The bindings come last, because they may hold the last reference to the context. */
 void rlxvk_executable_destroy(rlxvk_executable *executable)
 {
     if (!executable || vk_is_foreign(executable->device))
         return;
-    cached_destroy(executable->bindings);
+    cached_bindings *bindings = executable->bindings;
     executable_end(executable);
+    cached_destroy(bindings);
 }
