@@ -179,7 +179,8 @@ struct row_statistics {
 };
 
 /* The statistics at index `at`, of which there are `rows`. The log-sum-exp is a product in any
- * case: a difference absorbs products (spirv/contract.c), but not what is chosen by a constant. */
+ * case, because a difference absorbs a product (spirv/contract.c), but not a value that a constant
+ * chooses. */
 row_statistics statistics_of(uint at, uint rows)
 {
     return row_statistics(stats[at] * (NATURAL ? 1.0 : LOG2_E),

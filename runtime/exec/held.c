@@ -1,7 +1,7 @@
 /* The elements of a node as the device holds them; see held.h. */
 #include "exec/held.h"
-#include "program/slot.h"
 #include "exec/transfer.h"
+#include "program/slot.h"
 
 #include <string.h>
 
