@@ -6,6 +6,10 @@ ifeq ($(origin CC),default)
 CC      := gcc
 endif
 PYTHON  ?= python3
+# Unless -j says otherwise, as many jobs as processors.
+ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 WARNINGS := -Wall -Wextra -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-missing-field-initializers
 FLAGS_release  := -O2 -DNDEBUG
@@ -39,6 +43,8 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 NUMBERS  := test_extremes test_fft test_large test_radix_sort# slow under sanitizers, which find nothing in them
+# They take 10 s or more each, so that only CI and RLXVK_TEST_ALL=1 run them.
+LONG     := $(addprefix test_,cli fft generate knn lm models operands parts permute radix_sort range row_ranges specialize)
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a
@@ -73,7 +79,7 @@ demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
 test: all units ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
-	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' test/run.sh
+	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' LONG='$(LONG)' test/run.sh
 
 units: $(UNITS) $(EXAMPLES) $(BUILD)/test/mutant_cases
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Runs every test on the software drivers. Counts tests, prints failures, and writes $BUILD/test/summary.
 #
-# It leaves out some conformance cases that need a new pipeline, because compiling takes most of the time on a driver without a cache. With
-# RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and the gradients of every second one. Then also each variant of each kernel
-# runs, all unit tests run under sanitizers, not only every third one, and copies of the tree are built after changes.
+# It leaves out most conformance cases that need a new pipeline, because compiling takes most of the time on a driver without a cache. It
+# also leaves out long unit tests. With RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and the gradients of every second one. Then
+# all unit tests run, and again under sanitizers, each variant of each kernel runs, and copies of the tree are built after changes.
 #
 # A stage is a name and its jobs, which are commands. Two jobs of any stages run at a time, because drivers mostly compile, on one thread.
 # The job that took longest last time starts first, because otherwise it may run alone at the end.
@@ -64,7 +64,8 @@ add_cases() {
 unit_tests() {
     find test/unit -name 'test_*.c' | sed 's|.*/||; s|\.c$||' | sort
 }
-sanitized_tests() { unit_tests | grep -vE "$numbers" | awk -v third="$third" 'NR % third == 0'; }
+# The names on standard input without those of a list.
+without() { grep -vE "^(${1// /|})\$"; }
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
@@ -75,11 +76,11 @@ export RLXVK_NO_TUNING=1  # ignore measured choices of this machine: kernels by 
 # whether to look for leaks (test/support/balance.c). Tests of numbers only are left out, because they repeat the same host code.
 add_sanitized() {
     local fuzz="BUILD=build/asan test/fuzz.sh" tests
-    tests=$(sanitized_tests | sed 's|^|build/asan/test/|')
+    tests=$(unit_tests | without "$NUMBERS" | sed 's|^|build/asan/test/|')
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan build/asan/test/rlxvk $tests fuzzers >build/asan.log 2>&1 ||
         { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # if it is larger, memory that drivers free while compiling fills it
-    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=$sanitized --jobs 1"
+    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
     add "unit tests under sanitizers" <<<"$tests"
@@ -89,14 +90,13 @@ add_sanitized() {
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
 # contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
-numbers="^(${NUMBERS// /|})\$" fewer="--pipelines=32" minimal=4 sparse=8 sparser=16 swift=32 sanitized=48 fuzzing=5
-modes=64 seeds=1 third=3
+fewer="--pipelines=64" minimal=8 sparse=16 sparser=48 swift=64 modes=64 seeds=1
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    fewer="" minimal=2 sparse=2 sparser=3 swift=16 sanitized=16 fuzzing=10 modes=4 third=1
+    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4
     seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
     echo "seeds $seeds"
 fi
-export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
+export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
     add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=$swift"
@@ -112,13 +112,13 @@ add_cases "conform" $fewer --seed $seeds --bounds
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add_cases "conform, canaries" --canary
 else
-    add "conform, canaries" <<<"$program conform --canary --sparse=$modes --jobs 1"
+    add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 1"
 fi
-add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes --jobs 1"
-add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes --phase 2 --jobs 1"
+add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes $fewer --jobs 1"
+add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes $fewer --phase 2 --jobs 1"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
-add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes --phase 1 --jobs 1"
-add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes --phase 3 --jobs 1"
+add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 1"
+add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 1"
 add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 1"
 add_cases "conform, gradients" --gradients --sparse=$sparse
 add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"
@@ -130,8 +130,12 @@ fi
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"
 add_cases "conform, golden vectors" --golden test/golden
-if [[ ${RLXVK_TEST_ALL:-} ]]; then unit_tests; else comm -23 <(unit_tests) <(sanitized_tests); fi | sed "s|^|$BUILD/test/|" | add "unit tests"
-add_sanitized
+if [[ ${RLXVK_TEST_ALL:-} ]]; then
+    unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
+    add_sanitized
+else
+    unit_tests | without "$LONG" | sed "s|^|$BUILD/test/|" | add "unit tests"
+fi
 awk -F '\t' 'FILENAME == ARGV[1] { took[$2] = $1; next } { printf "%d\t%s\n", ($1 in took) ? took[$1] : 1000, $1 }' "$seconds" "$jobs" |
     sort -s -k 1,1rn | cut -f 2 | tr '\n' '\0' | xargs -0 -P 2 -I{} bash -c 'run "${1%%|*}" "${1#*|}"' _ {}
 

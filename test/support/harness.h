@@ -35,7 +35,7 @@ void force_host(rlxvk_compile_options *options, const char *rows, host_rows *roo
 /* Removes a test's folder and its content. Returns 0 if it is gone. */
 int remove_folder(const char *folder);
 
-/* How many of `all` random cases a test takes: half of them, or all if RLXVK_TEST_ALL is set. */
+/* How many of `all` cases a test takes: an eighth of them, or all if RLXVK_TEST_ALL is set. */
 uint64_t harness_rounds(uint64_t all);
 
 uint64_t hash_floats(const float *values, size_t count);

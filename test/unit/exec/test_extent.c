@@ -88,7 +88,7 @@ static void test_every_rule(void **state)
                                                    .limit_workgroup_invocations = 128,
                                                    .tuning = RLXVK_OFF}};
     (void)state;
-    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
+    for (size_t k = 0; k < harness_rounds(ARRAY_COUNT(kinds)); k++) {
         rlxvk_context *c = open_context(&kinds[k]);
         check_rules(c, (rlxvk_compile_options){0}, row_axes);
         close_context(c);
@@ -179,7 +179,7 @@ static void test_random_graphs(void **state)
         rlxvk_graph_destroy(g);
     }
     print_message("%u of the graphs are supported\n", supported);
-    assert_true(supported >= 5);
+    assert_true(supported * 20 >= harness_rounds(120));
 }
 
 /* Forces kernels that this device would not choose by itself. */

@@ -97,7 +97,7 @@ static void test_exact_graphs(void **state)
     rlxvk_context *c = open_context(NULL);
     (void)state;
     exec_scratch_fill = 0x7fc00001u; /* NaN, so that reads of unwritten memory show */
-    for (uint64_t seed = 1; seed <= 40; seed++)
+    for (uint64_t seed = 1; seed <= harness_rounds(40); seed++)
         check_seed(c, seed, true);
     exec_scratch_fill = 0;
     close_context(c);
@@ -108,7 +108,7 @@ static void test_smooth_graphs(void **state)
     rlxvk_context *c = open_context(NULL);
     (void)state;
     exec_scratch_fill = 0x7fc00001u;
-    for (uint64_t seed = 101; seed <= 130; seed++)
+    for (uint64_t seed = 101; seed <= 100 + harness_rounds(30); seed++)
         check_seed(c, seed, false);
     exec_scratch_fill = 0;
     close_context(c);
@@ -307,7 +307,7 @@ static void test_shared_operands(void **state)
     rlxvk_context *c = open_context(NULL);
     (void)state;
     exec_scratch_fill = 0x7fc00001u;
-    for (uint64_t seed = 501; seed <= 580; seed++)
+    for (uint64_t seed = 501; seed <= 500 + harness_rounds(80); seed++)
         check_shared(c, seed);
     exec_scratch_fill = 0;
     close_context(c);
