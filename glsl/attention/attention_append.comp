@@ -29,6 +29,7 @@ DEFINE_ROTATED(rotated_k, new_k)
 
 const bool HALF_SUBNORMALS = false;
 #include "lib/half.glsl"
+#include "lib/index.glsl"
 #include "lib/narrow.glsl"
 
 const bool PAIRWISE = K_HELD == ATTENTION_HALVES || V_HELD == ATTENTION_HALVES;
@@ -56,9 +57,9 @@ void main()
         return;
     uint token = head / args.heads, b = token / args.rows;
     uint from = args.position_offset + (args.placed != 0u ? 2u * b : b);
-    float first = floor(position[from] + 0.5), entry = float(b);
+    float first = nearest_integer(position[from]), entry = float(b);
     if (args.placed != 0u)
-        entry = floor(position[from + 1u] + 0.5);
+        entry = nearest_integer(position[from + 1u]);
     if (is_nan(first) || first < 0.0 || first >= float(args.capacity) || is_nan(entry) ||
         entry < 0.0 || entry >= float(args.entries))
         return;

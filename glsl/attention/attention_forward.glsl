@@ -32,6 +32,7 @@ uint result_row(uint b, uint h)
 uint result_step = has_axis(ATTENTION_ROWS_FIRST) ? args.heads * args.width : args.width;
 
 #include "attention/attention.glsl"
+#include "lib/index.glsl"
 
 uint entry; /* the entry of k and v */
 
@@ -45,11 +46,11 @@ void find_reach(uint b)
         return;
     bool placed = has_axis(ATTENTION_PLACED);
     uint at = args.mask_offset + (placed ? 2u * b : b);
-    float first = floor(mask[at] + 0.5);
+    float first = nearest_integer(mask[at]);
     reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
     if (!placed)
         return;
-    float place = floor(mask[at + 1u] + 0.5);
+    float place = nearest_integer(mask[at + 1u]);
     bool exists = !is_nan(place) && place >= 0.0 && place < float(args.axes >> ATTENTION_ENTRIES);
     entry = exists ? uint(place) : 0u;
     if (!exists)

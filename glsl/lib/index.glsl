@@ -14,10 +14,7 @@ uint clamped_index(float v, uint extent)
         return 0u;
     if (v >= last)
         return extent - 1u;
-    /* v + 0.5 itself would be rounded, because for example 8388609.5 is not an f32. v - floor(v) is
-     * exact. */
-    float low = floor(v);
-    return uint(low) + (v - low >= 0.5 ? 1u : 0u);
+    return uint(nearest_integer(v));
 }
 
 /* The same without clamping: NaN and indices outside 0 .. extent - 1 give 2^32 - 1. extent <=
@@ -26,7 +23,6 @@ uint checked_index(float v, uint extent)
 {
     if (is_nan(v) || v < -0.5 || v >= float(extent))
         return 0xffffffffu;
-    float low = floor(v);
-    uint index = uint(int(low) + (v - low >= 0.5 ? 1 : 0));
+    uint index = uint(int(nearest_integer(v)));
     return index < extent ? index : 0xffffffffu;
 }

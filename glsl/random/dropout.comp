@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/random.h"
+#include "lib/index.glsl"
 #include "random/philox.glsl"
 
 layout(constant_id = 1) const bool COUNTED = false; /* the step is in the state, not an operand */
@@ -18,19 +19,12 @@ layout(set = 0, binding = 1) readonly buffer steps { uint step_words[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y4[]; };
 
-/* v is finite and at least 0. The difference between v and floor(v) is exact. */
-uint nearest_integer(float v)
-{
-    float below = floor(v);
-    return uint(v - below < 0.5 ? below : below + 1.0);
-}
-
 uvec2 load_step()
 {
     if (COUNTED)
         return uvec2(step_words[args.step_offset + 2u], step_words[args.step_offset + 3u]);
     float v = uintBitsToFloat(step_words[args.step_offset]);
-    return uvec2(is_nan(v) ? 0u : nearest_integer(clamp(v, 0.0, 4294967040.0)), 0u);
+    return uvec2(is_nan(v) ? 0u : uint(nearest_integer(clamp(v, 0.0, 4294967040.0))), 0u);
 }
 
 float kept(float v, uint word)

@@ -14,9 +14,10 @@
 
 #include <cmocka.h>
 
-#define HEADS    4
-#define WIDTH    16
-#define CAPACITY 3000 /* several chunks on every device */
+#define HEADS     4
+#define WIDTH     16
+#define CAPACITY  3000 /* several chunks on every device */
+#define MOST_ROWS 60
 
 static rlxvk_graph *step_graph(int64_t rows)
 {
@@ -68,24 +69,52 @@ static void dispatches(void **state)
     expect_kernels(60, 11, "attention_append rope attention_prefill attention_merge ");
 }
 
-/* Runs one step. The caches get their first contents again before it. */
-static void run_at(rlxvk_executable *e, float position, float y[HEADS * WIDTH])
+/* Runs a step of so many rows. The caches get their first contents again before it. */
+static void run_rows(rlxvk_executable *e, uint64_t rows, float position, float *y)
 {
-    static float cache[CAPACITY * WIDTH];
+    static float cache[CAPACITY * WIDTH], q[MOST_ROWS * HEADS * WIDTH],
+        table[MOST_ROWS * WIDTH / 2];
+    uint64_t words = rows * HEADS * WIDTH, angles = rows * WIDTH / 2;
     for (int i = 0; i < CAPACITY * WIDTH; i++)
         cache[i] = (float)(i % 11) / 8 - 0.5f;
     expect_ok(rlxvk_bind_handle(e, "keys", cache, CAPACITY * WIDTH));
     expect_ok(rlxvk_bind_handle(e, "values", cache, CAPACITY * WIDTH));
-    float q[HEADS * WIDTH], table[WIDTH / 2];
-    for (int i = 0; i < HEADS * WIDTH; i++)
+    for (uint64_t i = 0; i < words; i++)
         q[i] = (float)(i % 7) - 3;
-    for (int i = 0; i < WIDTH / 2; i++)
+    for (uint64_t i = 0; i < angles; i++)
         table[i] = 0.5f;
-    rlxvk_run_input inputs[] = {{"q", q, HEADS * WIDTH, RLXVK_F32},
+    rlxvk_run_input inputs[] = {{"q", q, words, RLXVK_F32},
                                 {"position", &position, 1, RLXVK_F32},
-                                {"table", table, WIDTH / 2, RLXVK_F32}};
-    rlxvk_run_output out = {0, y, HEADS * WIDTH, RLXVK_F32};
+                                {"table", table, angles, RLXVK_F32}};
+    rlxvk_run_output out = {0, y, words, RLXVK_F32};
     expect_ok(rlxvk_run(e, inputs, 3, &out, 1));
+}
+
+static void run_at(rlxvk_executable *e, float position, float y[HEADS * WIDTH])
+{
+    run_rows(e, 1, position, y);
+}
+
+/* A position is rounded to the nearest integer, halves upwards. The largest f32 below 0.5 is 0,
+ * although its sum with 0.5 is 1 in f32. */
+static void positions_are_rounded(void **state)
+{
+    static const float given[] = {0.49999997f, 0.5f}, meant[] = {0, 1};
+    static const uint64_t rows[] = {1, MOST_ROWS};
+    static float want[MOST_ROWS * HEADS * WIDTH], got[MOST_ROWS * HEADS * WIDTH];
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(rows); k++) {
+        rlxvk_graph *g = step_graph((int64_t)rows[k]);
+        rlxvk_executable *e = NULL;
+        expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+        for (size_t i = 0; i < ARRAY_COUNT(given); i++) {
+            run_rows(e, rows[k], meant[i], want);
+            run_rows(e, rows[k], given[i], got);
+            assert_memory_equal(want, got, rows[k] * HEADS * WIDTH * sizeof *got);
+        }
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
 }
 
 static void repeats(void **state)
@@ -111,6 +140,7 @@ static void repeats(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dispatches), cmocka_unit_test(repeats)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dispatches), cmocka_unit_test(repeats),
+                                       cmocka_unit_test(positions_are_rounded)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
