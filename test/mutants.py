@@ -439,12 +439,12 @@ class Worker:
         known = ','.join(o for o in ops.split(',') if self.concerns.by_op[o])
         if not self.make('build/test/rlxvk'):
             return 1
-        return self.command(['build/test/rlxvk', 'conform', '--bounds', '--op', known, '--jobs', '1'], 240) if known else 0
+        return self.command(['build/test/rlxvk', 'conform', '--bounds', '--op', known, '--jobs', '0'], 240) if known else 0
 
     def golden(self, ops):
         if not self.make('build/test/rlxvk'):
             return 1
-        words = ['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '1']
+        words = ['build/test/rlxvk', 'conform', '--golden', 'test/golden', '--op', ops, '--jobs', '0']
         code = self.command(words, 120)
         if code and ('no case matches' in (self.said or '') or self.fails_anyway(words)):
             return 0

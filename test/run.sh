@@ -54,7 +54,7 @@ add_cases() {
     local stage=$1
     shift
     "$program" conform "$@" --list | cut -d ' ' -f 1 | sort | uniq -c | sort -k 1,1rn -k 2 | awk '{ print $2 }' |
-        awk -v before="$program conform" -v after="$* --jobs 1" '
+        awk -v before="$program conform" -v after="$* --jobs 0" '
             { n = int((NR + 4) / 5); op[NR] = $1 }
             END { for (i = 1; i <= n; i++) { for (k = i; k <= NR; k += n) ops = k == i ? op[k] : ops "," op[k]
                   print before, "--op", ops, after } }' |
@@ -69,7 +69,8 @@ without() { grep -vE "^(${1// /|})\$"; }
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
-program=$BUILD/test/rlxvk # the program that also checks that it leaves nothing behind
+# The program that also checks that it leaves nothing behind. With --jobs 0 it does so for conform, too, because it starts no processes.
+program=$BUILD/test/rlxvk
 export RLXVK_NO_TUNING=1  # ignore measured choices of this machine: kernels by table
 
 # Under ASan and UBSan: the unit tests, a sparse conformance pass, and fuzzing. The programs themselves find out what they left behind and
@@ -80,7 +81,7 @@ add_sanitized() {
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan build/asan/test/rlxvk $tests fuzzers >build/asan.log 2>&1 ||
         { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # if it is larger, memory that drivers free while compiling fills it
-    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
+    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 0"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
     add "unit tests under sanitizers" <<<"$tests"
@@ -98,7 +99,7 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
 fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-    on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
+    on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 0"
     add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=$swift"
     add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=$sparser"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
@@ -112,18 +113,18 @@ add_cases "conform" $fewer --seed $seeds --bounds
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add_cases "conform, canaries" --canary
 else
-    add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 1"
+    add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 0"
 fi
-add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes $fewer --jobs 1"
-add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes $fewer --phase 2 --jobs 1"
+add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes $fewer --jobs 0"
+add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes $fewer --phase 2 --jobs 0"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
-add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 1"
-add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 1"
-add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 1"
+add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 0"
+add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 0"
+add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 0"
 add_cases "conform, gradients" --gradients --sparse=$sparse
-add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"
+add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 0"
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=100000 --jobs 1"
+    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=100000 --jobs 0"
     add "rebuilding after a change" <<<"test/rebuild.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
 fi

@@ -213,9 +213,8 @@ static void print_failure(const conform_job *j, const conform_case *c, const con
     memory_free(rerun);
 }
 
-static void run_case(void *user, size_t i)
+static void compute_case(conform_job *j, size_t i)
 {
-    conform_job *j = user;
     conform_result *result = &j->common->results[i];
     const conform_case *c = &j->cases.items[i];
     golden_case loaded;
@@ -233,6 +232,14 @@ static void run_case(void *user, size_t i)
     }
     run(&j->setup, &(conform_case){c->line, &loaded, c->number}, result);
     golden_unload(&loaded);
+}
+
+/* Returns false if the case lost the device, which no other case of this process can use then. */
+static bool run_case(void *user, size_t i)
+{
+    conform_job *j = user;
+    compute_case(j, i);
+    return !vk_is_lost(j->setup.context->device);
 }
 
 static void note_done(void *user, size_t i)
@@ -298,7 +305,7 @@ static void close_device(void *user)
 }
 
 /* Marks in the results, which are still empty, the cases to leave out. */
-static void mark_cases(void *user, size_t item)
+static bool mark_cases(void *user, size_t item)
 {
     conform_job *j = user;
     conform_pipelines *of_row = memory_zeroed(j->report.rows.count + 1, sizeof *of_row);
@@ -314,6 +321,7 @@ static void mark_cases(void *user, size_t item)
     for (size_t i = 0; of_row && i < j->report.rows.count; i++)
         VECTOR_FREE(&of_row[i].made);
     memory_free(of_row);
+    return true;
 }
 
 static void ignore_done(void *user, size_t item)
@@ -331,17 +339,21 @@ static void ignore_crash(void *user, size_t item, const char *how)
 static rlxvk_status run_pool(conform_job *j, conform_pool pool)
 {
     pool.user = j;
-    pool.processes = j->options->jobs;
+    pool.processes = MIN(j->options->jobs, pool.processes);
+    pool.open_seconds = (double)j->options->timeout;
     pool.open = open_device;
     pool.close = close_device;
     pool.stopped = j->options->each_variant ? NULL : interrupted;
     return conform_pool_run(&pool);
 }
 
-rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item))
+rlxvk_status conform_look(conform_job *j, bool (*look)(void *job, size_t item))
 {
-    return run_pool(
-        j, (conform_pool){.items = 1, .run = look, .done = ignore_done, .crashed = ignore_crash});
+    return run_pool(j, (conform_pool){.items = 1,
+                                      .processes = 1,
+                                      .run = look,
+                                      .done = ignore_done,
+                                      .crashed = ignore_crash});
 }
 
 /* Leaves out cases by the pipelines that they need (--pipelines). A case that cannot be lowered
@@ -366,6 +378,8 @@ rlxvk_status conform_run_all(conform_job *j)
     double begin = clock_seconds();
     j->done = 0;
     rlxvk_status status = run_pool(j, (conform_pool){.items = j->cases.count,
+                                                     .processes = SIZE_MAX,
+                                                     .item_seconds = (double)j->options->timeout,
                                                      .run = run_case,
                                                      .done = note_done,
                                                      .crashed = crash});

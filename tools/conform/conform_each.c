@@ -29,9 +29,9 @@ static size_t count_kernels(const conform_use *use)
     return count;
 }
 
-/* Counts which cases of the kind dispatch the variant. If other processes run the cases, this
- * runs in a child, too. */
-static void count_dispatches(void *user, size_t item)
+/* Counts which cases of the kind dispatch the variant. Unless --jobs is 0, this runs
+ * in a child. */
+static bool count_dispatches(void *user, size_t item)
 {
     conform_job *j = user;
     (void)item;
@@ -41,6 +41,7 @@ static void count_dispatches(void *user, size_t item)
         result->dispatches = conform_count(&j->setup, &j->cases.items[i], NULL, &j->common->use);
         result->new_kernel = count_kernels(&j->common->use) > kernels;
     }
+    return true;
 }
 
 static void add_kernels(conform_job *j)
@@ -82,7 +83,7 @@ static bool runs_in(const conform_job *j, const kernel_kind *kind, rlxvk_precisi
     return kind->precisions >> precision & 1;
 }
 
-static void find_lack(void *user, size_t item)
+static bool find_lack(void *user, size_t item)
 {
     conform_job *j = user;
     text out = {j->common->lack, sizeof j->common->lack, 0};
@@ -95,6 +96,7 @@ static void find_lack(void *user, size_t item)
             found = runs_in(j, j->kind, j->setup.precision) == own &&
                     conform_lacks(&j->setup, j->cases.items, j->cases.count, &out);
         }
+    return true;
 }
 
 /* Reports a variant that no case dispatches: either the device cannot run it, or a case is missing.
@@ -233,7 +235,7 @@ static void report_kernels(conform_job *j, const size_t *first)
     j->common->failed_kernels = failed;
 }
 
-static void look_at_kernels(void *user, size_t item)
+static bool look_at_kernels(void *user, size_t item)
 {
     conform_job *j = user;
     size_t *first = memory_zeroed(PRECISIONS * KERNEL_COUNT, sizeof *first);
@@ -245,6 +247,7 @@ static void look_at_kernels(void *user, size_t item)
     if (first)
         report_kernels(j, first);
     memory_free(first);
+    return true;
 }
 
 /* A kernel fails if no case dispatches it, in any precision and with any variant. If the device

@@ -49,9 +49,9 @@ const char *conform_row_of(const conform_case *c, char out[40]);
 bool conform_is_of_share(const conform_options *o, uint64_t number);
 /* Runs the job's cases in its processes. */
 RLXVK_MUST_CHECK rlxvk_status conform_run_all(conform_job *j);
-/* Calls `look` once with the device open. If --jobs has several processes, it runs in a child; it
- * must then write what it finds to j->common. A crash of that child is not a failure. */
-RLXVK_MUST_CHECK rlxvk_status conform_look(conform_job *j, void (*look)(void *job, size_t item));
+/* Calls `look` once with the device open. Unless --jobs is 0, it runs in a child, so it must write
+ * what it finds to j->common, and return true. A crash of that child is not a failure. */
+RLXVK_MUST_CHECK rlxvk_status conform_look(conform_job *j, bool (*look)(void *job, size_t item));
 /* Runs --each-variant (conform_each.c). */
 RLXVK_MUST_CHECK rlxvk_status conform_run_variants(conform_job *j);
 

@@ -28,7 +28,10 @@ const char conform_help[] =
     "                 kernel: most cases still run, in a fraction of the time on a software "
     "driver\n"
     "  --jobs N       so many processes share the cases (default: 2, or 1 on a single processor);\n"
-    "                 one that crashes fails the case it was at\n"
+    "                 one that crashes, hangs or loses the device fails the case it was at, and\n"
+    "                 another takes its place; 0: this process runs all, for debuggers\n"
+    "  --timeout S    seconds for one case, 0 for any time (default: 300, with RLXVK_VALIDATION\n"
+    "                 1200); a process that takes longer is killed\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V    kernel variants by name, as RLXVK_VARIANT: kind=row,...\n"
     "  --each-variant each kernel variant in turn, with all cases that dispatch it (--sparse=N: "
@@ -70,6 +73,7 @@ static const struct option long_options[] = {
     {"golden", required_argument, NULL, 'g'},
     {"seed", required_argument, NULL, 's'},
     {"jobs", required_argument, NULL, 'j'},
+    {"timeout", required_argument, NULL, 'L'},
     {"html", required_argument, NULL, 'H'},
     {"precision", required_argument, NULL, 'p'},
     {"variant", required_argument, NULL, 'v'},
@@ -138,8 +142,10 @@ static bool set_option(conform_options *o, int letter)
         return parse_number("pipelines", optarg, 1, UINT32_MAX, &o->pipelines);
     else if (letter == 'P')
         return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
+    else if (letter == 'L')
+        return parse_number("timeout", optarg, 0, 1000000, &o->timeout);
     else
-        return parse_number("jobs", optarg, 1, 64, &o->jobs);
+        return parse_number("jobs", optarg, 0, 64, &o->jobs);
     return true;
 }
 
@@ -167,10 +173,20 @@ static bool check_ops(const char *list)
     return true;
 }
 
+/* The slowest case takes seconds on software drivers, and the library itself waits up to a minute
+ * for one submission. */
+static uint64_t default_timeout(void)
+{
+    switches s;
+    bool checked = switches_read(&s) == RLXVK_OK && s.validation;
+    return checked ? 1200 : 300;
+}
+
 bool conform_options_parse(conform_options *o, int argc, char **argv)
 {
     *o = (conform_options){.seeds = {1},
                            .seed_count = 1,
+                           .timeout = default_timeout(),
                            .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
     for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
         if (!set_option(o, letter))

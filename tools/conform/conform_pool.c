@@ -1,11 +1,15 @@
 /*
- * Processes take items from one shared counter. Each finished item goes through a pipe to the
- * caller, and only the caller prints. The pipe ends when the last process has ended. Then the
- * caller finds out which processes crashed, and at which items. If items are left but no process, a
- * new batch of processes takes them. See conform_pool.h.
+ * Processes take items from one shared counter. Each finished item goes through the process's pipe
+ * to the caller, and only the caller prints. The pipe ends when its process has ended. Then the
+ * caller finds out how it ended and at which item, and starts another one if items are left. The
+ * caller also kills a process that takes too long. See conform_pool.h.
  */
 #include "conform/conform_pool.h"
+#include "cli/clock.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +18,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_PROCESSES = 64 };
+enum {
+    MOST_PROCESSES = 64,
+    OPEN_TRIES = 4, /* in turn, by processes that take the place of others */
+    LOOK_MS = 100,  /* the caller looks at the clock so often */
+    TRY_AGAIN_SECONDS = 1,
+    ABANDON_SECONDS = 5 /* a killed process that does not end waits in the kernel's driver */
+};
 
+typedef enum phase { OPENING, BETWEEN, RUNNING, CLOSING } phase;
+
+/* What a child tells. */
 typedef struct worker {
-    pid_t process;
+    _Atomic int phase; /* enum phase */
     _Atomic size_t at; /* the running item, plus 1 */
+    _Atomic double since;
     rlxvk_status status;
     char sentence[1024];
 } worker;
@@ -27,6 +41,26 @@ typedef struct shared {
     _Atomic size_t next;
     worker workers[MOST_PROCESSES];
 } shared;
+
+/* What the caller knows of a process. */
+typedef struct lane {
+    pid_t process; /* 0: none runs */
+    int in;
+    double killed; /* when; 0: it was not */
+} lane;
+
+/* The state of a run in the caller's process. */
+typedef struct pool_run {
+    const conform_pool *pool;
+    shared *shared;
+    lane lanes[MOST_PROCESSES];
+    size_t running, ended; /* processes; items that were heard of */
+    bool opened;           /* some process could open */
+    unsigned failed_opens; /* since one could */
+    double start_after;
+    rlxvk_status open_status, status; /* the first errors: of `open`, and others */
+    char open_sentence[1024], sentence[1024];
+} pool_run;
 
 void *conform_pool_memory(size_t bytes)
 {
@@ -47,106 +81,251 @@ static bool is_stopped(const conform_pool *pool)
 
 /* ---- In a child ---- */
 
+static void enter(worker *w, phase phase)
+{
+    w->since = clock_seconds();
+    w->phase = phase;
+}
+
 static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
 {
+    bool able = true;
     w->status = pool->open(pool->user);
     if (w->status != RLXVK_OK) {
         snprintf(w->sentence, sizeof w->sentence, "%s", rlxvk_last_error());
         return;
     }
-    for (size_t item; !is_stopped(pool) && (item = atomic_fetch_add(&s->next, 1)) < pool->items;) {
+    enter(w, BETWEEN);
+    for (size_t item; able && !is_stopped(pool) && (item = s->next++) < pool->items;) {
         w->at = item + 1;
-        pool->run(pool->user, item);
+        enter(w, RUNNING);
+        able = pool->run(pool->user, item);
         w->at = 0;
+        enter(w, BETWEEN);
         if (write(out, &item, sizeof item) != sizeof item) /* atomic, because it is so small */
             break;
     }
-    pool->close(pool->user);
+    enter(w, CLOSING);
+    if (able)
+        pool->close(pool->user);
 }
 
-/* ---- In the caller's process ---- */
+/* ---- Starting and ending, in the caller's process ---- */
 
-static bool start(const conform_pool *pool, shared *s, worker *w, const int ends[2])
+/* Keeps the first error. */
+static void note_failure(pool_run *r, rlxvk_status status)
 {
-    *w = (worker){0}; /* before a child exists that writes it */
+    if (r->status == RLXVK_OK) {
+        r->status = status;
+        snprintf(r->sentence, sizeof r->sentence, "%s", rlxvk_last_error());
+    }
+}
+
+static rlxvk_status start(pool_run *r, size_t index)
+{
+    int ends[2];
+    worker *w = &r->shared->workers[index];
+    if (pipe(ends))
+        return status_fail(RLXVK_E_FILE, "pipe: none to be had");
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC); /* the pipe ends with the process, whatever it starts */
+    *w = (worker){.since = clock_seconds()};
+    fflush(NULL);
     pid_t process = fork();
     if (process == 0) {
         close(ends[0]);
-        run_items(pool, s, w, ends[1]);
+        run_items(r->pool, r->shared, w, ends[1]);
         fflush(NULL);
         _exit(EXIT_SUCCESS); /* not exit(): the child must not run the caller's exit handlers */
     }
-    w->process = process;
-    return process > 0;
-}
-
-/* Returns whether the process died during an item. */
-static bool report_end(const conform_pool *pool, worker *w, rlxvk_status *status)
-{
-    char how[96];
-    int result = 0;
-    while (waitpid(w->process, &result, 0) < 0)
-        continue;
-    if (WIFSIGNALED(result))
-        snprintf(how, sizeof how, "ended by signal %d (%s)", WTERMSIG(result),
-                 strsignal(WTERMSIG(result)));
-    else
-        snprintf(how, sizeof how, "ended with exit status %d", WEXITSTATUS(result));
-    if (w->at)
-        pool->crashed(pool->user, w->at - 1, how);
-    else if (*status == RLXVK_OK && w->status != RLXVK_OK)
-        *status = status_fail(w->status, "%s", w->sentence);
-    else if (*status == RLXVK_OK && result != 0)
-        *status = status_fail(RLXVK_E_FILE, "a process of --jobs %s, at no case", how);
-    return w->at;
-}
-
-/* Starts as many processes as allowed and waits until all have ended. */
-static rlxvk_status run_lot(const conform_pool *pool, shared *s)
-{
-    int ends[2];
-    size_t started = 0, first = s->next, ended = 0, item;
-    size_t wanted = MIN(MIN(pool->processes, MOST_PROCESSES), pool->items - first);
-    rlxvk_status status = RLXVK_OK;
-    if (pipe(ends))
-        return status_fail(RLXVK_E_FILE, "pipe: none to be had");
-    fflush(NULL);
-    while (started < wanted && start(pool, s, &s->workers[started], ends))
-        started++;
     close(ends[1]);
-    while (started && read(ends[0], &item, sizeof item) == sizeof item) {
-        pool->done(pool->user, item);
-        ended++;
-        if (is_stopped(pool)) /* because children may not have received the signal */
-            s->next = pool->items;
+    if (process < 0) {
+        close(ends[0]);
+        return status_fail(RLXVK_E_FILE, "--jobs: a process cannot be started");
     }
-    close(ends[0]);
-    for (size_t i = 0; i < started; i++)
-        ended += report_end(pool, &s->workers[i], &status);
-    if (status == RLXVK_OK && !is_stopped(pool) &&
-        (ended == 0 || ended != MIN(s->next, pool->items) - first))
-        status = status_fail(RLXVK_E_FILE, "--jobs: of %zu processes, %zu cases are not heard of",
-                             started, MIN(s->next, pool->items) - first - ended);
+    r->lanes[index] = (lane){process, ends[0], 0};
+    r->running++;
+    return RLXVK_OK;
+}
+
+/* Whether another process is to be started now. */
+static bool wants_more(const pool_run *r)
+{
+    const conform_pool *pool = r->pool;
+    size_t taken = MIN(r->shared->next, pool->items);
+    bool gave_up = r->failed_opens >= (r->opened ? OPEN_TRIES : 1);
+    return r->running < MIN(pool->processes, MOST_PROCESSES) && r->running < pool->items - taken &&
+           !gave_up && r->status == RLXVK_OK && !is_stopped(pool) &&
+           clock_seconds() >= r->start_after;
+}
+
+static void start_wanted(pool_run *r)
+{
+    for (size_t i = 0; i < MOST_PROCESSES && wants_more(r); i++) {
+        rlxvk_status status = r->lanes[i].process ? RLXVK_OK : start(r, i);
+        if (status != RLXVK_OK)
+            note_failure(r, status);
+    }
+}
+
+static void note_open_failure(pool_run *r, rlxvk_status status, const char *sentence)
+{
+    r->failed_opens++;
+    r->start_after = clock_seconds() + TRY_AGAIN_SECONDS;
+    if (r->open_status == RLXVK_OK) {
+        r->open_status = status;
+        snprintf(r->open_sentence, sizeof r->open_sentence, "%s", sentence);
+    }
+}
+
+static double limit_of(const conform_pool *pool, phase phase)
+{
+    if (phase == BETWEEN)
+        return 0;
+    return phase == RUNNING ? pool->item_seconds : pool->open_seconds;
+}
+
+static void describe_end(const pool_run *r, const lane *l, const worker *w, int result, text *how)
+{
+    if (l->killed > 0)
+        text_append(how, "was killed, because it did not end within %g s",
+                    limit_of(r->pool, (phase)w->phase));
+    else if (WIFSIGNALED(result))
+        text_append(how, "ended by signal %d (%s)", WTERMSIG(result), strsignal(WTERMSIG(result)));
+    else
+        text_append(how, "ended with exit status %d", WEXITSTATUS(result));
+}
+
+/* Takes note of a process that has ended. `result` is as waitpid gives it. */
+static void report_end(pool_run *r, size_t index, int result)
+{
+    const worker *w = &r->shared->workers[index];
+    char buffer[96] = "", sentence[160];
+    text how = {buffer, sizeof buffer, 0};
+    lane l = r->lanes[index];
+    bool failed = result != 0 || l.killed > 0;
+    describe_end(r, &l, w, result, &how);
+    close(l.in);
+    r->lanes[index] = (lane){0};
+    r->running--;
+    if (w->phase != OPENING) {
+        r->opened = true;
+        r->failed_opens = 0;
+        r->open_status = RLXVK_OK;
+    }
+    if (w->at) {
+        r->pool->crashed(r->pool->user, w->at - 1, buffer);
+        r->ended++;
+    } else if (w->phase == OPENING) {
+        snprintf(sentence, sizeof sentence, "a process of --jobs %s, while it opened the device",
+                 buffer);
+        note_open_failure(r, failed ? RLXVK_E_FILE : w->status, failed ? sentence : w->sentence);
+    } else if (failed) {
+        note_failure(r, status_fail(RLXVK_E_FILE, "a process of --jobs %s, at no case", buffer));
+    }
+}
+
+/* ---- Waiting ---- */
+
+/* The pipe of a killed process stays open if the process waits in the kernel. */
+static void look_at_clock(pool_run *r, size_t index)
+{
+    lane *l = &r->lanes[index];
+    const worker *w = &r->shared->workers[index];
+    double now = clock_seconds(), limit = limit_of(r->pool, (phase)w->phase);
+    if (l->killed > 0 && now - l->killed > ABANDON_SECONDS) {
+        report_end(r, index, 0);
+    } else if (l->killed == 0 && limit > 0 && now - w->since > limit) {
+        l->killed = now;
+        kill(l->process, SIGKILL);
+    }
+}
+
+static void hear(pool_run *r, size_t index)
+{
+    lane *l = &r->lanes[index];
+    size_t item;
+    int result = 0;
+    if (read(l->in, &item, sizeof item) == sizeof item) {
+        r->pool->done(r->pool->user, item);
+        r->ended++;
+        if (is_stopped(r->pool)) /* because children may not have received the signal */
+            r->shared->next = r->pool->items;
+        return;
+    }
+    while (waitpid(l->process, &result, 0) < 0)
+        continue;
+    report_end(r, index, result);
+}
+
+static void wait_for_some(pool_run *r)
+{
+    struct pollfd waiting[MOST_PROCESSES];
+    for (size_t i = 0; i < MOST_PROCESSES; i++)
+        waiting[i] = (struct pollfd){r->lanes[i].process ? r->lanes[i].in : -1, POLLIN, 0};
+    if (poll(waiting, MOST_PROCESSES, LOOK_MS) > 0)
+        for (size_t i = 0; i < MOST_PROCESSES; i++)
+            if (waiting[i].revents)
+                hear(r, i);
+    for (size_t i = 0; i < MOST_PROCESSES; i++)
+        if (r->lanes[i].process)
+            look_at_clock(r, i);
+}
+
+static bool goes_on(const pool_run *r)
+{
+    bool waits = r->opened && r->failed_opens && r->failed_opens < OPEN_TRIES &&
+                 r->status == RLXVK_OK && r->shared->next < r->pool->items && !is_stopped(r->pool);
+    return r->running || waits || wants_more(r);
+}
+
+static rlxvk_status run_in_processes(pool_run *r)
+{
+    while (goes_on(r)) {
+        start_wanted(r);
+        wait_for_some(r);
+    }
+    size_t taken = MIN(r->shared->next, r->pool->items);
+    if (r->status != RLXVK_OK)
+        return status_fail(r->status, "%s", r->sentence);
+    if (is_stopped(r->pool))
+        return RLXVK_OK;
+    if (r->open_status != RLXVK_OK && taken < r->pool->items)
+        return status_fail(r->open_status, "%s", r->open_sentence);
+    if (r->ended != r->pool->items)
+        return status_fail(RLXVK_E_FILE, "--jobs: %zu cases are not heard of",
+                           r->pool->items - r->ended);
+    return RLXVK_OK;
+}
+
+static rlxvk_status run_here(const conform_pool *pool)
+{
+    rlxvk_status status;
+    TRY(pool->open(pool->user));
+    for (size_t i = 0; i < pool->items && !is_stopped(pool); i++) {
+        bool able = pool->run(pool->user, i);
+        pool->done(pool->user, i);
+        if (able)
+            continue;
+        pool->close(pool->user);
+        TRY(pool->open(pool->user));
+    }
+error:
     return status;
 }
 
 rlxvk_status conform_pool_run(const conform_pool *pool)
 {
-    rlxvk_status status = RLXVK_OK;
-    if (pool->processes <= 1) {
-        TRY(pool->open(pool->user));
-        for (size_t i = 0; i < pool->items && !is_stopped(pool); i++) {
-            pool->run(pool->user, i);
-            pool->done(pool->user, i);
-        }
-        return RLXVK_OK;
-    }
+    if (pool->processes == 0)
+        return run_here(pool);
+    pool_run *r = memory_zeroed(1, sizeof *r);
     shared *s = conform_pool_memory(sizeof *s);
-    if (!s)
-        return status_fail_memory("processes");
-    while (status == RLXVK_OK && s->next < pool->items && !is_stopped(pool))
-        status = run_lot(pool, s);
+    rlxvk_status status = r && s ? RLXVK_OK : status_fail_memory("processes");
+    if (status == RLXVK_OK) {
+        r->pool = pool;
+        r->shared = s;
+        status = run_in_processes(r);
+    }
     conform_pool_release(s, sizeof *s);
-error:
+    memory_free(r);
     return status;
 }

@@ -260,7 +260,7 @@ static void numbers_are_decimal_and_within_limits(void **state)
         {"conform --op abs --case -1 --list", "not '-1'"},
         {"conform --op abs --case '' --list", "not ''"},
         {"conform --op abs --seed 18446744073709551616 --list", "18446744073709551615, not"},
-        {"conform --jobs 0 --list", "--jobs takes a decimal number from 1 to 64, not '0'"},
+        {"conform --jobs -1 --list", "--jobs takes a decimal number from 0 to 64, not '-1'"},
         {"conform --jobs 65 --list", "not '65'"},
         {"conform --sparse=0 --list", "--sparse takes a decimal number from 1 to"},
         {"conform --pipelines=0 --list", "--pipelines takes a decimal number from 1 to"},
