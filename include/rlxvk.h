@@ -761,7 +761,8 @@ extern "C" {
  *   E_RANGE                   the same, but a kernel wrote outside its operands; comes only with
  *                             RLXVK_CHECK=canary
  *   E_CUSTOM                  a host function failed, and the run ended there
- *   E_DEVICE_LOST             the executable can only be destroyed
+ *   E_DEVICE_LOST             the executable can only be destroyed; the sentence names the kernels
+ *                             that were submitted last, and what the driver says of the fault
  *   E_TIMEOUT                 the deadline passed; treat the executable as lost */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,

@@ -89,7 +89,7 @@ typedef struct ticket_state {
     bool completed;      /* waited for, outputs delivered; only `status` is still to be told */
     double submitted_at; /* trace time; 0 when not tracing */
     rlxvk_status status;
-    char sentence[512]; /* of `status` */
+    char sentence[LAST_ERROR_SIZE]; /* of `status` */
 } ticket_state;
 
 /* The buffers of one host step, made with the executable. */
@@ -151,8 +151,9 @@ struct rlxvk_executable {
     ticket_state *tickets;  /* max_in_flight */
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
-    uint64_t reached;       /* timeline value that was waited for */
-    rlxvk_run_input *given; /* per input, during submit; if it has no name, it is not given */
+    uint32_t last_batch_count; /* of the batch that was submitted last; it is still in `batch` */
+    uint64_t reached;          /* timeline value that was waited for */
+    rlxvk_run_input *given;    /* per input, during submit; if it has no name, it is not given */
     rlxvk_rng_options rng;
     input_state *rng_input;   /* NULL: no random ops */
     input_state *count_input; /* of active rows; NULL: no node reads it */

@@ -3,6 +3,7 @@
  * the last value waits for all.
  */
 #include "exec/queue.h"
+#include "exec/loss.h"
 
 /* Submissions need not wait for each other, because every command buffer begins with a barrier
  * against everything before it on the queue. Only if there are queries does a submission wait for
@@ -19,7 +20,7 @@ rlxvk_status queue_submit(rlxvk_executable *e, const VkCommandBuffer *buffers, u
     return RLXVK_OK;
 error:
     e->lost = e->lost || vk_is_lost(e->device);
-    return status;
+    return loss_explain(e, status);
 }
 
 rlxvk_status queue_submit_batch(rlxvk_executable *e)
@@ -27,6 +28,7 @@ rlxvk_status queue_submit_batch(rlxvk_executable *e)
     uint32_t count = e->batch_count;
     rlxvk_status status;
     e->batch_count = 0;
+    e->last_batch_count = count;
     TRY(queue_submit(e, e->batch, count));
     e->row_feeds_pending = false; /* row feeds go into a run's first batch */
 error:
@@ -44,7 +46,7 @@ rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
     e->lost = e->lost || status != RLXVK_OK;
     if (status == RLXVK_OK)
         e->reached = MAX(e->reached, reach);
-    return status;
+    return loss_explain(e, status);
 }
 
 rlxvk_status queue_wait_all(rlxvk_executable *e)

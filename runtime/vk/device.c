@@ -58,7 +58,8 @@ error:
 
 /* Structures to which the create info points. They must live as long as it. */
 typedef struct device_parts {
-    const char *extensions[4];
+    const char *extensions[5];
+    VkPhysicalDeviceFaultFeaturesEXT fault;
     VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
@@ -88,10 +89,14 @@ static void add_core_features(const device_snapshot *s, device_parts *p)
 {
     const VkPhysicalDeviceVulkan12Features *offered = &s->features12;
     p->features12 = (VkPhysicalDeviceVulkan12Features){
+    p->fault.deviceFault = VK_TRUE;
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = offered->storageBuffer8BitAccess,
         .shaderFloat16 = offered->shaderFloat16,
         .shaderInt8 = offered->shaderInt8,
+    if (s->fault)
+        add_features(p, &p->fault, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
+                     VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
         .vulkanMemoryModel = offered->vulkanMemoryModel,
         .vulkanMemoryModelDeviceScope = offered->vulkanMemoryModelDeviceScope,
     };

@@ -97,6 +97,9 @@
     X(UpdateDescriptorSets)                                                                        \
     X(WaitSemaphores)
 
+/* Functions of device extensions that are enabled if offered. */
+#define VK_OPTIONAL_DEVICE_FUNCTIONS(X) X(GetDeviceFaultInfoEXT)
+
 typedef struct vk_functions {
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
 #define VK_MEMBER(name) PFN_vk##name name;
@@ -104,6 +107,7 @@ typedef struct vk_functions {
     VK_INSTANCE_FUNCTIONS(VK_MEMBER)
     VK_OPTIONAL_INSTANCE_FUNCTIONS(VK_MEMBER)
     VK_DEVICE_FUNCTIONS(VK_MEMBER)
+    VK_OPTIONAL_DEVICE_FUNCTIONS(VK_MEMBER)
 #undef VK_MEMBER
 } vk_functions;
 

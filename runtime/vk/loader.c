@@ -77,6 +77,9 @@ static rlxvk_status instance_functions_load(device *d)
 
 rlxvk_status loader_device_functions(device *d)
 {
+#define LOAD(name) d->fn.name = (PFN_vk##name)d->fn.GetDeviceProcAddr(d->handle, "vk" #name);
+    VK_OPTIONAL_DEVICE_FUNCTIONS(LOAD)
+#undef LOAD
 #define LOAD(name) LOAD_WITH(GetDeviceProcAddr, d->handle, name)
     VK_DEVICE_FUNCTIONS(LOAD)
 #undef LOAD

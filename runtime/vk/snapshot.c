@@ -42,6 +42,7 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
     out->integer_dot =
         snapshot_has_extension(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
+    out->fault = snapshot_has_extension(list, count, VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
     offered->maintenance4 =
         out->properties.apiVersion >= VK_API_VERSION_1_3 ||
         snapshot_has_extension(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
@@ -115,9 +116,13 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     };
     d->fn.GetPhysicalDeviceFeatures2(physical, &all);
     out->features = all.features;
-    out->features11.pNext = NULL;
+    VkPhysicalDeviceFaultFeaturesEXT fault = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT};
+    out->fault = out->fault && fault.deviceFault;
+    out->features11.pNext = out->features12.pNext = NULL;
 }
 
+    out->features12.pNext = out->fault ? &fault : NULL;
 /* Features and sizes of the extensions and of Vulkan 1.3. Only offered ones are queried. */
 static void take_newer_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {

@@ -51,6 +51,7 @@ typedef struct device_snapshot {
 } device_snapshot;
 
 typedef struct device_setup {
+    bool fault;                 /* a lost device tells why; extension and feature offered */
     bool usable;
     char reason[160];       /* why it is not usable */
     uint32_t queue_family;  /* compute; the first one, even if it also has graphics */
@@ -113,6 +114,9 @@ bool vk_is_lost(const device *d);
 rlxvk_status vk_require_device(const device *d, const char *call);
 rlxvk_status device_list(const sized_array *infos, size_t *out_count);
 /* Finds a device by index, part of its name or UUID. If several match, or `wanted` is NULL or "",
+/* Appends "; the driver says: ..." if the device is lost and its driver tells why
+ * (VK_EXT_device_fault). */
+void vk_append_fault(device *d, text *out);
  * the best one is taken. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 

@@ -631,6 +631,37 @@ static void test_injected_failures(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* The error names the kernels that were submitted last. */
+static void test_losing_a_device(void **state)
+{
+    rlxvk_context *kept = shared_context;
+    float h[] = {1, 2, 3, 4}, y[4];
+    rlxvk_run_input in = {"h", h, 4, RLXVK_F32};
+    rlxvk_run_output out = {0, y, 4, RLXVK_F32};
+    rlxvk_ticket ticket;
+    char named[128];
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        shared_context = open_context(NULL);
+        rlxvk_executable *e = increment();
+        snprintf(named, sizeof named, "VK_ERROR_DEVICE_LOST: %s; submitted last (1 dispatches): %s",
+                 "the device is lost; destroy everything on it and open it again",
+                 kernel_table[e->program->schedule.dispatches.items[0].kernel].name);
+        expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+        if (waits)
+            expect_ok(rlxvk_submit(e, &in, 1, &out, 1, &ticket));
+        vk_hooks.fail_at = 1;
+        vk_hooks.fail_result = VK_ERROR_DEVICE_LOST;
+        expect_error(waits ? rlxvk_wait(e, ticket) : rlxvk_run(e, &in, 1, &out, 1),
+                     RLXVK_E_DEVICE_LOST, named);
+        vk_hooks.fail_result = VK_SUCCESS;
+        assert_int_equal(vk_hooks.fail_at, 0);
+        rlxvk_executable_destroy(e);
+        close_context(shared_context);
+    }
+    shared_context = kept;
+}
+
 static void test_lost_device(void **state)
 {
     rlxvk_context *kept = shared_context;
@@ -743,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_injected_failures),
+        cmocka_unit_test(test_losing_a_device),
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_dump_of_misses),
         cmocka_unit_test(test_context_errors),
