@@ -293,14 +293,15 @@ typedef struct rlxvk_device_info {
 
 /* Lists the devices by index; those below the baseline have usable = false. Writes at most
  * `capacity` (`devices` may be NULL if it is 0); *out_count is how many there are. A loader without
- * a driver has 0 devices. Any thread may call it. E_NO_DEVICE: there is no Vulkan loader, or it is
+ * a driver has 0 devices. If a driver fails to tell of its device, that device has usable = false.
+ * Any thread may call it. E_NO_DEVICE: there is no Vulkan loader, or it is
  * older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
-/* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its UUID, or a part of its
- * name in any case; if several match, the best is taken. "": the best device. NULL: the device that
- * a context without options opens. E_NO_DEVICE: no device matches; the sentence lists all. E_ATTR:
- * a bad switch value. Also the errors of rlxvk_device_list. */
+/* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its name or a part of it in
+ * any case, its UUID, or its PCI address, as 0000:65:00.0 or 65:00.0. "": the best device. NULL: the
+ * device that RLXVK_DEVICE names, else the best. E_NO_DEVICE: no usable device matches, or several
+ * do; the sentence lists them. E_ATTR: a bad switch value. Also the errors of rlxvk_device_list. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
@@ -324,7 +325,7 @@ typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_ON = 1, RLXVK_OFF = 2 } rlx
 
 typedef struct rlxvk_context_options {
     /* From rlxvk_device_list or rlxvk_device_find; its UUID, name and index count. NULL: the device
-     * that RLXVK_DEVICE names, else the best. */
+     * that RLXVK_DEVICE names, else the best that its driver can open. */
     const rlxvk_device_info *device;
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
     /* Gets the output of switches. In the first context of a process it also gets a warning if an

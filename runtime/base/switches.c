@@ -201,7 +201,7 @@ static const struct switch_row {
     rlxvk_status (*read)(const char *value, const char *name, void *out, size_t size);
     size_t offset, size;
 } rows[] = {
-    {"RLXVK_DEVICE", "choose the device: index, part of its name, or UUID", read_string,
+    {"RLXVK_DEVICE", "choose the device: index, name or part of it, UUID, or PCI address", read_string,
      MEMBER(device)},
     {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation", read_truth,
      MEMBER(validation)},

@@ -5,6 +5,7 @@
 #include "base/system.h"
 #include "vk/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* All physical devices, with their setups under these options. */
@@ -33,26 +34,6 @@ static rlxvk_status survey_take(device *d, const rlxvk_context_options *options,
         out->setups[i].index = i;
     }
 error:
-    return status;
-}
-
-/* The device in the context's options wins over `otherwise`, the name in the environment. */
-static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
-                                const char *otherwise)
-{
-    rlxvk_status status;
-    survey s = {0};
-    uint32_t index = 0;
-    TRY(survey_take(d, options, &s));
-    if (options->device)
-        TRY(vk_match_device(s.snapshots, s.setups, s.count, options->device, &index));
-    else
-        TRY(vk_find_device(s.snapshots, s.setups, s.count, otherwise, &index));
-    d->physical = s.physical[index];
-    d->snapshot = s.snapshots[index];
-    d->setup = s.setups[index];
-error:
-    survey_destroy(&s);
     return status;
 }
 
@@ -89,14 +70,10 @@ static void add_core_features(const device_snapshot *s, device_parts *p)
 {
     const VkPhysicalDeviceVulkan12Features *offered = &s->features12;
     p->features12 = (VkPhysicalDeviceVulkan12Features){
-    p->fault.deviceFault = VK_TRUE;
         .timelineSemaphore = VK_TRUE,
         .storageBuffer8BitAccess = offered->storageBuffer8BitAccess,
         .shaderFloat16 = offered->shaderFloat16,
         .shaderInt8 = offered->shaderInt8,
-    if (s->fault)
-        add_features(p, &p->fault, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
-                     VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
         .vulkanMemoryModel = offered->vulkanMemoryModel,
         .vulkanMemoryModelDeviceScope = offered->vulkanMemoryModelDeviceScope,
     };
@@ -112,10 +89,14 @@ static void add_core_features(const device_snapshot *s, device_parts *p)
  * in its core. */
 static void add_newer_features(const device_snapshot *s, device_parts *p)
 {
+    p->fault.deviceFault = VK_TRUE;
     p->control.subgroupSizeControl = VK_TRUE;
     p->matrix.cooperativeMatrix = VK_TRUE;
     p->integer_dot.shaderIntegerDotProduct = VK_TRUE;
     p->bfloat16.shaderBFloat16Type = p->bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+    if (s->fault)
+        add_features(p, &p->fault, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
+                     VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
     if (s->subgroup_size_control)
         add_features(p, &p->control,
                      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, NULL);
@@ -154,7 +135,61 @@ static rlxvk_status handle_create(device *d)
     add_core_features(&d->snapshot, &p);
     add_newer_features(&d->snapshot, &p);
     VK(d, CreateDevice(d->physical, &p.info, NULL, &d->handle));
+    return RLXVK_OK;
 error:
+    d->handle = VK_NULL_HANDLE; /* whatever the driver has written */
+    return status;
+}
+
+/* The device in the context's options wins over `otherwise`, the name in the environment. */
+static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
+                                const char *otherwise, const survey *s)
+{
+    rlxvk_status status;
+    uint32_t index = 0;
+    if (options->device)
+        TRY(vk_match_device(s->snapshots, s->setups, s->count, options->device, &index));
+    else
+        TRY(vk_find_device(s->snapshots, s->setups, s->count, otherwise, &index));
+    d->physical = s->physical[index];
+    d->snapshot = s->snapshots[index];
+    d->setup = s->setups[index];
+error:
+    return status;
+}
+
+/* Takes a device that cannot be created out of the choice. */
+static void device_refuse(device *d, survey *s, rlxvk_status failure)
+{
+    device_setup *setup = &s->setups[d->setup.index];
+    setup->usable = false;
+    setup->failure = failure;
+    snprintf(setup->reason, sizeof setup->reason, "%s", rlxvk_last_error());
+    log_line(&d->log, RLXVK_LOG_WARNING, "rlxvk: device %u '%s' is left out: %s", setup->index,
+             d->snapshot.properties.deviceName, setup->reason);
+}
+
+/* If no device is named and the best one's driver cannot create it, the next one is tried. But a
+ * device without memory is no broken one, and another would surprise. */
+static rlxvk_status device_create(device *d, const rlxvk_context_options *options,
+                                  const char *otherwise)
+{
+    survey s = {0};
+    bool named = options->device || *otherwise, chosen = false;
+    rlxvk_status status;
+    TRY(survey_take(d, options, &s));
+    while (!chosen) {
+        TRY(device_pick(d, options, otherwise, &s));
+        status = handle_create(d);
+        chosen = status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||
+                 status == RLXVK_E_OUT_OF_DEVICE_MEMORY || named;
+        if (!chosen) {
+            device_refuse(d, &s, status);
+            d->physical = VK_NULL_HANDLE;
+        }
+    }
+error:
+    survey_destroy(&s);
     return status;
 }
 
@@ -201,8 +236,7 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
         return status_fail_memory("queue lock");
     d->queue_lock_made = true;
     TRY(loader_instance_open(d, toggle(options->validation, environment->validation)));
-    TRY(device_pick(d, options, environment->device));
-    TRY(handle_create(d));
+    TRY(device_create(d, options, environment->device));
     TRY(loader_device_functions(d));
     d->fn.GetDeviceQueue(d->handle, d->setup.queue_family, 0, &d->queue);
     TRY(layouts_create(d));

@@ -1,7 +1,7 @@
 /*
  * Chooses the device to open: the given one, or the one that a text names. Otherwise discrete wins
- * over integrated, virtual, other and CPU; among equals the first wins. If a name matches several
- * devices, the best of them is taken. Pure.
+ * over integrated, virtual, other and CPU; among equals the first wins. A text must name one usable
+ * device. Pure.
  */
 #include "vk/internal.h"
 
@@ -27,6 +27,11 @@ static bool contains(const char *haystack, const char *needle)
     return false;
 }
 
+static bool equal(const char *a, const char *b)
+{
+    return text_ascii_equal(a, b, SIZE_MAX);
+}
+
 /* Compares hexadecimal digits; ignores case and dashes. */
 static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
 {
@@ -43,6 +48,13 @@ static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
     return matched == 2 * VK_UUID_SIZE;
 }
 
+/* The domain may be left out. */
+static bool pci_equal(const device_snapshot *snapshot, const char *wanted)
+{
+    const char *address = snapshot->pci, *colon = strchr(address, ':');
+    return *address && (equal(address, wanted) || equal(colon + 1, wanted));
+}
+
 /* If digits are not an index of a device, they may still be part of a name. */
 static bool parse_index(const char *wanted, uint32_t count, uint32_t *out)
 {
@@ -55,14 +67,28 @@ static bool parse_index(const char *wanted, uint32_t count, uint32_t *out)
     return true;
 }
 
+static void append_device(text *t, const device_snapshot *snapshot, uint32_t index)
+{
+    text_append(t, "%s%u '%s'", *t->buffer ? ", " : "", index, snapshot->properties.deviceName);
+}
+
 static void list_devices(text *t, const device_snapshot *snapshots, const device_setup *setups,
                          uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        text_append(t, "%s%u '%s'", i ? ", " : "", i, snapshots[i].properties.deviceName);
+        append_device(t, &snapshots[i], i);
         if (!setups[i].usable)
             text_append(t, " (not usable: %s)", setups[i].reason);
     }
+}
+
+/* If a driver's call failed, its status is the reason. */
+static rlxvk_status selection_status(const device_setup *setups, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (setups[i].failure != RLXVK_OK)
+            return setups[i].failure;
+    return RLXVK_E_NO_DEVICE;
 }
 
 static rlxvk_status fail_selection(const device_snapshot *snapshots, const device_setup *setups,
@@ -77,14 +103,60 @@ static rlxvk_status fail_selection(const device_snapshot *snapshots, const devic
             "no Vulkan device: the loader found no driver with a device; install one (for "
             "a software device, mesa-vulkan-drivers)");
     if (!*wanted)
-        return status_fail(RLXVK_E_NO_DEVICE, "no usable Vulkan device; found %s", list);
-    return status_fail(
-        RLXVK_E_NO_DEVICE,
-        "no usable device matches '%.100s' (an index, part of a name, or a UUID); found %s", wanted,
-        list);
+        return status_fail(selection_status(setups, count), "no usable Vulkan device; found %s",
+                           list);
+    return status_fail(RLXVK_E_NO_DEVICE,
+                       "no usable device matches '%.100s' (an index, a name or part of it, a UUID, "
+                       "or a PCI address); found %s",
+                       wanted, list);
 }
 
-/* An empty text is part of every name, so it needs no special case. */
+/* How a text may name a device. An earlier way wins, so a whole name may be part of others. */
+typedef enum match { MATCH_WHOLE, MATCH_PART, MATCH_WAYS } match;
+
+static bool is_match(const device_snapshot *snapshot, const char *wanted, match way)
+{
+    const char *name = snapshot->properties.deviceName;
+    if (way == MATCH_PART)
+        return contains(name, wanted);
+    return equal(name, wanted) || uuid_equal(snapshot, wanted) || pci_equal(snapshot, wanted);
+}
+
+/* Returns how many usable devices match; *out is the first of them. Lists them in `t`. */
+static uint32_t find_matches(const device_snapshot *snapshots, const device_setup *setups,
+                             uint32_t count, const char *wanted, match way, text *t, uint32_t *out)
+{
+    char uuid[2 * VK_UUID_SIZE + 1];
+    uint32_t matches = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!setups[i].usable || !is_match(&snapshots[i], wanted, way))
+            continue;
+        *out = matches++ ? *out : i;
+        profile_uuid_text(snapshots[i].id.deviceUUID, uuid);
+        append_device(t, &snapshots[i], i);
+        text_append(t, " (UUID %s%s%s)", uuid, *snapshots[i].pci ? ", PCI " : "", snapshots[i].pci);
+    }
+    return matches;
+}
+
+static rlxvk_status find_named(const device_snapshot *snapshots, const device_setup *setups,
+                               uint32_t count, const char *wanted, uint32_t *out)
+{
+    for (match way = MATCH_WHOLE; way < MATCH_WAYS; way++) {
+        char list[768] = "";
+        text t = {.buffer = list, .size = sizeof(list)};
+        uint32_t matches = find_matches(snapshots, setups, count, wanted, way, &t, out);
+        if (matches == 1)
+            return RLXVK_OK;
+        if (matches > 1)
+            return status_fail(RLXVK_E_NO_DEVICE,
+                               "'%.100s' names %u devices: %s; give an index, a UUID or a PCI "
+                               "address of one",
+                               wanted, matches, list);
+    }
+    return fail_selection(snapshots, setups, count, wanted);
+}
+
 rlxvk_status vk_find_device(const device_snapshot *snapshots, const device_setup *setups,
                             uint32_t count, const char *wanted, uint32_t *out)
 {
@@ -92,19 +164,16 @@ rlxvk_status vk_find_device(const device_snapshot *snapshots, const device_setup
     int best = 0;
     wanted = wanted ? wanted : "";
     if (parse_index(wanted, count, &index)) {
-        if (!setups[index].usable)
-            return fail_selection(snapshots, setups, count, wanted);
         *out = index;
-        return RLXVK_OK;
+        return setups[index].usable ? RLXVK_OK : fail_selection(snapshots, setups, count, wanted);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        bool matches = contains(snapshots[i].properties.deviceName, wanted) ||
-                       uuid_equal(&snapshots[i], wanted);
-        if (!matches || rank(&setups[i]) <= best)
-            continue;
-        best = rank(&setups[i]);
-        *out = i;
-    }
+    if (*wanted)
+        return find_named(snapshots, setups, count, wanted, out);
+    for (uint32_t i = 0; i < count; i++)
+        if (rank(&setups[i]) > best) {
+            best = rank(&setups[i]);
+            *out = i;
+        }
     return best ? RLXVK_OK : fail_selection(snapshots, setups, count, wanted);
 }
 

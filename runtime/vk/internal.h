@@ -31,13 +31,14 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
 /* profile.c: 32 hexadecimal digits and a terminator. */
 void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1]);
 
-/* select.c: the index of the device to open. `wanted` is an index, part of a name, or a UUID. If it
- * is NULL or "", the best device is taken. E_NO_DEVICE lists the devices. */
+/* device_find.c: the index of the device to open. `wanted` is an index, a name or part of it, a
+ * UUID or a PCI address. If it is NULL or "", the best device is taken. E_NO_DEVICE lists the
+ * devices; so does the error of a driver's call that failed. */
 rlxvk_status vk_find_device(const device_snapshot *snapshots, const device_setup *setups,
                             uint32_t count, const char *wanted, uint32_t *out);
 
-/* select.c: the index of the device that an info describes. E_NO_DEVICE if there is none or it is
- * not usable. */
+/* device_find.c: the index of the device that an info describes. E_NO_DEVICE if there is none or it
+ * is not usable. */
 rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_setup *setups,
                              uint32_t count, const rlxvk_device_info *wanted, uint32_t *out);
 

@@ -369,7 +369,9 @@ void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options
     choose_memory(snapshot, toggle(options->direct_upload, true), out);
     out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
     fill_profile(snapshot, options, out, &out->profile);
-    out->usable = meets_baseline(snapshot, has_queue, out);
+    out->failure = snapshot->failure;
+    out->usable = snapshot->failure ? refuse(out, snapshot->failure_text)
+                                    : meets_baseline(snapshot, has_queue, out);
 }
 
 /* ---- Description ---- */

@@ -5,6 +5,7 @@
  */
 #include "vk/internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, const char *name)
@@ -17,7 +18,7 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
 
 /* Extensions that are needed only for their properties. */
 typedef struct offers {
-    bool maintenance4, sm_builtins, core_properties, core_builtins;
+    bool pci, maintenance4, sm_builtins, core_properties, core_builtins;
 } offers;
 
 /* Notes which extensions are offered. take_newer_features then checks whether their features are,
@@ -41,8 +42,9 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         snapshot_has_extension(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     out->integer_dot =
         snapshot_has_extension(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
-    out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
     out->fault = snapshot_has_extension(list, count, VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
+    out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
+    offered->pci = snapshot_has_extension(list, count, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     offered->maintenance4 =
         out->properties.apiVersion >= VK_API_VERSION_1_3 ||
         snapshot_has_extension(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
@@ -70,6 +72,8 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
                             device_snapshot *out)
 {
     VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
     VkPhysicalDeviceMaintenance4Properties sizes = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors = {
@@ -88,6 +92,8 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
     ask(&all, &out->subgroup);
     ask(&all, &out->maintenance3);
     ask(&all, &out->float_controls);
+    if (offered->pci)
+        ask(&all, &pci);
     if (offered->maintenance4)
         ask(&all, &sizes);
     if (offered->sm_builtins)
@@ -97,6 +103,9 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
     if (offered->core_builtins)
         ask(&all, &cores);
     d->fn.GetPhysicalDeviceProperties2(physical, &all);
+    if (offered->pci)
+        snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus,
+                 pci.pciDevice, pci.pciFunction);
     out->max_buffer_size = sizes.maxBufferSize;
     out->compute_units = MAX(multiprocessors.shaderSMCount,
                              MAX(units.activeComputeUnitCount, cores.shaderCoreCount));
@@ -107,22 +116,22 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
 
 static void take_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
+    VkPhysicalDeviceFaultFeaturesEXT fault = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT};
     out->features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     out->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     out->features11.pNext = &out->features12;
+    out->features12.pNext = out->fault ? &fault : NULL;
     VkPhysicalDeviceFeatures2 all = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
         .pNext = &out->features11,
     };
     d->fn.GetPhysicalDeviceFeatures2(physical, &all);
     out->features = all.features;
-    VkPhysicalDeviceFaultFeaturesEXT fault = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT};
     out->fault = out->fault && fault.deviceFault;
     out->features11.pNext = out->features12.pNext = NULL;
 }
 
-    out->features12.pNext = out->fault ? &fault : NULL;
 /* Features and sizes of the extensions and of Vulkan 1.3. Only offered ones are queried. */
 static void take_newer_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
@@ -230,7 +239,8 @@ error:
     return status;
 }
 
-/* If devices appear between the two calls, the second writes only as many as fit. */
+/* If devices appear between the two calls, the second writes only as many as fit. Some loaders fail
+ * if one of several drivers does. */
 static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *out_count)
 {
     rlxvk_status status;
@@ -239,11 +249,32 @@ static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *o
     *out = memory_zeroed(count, sizeof(**out));
     if (!*out)
         return status_fail_memory("list of devices");
-    if (count)
-        VK(d, EnumeratePhysicalDevices(d->instance, &count, *out));
+    if (count) {
+        VkResult result = VK_RESULT(d, EnumeratePhysicalDevices(d->instance, &count, *out));
+        if (result != VK_INCOMPLETE)
+            TRY(vk_check(d, result, "EnumeratePhysicalDevices"));
+    }
     *out_count = count;
+    return RLXVK_OK;
 error:
+    if (status != RLXVK_E_OUT_OF_HOST_MEMORY)
+        return status_fail(status,
+                           "%s; a driver fails, which VK_LOADER_DRIVERS_DISABLE or "
+                           "VK_DRIVER_FILES can leave out",
+                           rlxvk_last_error());
     return status;
+}
+
+/* Takes the snapshot of a device. If a driver's call fails, that is noted in the snapshot, because
+ * the other devices may be good. */
+static rlxvk_status snapshot_try(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    rlxvk_status status = snapshot_take(d, physical, out);
+    if (status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY)
+        return status;
+    out->failure = status;
+    snprintf(out->failure_text, sizeof out->failure_text, "%s", rlxvk_last_error());
+    return RLXVK_OK;
 }
 
 /* If there is no instance (no driver), there are no devices; that is not an error here. */
@@ -262,7 +293,7 @@ rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
         goto error;
     }
     for (uint32_t i = 0; i < count; i++)
-        TRY(snapshot_take(d, physical[i], &snapshots[i]));
+        TRY(snapshot_try(d, physical[i], &snapshots[i]));
     *out_physical = physical;
     *out_snapshots = snapshots;
     *out_count = count;

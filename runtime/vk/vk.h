@@ -25,6 +25,9 @@
 /* ---- Snapshot and profile: pure policy, tested on recorded snapshots ---- */
 
 typedef struct device_snapshot {
+    rlxvk_status failure; /* of a call that queries it. If not RLXVK_OK, the rest is incomplete. */
+    char failure_text[160];
+    char pci[24]; /* "0000:65:00.0"; "": unknown */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceIDProperties id;
@@ -48,12 +51,13 @@ typedef struct device_snapshot {
     uint32_t least_subgroup_size, most_subgroup_size; /* 0: unknown */
     uint32_t most_workgroup_subgroups;                /* if a size is requested; 0: unknown */
     bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */
+    bool fault;                 /* a lost device tells why; extension and feature offered */
 } device_snapshot;
 
 typedef struct device_setup {
-    bool fault;                 /* a lost device tells why; extension and feature offered */
     bool usable;
     char reason[160];       /* why it is not usable */
+    rlxvk_status failure;   /* of the driver's call that is the reason, else RLXVK_OK */
     uint32_t queue_family;  /* compute; the first one, even if it also has graphics */
     uint32_t arena_type;    /* memory type of blocks: DEVICE_LOCAL */
     uint32_t upload_type;   /* HOST_VISIBLE | HOST_COHERENT */
@@ -110,14 +114,14 @@ void device_close(device *d);
 bool vk_is_foreign(const device *d);
 /* Whether the device is lost or foreign. Another thread may find out at any time. */
 bool vk_is_lost(const device *d);
-/* If the device is lost, E_DEVICE_LOST with the remedy. */
-rlxvk_status vk_require_device(const device *d, const char *call);
-rlxvk_status device_list(const sized_array *infos, size_t *out_count);
-/* Finds a device by index, part of its name or UUID. If several match, or `wanted` is NULL or "",
 /* Appends "; the driver says: ..." if the device is lost and its driver tells why
  * (VK_EXT_device_fault). */
 void vk_append_fault(device *d, text *out);
- * the best one is taken. */
+/* If the device is lost, E_DEVICE_LOST with the remedy. */
+rlxvk_status vk_require_device(const device *d, const char *call);
+rlxvk_status device_list(const sized_array *infos, size_t *out_count);
+/* Finds a device by index, name or part of it, UUID or PCI address. If `wanted` is NULL or "", the
+ * best one is taken. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 
 /* Whether a subgroup holds f16 or bf16 matrices as glsl/matmul/matrix_layout.glsl expects: sums and

@@ -36,7 +36,7 @@ static const char help[] =
     "      --seed S         for the draws (default 0); the same seed gives the same text\n"
     "      --precision P    of matrix products: f32 (default), f16, bf16, split\n"
     "      --cache T        keys and values are held as f32 (default) or f16, in half the memory\n"
-    "      --device D       index, part of the name, or UUID\n"
+    "      --device D       index, part of the name, UUID, or PCI address\n"
     "      --logits FILE    write the logits after the prompt's last token, as .npy\n"
     "      --json           ids, text and figures as JSON instead of the text\n\n"
     "The speeds told leave out loading, compiling, and the first run of a prompt and of a token,\n"

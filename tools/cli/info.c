@@ -22,6 +22,7 @@ static const char *const kinds[] = {
 typedef struct entry {
     rlxvk_device_info info;
     device_setup choice;
+    char pci[24];
     bool opened, preferred;
     char problem[512];
 } entry;
@@ -35,6 +36,7 @@ static void open_entry(entry *e)
         return;
     if (device_open(&options, &quiet, &d) == RLXVK_OK) {
         e->choice = d->setup;
+        snprintf(e->pci, sizeof e->pci, "%s", d->snapshot.pci);
         e->opened = true;
         device_close(d);
     } else
@@ -137,9 +139,10 @@ static void print_choice(const entry *e)
 static void print_entry(const entry *e, size_t index)
 {
     const rlxvk_device_info *d = &e->info;
-    printf("%zu  %s%s\n   driver   %s\n   kind     %s, Vulkan %u.%u.%u, UUID %s\n", index, d->name,
-           e->preferred ? "   (the default)" : "", d->driver, kinds[d->kind],
-           d->api_version >> 22 & 127, d->api_version >> 12 & 1023, d->api_version & 4095, d->uuid);
+    printf("%zu  %s%s\n   driver   %s\n   kind     %s, Vulkan %u.%u.%u, UUID %s%s%s\n", index,
+           d->name, e->preferred ? "   (the default)" : "", d->driver, kinds[d->kind],
+           d->api_version >> 22 & 127, d->api_version >> 12 & 1023, d->api_version & 4095, d->uuid,
+           *e->pci ? ", PCI " : "", e->pci);
     if (!d->usable)
         printf("   cannot be used: %s\n", d->reason);
     print_limits(d);
@@ -255,6 +258,7 @@ static void print_json(const entry *entries, size_t count)
         json_string("name", d->name);
         json_string("driver", d->driver);
         json_string("uuid", d->uuid);
+        json_string("pci", entries[i].pci);
         json_string("kind", kinds[d->kind]);
         printf("\"vulkan\": \"%u.%u.%u\", ", d->api_version >> 22 & 127,
                d->api_version >> 12 & 1023, d->api_version & 4095);

@@ -37,7 +37,7 @@ static const char help[] =
     "  --batch N      examples a step (default 64; lm: 16)\n"
     "  --rate R       the learning rate, at its highest (default 0.003; lm: 0.002)\n"
     "  --seed S       of first values and order (default 1); the same seed learns the same\n"
-    "  --device D     index, part of the name, or UUID\n"
+    "  --device D     index, part of the name, UUID, or PCI address\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --save FILE    write a checkpoint at the end, or when interrupted\n"
     "  --resume FILE  go on from a checkpoint, to its number of steps or the one given here\n"

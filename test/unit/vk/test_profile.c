@@ -528,6 +528,76 @@ static void selection(void **state)
     not_selected("ab000000000000000000000000000001ff");
 }
 
+/* Two devices have one name, a third begins with it, and the driver of a fourth fails. */
+static rlxvk_status select_twin(const char *wanted, uint32_t *out)
+{
+    enum { FIRST, SECOND, LONGER, BROKEN, TWINS };
+    static const char *const addresses[] = {"0000:65:00.0", "0000:b3:00.0", "", "0001:65:00.1"};
+    device_snapshot s[TWINS];
+    device_setup c[TWINS];
+    for (int i = 0; i < TWINS; i++) {
+        s[i] = discrete_with_bar();
+        s[i].id.deviceUUID[0] = (uint8_t)(0xa0 + i);
+        strcpy(s[i].pci, addresses[i]);
+    }
+    strcat(s[LONGER].properties.deviceName, " NVL");
+    s[BROKEN].failure = RLXVK_E_VULKAN;
+    strcpy(s[BROKEN].failure_text, "vkSomeCall: VK_ERROR_UNKNOWN");
+    for (int i = 0; i < TWINS; i++)
+        c[i] = choose(s[i], NULL);
+    assert_false(c[BROKEN].usable);
+    return vk_find_device(s, c, TWINS, wanted, out);
+}
+
+static void devices_of_one_name(void **state)
+{
+    static const struct {
+        const char *wanted;
+        uint32_t index;
+    } rows[] = {{"0", 0},
+                {"1", 1},
+                {"", 0},
+                {"a1000000-0000-0000-0000-000000000001", 1},
+                {"0000:B3:00.0", 1},
+                {"65:00.0", 0},
+                {"nvidia h200 nvl", 2},
+                {"nvl", 2}};
+    uint32_t index;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        assert_int_equal(select_twin(rows[i].wanted, &index), RLXVK_OK);
+        assert_int_equal(index, rows[i].index);
+    }
+    assert_int_equal(select_twin("Nvidia H200", &index), RLXVK_E_NO_DEVICE);
+    assert_string_equal(rlxvk_last_error(),
+                        "'Nvidia H200' names 2 devices: "
+                        "0 'NVIDIA H200' (UUID a0000000000000000000000000000001, PCI "
+                        "0000:65:00.0), 1 'NVIDIA H200' (UUID a1000000000000000000000000000001, "
+                        "PCI 0000:b3:00.0); give an index, a UUID or a PCI address of one");
+    assert_int_equal(select_twin("h200", &index), RLXVK_E_NO_DEVICE);
+    assert_non_null(strstr(rlxvk_last_error(), "'h200' names 3 devices: "));
+    assert_non_null(strstr(rlxvk_last_error(), "2 'NVIDIA H200 NVL' (UUID a20"));
+    static const char *const refused[] = {"3", "0001:65:00.1", "65:00.1", "65:00", "0:65:00.0"};
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++) {
+        assert_int_equal(select_twin(refused[i], &index), RLXVK_E_NO_DEVICE);
+        assert_non_null(strstr(rlxvk_last_error(),
+                               "3 'NVIDIA H200' (not usable: vkSomeCall: VK_ERROR_UNKNOWN)"));
+    }
+}
+
+/* If the only driver fails, its status is not hidden. */
+static void selection_of_a_broken_device(void **state)
+{
+    uint32_t index;
+    device_snapshot s = discrete_with_bar();
+    (void)state;
+    s.failure = RLXVK_E_VULKAN;
+    strcpy(s.failure_text, "vkSomeCall: VK_ERROR_UNKNOWN");
+    device_setup c = choose(s, NULL);
+    assert_int_equal(vk_find_device(&s, &c, 1, NULL, &index), RLXVK_E_VULKAN);
+    assert_non_null(strstr(rlxvk_last_error(), "not usable: vkSomeCall: VK_ERROR_UNKNOWN"));
+}
+
 static void selection_of_none(void **state)
 {
     (void)state;
@@ -554,6 +624,8 @@ int main(void)
         cmocka_unit_test(description),
         cmocka_unit_test(matrix_units),
         cmocka_unit_test(selection),
+        cmocka_unit_test(devices_of_one_name),
+        cmocka_unit_test(selection_of_a_broken_device),
         cmocka_unit_test(selection_of_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
