@@ -130,6 +130,7 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
 fi
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"
+add "bad drivers" <<<"test/faults.sh"
 add_cases "conform, golden vectors" --golden test/golden
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"

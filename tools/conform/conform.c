@@ -4,6 +4,7 @@
  */
 #include "conform/conform_job.h"
 #include "conform/conform_pool.h"
+#include "conform/conform_resume.h"
 #include "cli/clock.h"
 #include "cli/interrupt.h"
 #include "cli/commands.h"
@@ -213,6 +214,12 @@ static void print_failure(const conform_job *j, const conform_case *c, const con
     memory_free(rerun);
 }
 
+/* The case of an item of the present pool. */
+static size_t case_at(const conform_job *j, size_t item)
+{
+    return j->order ? j->order[item] : item;
+}
+
 static void compute_case(conform_job *j, size_t i)
 {
     conform_result *result = &j->common->results[i];
@@ -235,16 +242,17 @@ static void compute_case(conform_job *j, size_t i)
 }
 
 /* Returns false if the case lost the device, which no other case of this process can use then. */
-static bool run_case(void *user, size_t i)
+static bool run_case(void *user, size_t item)
 {
     conform_job *j = user;
-    compute_case(j, i);
+    conform_resume_begin(j, case_at(j, item));
+    compute_case(j, case_at(j, item));
+    conform_resume_end(j, case_at(j, item));
     return !vk_is_lost(j->setup.context->device);
 }
 
-static void note_done(void *user, size_t i)
+static void note_end(conform_job *j, size_t i)
 {
-    conform_job *j = user;
     char line[96], row[40];
     j->done++;
     j->common->results[i].ran = true;
@@ -255,13 +263,26 @@ static void note_done(void *user, size_t i)
     print_progress(line);
 }
 
-static void crash(void *user, size_t i, const char *how)
+static void note_done(void *user, size_t item)
 {
     conform_job *j = user;
+    note_end(j, case_at(j, item));
+}
+
+static void fail_case(conform_job *j, size_t i, const char *format, const char *how)
+{
     conform_result *result = &j->common->results[i];
-    *result = (conform_result){.verdict = VERDICT_FAILED, .seed = result->seed};
-    snprintf(result->message, sizeof result->message, "the process that ran it %s", how);
-    note_done(j, i);
+    uint64_t seed = result->seed ? result->seed : j->setup.seeds[0];
+    *result = (conform_result){.verdict = VERDICT_FAILED, .seed = seed};
+    snprintf(result->message, sizeof result->message, format, how);
+    conform_resume_end(j, i);
+    note_end(j, i);
+}
+
+static void crash(void *user, size_t item, const char *how)
+{
+    conform_job *j = user;
+    fail_case(j, case_at(j, item), "the process that ran it %s", how);
 }
 
 void conform_fold_grids(rlxvk_context *context)
@@ -373,16 +394,85 @@ error:
     return status;
 }
 
+static rlxvk_status run_items(conform_job *j, size_t items, size_t processes)
+{
+    return run_pool(j, (conform_pool){.items = items,
+                                      .processes = processes,
+                                      .item_seconds = (double)j->options->timeout,
+                                      .run = run_case,
+                                      .done = note_done,
+                                      .crashed = crash});
+}
+
+/* ---- Resuming ---- */
+
+static bool look_at_nothing(void *user, size_t item)
+{
+    (void)user, (void)item;
+    return true;
+}
+
+/* Tells what the file has. Cases that were running when two runs ended have failed. */
+static void report_resumed(conform_job *j)
+{
+    FILE *out = j->options->json ? stderr : stdout;
+    char row[40];
+    for (size_t i = 0; i < j->cases.count; i++)
+        j->done += j->common->results[i].ran;
+    if (j->done)
+        fprintf(out, "%zu of %zu cases are in %s\n", j->done, j->cases.count, j->options->resume);
+    for (size_t i = 0; i < j->cases.count; i++) {
+        if (j->common->results[i].ran || !j->begun[i])
+            continue;
+        if (j->begun[i] > 1)
+            fail_case(j, i, "%s",
+                      "was running when the last run ended, and when one before it did");
+        else
+            fprintf(out, "%s case %llu was running when the last run ended; it runs at the end\n",
+                    conform_row_of(&j->cases.items[i], row),
+                    (unsigned long long)j->cases.items[i].number);
+    }
+}
+
+/* Orders the cases that have not ended: begun in an earlier run, or not. Returns their number. */
+static size_t order_cases(conform_job *j, bool begun)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < j->cases.count; i++)
+        if (!j->common->results[i].ran && (j->begun[i] != 0) == begun)
+            j->order[count++] = i;
+    return count;
+}
+
+/* Cases that were running when the last run ended come last. They run one after the other, so that
+ * if the machine ends again, it is known which of them did it. */
+static rlxvk_status run_rest(conform_job *j)
+{
+    rlxvk_status status = RLXVK_OK;
+    j->order = memory_zeroed(j->cases.count + 1, sizeof *j->order);
+    if (!j->order)
+        return status_fail_memory("cases");
+    report_resumed(j);
+    size_t count = order_cases(j, false);
+    if (count)
+        TRY(run_items(j, count, SIZE_MAX));
+    count = order_cases(j, true);
+    if (count && !interrupted())
+        TRY(run_items(j, count, 1));
+    if (j->common->resume_error)
+        TRY(status_fail(RLXVK_E_FILE, "--resume %s: %s; it lacks results", j->options->resume,
+                        strerror(j->common->resume_error)));
+error:
+    memory_free(j->order);
+    j->order = NULL;
+    return status;
+}
+
 rlxvk_status conform_run_all(conform_job *j)
 {
     double begin = clock_seconds();
     j->done = 0;
-    rlxvk_status status = run_pool(j, (conform_pool){.items = j->cases.count,
-                                                     .processes = SIZE_MAX,
-                                                     .item_seconds = (double)j->options->timeout,
-                                                     .run = run_case,
-                                                     .done = note_done,
-                                                     .crashed = crash});
+    rlxvk_status status = j->resumes ? run_rest(j) : run_items(j, j->cases.count, SIZE_MAX);
     print_progress(NULL);
     j->report.seconds = clock_seconds() - begin;
     j->report.device = j->common->device;
@@ -462,9 +552,27 @@ static void job_destroy(conform_job *j)
     VECTOR_FREE(&j->report.rows);
     VECTOR_FREE(&j->cases);
     memory_free(j->rows);
+    conform_resume_close(j);
     case_list_destroy(&j->lines);
     golden_close(&j->golden);
     conform_pool_release(j->common, j->common_bytes);
+}
+
+/* If the run ends early, for example because no process can open the device any more, the report
+ * has what ran. */
+static rlxvk_status run_and_report(conform_job *j)
+{
+    status_sentence why;
+    rlxvk_status status, ending = conform_run_all(j);
+    status_save(&why);
+    if (ending != RLXVK_OK && !j->done)
+        return ending;
+    TRY(collect(j));
+    (j->options->json ? conform_write_json : conform_write_text)(&j->report, stdout);
+    status_restore(&why);
+    return ending;
+error:
+    return status;
 }
 
 static rlxvk_status conform(conform_job *j)
@@ -481,13 +589,14 @@ static rlxvk_status conform(conform_job *j)
         return RLXVK_OK;
     }
     describe_run(j);
-    if (o->each_variant) {
-        TRY(conform_run_variants(j));
-    } else {
-        TRY(conform_run_all(j));
-        TRY(collect(j));
-        (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
+    if (o->resume) {
+        TRY(conform_look(j, look_at_nothing)); /* for the device's name */
+        TRY(conform_resume_open(j));
     }
+    if (o->each_variant)
+        TRY(conform_run_variants(j));
+    else
+        TRY(run_and_report(j));
     fflush(stdout); /* because the page may go to the same stream */
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));

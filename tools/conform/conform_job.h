@@ -23,6 +23,7 @@ typedef struct conform_in_common {
     char lack[256];                       /* ... the features that it would need */
     uint64_t kernels[KERNEL_COUNT];       /* ... dispatches of each kernel in everything that was
                                              lowered */
+    _Atomic int resume_error;             /* errno of a write to the file of --resume */
     uint64_t failed_kernels;              /* ... kernels that cases could dispatch here, but none
                                              does */
     conform_result results[];             /* one for each case */
@@ -41,6 +42,11 @@ typedef struct conform_job {
     conform_variant_totals variants; /* --each-variant */
     const kernel_kind *kind;         /* ... the current kernel kind */
     size_t done;
+    size_t *order; /* of the cases that the present pool runs; NULL: as they are */
+    /* --resume (conform_resume.h) */
+    bool resumes;
+    int resume_file;
+    uint8_t *begun; /* of each case: in how many earlier runs it was begun and not ended; up to 2 */
 } conform_job;
 
 /* The name of a case's op. */

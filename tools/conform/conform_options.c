@@ -33,6 +33,11 @@ const char conform_help[] =
     "                 another takes its place; 0: this process runs all, for debuggers\n"
     "  --timeout S    seconds for one case, 0 for any time (default: 300, with RLXVK_VALIDATION\n"
     "                 1200); a process that takes longer is killed\n"
+    "  --resume FILE  note in FILE how each case ends, and go on behind what it has: after a "
+    "crash\n"
+    "                 of the machine, the same command runs the rest. Cases that were running "
+    "then\n"
+    "                 run last, and fail if that happens twice\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V    kernel variants by name, as RLXVK_VARIANT: kind=row,...\n"
     "  --each-variant each kernel variant in turn, with all cases that dispatch it (--sparse=N: "
@@ -75,6 +80,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, 's'},
     {"jobs", required_argument, NULL, 'j'},
     {"timeout", required_argument, NULL, 'L'},
+    {"resume", required_argument, NULL, 'R'},
     {"html", required_argument, NULL, 'H'},
     {"precision", required_argument, NULL, 'p'},
     {"variant", required_argument, NULL, 'v'},
@@ -117,8 +123,8 @@ static bool parse_seeds(conform_options *o, const char *list)
 static bool set_option(conform_options *o, int letter)
 {
     const char **const words[128] = {
-        ['d'] = &o->device, ['o'] = &o->ops,     ['g'] = &o->golden,
-        ['H'] = &o->html,   ['v'] = &o->variant, ['I'] = &o->invocations};
+        ['d'] = &o->device,  ['o'] = &o->ops,         ['g'] = &o->golden, ['H'] = &o->html,
+        ['v'] = &o->variant, ['I'] = &o->invocations, ['R'] = &o->resume};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
@@ -206,6 +212,8 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
              (o->variant || o->json || o->html || o->force_host || o->gradients || o->bounds))
         report_error("--each-variant goes with no --variant, --json, --html, --force-host, "
                      "--gradients or --bounds");
+    else if (o->resume && (o->each_variant || o->list))
+        report_error("--resume goes with no --each-variant or --list");
     else if (o->pipelines && (o->golden || o->gradients || o->each_variant))
         report_error("--pipelines goes with no --golden, --gradients or --each-variant");
     else if (o->gradients && (o->force_host || o->variant || o->bounds))

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,9 +90,18 @@ static void enter(worker *w, phase phase)
     w->phase = phase;
 }
 
+/* If the caller is killed, a child that hangs must not stay. */
+static void end_with_caller(void)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+}
+
 static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
 {
     bool able = true;
+    end_with_caller();
     w->status = pool->open(pool->user);
     if (w->status != RLXVK_OK) {
         snprintf(w->sentence, sizeof w->sentence, "%s", rlxvk_last_error());
