@@ -9,7 +9,11 @@ cat >"$work/layer.json" <<END
 {"file_format_version": "1.1.0",
  "layer": {"name": "VK_LAYER_RLXVK_faults", "type": "GLOBAL", "library_path": "$work/layer.so", "api_version": "1.3.0",
            "implementation_version": "1", "description": "a bad driver",
-           "device_extensions": [{"name": "VK_EXT_device_fault", "spec_version": "1", "entrypoints": ["vkGetDeviceFaultInfoEXT"]}]}}
+           "device_extensions": [
+              {"name": "VK_EXT_device_fault", "spec_version": "1", "entrypoints": ["vkGetDeviceFaultInfoEXT"]},
+              {"name": "VK_AMD_buffer_marker", "spec_version": "1", "entrypoints": ["vkCmdWriteBufferMarkerAMD"]},
+              {"name": "VK_NV_device_diagnostic_checkpoints", "spec_version": "1",
+               "entrypoints": ["vkCmdSetCheckpointNV", "vkGetQueueCheckpointDataNV"]}]}}
 END
 export NODEVICE_SELECT=1 # Mesa's own layer would change the order of devices
 export VK_LAYER_PATH=$work VK_INSTANCE_LAYERS=VK_LAYER_RLXVK_faults RLXVK_TEST_FAULTS_COUNT=$work/count
@@ -46,6 +50,13 @@ check "a loss in the program's own process" rlxvk lost@9 1 conform $cases --jobs
 check "... fails one case" says "25 passed, 1 failed"
 RLXVK_TEST_FAULT_TEXT="page fault" check "a driver that tells of a fault" rlxvk lost@9 1 conform $cases --jobs 1
 check "... is quoted" says "; the driver says: 'page fault', invalid write at 0xabc000"
+# Case 88 has two dispatches. The third submission is its second run.
+twice="conform --op softmax --case 88 --jobs 1"
+RLXVK_TEST_MARKS=nv check "a driver that keeps marks" rlxvk lost@3 1 $twice
+check "... says where the device was" says "; the device had begun dispatch 2 (softmax_finish of softmax (node 1)), and ended all before dispatch 1 (softmax_partial of"
+RLXVK_TEST_MARKS=amd check "one that writes marks to memory" rlxvk lost@3 1 $twice
+check "... says where the device was" says "; the device had begun dispatch 2 (softmax_finish of softmax (node 1)), and ended all before dispatch 2 (softmax_finish of"
+RLXVK_TEST_MARKS=amd check "marks" rlxvk "" 0 $twice
 check "the report in JSON" rlxvk crash@9 1 conform $cases --jobs 1 --json
 check "... has the crash" grep -q '"message": "the process that ran it ended by signal 6' "$printed"
 

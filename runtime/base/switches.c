@@ -28,11 +28,9 @@ static const word dump_words[] = {
     {"plan", RLXVK_DUMP_PLAN},
     {"barriers", RLXVK_DUMP_BARRIERS},
 };
-static const word check_words[] = {{"plan", CHECK_PLAN},
-                                   {"index", CHECK_INDEX},
-                                   {"packed", CHECK_PACKED},
-                                   {"canary", CHECK_CANARY},
-                                   {"results", CHECK_RESULTS}};
+static const word check_words[] = {{"plan", CHECK_PLAN},       {"index", CHECK_INDEX},
+                                   {"packed", CHECK_PACKED},   {"canary", CHECK_CANARY},
+                                   {"results", CHECK_RESULTS}, {"loss", CHECK_LOSS}};
 static const word plan_words[] = {{"bump", 1}};
 static const word order_words[] = {{"reversed", INVOCATIONS_REVERSED},
                                    {"permuted", INVOCATIONS_PERMUTED}};
@@ -201,8 +199,8 @@ static const struct switch_row {
     rlxvk_status (*read)(const char *value, const char *name, void *out, size_t size);
     size_t offset, size;
 } rows[] = {
-    {"RLXVK_DEVICE", "choose the device: index, name or part of it, UUID, or PCI address", read_string,
-     MEMBER(device)},
+    {"RLXVK_DEVICE", "choose the device: index, name or part of it, UUID, or PCI address",
+     read_string, MEMBER(device)},
     {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation", read_truth,
      MEMBER(validation)},
     {"RLXVK_DEBUG", "print what a compile made: dispatches, host steps, kernels", read_truth,
@@ -212,7 +210,8 @@ static const struct switch_row {
     {"RLXVK_CHECK",
      "plan: prove every plan sound; index: out-of-range indices fail the run; packed: refuse "
      "params with bad scales; canary: a kernel that writes outside its operands fails the run; "
-     "results: compare each node with its host reference, log those outside their bounds",
+     "results: compare each node with its host reference, log those outside their bounds; "
+     "loss: mark each dispatch, so that the error of a lost device says where it was",
      read_check, MEMBER(check)},
     {"RLXVK_NO_CACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
     {"RLXVK_FULL_BARRIER", "a barrier between every two dispatches", read_truth,

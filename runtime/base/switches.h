@@ -10,7 +10,8 @@ enum check_kind {
     CHECK_INDEX = 2,
     CHECK_PACKED = 4,
     CHECK_CANARY = 8,
-    CHECK_RESULTS = 16
+    CHECK_RESULTS = 16,
+    CHECK_LOSS = 32
 };
 
 enum invocation_order { INVOCATIONS_IN_ORDER, INVOCATIONS_REVERSED, INVOCATIONS_PERMUTED };

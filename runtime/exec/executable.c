@@ -141,8 +141,8 @@ static void free_memory(rlxvk_executable *e)
     for (size_t i = 0; i < e->borrowed.count; i++)
         pool_release(e->context, e->borrowed.items[i]);
     VECTOR_FREE(&e->borrowed);
-    memory_block *blocks[] = {&e->staging, &e->read_staging, &e->chunk_up, &e->chunk_down,
-                              &e->stop_words};
+    memory_block *blocks[] = {&e->staging,    &e->read_staging, &e->chunk_up,
+                              &e->chunk_down, &e->stop_words,   &e->marks};
     for (size_t i = 0; i < ARRAY_COUNT(blocks); i++)
         memory_block_destroy(e->device, blocks[i]);
 }

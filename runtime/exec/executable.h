@@ -138,6 +138,7 @@ struct rlxvk_executable {
     VkCommandBuffer *stops;    /* per plan loop: copies the word that ends it; or NULL */
     VkCommandBuffer *stamps;   /* two per plan loop: timestamps of its begin and end; or NULL */
     memory_block stop_words;   /* one per plan loop */
+    memory_block marks;        /* of dispatches (RLXVK_CHECK=loss), if the device needs memory */
     VkCommandBuffer transfer;
     feed_commands feeds;
     VkPipeline row_pipeline; /* of row feeds; NULL until the first is registered */

@@ -57,6 +57,32 @@ static void append_kernels(const kernel_list *list, text *out)
     }
 }
 
+/* Appends the kernel and the node of a dispatch, by its number from 1. */
+static void append_dispatch(const rlxvk_executable *e, uint32_t number, text *out)
+{
+    const dispatch *d = &e->program->schedule.dispatches.items[number - 1];
+    char label[NODE_LABEL];
+    text_append(out, "%u (%s of %s)", number, kernel_table[d->kernel].name,
+                op_node_label(e->program->graph, d->node, label));
+}
+
+static void append_marks(const rlxvk_executable *e, text *out)
+{
+    const schedule *s = &e->program->schedule;
+    if (!e->program->options.marks)
+        return;
+    vk_marks marks =
+        vk_marks_read(e->device, &e->marks, s->dispatches.items, (uint32_t)s->dispatches.count);
+    if (!marks.begun)
+        return;
+    text_append(out, "; the device had begun dispatch ");
+    append_dispatch(e, marks.begun, out);
+    if (marks.reached) {
+        text_append(out, ", and ended all before dispatch ");
+        append_dispatch(e, marks.reached, out);
+    }
+}
+
 rlxvk_status loss_explain(const rlxvk_executable *e, rlxvk_status status)
 {
     kernel_list list = {0};
@@ -67,6 +93,7 @@ rlxvk_status loss_explain(const rlxvk_executable *e, rlxvk_status status)
     for (uint32_t i = 0; i < e->last_batch_count; i++)
         add_commands(e, e->batch[i], &list);
     append_kernels(&list, &out);
+    append_marks(e, &out);
     vk_append_fault(e->device, &out);
     return status_fail(status, "%s%s", rlxvk_last_error(), more);
 }

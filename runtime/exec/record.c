@@ -54,6 +54,8 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
     const vk_functions *fn = &e->device->fn;
     const dispatch *d = &e->program->schedule.dispatches.items[index];
     VkPipelineLayout layout = e->device->pipeline_layouts[d->operand_count];
+    if (e->program->options.marks)
+        vk_mark(e->device, c, &e->marks, e->program->schedule.dispatches.items, index + 1);
     fn->CmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, e->program->pipelines[index]);
     fn->CmdBindDescriptorSets(c, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &e->sets[index], 0,
                               NULL);
@@ -302,6 +304,8 @@ rlxvk_status record_all(rlxvk_executable *e)
     rlxvk_status status;
     TRY(write_sets(e));
     TRY(create_queries(e));
+    if (e->program->options.marks)
+        TRY(vk_marks_create(e->device, &e->marks));
     TRY(record_segments(e));
     TRY(record_stops(e));
     TRY(record_stamps(e));

@@ -53,7 +53,7 @@ static void describe_memory(const rlxvk_executable *e, rlxvk_memory_report *out)
         .state_bytes = bytes[CLASS_STATE],
         .scratch_bytes = bytes[CLASS_SCRATCH],
         .staging_bytes = e->staging.size + e->read_staging.size + e->chunk_up.size +
-                         e->chunk_down.size + e->stop_words.size +
+                         e->chunk_down.size + e->stop_words.size + e->marks.size +
                          (e->group_counts ? e->group_counts->blocks[0].size : 0),
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,

@@ -144,6 +144,7 @@ static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_optio
     const switches *s = &context->switches;
     o->cached = toggle(given->cached, !s->no_cache);
     o->check_results = s->check & CHECK_RESULTS;
+    o->marks = s->check & CHECK_LOSS;
     o->profiled = toggle(given->profile, context->trace != NULL) && !o->check_results;
     o->timed = toggle(given->time_runs, false) && !o->check_results;
     o->full_barrier = toggle(given->full_barrier, s->full_barrier) || !o->cached || o->profiled;

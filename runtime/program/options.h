@@ -20,7 +20,7 @@ typedef struct program_options {
     bool cached, full_barrier, no_barrier;                /* how segments are recorded */
     bool profiled, timed;
     bool force_upload;
-    bool check_plan, check_index, check_packed, check_results, canary;
+    bool check_plan, check_index, check_packed, check_results, canary, marks;
     bool shorter;              /* extent_promise */
     unsigned dump;             /* bits of rlxvk_dump */
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */

@@ -39,7 +39,7 @@ error:
 
 /* Structures to which the create info points. They must live as long as it. */
 typedef struct device_parts {
-    const char *extensions[5];
+    const char *extensions[7];
     VkPhysicalDeviceFaultFeaturesEXT fault;
     VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
@@ -130,6 +130,11 @@ static rlxvk_status handle_create(device *d)
                                .queueCreateInfoCount = 1,
                                .pQueueCreateInfos = &queue,
                                .ppEnabledExtensionNames = p.extensions}};
+    if (d->snapshot.checkpoints)
+        p.extensions[p.info.enabledExtensionCount++] =
+            VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME;
+    if (d->snapshot.buffer_marker)
+        p.extensions[p.info.enabledExtensionCount++] = VK_AMD_BUFFER_MARKER_EXTENSION_NAME;
     if (d->snapshot.portability_subset)
         p.extensions[p.info.enabledExtensionCount++] = PORTABILITY_SUBSET_EXTENSION;
     add_core_features(&d->snapshot, &p);

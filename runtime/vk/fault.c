@@ -1,6 +1,6 @@
 /*
- * What a driver tells of a lost device (VK_EXT_device_fault). Only here is a call made on a lost
- * device, because the extension allows that one.
+ * What a driver tells of a lost device (VK_EXT_device_fault). Only here and in marks.c
+ * are calls made on a lost device, because their extensions allow them.
  */
 #include "vk/internal.h"
 

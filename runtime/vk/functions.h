@@ -98,7 +98,11 @@
     X(WaitSemaphores)
 
 /* Functions of device extensions that are enabled if offered. */
-#define VK_OPTIONAL_DEVICE_FUNCTIONS(X) X(GetDeviceFaultInfoEXT)
+#define VK_OPTIONAL_DEVICE_FUNCTIONS(X)                                                            \
+    X(CmdSetCheckpointNV)                                                                          \
+    X(CmdWriteBufferMarkerAMD)                                                                     \
+    X(GetDeviceFaultInfoEXT)                                                                       \
+    X(GetQueueCheckpointDataNV)
 
 typedef struct vk_functions {
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;

@@ -80,6 +80,9 @@ rlxvk_status loader_device_functions(device *d)
 #define LOAD(name) d->fn.name = (PFN_vk##name)d->fn.GetDeviceProcAddr(d->handle, "vk" #name);
     VK_OPTIONAL_DEVICE_FUNCTIONS(LOAD)
 #undef LOAD
+    d->snapshot.checkpoints =
+        d->snapshot.checkpoints && d->fn.CmdSetCheckpointNV && d->fn.GetQueueCheckpointDataNV;
+    d->snapshot.buffer_marker = d->snapshot.buffer_marker && d->fn.CmdWriteBufferMarkerAMD;
 #define LOAD(name) LOAD_WITH(GetDeviceProcAddr, d->handle, name)
     VK_DEVICE_FUNCTIONS(LOAD)
 #undef LOAD

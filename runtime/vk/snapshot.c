@@ -42,6 +42,9 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         snapshot_has_extension(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     out->integer_dot =
         snapshot_has_extension(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    out->checkpoints =
+        snapshot_has_extension(list, count, VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME);
+    out->buffer_marker = snapshot_has_extension(list, count, VK_AMD_BUFFER_MARKER_EXTENSION_NAME);
     out->fault = snapshot_has_extension(list, count, VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
     out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
     offered->pci = snapshot_has_extension(list, count, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);

@@ -50,8 +50,9 @@ typedef struct device_snapshot {
     matrix_shape matrix_f16, matrix_bf16, matrix_f32;
     uint32_t least_subgroup_size, most_subgroup_size; /* 0: unknown */
     uint32_t most_workgroup_subgroups;                /* if a size is requested; 0: unknown */
-    bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */
-    bool fault;                 /* a lost device tells why; extension and feature offered */
+    bool subgroup_size_control;      /* a compute pipeline may fix its subgroup size */
+    bool fault;                      /* a lost device tells why; extension and feature offered */
+    bool checkpoints, buffer_marker; /* a lost device tells how far it came; extensions offered */
 } device_snapshot;
 
 typedef struct device_setup {
@@ -212,6 +213,20 @@ enum barrier_scope {
     SCOPE_INDIRECT = 8  /* as target: group counts that dispatches read */
 };
 void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned to);
+
+/* Marks in command buffers. `begun` is the number of the last one that the device has come to. When
+ * it came to `reached`, everything before that had ended. 0: none, or unknown. */
+typedef struct vk_marks {
+    uint32_t begun, reached;
+} vk_marks;
+/* Makes the memory in which the device keeps marks. If it needs none or cannot, `out` stays. */
+rlxvk_status vk_marks_create(device *d, memory_block *out);
+/* Records a mark, if the device can. `owner` is an address that tells marks of one owner from
+ * others; it has more bytes than marks. Numbers begin with 1. */
+void vk_mark(device *d, VkCommandBuffer buffer, const memory_block *block, const void *owner,
+             uint32_t number);
+/* Reads the marks of an owner with at most so many. Zeros if the device is not lost. */
+vk_marks vk_marks_read(device *d, const memory_block *block, const void *owner, uint32_t most);
 
 /* One binding of a descriptor set: a byte range of a block. */
 typedef struct buffer_range {

@@ -8,6 +8,8 @@
  *   real one. The type is a VkPhysicalDeviceType, the uuid a byte that is repeated, the pci an
  *   address or empty. The fault is empty, or the call that fails: properties, create, or enumerate,
  *   which fails for all devices.
+ * - RLXVK_TEST_MARKS is nv or amd: the extension for marks in command buffers that the layer
+ * offers. A mark counts when it is recorded (nv) or executed (amd).
  * - RLXVK_TEST_FAULT_TEXT is what VK_EXT_device_fault tells; the layer offers it then.
  *
  * It wraps only the calls that this library makes.
@@ -132,6 +134,58 @@ static VKAPI_ATTR VkResult VKAPI_CALL fault_info(VkDevice device, VkDeviceFaultC
     return VK_SUCCESS;
 }
 
+/* ---- Marks ---- */
+
+static bool offers_marks(const char *kind)
+{
+    const char *offered = getenv("RLXVK_TEST_MARKS");
+    return offered && !strcmp(offered, kind);
+}
+
+static const void *marks[2]; /* the last two */
+
+static VKAPI_ATTR void VKAPI_CALL set_checkpoint(VkCommandBuffer buffer, const void *mark)
+{
+    (void)buffer;
+    marks[0] = marks[1];
+    marks[1] = mark;
+}
+
+static VKAPI_ATTR void VKAPI_CALL checkpoints(VkQueue queue, uint32_t *count,
+                                              VkCheckpointDataNV *out)
+{
+    (void)queue;
+    *count = 2;
+    out[0].stage = VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;
+    out[0].pCheckpointMarker = (void *)marks[1];
+    out[1].stage = VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
+    out[1].pCheckpointMarker = (void *)marks[0];
+}
+
+static PFN_vkCmdUpdateBuffer real_update;
+
+static VKAPI_ATTR void VKAPI_CALL write_marker(VkCommandBuffer buffer,
+                                               VkPipelineStageFlagBits stage, VkBuffer to,
+                                               VkDeviceSize offset, uint32_t mark)
+{
+    (void)stage;
+    real_update(buffer, to, offset, sizeof mark, &mark);
+}
+
+static PFN_vkVoidFunction extension_call(VkDevice device, const char *name)
+{
+    real_update = (PFN_vkCmdUpdateBuffer)next.device(device, "vkCmdUpdateBuffer");
+    if (!strcmp(name, "vkGetDeviceFaultInfoEXT") && getenv("RLXVK_TEST_FAULT_TEXT"))
+        return (PFN_vkVoidFunction)fault_info;
+    if (!strcmp(name, "vkCmdSetCheckpointNV") && offers_marks("nv"))
+        return (PFN_vkVoidFunction)set_checkpoint;
+    if (!strcmp(name, "vkGetQueueCheckpointDataNV") && offers_marks("nv"))
+        return (PFN_vkVoidFunction)checkpoints;
+    if (!strcmp(name, "vkCmdWriteBufferMarkerAMD") && offers_marks("amd"))
+        return (PFN_vkVoidFunction)write_marker;
+    return NULL;
+}
+
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_call(VkDevice device, const char *name)
 {
     const struct {
@@ -144,8 +198,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_call(VkDevice device, con
         {"vkGetSemaphoreCounterValue", (void *)counter_value, &real_counter},
         {"vkDeviceWaitIdle", (void *)wait_idle, &real_idle},
     };
-    if (!strcmp(name, "vkGetDeviceFaultInfoEXT") && getenv("RLXVK_TEST_FAULT_TEXT"))
-        return (PFN_vkVoidFunction)fault_info;
+    if (extension_call(device, name))
+        return extension_call(device, name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(name, rows[i].name)) {
             if (rows[i].real)
@@ -293,6 +347,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL extensions(VkPhysicalDevice physical, cons
         add_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME, count, out, room);
     if (result == VK_SUCCESS && getenv("RLXVK_TEST_FAULT_TEXT"))
         add_extension(VK_EXT_DEVICE_FAULT_EXTENSION_NAME, count, out, room);
+    if (result == VK_SUCCESS && offers_marks("nv"))
+        add_extension(VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME, count, out, room);
+    if (result == VK_SUCCESS && offers_marks("amd"))
+        add_extension(VK_AMD_BUFFER_MARKER_EXTENSION_NAME, count, out, room);
     return result;
 }
 
@@ -323,7 +381,18 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     return result;
 }
 
-/* The driver does not know the extension that this layer offers, nor its features. */
+/* The driver does not know the extensions that this layer offers. */
+static bool is_of_layer(const char *extension)
+{
+    static const char *const names[] = {VK_EXT_DEVICE_FAULT_EXTENSION_NAME,
+                                        VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME,
+                                        VK_AMD_BUFFER_MARKER_EXTENSION_NAME};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(extension, names[i]))
+            return true;
+    return false;
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                                     const VkDeviceCreateInfo *info,
                                                     const VkAllocationCallbacks *callbacks,
@@ -344,7 +413,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
     passed.enabledExtensionCount = 0;
     passed.ppEnabledExtensionNames = kept;
     for (uint32_t i = 0; i < info->enabledExtensionCount; i++)
-        if (strcmp(info->ppEnabledExtensionNames[i], VK_EXT_DEVICE_FAULT_EXTENSION_NAME) != 0)
+        if (!is_of_layer(info->ppEnabledExtensionNames[i]))
             kept[passed.enabledExtensionCount++] = info->ppEnabledExtensionNames[i];
     return next.CreateDevice(real_of(physical), &passed, callbacks, out);
 }

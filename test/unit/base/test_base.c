@@ -428,6 +428,7 @@ static void switch_errors(void **state)
     assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
     assert_int_equal(read_with("RLXVK_CHECK", "canary,plan").check, CHECK_CANARY | CHECK_PLAN);
     assert_int_equal(read_with("RLXVK_CHECK", "results").check, CHECK_RESULTS);
+    assert_int_equal(read_with("RLXVK_CHECK", "loss").check, CHECK_LOSS);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
     assert_int_equal(read_with("RLXVK_INVOCATIONS", "off").invocations.order, INVOCATIONS_IN_ORDER);
     assert_int_equal(read_with("RLXVK_INVOCATIONS", "Reversed").invocations.order,

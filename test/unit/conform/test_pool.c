@@ -168,6 +168,7 @@ static void a_hang_fails_its_own_item(void **state)
         assert_int_equal(share(&w, ITEMS, processes), RLXVK_OK);
         expect_all(&w, 1);
         assert_int_equal(w.crashed[23], 1);
+        assert_int_equal(kill(w.common->by[23], 0), -1);
         assert_string_equal(w.how, "was killed, because it did not end within 0.5 s");
         assert_true(w.common->opened == 2 || processes == 2);
         conform_pool_release(w.common, sizeof *w.common);
