@@ -298,10 +298,11 @@ typedef struct rlxvk_device_info {
  * older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
-/* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its name or a part of it in
- * any case, its UUID, or its PCI address, as 0000:65:00.0 or 65:00.0. "": the best device. NULL: the
- * device that RLXVK_DEVICE names, else the best. E_NO_DEVICE: no usable device matches, or several
- * do; the sentence lists them. E_ATTR: a bad switch value. Also the errors of rlxvk_device_list. */
+/* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its name or a part of it
+ * in any case, its UUID, or its PCI address, as 0000:65:00.0 or 65:00.0. "": the best device. NULL:
+ * the device that RLXVK_DEVICE names, else the best. E_NO_DEVICE: no usable device matches, or
+ * several do; the sentence lists them. E_ATTR: a bad switch value. Also the errors of
+ * rlxvk_device_list. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
