@@ -34,7 +34,8 @@ static void close_context(rlxvk_context *c)
     memory_free(c);
 }
 
-rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
+rlxvk_status context_create(const rlxvk_context_options *options, unsigned checks,
+                            rlxvk_context **out_context)
 {
     rlxvk_context_options chosen;
     rlxvk_device_info device;
@@ -50,6 +51,7 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     c->log = (log_sink){chosen.log, chosen.log_user};
     warn_once(&c->log);
     TRY(switches_read(&c->switches));
+    c->switches.check |= checks;
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         TRY(status_fail_memory("context lock"));
     c->lock_made = true;
@@ -64,6 +66,11 @@ error:
     if (c)
         close_context(c);
     return status;
+}
+
+rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
+{
+    return context_create(options, 0, out_context);
 }
 
 rlxvk_context *context_retain(rlxvk_context *c)

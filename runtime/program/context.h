@@ -17,6 +17,9 @@ struct rlxvk_context {
     bool lock_made;
 };
 
+/* As rlxvk_context_create, with more checks than RLXVK_CHECK names (bits of enum check_kind). */
+rlxvk_status context_create(const rlxvk_context_options *options, unsigned checks,
+                            rlxvk_context **out_context);
 /* Programs and cached bindings hold a reference, so the context may be destroyed before its
  * executables. */
 rlxvk_context *context_retain(rlxvk_context *c);

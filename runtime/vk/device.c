@@ -163,6 +163,14 @@ error:
     return status;
 }
 
+/* Marks of dispatches are switched on, because drivers may keep more state for them. */
+static void device_mind_marks(device *d, const switches *environment)
+{
+    bool wanted = environment->check & CHECK_LOSS;
+    d->snapshot.checkpoints = d->snapshot.checkpoints && wanted;
+    d->snapshot.buffer_marker = d->snapshot.buffer_marker && wanted;
+}
+
 /* Takes a device that cannot be created out of the choice. */
 static void device_refuse(device *d, survey *s, rlxvk_status failure)
 {
@@ -177,14 +185,15 @@ static void device_refuse(device *d, survey *s, rlxvk_status failure)
 /* If no device is named and the best one's driver cannot create it, the next one is tried. But a
  * device without memory is no broken one, and another would surprise. */
 static rlxvk_status device_create(device *d, const rlxvk_context_options *options,
-                                  const char *otherwise)
+                                  const switches *environment)
 {
     survey s = {0};
-    bool named = options->device || *otherwise, chosen = false;
+    bool named = options->device || *environment->device, chosen = false;
     rlxvk_status status;
     TRY(survey_take(d, options, &s));
     while (!chosen) {
-        TRY(device_pick(d, options, otherwise, &s));
+        TRY(device_pick(d, options, environment->device, &s));
+        device_mind_marks(d, environment);
         status = handle_create(d);
         chosen = status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||
                  status == RLXVK_E_OUT_OF_DEVICE_MEMORY || named;
@@ -241,7 +250,7 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
         return status_fail_memory("queue lock");
     d->queue_lock_made = true;
     TRY(loader_instance_open(d, toggle(options->validation, environment->validation)));
-    TRY(device_create(d, options, environment->device));
+    TRY(device_create(d, options, environment));
     TRY(loader_device_functions(d));
     d->fn.GetDeviceQueue(d->handle, d->setup.queue_family, 0, &d->queue);
     TRY(layouts_create(d));
