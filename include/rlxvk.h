@@ -291,18 +291,17 @@ typedef struct rlxvk_device_info {
     size_t struct_size;
 } rlxvk_device_info;
 
-/* Lists the devices by index; those below the baseline have usable = false. Writes at most
- * `capacity` (`devices` may be NULL if it is 0); *out_count is how many there are. A loader without
- * a driver has 0 devices. If a driver fails to tell of its device, that device has usable = false.
- * Any thread may call it. E_NO_DEVICE: there is no Vulkan loader, or it is
- * older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
+/* Lists the devices by index; those below the baseline, or whose driver fails, have usable = false.
+ * Writes at most `capacity` (`devices` may be NULL if it is 0); *out_count is how many there are. A
+ * loader without a driver has 0 devices. Any thread may call it. E_NO_DEVICE: there is no Vulkan
+ * loader, or it is older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
 /* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its name or a part of it
  * in any case, its UUID, or its PCI address, as 0000:65:00.0 or 65:00.0. "": the best device. NULL:
  * the device that RLXVK_DEVICE names, else the best. E_NO_DEVICE: no usable device matches, or
- * several do; the sentence lists them. E_ATTR: a bad switch value. Also the errors of
- * rlxvk_device_list. */
+ * several do; the sentence lists them. E_ATTR: a bad switch value. Also rlxvk_device_list's errors.
+ */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
@@ -763,9 +762,8 @@ extern "C" {
  *   E_RANGE                   the same, but a kernel wrote outside its operands; comes only with
  *                             RLXVK_CHECK=canary
  *   E_CUSTOM                  a host function failed, and the run ended there
- *   E_DEVICE_LOST             the executable can only be destroyed; the sentence names the kernels
- *                             that were submitted last, and what the driver says of the fault
- *   E_TIMEOUT                 the deadline passed; treat the executable as lost */
+ *   E_DEVICE_LOST             the executable can only be destroyed; names the kernels submitted
+ * last E_TIMEOUT                 the deadline passed; treat the executable as lost */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
                                         size_t output_count);
