@@ -384,8 +384,7 @@ typedef struct rlxvk_tensor {
 
 /* A graph is used by one thread at a time. The first error of a builder call sticks: later builder
  * calls return RLXVK_NONE, and rlxvk_graph_status and rlxvk_compile return the error. If the graph
- * is NULL, only rlxvk_last_error() has the sentence. To list all problems, call rlxvk_graph_verify
- * (rlxvk_symbols.h). */
+ * is NULL, only rlxvk_last_error() has the sentence. rlxvk_graph_verify lists all problems. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
@@ -579,9 +578,8 @@ typedef struct rlxvk_compile_options {
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
-    /* Sizes of symbols. If all are given, the executable has only numbers, as if rlxvk_graph_bind
-     * came first. Symbols left out get their sizes from rlxvk_bind_symbols and runs
-     * (rlxvk_symbols.h). */
+    /* Sizes of symbols. If all are given, the executable has only numbers, as after
+     * rlxvk_graph_bind. Others get their sizes from rlxvk_bind_symbols and runs. */
     const rlxvk_binding *bindings;
     size_t binding_count;
     uint32_t cached_bindings; /* programs kept for a graph with symbols; 0: 8; at most 1024 */
