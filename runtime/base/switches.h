@@ -25,8 +25,9 @@ typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
     bool no_fusion, no_regions, no_strided_access, no_tuning, nan_trace, dump_nodes;
     bool dispatch_only, no_specialization;
-    unsigned dump;  /* bits of rlxvk_dump */
-    unsigned check; /* bits of enum check_kind */
+    bool statistics; /* pipelines keep statistics; no variable sets it (context_create) */
+    unsigned dump;   /* bits of rlxvk_dump */
+    unsigned check;  /* bits of enum check_kind */
     invocation_choice invocations;
     rlxvk_precision precision;
     uint64_t prepared_bytes;

@@ -34,7 +34,7 @@ static void close_context(rlxvk_context *c)
     memory_free(c);
 }
 
-rlxvk_status context_create(const rlxvk_context_options *options, unsigned checks,
+rlxvk_status context_create(const rlxvk_context_options *options, context_needs needs,
                             rlxvk_context **out_context)
 {
     rlxvk_context_options chosen;
@@ -51,7 +51,8 @@ rlxvk_status context_create(const rlxvk_context_options *options, unsigned check
     c->log = (log_sink){chosen.log, chosen.log_user};
     warn_once(&c->log);
     TRY(switches_read(&c->switches));
-    c->switches.check |= checks;
+    c->switches.check |= needs.checks;
+    c->switches.statistics = needs.statistics;
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         TRY(status_fail_memory("context lock"));
     c->lock_made = true;
@@ -70,7 +71,7 @@ error:
 
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
-    return context_create(options, 0, out_context);
+    return context_create(options, (context_needs){0}, out_context);
 }
 
 rlxvk_context *context_retain(rlxvk_context *c)

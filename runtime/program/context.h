@@ -17,8 +17,16 @@ struct rlxvk_context {
     bool lock_made;
 };
 
-/* As rlxvk_context_create, with more checks than RLXVK_CHECK names (bits of enum check_kind). */
-rlxvk_status context_create(const rlxvk_context_options *options, unsigned checks,
+/* What only the library's own programs ask of a context. */
+typedef struct context_needs {
+    unsigned checks; /* bits of enum check_kind, beside those of RLXVK_CHECK */
+    bool statistics; /* the driver keeps statistics of pipelines (pipeline_describe), and perhaps
+                      * uses none of its caches */
+} context_needs;
+
+/* As rlxvk_context_create, with these needs.
+ *   E_UNSUPPORTED   the driver tells no statistics */
+rlxvk_status context_create(const rlxvk_context_options *options, context_needs needs,
                             rlxvk_context **out_context);
 /* Programs and cached bindings hold a reference, so the context may be destroyed before its
  * executables. */

@@ -39,8 +39,9 @@ error:
 
 /* Structures to which the create info points. They must live as long as it. */
 typedef struct device_parts {
-    const char *extensions[7];
+    const char *extensions[8];
     VkPhysicalDeviceFaultFeaturesEXT fault;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
     VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
@@ -114,6 +115,22 @@ static void add_newer_features(const device_snapshot *s, device_parts *p)
                      VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
+/* If a device without the extension is asked for statistics, it is not opened. */
+static rlxvk_status add_statistics(const device *d, device_parts *p)
+{
+    if (!d->statistics)
+        return RLXVK_OK;
+    if (!d->snapshot.pipeline_statistics)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "the driver tells no statistics of pipelines: it lacks %s",
+                           VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    p->executables.pipelineExecutableInfo = VK_TRUE;
+    add_features(p, &p->executables,
+                 VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
+                 VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
+    return RLXVK_OK;
+}
+
 /* Uses one queue, because dispatches of a run mostly wait for each other. Executables take turns on
  * it under queue_lock. If the portability subset is offered, Vulkan requires it to be enabled. */
 static rlxvk_status handle_create(device *d)
@@ -139,6 +156,7 @@ static rlxvk_status handle_create(device *d)
         p.extensions[p.info.enabledExtensionCount++] = PORTABILITY_SUBSET_EXTENSION;
     add_core_features(&d->snapshot, &p);
     add_newer_features(&d->snapshot, &p);
+    TRY(add_statistics(d, &p));
     VK(d, CreateDevice(d->physical, &p.info, NULL, &d->handle));
     return RLXVK_OK;
 error:
@@ -273,6 +291,7 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
     d->log = (log_sink){options->log, options->log_user};
     d->forks = system_forks();
     d->no_specialization = environment->no_specialization;
+    d->statistics = environment->statistics;
     d->invocations = environment->invocations;
     rlxvk_status status = RLXVK_OK;
     if (d->no_specialization && d->invocations.order != INVOCATIONS_IN_ORDER)

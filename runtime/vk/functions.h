@@ -97,11 +97,13 @@
     X(UpdateDescriptorSets)                                                                        \
     X(WaitSemaphores)
 
-/* Functions of device extensions that are enabled if offered. */
+/* Functions of device extensions. They are NULL if the extension is not enabled. */
 #define VK_OPTIONAL_DEVICE_FUNCTIONS(X)                                                            \
     X(CmdSetCheckpointNV)                                                                          \
     X(CmdWriteBufferMarkerAMD)                                                                     \
     X(GetDeviceFaultInfoEXT)                                                                       \
+    X(GetPipelineExecutablePropertiesKHR)                                                          \
+    X(GetPipelineExecutableStatisticsKHR)                                                          \
     X(GetQueueCheckpointDataNV)
 
 typedef struct vk_functions {

@@ -46,6 +46,9 @@ rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_setu
 rlxvk_status pipeline_store_create(device *d, const char *cache_directory);
 void pipeline_store_destroy(device *d);
 
+/* pipeline_statistics.c: adds what the driver tells of the pipeline. On failure, *out is zeroed. */
+rlxvk_status pipeline_statistics(device *d, VkPipeline pipeline, pipeline_description *out);
+
 /* pipeline_cache.c: the VkPipelineCache and its file. */
 typedef struct disk_cache {
     VkPipelineCache handle;

@@ -10,6 +10,7 @@
 #include "vk/internal.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define THREAD_LIMIT 4
@@ -18,7 +19,8 @@ typedef struct pipeline_entry {
     pipeline_request key; /* constants above constant_count are 0 */
     VkPipeline pipeline;
     VkResult result;
-    bool permuted; /* its invocations are in another order */
+    bool permuted;  /* its invocations are in another order */
+    double seconds; /* processor time of the thread that made it */
 } pipeline_entry;
 
 struct pipeline_store {
@@ -211,6 +213,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
     bool fix_size = kernel_find(key->kernel)->subgroups && d->snapshot.subgroup_size_control;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = d->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = fix_size ? &subgroup : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
@@ -223,9 +226,17 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
                                                NULL, out));
 }
 
+static double thread_seconds(void)
+{
+    struct timespec time = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
 static void entry_create(device *d, pipeline_entry *entry)
 {
     VkShaderModule module = VK_NULL_HANDLE;
+    double begin = thread_seconds();
     entry->result = module_create(d, entry, &module);
     if (entry->result == VK_SUCCESS)
         entry->result = pipeline_create(d, &entry->key, module, &entry->pipeline);
@@ -233,6 +244,7 @@ static void entry_create(device *d, pipeline_entry *entry)
         entry->pipeline = VK_NULL_HANDLE;
     if (module)
         d->fn.DestroyShaderModule(d->handle, module, NULL);
+    entry->seconds = thread_seconds() - begin;
 }
 
 /* Creating pipelines needs no lock, not even for the driver's cache. Only one thread writes an
@@ -376,6 +388,22 @@ size_t pipeline_count_permuted(device *d)
         count += d->pipelines->entries.items[i].permuted;
     pthread_mutex_unlock(&d->pipelines->lock);
     return count;
+}
+
+rlxvk_status pipeline_describe(device *d, size_t number, pipeline_description *out)
+{
+    pipeline_entry entry = {0};
+    pthread_mutex_lock(&d->pipelines->lock);
+    bool found = number < d->pipelines->entries.count;
+    if (found)
+        entry = d->pipelines->entries.items[number];
+    pthread_mutex_unlock(&d->pipelines->lock);
+    memset(out, 0, sizeof *out);
+    if (!found)
+        return status_fail(RLXVK_E_INDEX, "no pipeline %zu was made", number);
+    out->request = entry.key;
+    out->seconds = entry.seconds;
+    return d->statistics ? pipeline_statistics(d, entry.pipeline, out) : RLXVK_OK;
 }
 
 /* ---- Store ---- */

@@ -46,6 +46,8 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         snapshot_has_extension(list, count, VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME);
     out->buffer_marker = snapshot_has_extension(list, count, VK_AMD_BUFFER_MARKER_EXTENSION_NAME);
     out->fault = snapshot_has_extension(list, count, VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
+    out->pipeline_statistics =
+        snapshot_has_extension(list, count, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
     offered->pci = snapshot_has_extension(list, count, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
     offered->maintenance4 =
@@ -119,12 +121,15 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
 
 static void take_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     VkPhysicalDeviceFaultFeaturesEXT fault = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
+        .pNext = out->pipeline_statistics ? &executables : NULL};
     out->features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     out->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     out->features11.pNext = &out->features12;
-    out->features12.pNext = out->fault ? &fault : NULL;
+    out->features12.pNext = out->fault ? &fault : fault.pNext;
     VkPhysicalDeviceFeatures2 all = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
         .pNext = &out->features11,
@@ -132,6 +137,7 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     d->fn.GetPhysicalDeviceFeatures2(physical, &all);
     out->features = all.features;
     out->fault = out->fault && fault.deviceFault;
+    out->pipeline_statistics = out->pipeline_statistics && executables.pipelineExecutableInfo;
     out->features11.pNext = out->features12.pNext = NULL;
 }
 

@@ -44,6 +44,7 @@ typedef struct device_snapshot {
     uint32_t queue_family_count;
     bool cooperative_matrix, bfloat16_matrix; /* extension and feature offered */
     bool portability_subset;                  /* extension offered */
+    bool pipeline_statistics;                 /* extension and feature offered */
     bool integer_dot;                         /* extension and feature offered */
     bool integer_dot_accelerated;             /* for packed bytes of any signedness */
     /* Shapes of f16, bf16 and f32 matrices with f32 sums at subgroup scope; m = 0: none. */
@@ -98,6 +99,7 @@ typedef struct device {
     device_setup setup;
     log_sink log;
     bool no_specialization;        /* drivers get whole kernels */
+    bool statistics;               /* pipelines keep statistics: pipeline_describe */
     invocation_choice invocations; /* their order in specialized kernels */
     bool lost;                     /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
     uint32_t validation_messages;  /* warnings and errors of the validation layer so far */
@@ -193,6 +195,26 @@ size_t pipeline_count_made(device *d);
 size_t pipeline_count_asked(device *d);
 /* How many of those have their invocations in another order (RLXVK_INVOCATIONS). */
 size_t pipeline_count_permuted(device *d);
+
+/* ---- Statistics: what the driver's compiler says of a pipeline ---- */
+
+typedef struct pipeline_statistic {
+    char name[VK_MAX_DESCRIPTION_SIZE]; /* the driver's */
+    double value;                       /* integers above 2^53 are rounded */
+} pipeline_statistic;
+
+typedef struct pipeline_description {
+    pipeline_request request;
+    double seconds;         /* processor time of the thread that made it */
+    uint32_t subgroup_size; /* 0: unknown */
+    VECTOR(pipeline_statistic) statistics;
+} pipeline_description;
+
+/* Describes a pipeline by its number, below pipeline_count_made. It has statistics only if the
+ * device was opened for them (switches.h). The caller destroys *out; a failure leaves it zeroed.
+ *   E_INDEX   there is no pipeline of this number */
+rlxvk_status pipeline_describe(device *d, size_t number, pipeline_description *out);
+void pipeline_description_destroy(pipeline_description *description);
 
 /* ---- Commands ---- */
 

@@ -299,8 +299,9 @@ static rlxvk_status open_device(void *user)
     if (j->setup.context)
         return RLXVK_OK;
     TRY(option_device(j->options->device, &found, &options));
-    TRY(context_create(&options, CHECK_PLAN | CHECK_LOSS | (j->options->canary ? CHECK_CANARY : 0),
-                       &j->setup.context));
+    context_needs needs = {.checks = CHECK_PLAN | CHECK_LOSS |
+                                     (j->options->canary ? CHECK_CANARY : 0)};
+    TRY(context_create(&options, needs, &j->setup.context));
     if (j->options->folded)
         conform_fold_grids(j->setup.context);
     if (j->options->invocations)
