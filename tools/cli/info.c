@@ -3,6 +3,7 @@
 #include "base/system.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/probe.h"
 #include "op/choice/choice.h"
 #include "vk/vk.h"
 
@@ -24,8 +25,19 @@ typedef struct entry {
     device_setup choice;
     char pci[24];
     bool opened, preferred;
+    bool probed, executes; /* whether it executes anything; known only if it was probed */
     char problem[512];
 } entry;
+
+/* If the probe fails, nothing is known. */
+static void probe_entry(entry *e)
+{
+    rlxvk_context_options options = {.device = &e->info, .cache_directory = ""};
+    rlxvk_context *context = NULL;
+    e->probed = rlxvk_context_create(&options, &context) == RLXVK_OK &&
+                probe_executes(context, &e->executes) == RLXVK_OK;
+    rlxvk_context_destroy(context);
+}
 
 static void open_entry(entry *e)
 {
@@ -39,6 +51,7 @@ static void open_entry(entry *e)
         snprintf(e->pci, sizeof e->pci, "%s", d->snapshot.pci);
         e->opened = true;
         device_close(d);
+        probe_entry(e);
     } else
         snprintf(e->problem, sizeof e->problem, "%s", rlxvk_last_error());
 }
@@ -145,6 +158,8 @@ static void print_entry(const entry *e, size_t index)
            *e->pci ? ", PCI " : "", e->pci);
     if (!d->usable)
         printf("   cannot be used: %s\n", d->reason);
+    if (e->probed && !e->executes)
+        printf("   executes nothing: a dispatch wrote no result; only bench --pipelines is of use\n");
     print_limits(d);
     print_features(d);
     if (e->opened)
@@ -264,6 +279,9 @@ static void print_json(const entry *entries, size_t count)
                d->api_version >> 12 & 1023, d->api_version & 4095);
         json_limits(d);
         json_flags(&entries[i]);
+        printf("\"executes\": %s, ", !entries[i].probed     ? "null"
+                                     : entries[i].executes ? "true"
+                                                           : "false");
         json_string("reason", d->usable ? entries[i].problem : d->reason);
         json_choice(&entries[i]);
         printf("}");
@@ -284,7 +302,8 @@ static void print_json(const entry *entries, size_t count)
 
 static const char help[] = "usage: rlxvk info [--json]\n\n"
                            "Lists the devices in the order of their index, what the library chose "
-                           "for each and why,\nand the environment switches.\n\n"
+                           "for each and why,\nand the environment switches. Marks a device "
+                           "that executes nothing.\n\n"
                            "Exit status 0 only if there is a device to run on.\n";
 
 static const struct option long_options[] = {{"json", no_argument, NULL, 'J'},

@@ -7,6 +7,7 @@
 #include "conform/conform_resume.h"
 #include "cli/clock.h"
 #include "cli/interrupt.h"
+#include "cli/probe.h"
 #include "cli/commands.h"
 #include "program/context.h"
 #include "base/new_file.h"
@@ -302,13 +303,18 @@ static rlxvk_status open_device(void *user)
     context_needs needs = {.checks = CHECK_PLAN | CHECK_LOSS |
                                      (j->options->canary ? CHECK_CANARY : 0)};
     TRY(context_create(&options, needs, &j->setup.context));
+    if (!j->options->list)
+        TRY(probe_require(j->setup.context));
     if (j->options->folded)
         conform_fold_grids(j->setup.context);
     if (j->options->invocations)
         j->setup.context->device->invocations = j->options->order;
     rlxvk_context_device(j->setup.context, &found);
     j->common->device = found;
+    return RLXVK_OK;
 error:
+    rlxvk_context_destroy(j->setup.context);
+    j->setup.context = NULL;
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/option.h"
 #include "conform/cases/table.h"
 #include "conform/golden.h"
+#include "op/choice/choice.h"
 #include "op/evaluation.h"
 #include "plan/schedule.h"
 #include "vk/vk.h"
@@ -183,6 +184,9 @@ typedef struct conform_use {
  * lowered. */
 uint64_t conform_count(const conform_setup *setup, const conform_case *c,
                        const device_profile *profile, conform_use *use);
+/* Whether to look at a kernel kind's variants in this precision. If the caller gave a precision,
+ * only in that one; otherwise in those of the kind. */
+bool conform_runs_in(const kernel_kind *kind, rlxvk_precision given, rlxvk_precision precision);
 /* For each kernel, finds the first case that dispatches it on a device with all features.
  * first[kernel] is case_count if there is none. */
 void conform_find_kernels(const conform_setup *setup, const conform_case *cases, size_t case_count,

@@ -74,13 +74,9 @@ static void keep_reaching(conform_job *j)
     memset(j->common->results, 0, kept * sizeof *j->common->results);
 }
 
-/* Whether to run a kind in this precision. If the caller gave a precision, only that one;
- * otherwise those of the kind. */
 static bool runs_in(const conform_job *j, const kernel_kind *kind, rlxvk_precision precision)
 {
-    if (kind->precisions == 0 || j->options->precision)
-        return precision == j->options->precision;
-    return kind->precisions >> precision & 1;
+    return conform_runs_in(kind, j->options->precision, precision);
 }
 
 static bool find_lack(void *user, size_t item)

@@ -103,6 +103,13 @@ uint64_t conform_count(const conform_setup *setup, const conform_case *c,
     return counted.dispatches;
 }
 
+bool conform_runs_in(const kernel_kind *kind, rlxvk_precision given, rlxvk_precision precision)
+{
+    if (kind->precisions == 0 || given)
+        return precision == given;
+    return kind->precisions >> precision & 1;
+}
+
 /* ---- Features that a device lacks ---- */
 
 /* Matrix units have several sizes, and each row suits only some of them. */
