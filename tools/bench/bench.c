@@ -5,8 +5,10 @@
  * else. A case's `ceiling` is the larger of its two fractions, because that resource limits it.
  */
 #include "bench/bench.h"
+#include "bench/bench_survey.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/probe.h"
 #include "cli/option.h"
 
 #include <getopt.h>
@@ -17,8 +19,10 @@
 typedef struct bench_job {
     const char *device, *filter, *variant, *kind;
     rlxvk_precision precision;
-    float seconds; /* of each case; 0: the default */
+    float seconds;   /* of each case; 0: the default */
+    uint64_t sparse; /* --pipelines: every Nth case; 0: all */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
+    bool statistics, each_variant; /* with --pipelines */
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* the ceilings, a second */
@@ -115,17 +119,49 @@ static bool is_wanted(const bench_job *j, const bench_case *c)
     return !j->filter || regexec(&j->pattern, c->label, 0, NULL, 0) == 0;
 }
 
+static rlxvk_status survey_pipelines(const bench_job *j)
+{
+    bench_survey_setup setup = {.device = j->device,
+                                .variant = j->variant,
+                                .filter = j->filter ? &j->pattern : NULL,
+                                .sparse = j->sparse,
+                                .precision = j->precision,
+                                .statistics = j->statistics,
+                                .each_variant = j->each_variant,
+                                .json = j->json};
+    return (j->statistics || j->each_variant ? bench_survey : bench_pipelines)(&setup);
+}
+
+/* Child processes measure the start. So the parent looks whether the device executes anything. */
+static rlxvk_status measure_start(const bench_job *j)
+{
+    rlxvk_context_options options = {.cache_directory = ""};
+    rlxvk_context *probed = NULL;
+    rlxvk_device_info device;
+    rlxvk_status status;
+    TRY(option_device(j->device, &device, &options));
+    TRY(rlxvk_context_create(&options, &probed));
+    TRY(probe_require(probed));
+    TRY(bench_start(j->device));
+error:
+    rlxvk_context_destroy(probed);
+    return status;
+}
+
 static rlxvk_status bench(bench_job *j)
 {
     rlxvk_context_options options = {.tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
     rlxvk_device_info device;
     rlxvk_status status;
-    if (j->start || j->start_child)
-        return (j->start ? bench_start : bench_start_child)(j->device);
+    if (j->start_child)
+        return bench_start_child(j->device);
+    if (j->start)
+        return measure_start(j);
     if (j->pipelines)
-        return bench_pipelines(j->device, j->variant, j->filter ? &j->pattern : NULL);
+        return survey_pipelines(j);
     TRY(option_device(j->device, &device, &options));
     TRY(rlxvk_context_create(&options, &j->context));
+    TRY(probe_require(j->context));
     if (j->tune)
         return bench_tune(j->context, j->kind);
     if (j->replay)
@@ -181,6 +217,12 @@ static const char help[] =
     "  --start       time to the first result of fresh processes, caches cold and warm, instead\n"
     "  --pipelines   creation times of the conformance cases' pipelines (--filter: of these\n"
     "                cases) instead, slowest first\n"
+    "  --statistics  with --pipelines: what the driver's compiler says of each pipeline, worst\n"
+    "                first: registers, spills, scratch memory, instructions; nothing is run\n"
+    "  --each-variant\n"
+    "                with --pipelines: every variant of every kernel kind, not only those "
+    "chosen\n"
+    "  --sparse N    with --pipelines: only every Nth case\n"
     "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
     "                CPUs, of small ones like them), kept and recomputed, with their memory\n"
     "  --inference   whole runs of ResNet-50 and BERT-base instead (on CPUs, of small ones)\n"
@@ -188,7 +230,12 @@ static const char help[] =
     "\"ceiling\"}\n"
     "                with --training of {\"net\", \"precision\", \"recompute\", \"ms\", "
     "\"items_per_second\",\n"
-    "                \"bytes\", \"scratch_bytes\", ..}, with --inference without \"recompute\"\n";
+    "                \"bytes\", \"scratch_bytes\", ..}, with --inference without "
+    "\"recompute\";\n"
+    "                with --pipelines --statistics an object of \"device\", \"driver\", "
+    "\"pipelines\":\n"
+    "                [{\"kernel\", \"constants\", \"case\", \"spills\", ..}] and "
+    "\"failures\"\n";
 
 static const struct option long_options[] = {{"filter", required_argument, NULL, 'f'},
                                              {"device", required_argument, NULL, 'd'},
@@ -200,6 +247,9 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"start", no_argument, NULL, 's'},
                                              {"start-child", no_argument, NULL, 'S'},
                                              {"pipelines", no_argument, NULL, 'P'},
+                                             {"statistics", no_argument, NULL, 'X'},
+                                             {"each-variant", no_argument, NULL, 'E'},
+                                             {"sparse", required_argument, NULL, 'N'},
                                              {"training", no_argument, NULL, 'T'},
                                              {"inference", no_argument, NULL, 'I'},
                                              {"kind", required_argument, NULL, 'F'},
@@ -224,7 +274,11 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             return false;
         if (letter == 'n' && !parse_real("--seconds", optarg, 0.001f, 60.0f, &j->seconds))
             return false;
+        if (letter == 'N' && !parse_number("--sparse", optarg, 1, UINT32_MAX, &j->sparse))
+            return false;
         j->tune |= letter == 't';
+        j->statistics |= letter == 'X';
+        j->each_variant |= letter == 'E';
         j->replay |= letter == 'r';
         j->start |= letter == 's';
         j->start_child |= letter == 'S';
@@ -236,6 +290,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
     }
     if (!parse_end(argc, argv, optind))
         return false;
+    if (!j->pipelines && (j->statistics || j->each_variant || j->sparse)) {
+        report_error("--statistics, --each-variant and --sparse need --pipelines");
+        return false;
+    }
     if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {
         report_error("--filter '%s' is no extended regular expression", j->filter);
         return false;

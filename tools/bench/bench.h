@@ -51,13 +51,10 @@ RLXVK_MUST_CHECK rlxvk_status bench_run(const bench_setup *setup, const char *li
 RLXVK_MUST_CHECK rlxvk_status bench_tune(rlxvk_context *context, const char *kind);
 
 /* bench_replay measures the cost of a replay, bench_start that of a program's start, in child
- * processes. bench_pipelines measures how long pipelines take to make, for the conformance cases
- * that match `filter` (NULL: all). In bench_replay.c, bench_start.c, bench_pipelines.c. */
+ * processes. In bench_replay.c, bench_start.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_replay(rlxvk_context *context);
 RLXVK_MUST_CHECK rlxvk_status bench_start(const char *device);
 RLXVK_MUST_CHECK rlxvk_status bench_start_child(const char *device);
-RLXVK_MUST_CHECK rlxvk_status bench_pipelines(const char *device, const char *variant,
-                                              const regex_t *filter);
 
 /* Measures fused multiply-adds a second; each counts as two flops. In bench_ceiling.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops);

@@ -5,7 +5,8 @@
  * processor, it is processor time. If a case makes several pipelines, it shows their mean.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "bench/bench.h"
+#include "bench/bench_survey.h"
+#include "conform/cases/table.h"
 #include "program/context.h"
 #include "exec/executable.h"
 #include "cli/output.h"
@@ -132,27 +133,35 @@ static void report(survey *s)
            slow, SLOW);
 }
 
-rlxvk_status bench_pipelines(const char *device, const char *variant, const regex_t *filter)
+void bench_without_caches(void)
+{
+    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+    setenv("MESA_GLSL_CACHE_DISABLE", "true", 1);
+    setenv("__GL_SHADER_DISK_CACHE", "0", 1);
+}
+
+rlxvk_status bench_pipelines(const bench_survey_setup *setup)
 {
     rlxvk_context_options options = {.cache_directory = ""};
     survey s = {0};
     case_list lines = {0};
+    uint64_t matching = 0;
     rlxvk_device_info info;
     rlxvk_status status;
-    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    setenv("MESA_GLSL_CACHE_DISABLE", "true", 1);
-    setenv("__GL_SHADER_DISK_CACHE", "0", 1);
-    TRY(option_device(device, &info, &options));
+    bench_without_caches();
+    TRY(option_device(setup->device, &info, &options));
     TRY(rlxvk_context_create(&options, &s.context));
     rlxvk_context_device(s.context, &info);
     s.clock = info.kind == RLXVK_DEVICE_CPU ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
     TRY(case_list_generate(&lines));
     for (size_t i = 0; i < lines.lines.count; i++) {
         const char *line = lines.lines.items[i];
-        if (filter && regexec(filter, line, 0, NULL, 0) != 0)
+        if (setup->filter && regexec(setup->filter, line, 0, NULL, 0) != 0)
+            continue;
+        if (setup->sparse && matching++ % setup->sparse)
             continue;
         print_progress(line);
-        TRY(survey_case(&s, line, variant));
+        TRY(survey_case(&s, line, setup->variant));
     }
     report(&s);
 error:
