@@ -54,7 +54,7 @@ OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo test test-compilers mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -71,7 +71,7 @@ else
 all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/man3/rlxvk.stamp $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
 deps: ## install what is missing to build and run, through the system's package manager
 
@@ -80,6 +80,9 @@ demo: all ## run the bundled language model on the best device found
 
 test: all units ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
 	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' LONG='$(LONG)' test/run.sh
+
+test-compilers: all ## compile all pipelines for GPUs that are not here, by Mesa's compilers, and compare registers and spills with a table
+	@BUILD=$(BUILD) test/compilers.sh
 
 units: $(UNITS) $(EXAMPLES) $(BUILD)/test/mutant_cases
 

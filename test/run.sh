@@ -128,6 +128,17 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add "rebuilding after a change" <<<"test/rebuild.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
 fi
+# Sampled, of three devices. With RLXVK_TEST_COMPILERS=1, all pipelines of all devices, which takes long.
+if test/compilers.sh fetch >>"$log" 2>&1; then
+    if [[ ${RLXVK_TEST_COMPILERS:-} ]]; then
+        add "compilers of absent GPUs" <<<"test/compilers.sh"
+    else
+        printf 'test/compilers.sh quick %s\n' navi31 740 190 | add "compilers of absent GPUs"
+    fi
+else
+    echo "drivers of absent GPUs: not to be had here (see $log); skipped"
+fi
+add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"
 add "bad drivers" <<<"test/faults.sh"

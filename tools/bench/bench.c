@@ -272,9 +272,9 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             j->variant = optarg;
         if (letter == 'p' && !parse_precision(optarg, &j->precision))
             return false;
-        if (letter == 'n' && !parse_real("--seconds", optarg, 0.001f, 60.0f, &j->seconds))
+        if (letter == 'n' && !parse_real("seconds", optarg, 0.001f, 60.0f, &j->seconds))
             return false;
-        if (letter == 'N' && !parse_number("--sparse", optarg, 1, UINT32_MAX, &j->sparse))
+        if (letter == 'N' && !parse_number("sparse", optarg, 1, UINT32_MAX, &j->sparse))
             return false;
         j->tune |= letter == 't';
         j->statistics |= letter == 'X';

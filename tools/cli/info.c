@@ -159,7 +159,8 @@ static void print_entry(const entry *e, size_t index)
     if (!d->usable)
         printf("   cannot be used: %s\n", d->reason);
     if (e->probed && !e->executes)
-        printf("   executes nothing: a dispatch wrote no result; only bench --pipelines is of use\n");
+        printf(
+            "   executes nothing: a dispatch wrote no result; only bench --pipelines is of use\n");
     print_limits(d);
     print_features(d);
     if (e->opened)
@@ -279,7 +280,7 @@ static void print_json(const entry *entries, size_t count)
                d->api_version >> 12 & 1023, d->api_version & 4095);
         json_limits(d);
         json_flags(&entries[i]);
-        printf("\"executes\": %s, ", !entries[i].probed     ? "null"
+        printf("\"executes\": %s, ", !entries[i].probed    ? "null"
                                      : entries[i].executes ? "true"
                                                            : "false");
         json_string("reason", d->usable ? entries[i].problem : d->reason);

@@ -286,6 +286,34 @@ static void numbers_are_decimal_and_within_limits(void **state)
     assert_int_equal(run("conform --op abs --case 1 --seed 18446744073709551615 --list"), 0);
 }
 
+/* A driver may tell statistics or not. */
+static void pipelines_are_surveyed(void **state)
+{
+    (void)state;
+    assert_int_equal(run("bench --pipelines --each-variant --filter '^softmax ' --sparse 40"), 0);
+    assert_says(got.out, "rows=shared_words (named)");
+    assert_says(got.out, " pipelines, 0 failed, 0 with spills");
+    assert_int_equal(
+        run("bench --pipelines --each-variant --filter '^softmax ' --sparse 40 --json"), 0);
+    assert_says(got.out, "\"failures\": []}");
+    assert_says(got.out, "\"chosen\": false, \"variant\": \"rows=shared_words\"");
+    assert_int_equal(run("bench --pipelines --each-variant --filter nosuch"), 1);
+    assert_says(got.err, "no conformance case matches --filter");
+    assert_int_equal(run("bench --pipelines --filter '^softmax ' --sparse 100"), 0);
+    assert_says(got.out, " cases with any above ");
+    if (run("bench --pipelines --statistics --filter '^softmax ' --sparse 100") != 0)
+        assert_says(got.err, "E_UNSUPPORTED: device '");
+}
+
+static void info_tells_whether_a_device_executes(void **state)
+{
+    (void)state;
+    assert_int_equal(run("info --json"), 0);
+    assert_says(got.out, "\"executes\": true");
+    assert_int_equal(run("info"), 0);
+    assert_null(strstr(got.out, "executes nothing"));
+}
+
 static void errors_begin_with_the_program_and_the_command(void **state)
 {
     static const struct {
@@ -302,6 +330,10 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"conform --nosuch", "rlxvk conform: unrecognized option '--nosuch'", 2},
         {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
         {"bench --filter '('", "rlxvk bench: --filter '('", 2},
+        {"bench --statistics", "rlxvk bench: --statistics, --each-variant and --sparse need --pi",
+         2},
+        {"bench --pipelines --sparse 0", "rlxvk bench: --sparse takes", 2},
+        {"bench --seconds 0", "rlxvk bench: --seconds takes", 2},
         {"bench --precision f31", "rlxvk bench: --precision takes f32, f16, bf16 or split", 2},
         {"generate", "rlxvk generate: no model file", 2},
         {"generate /nosuch -p x", "rlxvk generate: E_FILE: '/nosuch'", 1},
@@ -442,6 +474,8 @@ int main(void)
         cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
         cmocka_unit_test(a_failed_case_has_a_picture),
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
+        cmocka_unit_test(pipelines_are_surveyed),
+        cmocka_unit_test(info_tells_whether_a_device_executes),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
         cmocka_unit_test(cases_are_left_out_by_their_pipelines),

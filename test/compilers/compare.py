@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Compares the statistics of pipelines with a table, or writes the table: see test/compilers.sh.
+
+    test/compilers/compare.py compare|update TABLE FOLDER NAME...
+
+FOLDER/NAME.json is a report of `rlxvk bench --pipelines --statistics --json`. The table has a section of each name:
+
+    device NAME DRIVER
+    KERNEL REGISTERS                  the most that a pipeline of the kernel has; "-": the driver does not tell
+     HASH SPILLS SCRATCH              a pipeline that spills or needs scratch memory; HASH is of its constants
+     HASH failed                      a pipeline that the driver cannot make
+
+A pipeline fails if it has more spills or scratch bytes than its line says (none: 0), or over 10 % more registers than its kernel's.
+If the drivers are of another version than the section, only pipelines that cannot be made fail; differences are counted.
+"""
+import json
+import os
+import sys
+import zlib
+
+SLACK = 1.1
+
+
+def hash_of(pipeline):
+    return "%08x" % zlib.crc32(",".join(map(str, pipeline["constants"])).encode())
+
+
+def spills_of(pipeline):
+    return int(pipeline.get("spills", 0) + pipeline.get("scalar_spills", 0))
+
+
+def scratch_of(pipeline):
+    return int(pipeline.get("scratch_bytes", 0))
+
+
+def read_table(text):
+    """The sections by name: {"driver", "registers": {kernel: number or None}, "pipelines": {(kernel, hash): (spills, scratch) or None}}."""
+    sections = {}
+    section = kernel = None
+    for line in text.splitlines():
+        words = line.split()
+        if not words or words[0] == "#":
+            continue
+        if words[0] == "device":
+            section = sections[words[1]] = {"driver": " ".join(words[2:]), "registers": {}, "pipelines": {}}
+        elif line[0] == " ":
+            section["pipelines"][kernel, words[0]] = None if words[1] == "failed" else (int(words[1]), int(words[2]))
+        else:
+            kernel = words[0]
+            section["registers"][kernel] = None if words[1] == "-" else int(words[1])
+    return sections
+
+
+def section_of(report):
+    """The section that a report would have."""
+    section = {"driver": report["driver"], "registers": {}, "pipelines": {}}
+    for p in report["pipelines"]:
+        most = section["registers"].get(p["kernel"])
+        registers = int(p["registers"]) if "registers" in p else None
+        section["registers"][p["kernel"]] = max((n for n in (most, registers) if n is not None), default=None)
+        if spills_of(p) or scratch_of(p):
+            section["pipelines"][p["kernel"], hash_of(p)] = (spills_of(p), scratch_of(p))
+    for p in report["failures"]:
+        section["registers"].setdefault(p["kernel"], None)
+        section["pipelines"][p["kernel"], hash_of(p)] = None
+    return section
+
+
+def write_table(sections):
+    lines = ["# Written by test/compilers.sh update. test/compilers/compare.py says what the lines mean."]
+    for name in sorted(sections):
+        section = sections[name]
+        lines.append("device %s %s" % (name, section["driver"]))
+        for kernel in sorted(section["registers"]):
+            registers = section["registers"][kernel]
+            lines.append("%s %s" % (kernel, "-" if registers is None else registers))
+            for key in sorted(key for key in section["pipelines"] if key[0] == kernel):
+                values = section["pipelines"][key]
+                lines.append(" %s %s" % (key[1], "failed" if values is None else "%d %d" % values))
+    return "\n".join(lines) + "\n"
+
+
+def describe(pipeline):
+    constants = ",".join(map(str, pipeline["constants"]))
+    extra = "".join(" %s" % pipeline[key] for key in ("variant", "precision") if key in pipeline)
+    return "%s<%s>%s: %s" % (pipeline["kernel"], constants, extra, pipeline["case"])
+
+
+def problems_of(pipeline, section):
+    """What is worse than in the table, in words."""
+    spills, scratch = section["pipelines"].get((pipeline["kernel"], hash_of(pipeline))) or (0, 0)
+    registers = section["registers"].get(pipeline["kernel"])
+    found = []
+    if spills_of(pipeline) > spills:
+        found.append("%d spills, not %d" % (spills_of(pipeline), spills))
+    if scratch_of(pipeline) > scratch:
+        found.append("%d bytes of scratch memory, not %d" % (scratch_of(pipeline), scratch))
+    if registers is not None and pipeline.get("registers", 0) > SLACK * registers:
+        found.append("%d registers; its kernel has at most %d" % (pipeline["registers"], registers))
+    return found
+
+
+def compare(report, section):
+    """Regressions and failures, each as a sentence: (those of pipelines that were made, those of pipelines that were not)."""
+    worse, failed = [], []
+    for p in report["pipelines"]:
+        found = problems_of(p, section)
+        if found:
+            worse.append("%s: %s" % (", ".join(found), describe(p)))
+    for p in report["failures"]:
+        if section["pipelines"].get((p["kernel"], hash_of(p)), 0) is not None:
+            failed.append("cannot be made: %s: %s" % (describe(p), p["error"]))
+    return worse, failed
+
+
+def summary(name, report):
+    pipelines = report["pipelines"]
+    troubled = sum(1 for p in pipelines if spills_of(p) or scratch_of(p))
+    chosen = sum(1 for p in pipelines if p["chosen"] and (spills_of(p) or scratch_of(p)))
+    slowest = max((p["seconds"] for p in pipelines), default=0)
+    return "%-16s %5d pipelines, %d failed, %3d spill or need scratch memory (%d chosen by table), slowest %.2f s, %.0f s (%s)" % (
+        name, len(pipelines), len(report["failures"]), troubled, chosen, slowest, report["seconds"], report["driver"])
+
+
+def judge(name, report, sections):
+    """Prints the device's line and its regressions. Returns how many pipelines passed and failed."""
+    print(summary(name, report))
+    section = sections.get(name)
+    if section is None:
+        print("FAILED %s: the table has no section of it: test/compilers.sh update %s" % (name, name))
+        return 0, 1
+    worse, failed = compare(report, section)
+    if worse and section["driver"] != report["driver"]:
+        print("%s: %d pipelines are worse than the table says, but that is of %s" % (name, len(worse), section["driver"]))
+        worse = []
+    for sentence in worse + failed:
+        print("FAILED %s: %s" % (name, sentence))
+    count = len(report["pipelines"]) + len(report["failures"])
+    return count - len(worse) - len(failed), len(worse) + len(failed)
+
+
+def main(mode, path, folder, *names):
+    sections = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            sections = read_table(file.read())
+    passed = failed = 0
+    for name in names:
+        try:
+            with open(os.path.join(folder, name + ".json")) as file:
+                report = json.load(file)
+        except (OSError, ValueError) as error:
+            print("FAILED %s: no report: %s" % (name, error))
+            failed += 1
+            continue
+        if mode == "update":
+            sections[name] = section_of(report)
+        good, bad = judge(name, report, sections)
+        passed, failed = passed + good, failed + bad
+    if mode == "update":
+        with open(path, "w") as file:
+            file.write(write_table(sections))
+    print("%d passed, %d failed" % (passed, failed))
+    return failed != 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 5 or sys.argv[1] not in ("compare", "update"):
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
