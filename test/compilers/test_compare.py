@@ -61,7 +61,7 @@ def expect(change, passed, failed, *sentences, table=TABLE):
 
 def test_the_table_has_what_is_needed():
     assert TABLE.splitlines()[1:] == [
-        "device gpu radv Mesa 1.2.3", "copy -", "softmax 100", " %s 7 640" % compare.hash_of(REPORT["pipelines"][1]), "sort -",
+        "device gpu radv Mesa 1.2.3", "copy -", "softmax 100", " %s 5 640 2" % compare.hash_of(REPORT["pipelines"][1]), "sort -",
         " %s failed" % compare.hash_of(REPORT["failures"][0])], TABLE
     assert compare.write_table(compare.read_table(TABLE)) == TABLE
 
@@ -82,7 +82,13 @@ def test_new_spills():
 
 
 def test_more_spills():
-    expect(lambda r: r["pipelines"][1].update(scalar_spills=3), 3, 1, "8 spills, not 7: softmax<256,2>")
+    expect(lambda r: r["pipelines"][1].update(spills=6), 3, 1, "6 spills, not 5: softmax<256,2>")
+
+
+def test_scalar_spills_have_some_slack():
+    expect(lambda r: r["pipelines"][1].update(scalar_spills=18), 4, 0)
+    expect(lambda r: r["pipelines"][1].update(scalar_spills=19), 3, 1, "19 scalar spills, not 2: softmax<256,2>")
+    expect(lambda r: r["pipelines"][0].update(scalar_spills=17), 3, 1, "17 scalar spills, not 0: softmax<256,1>")
 
 
 def test_more_scratch():
@@ -90,7 +96,7 @@ def test_more_scratch():
 
 
 def test_other_constants_may_not_spill():
-    expect(lambda r: r["pipelines"][1].update(constants=[256, 3]), 3, 1, "7 spills, not 0, 640 bytes of scratch memory, not 0: softmax<256,3>")
+    expect(lambda r: r["pipelines"][1].update(constants=[256, 3]), 3, 1, "5 spills, not 0, 640 bytes of scratch memory, not 0: softmax<256,3>")
 
 
 def test_registers_have_some_slack():

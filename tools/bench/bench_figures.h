@@ -32,11 +32,11 @@ const char *bench_figure_name(figure f);
 /* If several statistics stand for one figure, or the pipeline has several executables, it is the
  * largest. */
 bench_figures bench_figures_of(const pipeline_description *about);
-/* Orders by trouble, worst first: more spills, more scratch, longer creation. Like a comparison for
- * qsort. */
+/* Orders by trouble, worst first: more spills, more scratch memory, more scalar spills, longer
+ * creation. Like a comparison for qsort. */
 int bench_compare_trouble(const bench_figures *a, double seconds_a, const bench_figures *b,
                           double seconds_b);
-/* Whether it spills or needs scratch memory. */
+/* Whether it spills to memory or needs scratch memory. Scalar spills mostly stay in registers. */
 bool bench_is_troubled(const bench_figures *f);
 
 #endif
