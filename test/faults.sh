@@ -15,6 +15,7 @@ cat >"$work/layer.json" <<END
               {"name": "VK_NV_device_diagnostic_checkpoints", "spec_version": "1",
                "entrypoints": ["vkCmdSetCheckpointNV", "vkGetQueueCheckpointDataNV"]}]}}
 END
+# Each process first probes the device, by three submissions.
 export NODEVICE_SELECT=1 # Mesa's own layer would change the order of devices
 export VK_LAYER_PATH=$work VK_INSTANCE_LAYERS=VK_LAYER_RLXVK_faults RLXVK_TEST_FAULTS_COUNT=$work/count
 printed=$work/printed errors=$work/errors
@@ -35,26 +36,26 @@ says_times() { test "$(cat "$printed" "$errors" | grep -cF -- "$2")" = "$1" || {
 cases="--op softmax --sparse=8"
 check "no fault" rlxvk "" 0 conform $cases --jobs 1
 check "... and all pass" says "26 passed, 0 failed"
-check "a crash, a hang and a loss fail the run" rlxvk crash@9,hang@20,lost@31 1 conform $cases --jobs 1 --timeout 6
+check "a crash, a hang and a loss fail the run" rlxvk crash@9,hang@20,lost@34 1 conform $cases --jobs 1 --timeout 6
 check "... and their three cases" says "23 passed, 3 failed"
 check "... which are named" says_times 3 "FAILED softmax case "
 check "... a crash" says "the process that ran it ended by signal 6 (Aborted)"
 check "... a hang" says "the process that ran it was killed, because it did not end within 6 s"
 check "... a loss" says "E_DEVICE_LOST: vkQueueSubmit: VK_ERROR_DEVICE_LOST"
 check "... with the kernels that were submitted last" grep -qE "submitted last \([0-9]+ dispatches\): softmax" "$printed"
-check "two processes" rlxvk crash@9,crash@20,crash@25,lost@31 1 conform $cases --jobs 2
+check "two processes" rlxvk crash@10,crash@22,crash@34,lost@46 1 conform $cases --jobs 2
 check "... go on when both crash" says "22 passed, 4 failed"
-check "the case that crashed" rlxvk crash@1 1 conform --op softmax --case 48 --jobs 1
+check "the case that crashed" rlxvk crash@4 1 conform --op softmax --case 48 --jobs 1
 check "... is the one that is named" says "FAILED softmax case 48:"
 check "a loss in the program's own process" rlxvk lost@9 1 conform $cases --jobs 0
 check "... fails one case" says "25 passed, 1 failed"
 RLXVK_TEST_FAULT_TEXT="page fault" check "a driver that tells of a fault" rlxvk lost@9 1 conform $cases --jobs 1
 check "... is quoted" says "; the driver says: 'page fault', invalid write at 0xabc000"
-# Case 88 has two dispatches. The third submission is its second run.
+# Case 88 has two dispatches. The probe makes three submissions, so the sixth is its second run.
 twice="conform --op softmax --case 88 --jobs 1"
-RLXVK_TEST_MARKS=nv check "a driver that keeps marks" rlxvk lost@3 1 $twice
+RLXVK_TEST_MARKS=nv check "a driver that keeps marks" rlxvk lost@6 1 $twice
 check "... says where the device was" says "; the device had begun dispatch 2 (softmax_finish of softmax (node 1)), and ended all before dispatch 1 (softmax_partial of"
-RLXVK_TEST_MARKS=amd check "one that writes marks to memory" rlxvk lost@3 1 $twice
+RLXVK_TEST_MARKS=amd check "one that writes marks to memory" rlxvk lost@6 1 $twice
 check "... says where the device was" says "; the device had begun dispatch 2 (softmax_finish of softmax (node 1)), and ended all before dispatch 2 (softmax_finish of"
 RLXVK_TEST_MARKS=amd check "marks" rlxvk "" 0 $twice
 check "the report in JSON" rlxvk crash@9 1 conform $cases --jobs 1 --json
@@ -94,7 +95,7 @@ check "... and names the one that was running" says "$hung was running when the 
 check "... which passes" says "25 passed, 1 failed"
 check "... after all others" test "$(grep "^begin" "$results" | tail -n 1 | cut -d ' ' -f 3-)" = "$hung"
 check "each other case was begun once" test "$(begun)" = 27
-check "a complete file" rlxvk crash@1 1 $resume
+check "a complete file" rlxvk crash@4 1 $resume
 check "... runs nothing" test "$(begun)" = 27
 check "... and reports the same" says "25 passed, 1 failed"
 cp "$work/died" "$results"

@@ -396,7 +396,8 @@ rlxvk_status bench_survey(const bench_survey_setup *setup)
     double begin = clock_seconds();
     bench_without_caches();
     TRY(option_device(setup->device, &found, &options));
-    TRY(context_create(&options, setup->statistics, &s.lowering.context));
+    TRY(context_create(&options, (context_needs){.statistics = setup->statistics},
+                       &s.lowering.context));
     rlxvk_context_device(s.lowering.context, &s.device);
     TRY(choose_lines(&s));
     TRY(assume_layouts(&s, &options));

@@ -300,8 +300,8 @@ static rlxvk_status open_device(void *user)
     if (j->setup.context)
         return RLXVK_OK;
     TRY(option_device(j->options->device, &found, &options));
-    context_needs needs = {.checks = CHECK_PLAN | CHECK_LOSS |
-                                     (j->options->canary ? CHECK_CANARY : 0)};
+    context_needs needs = {.checks =
+                               CHECK_PLAN | CHECK_LOSS | (j->options->canary ? CHECK_CANARY : 0)};
     TRY(context_create(&options, needs, &j->setup.context));
     if (!j->options->list)
         TRY(probe_require(j->setup.context));

@@ -220,8 +220,8 @@ static void open_and_expect(bool statistics, rlxvk_status wanted, const char *pa
     was_enabled = was_chained = false;
     look_up_before = vk_hooks.look_up;
     vk_hooks.look_up = plant;
-    rlxvk_status status =
-        context_create(&(rlxvk_context_options){.cache_directory = ""}, statistics, &c);
+    rlxvk_status status = context_create(&(rlxvk_context_options){.cache_directory = ""},
+                                         (context_needs){.statistics = statistics}, &c);
     vk_hooks.look_up = look_up_before;
     expect_error(status, wanted, part);
     assert_null(c);
@@ -249,7 +249,8 @@ static void the_real_driver_tells_statistics_or_why_not(void **state)
     rlxvk_context *c = NULL;
     pipeline_description about;
     (void)state;
-    rlxvk_status status = context_create(&(rlxvk_context_options){.cache_directory = ""}, true, &c);
+    rlxvk_status status = context_create(&(rlxvk_context_options){.cache_directory = ""},
+                                         (context_needs){.statistics = true}, &c);
     if (status != RLXVK_OK) {
         expect_error(status, RLXVK_E_UNSUPPORTED, EXTENSION);
         return;
