@@ -191,6 +191,23 @@ error:
 
 /* ---- Pipelines ---- */
 
+/* A kernel has a fixed number of buffers. The limit of invocations and of shared memory is kept by
+ * the choice of variants. */
+static rlxvk_status check_buffers(const program *p)
+{
+    uint32_t limit = p->device->setup.profile.storage_buffers_per_stage;
+    for (size_t i = 0; i < p->schedule.dispatches.count; i++) {
+        const dispatch *d = &p->schedule.dispatches.items[i];
+        if (d->operand_count > limit)
+            return status_fail(RLXVK_E_UNSUPPORTED,
+                               "node %u (%s): kernel '%s' has %u storage buffers; the device "
+                               "takes %u a stage",
+                               d->node, node_row(graph_node(p->graph, d->node))->name,
+                               kernel_find(d->kernel)->name, d->operand_count, limit);
+    }
+    return RLXVK_OK;
+}
+
 rlxvk_status stage_pipelines(program *p)
 {
     size_t count = p->schedule.dispatches.count;
@@ -199,6 +216,7 @@ rlxvk_status stage_pipelines(program *p)
     p->pipelines = memory_zeroed(count + 1, sizeof *p->pipelines);
     if (!requests || !p->pipelines)
         TRY(status_fail_memory("pipelines"));
+    TRY(check_buffers(p));
     for (size_t i = 0; i < count; i++) {
         const dispatch *d = &p->schedule.dispatches.items[i];
         requests[i].kernel = d->kernel;

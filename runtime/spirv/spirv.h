@@ -40,6 +40,10 @@ uint32_t *spirv_drop_buffers(const uint32_t *words, uint32_t count, uint32_t *ou
 uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t grid[3],
                          uint32_t *out_count);
 
+/* shared.c: counts the bytes of shared memory that the module's functions use. False if host memory
+ * runs out. */
+bool spirv_shared_bytes(const uint32_t *words, uint32_t count, uint64_t *out);
+
 /* permute.c: runs invocations and workgroups in another order. If they must keep their order, or
  * are not told apart, the result is a copy and *out_permuted is false. */
 typedef enum spirv_order { SPIRV_IN_ORDER, SPIRV_REVERSED, SPIRV_PERMUTED } spirv_order;

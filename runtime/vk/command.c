@@ -155,6 +155,22 @@ static void ranges_write(device *d, VkDescriptorSet set, const buffer_range *ran
         d->fn.UpdateDescriptorSets(d->handle, 1, &write, 0, NULL);
 }
 
+/* Beyond the device's limits Vulkan is undefined. */
+static rlxvk_status ranges_check(const device *d, const buffer_range *ranges, uint32_t count)
+{
+    const VkPhysicalDeviceLimits *limits = &d->snapshot.properties.limits;
+    uint64_t alignment = MAX(limits->minStorageBufferOffsetAlignment, 1);
+    for (uint32_t i = 0; i < count; i++)
+        if (ranges[i].size > limits->maxStorageBufferRange || ranges[i].offset % alignment)
+            return status_fail(RLXVK_E_UNSUPPORTED,
+                               "storage buffer %u: %llu bytes from offset %llu; this device takes "
+                               "%u at multiples of %llu",
+                               i, (unsigned long long)ranges[i].size,
+                               (unsigned long long)ranges[i].offset, limits->maxStorageBufferRange,
+                               (unsigned long long)alignment);
+    return RLXVK_OK;
+}
+
 rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
                                      uint32_t count, VkDescriptorSet *out)
 {
@@ -164,6 +180,7 @@ rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buf
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "descriptor set: %u storage buffers; this device takes %u", count,
                            limit);
+    TRY(ranges_check(d, ranges, count));
     VkDescriptorSetAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
         .descriptorPool = pool,

@@ -55,6 +55,20 @@ static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
         bits);
 }
 
+/* Counts one more allocation, if the device has room for it. Limits of 0 are unknown. */
+static rlxvk_status allocation_count(device *d)
+{
+    uint32_t limit = d->snapshot.properties.limits.maxMemoryAllocationCount;
+    uint32_t before = __atomic_fetch_add(&d->allocations, 1, __ATOMIC_RELAXED);
+    if (!limit || before < limit)
+        return RLXVK_OK;
+    __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+    return status_fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                       "the device takes %u allocations at a time; destroy executables or use "
+                       "fewer",
+                       limit);
+}
+
 static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
 {
     rlxvk_status status;
@@ -67,7 +81,13 @@ static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
         .allocationSize = needs.size,
         .memoryTypeIndex = type,
     };
-    VK(d, AllocateMemory(d->handle, &info, NULL, &block->memory));
+    TRY(allocation_count(d));
+    status = vk_check(d, VK_RESULT(d, AllocateMemory(d->handle, &info, NULL, &block->memory)),
+                      "AllocateMemory");
+    if (status != RLXVK_OK) {
+        __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+        return status;
+    }
     VK(d, BindBufferMemory(d->handle, block->buffer, block->memory, 0));
 error:
     return status;
@@ -121,8 +141,10 @@ void memory_block_destroy(device *d, memory_block *block)
     /* Freeing also unmaps. Vulkan takes null handles. */
     if (block->buffer)
         d->fn.DestroyBuffer(d->handle, block->buffer, NULL);
-    if (block->memory)
+    if (block->memory) {
         d->fn.FreeMemory(d->handle, block->memory, NULL);
+        __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+    }
     *block = (memory_block){0};
 }
 

@@ -19,8 +19,9 @@ typedef struct pipeline_entry {
     pipeline_request key; /* constants above constant_count are 0 */
     VkPipeline pipeline;
     VkResult result;
-    bool permuted;  /* its invocations are in another order */
-    double seconds; /* processor time of the thread that made it */
+    bool permuted;    /* its invocations are in another order */
+    double seconds;   /* processor time of the thread that made it */
+    module_lack lack; /* what the device lacks for it; "": nothing */
 } pipeline_entry;
 
 struct pipeline_store {
@@ -184,8 +185,12 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
         .codeSize = count * sizeof(uint32_t),
         .pCode = embedded ? words : kernel->words,
     };
+    /* Without specialization, sizes and features are those of constants that were never meant. */
+    bool known = !embedded || !d->no_specialization || kernel->bindings_constant;
     VkResult result = VK_ERROR_OUT_OF_HOST_MEMORY;
-    if (info.pCode)
+    if (info.pCode && known && !module_fits(d, info.pCode, count, &entry->lack))
+        result = VK_ERROR_FEATURE_NOT_PRESENT;
+    else if (info.pCode)
         result = VK_RESULT(d, CreateShaderModule(d->handle, &info, NULL, out));
     memory_free(words);
     return result;
@@ -259,9 +264,12 @@ static rlxvk_status creation_check(const creation *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const pipeline_entry *entry = &c->entries[i];
+        const char *kernel = kernel_find(entry->key.kernel)->name;
+        if (*entry->lack.text)
+            return status_fail(RLXVK_E_UNSUPPORTED, "kernel '%s': %s", kernel, entry->lack.text);
         rlxvk_status status = vk_check(c->d, entry->result, "pipeline creation");
         if (status != RLXVK_OK)
-            return status_fail_within(status, "kernel '%s'", kernel_find(entry->key.kernel)->name);
+            return status_fail_within(status, "kernel '%s'", kernel);
     }
     return RLXVK_OK;
 }

@@ -18,6 +18,7 @@
 #define NEEDED_INVOCATIONS    128
 #define NEEDED_SHARED         16384
 #define SLOT_ALIGNMENT        256
+#define VECTOR_BYTES          16 /* bindings are rounded up to whole vectors */
 
 /* ---- Memory types ---- */
 
@@ -283,7 +284,8 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     p->storage_buffers_per_stage =
         MIN(limits->maxPerStageDescriptorStorageBuffers, limits->maxDescriptorSetStorageBuffers);
     p->max_allocation_bytes = shrink(block_limit(s, setup), options->limit_allocation_bytes);
-    p->max_binding_bytes = shrink(MIN(limits->maxStorageBufferRange, p->max_allocation_bytes),
+    p->max_binding_bytes = shrink(MIN(limits->maxStorageBufferRange / VECTOR_BYTES * VECTOR_BYTES,
+                                      p->max_allocation_bytes),
                                   options->limit_binding_bytes);
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
     p->workgroup_size = choose_workgroup_size(p);

@@ -106,6 +106,7 @@ typedef struct device {
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
     VkPipelineLayout pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* also; 128 bytes of arguments */
     pipeline_store *pipelines;
+    uint32_t allocations;  /* of device memory, at this moment */
     int matrix_layouts[2]; /* results of vk_matrix_layout for f16 and bf16; 0: unknown */
 } device;
 

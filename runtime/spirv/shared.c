@@ -1,0 +1,98 @@
+/*
+ * How much shared memory a module uses. A driver need not refuse one that uses too much. An array
+ * whose length is still a specialization constant counts by the constant's default.
+ */
+#include "kernel/words.h"
+#include "spirv/spirv.h"
+
+/* Newer than some headers. */
+enum { COOPERATIVE_MATRIX_LOAD = 4457, COOPERATIVE_MATRIX_STORE = 4458 };
+
+typedef struct sizes {
+    uint64_t *bytes;  /* per id: of a type, or of a variable in shared memory */
+    uint32_t *values; /* per id: of a constant of 32 bits */
+    bool *used;       /* per id: a pointer that some function uses */
+    uint32_t bound;
+} sizes;
+
+static uint64_t struct_bytes(const sizes *s, const uint32_t *w)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 2; i < length_of(w[0]); i++)
+        bytes += s->bytes[w[i]];
+    return bytes;
+}
+
+/* A pointer has the size of what it points to if that is shared, else 0. */
+static void declare(sizes *s, const uint32_t *w)
+{
+    uint32_t opcode = opcode_of(w[0]);
+    if (opcode == SpvOpTypeBool)
+        s->bytes[w[1]] = 4;
+    else if (opcode == SpvOpTypeInt || opcode == SpvOpTypeFloat)
+        s->bytes[w[1]] = w[2] / 8;
+    else if (opcode == SpvOpTypeVector || opcode == SpvOpTypeMatrix)
+        s->bytes[w[1]] = w[3] * s->bytes[w[2]];
+    else if (opcode == SpvOpTypeArray)
+        s->bytes[w[1]] = s->values[w[3]] * s->bytes[w[2]];
+    else if (opcode == SpvOpTypeStruct)
+        s->bytes[w[1]] = struct_bytes(s, w);
+    else if (opcode == SpvOpTypePointer)
+        s->bytes[w[1]] = w[2] == SpvStorageClassWorkgroup ? s->bytes[w[3]] : 0;
+    else if (opcode == SpvOpConstant || opcode == SpvOpSpecConstant)
+        s->values[w[2]] = w[3];
+    else if (opcode == SpvOpVariable)
+        s->bytes[w[2]] = s->bytes[w[1]];
+}
+
+/* The word of an instruction that is the first pointer that it uses; 0: none. */
+static uint32_t first_pointer(uint32_t opcode)
+{
+    bool reads = opcode == SpvOpLoad || opcode == SpvOpAccessChain ||
+                 opcode == SpvOpInBoundsAccessChain || opcode == COOPERATIVE_MATRIX_LOAD ||
+                 (opcode >= SpvOpAtomicLoad && opcode <= SpvOpAtomicXor);
+    bool writes = opcode == SpvOpStore || opcode == SpvOpCopyMemory || opcode == SpvOpAtomicStore ||
+                  opcode == COOPERATIVE_MATRIX_STORE;
+    if (opcode == SpvOpFunctionCall)
+        return 4;
+    return writes ? 1 : reads ? 3 : 0;
+}
+
+static void note_use(sizes *s, const uint32_t *w)
+{
+    uint32_t opcode = opcode_of(w[0]), at = first_pointer(opcode);
+    uint32_t end = opcode == SpvOpFunctionCall ? length_of(w[0])
+                   : opcode == SpvOpCopyMemory ? 3
+                                               : at + 1;
+    for (; at && at < MIN(end, length_of(w[0])); at++)
+        s->used[w[at]] = true;
+}
+
+static uint64_t add_variables(sizes *s, const uint32_t *words, uint32_t count)
+{
+    uint64_t bytes = 0;
+    uint32_t i = SPIRV_HEADER_WORDS, functions;
+    for (; i < count && opcode_of(words[i]) != SpvOpFunction; i += length_of(words[i]))
+        declare(s, words + i);
+    for (functions = i; i < count; i += length_of(words[i]))
+        note_use(s, words + i);
+    for (i = SPIRV_HEADER_WORDS; i < functions; i += length_of(words[i]))
+        if (opcode_of(words[i]) == SpvOpVariable && s->used[words[i + 2]])
+            bytes += s->bytes[words[i + 2]];
+    return bytes;
+}
+
+bool spirv_shared_bytes(const uint32_t *words, uint32_t count, uint64_t *out)
+{
+    sizes s = {.bound = words[3]};
+    s.bytes = memory_zeroed(s.bound, sizeof *s.bytes);
+    s.values = memory_zeroed(s.bound, sizeof *s.values);
+    s.used = memory_zeroed(s.bound, sizeof *s.used);
+    bool done = s.bytes && s.values && s.used;
+    if (done)
+        *out = add_variables(&s, words, count);
+    memory_free(s.bytes);
+    memory_free(s.values);
+    memory_free(s.used);
+    return done;
+}
