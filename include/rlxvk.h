@@ -294,7 +294,8 @@ typedef struct rlxvk_device_info {
 /* Lists the devices by index; those below the baseline, or whose driver fails, have usable = false.
  * Writes at most `capacity` (`devices` may be NULL if it is 0); *out_count is how many there are. A
  * loader without a driver has 0 devices. Any thread may call it. E_NO_DEVICE: there is no Vulkan
- * loader, or it is older than 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. */
+ * loader, or it is older than 1.2. E_ATTR: RLXVK_LIMITS names no limits. Also E_VULKAN and
+ * E_OUT_OF_HOST_MEMORY. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
 /* Finds a device by a text, as RLXVK_DEVICE does. The text is its index, its name or a part of it

@@ -190,6 +190,11 @@ static rlxvk_status read_string(const char *value, const char *name, void *out, 
     return RLXVK_OK;
 }
 
+static rlxvk_status read_limits(const char *value, const char *name, void *out, size_t size)
+{
+    return read_string(is_off(value) ? NULL : value, name, out, size);
+}
+
 /* ---- The table ---- */
 
 #define MEMBER(member) offsetof(switches, member), sizeof(((switches *)0)->member)
@@ -201,6 +206,8 @@ static const struct switch_row {
 } rows[] = {
     {"RLXVK_DEVICE", "choose the device: index, name or part of it, UUID, or PCI address",
      read_string, MEMBER(device)},
+    {"RLXVK_LIMITS", "see every device through a smaller one, such as v3d; a wrong name lists all",
+     read_limits, MEMBER(limits)},
     {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation", read_truth,
      MEMBER(validation)},
     {"RLXVK_DEBUG", "print what a compile made: dispatches, host steps, kernels", read_truth,
@@ -303,6 +310,12 @@ rlxvk_status switches_read(switches *out)
     *out = s;
 error:
     return status;
+}
+
+rlxvk_status switches_read_limits(switches *out)
+{
+    *out = (switches){0};
+    return read_limits(value_of("RLXVK_LIMITS"), "RLXVK_LIMITS", out->limits, sizeof out->limits);
 }
 
 static void warn_unless_known(const log_sink *log, const char *variable)

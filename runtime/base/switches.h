@@ -33,11 +33,14 @@ typedef struct switches {
     uint64_t prepared_bytes;
     uint64_t dump_nodes_limit; /* 40 unless set */
     int64_t dump_nodes_flat;   /* -1: none */
-    char device[256], force_host[1024], trace[4096], variant[1024];
+    char device[256], limits[64], force_host[1024], trace[4096], variant[1024];
 } switches;
 
 /* E_ATTR names the variable and the value that it does not take. */
 rlxvk_status switches_read(switches *out);
+/* Reads only RLXVK_LIMITS, for calls that list devices whatever the other switches say. All other
+ * members become zeros. */
+rlxvk_status switches_read_limits(switches *out);
 /* Logs a warning for each RLXVK_ variable of the environment that is not a switch, with the switch
  * it may stand for. It skips names that begin with RLXVK_TEST_, because tests use them. */
 void switches_warn_unknown(const log_sink *log);

@@ -102,11 +102,13 @@ void rlxvk_context_destroy(rlxvk_context *context)
 rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
 {
     sized_array infos;
+    switches environment;
     rlxvk_status status;
     TRY(status_require_items(devices, capacity, "device_list", "devices"));
     TRY(status_require(out_count, "device_list", "out_count"));
+    TRY(switches_read_limits(&environment));
     infos = sized_room(SIZED(rlxvk_device_info), devices, capacity);
-    TRY(device_list(&infos, out_count));
+    TRY(device_list(&environment, &infos, out_count));
 error:
     return status;
 }
@@ -118,7 +120,7 @@ rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info)
     rlxvk_status status;
     TRY(status_require(out_info, "device_find", "out_info"));
     TRY(switches_read(&environment));
-    TRY(device_find(text ? text : environment.device, &info));
+    TRY(device_find(&environment, text ? text : environment.device, &info));
     sized_write(SIZED(rlxvk_device_info), &info, out_info);
 error:
     return status;

@@ -4,6 +4,7 @@
  */
 #include "base/system.h"
 #include "vk/internal.h"
+#include "vk/limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +24,18 @@ static void survey_destroy(survey *s)
     memory_free(s->setups);
 }
 
-static rlxvk_status survey_take(device *d, const rlxvk_context_options *options, survey *out)
+/* Snapshots are lowered here, before anything else sees them. */
+static rlxvk_status survey_take(device *d, const rlxvk_context_options *options,
+                                const switches *environment, survey *out)
 {
     rlxvk_status status;
+    const device_limits *limits;
+    TRY(limits_find(environment->limits, "RLXVK_LIMITS", &limits));
     TRY(snapshot_take_all(d, &out->physical, &out->snapshots, &out->count));
     if (!(out->setups = memory_zeroed(out->count, sizeof *out->setups)))
         TRY(status_fail_memory("device setups"));
     for (uint32_t i = 0; i < out->count; i++) {
+        limits_apply(limits, &out->snapshots[i]);
         profile_choose(&out->snapshots[i], options, &out->setups[i]);
         out->setups[i].index = i;
     }
@@ -208,7 +214,7 @@ static rlxvk_status device_create(device *d, const rlxvk_context_options *option
     survey s = {0};
     bool named = options->device || *environment->device, chosen = false;
     rlxvk_status status;
-    TRY(survey_take(d, options, &s));
+    TRY(survey_take(d, options, environment, &s));
     while (!chosen) {
         TRY(device_pick(d, options, environment->device, &s));
         device_mind_marks(d, environment);
@@ -341,25 +347,25 @@ void device_close(device *d)
 }
 
 /* Opens an instance only to look at the devices. */
-static rlxvk_status survey_open(device **d, survey *out)
+static rlxvk_status survey_open(device **d, const switches *environment, survey *out)
 {
     rlxvk_status status;
     if (!(*d = memory_zeroed(1, sizeof **d)))
         TRY(status_fail_memory("device"));
     (*d)->forks = system_forks();
     TRY(loader_instance_open(*d, false));
-    TRY(survey_take(*d, NULL, out));
+    TRY(survey_take(*d, NULL, environment, out));
 error:
     return status;
 }
 
-rlxvk_status device_list(const sized_array *infos, size_t *out_count)
+rlxvk_status device_list(const switches *environment, const sized_array *infos, size_t *out_count)
 {
     rlxvk_status status;
     device *d = NULL;
     survey s = {0};
     rlxvk_device_info info;
-    TRY(survey_open(&d, &s));
+    TRY(survey_open(&d, environment, &s));
     for (uint32_t i = 0; i < MIN(s.count, infos->count); i++) {
         profile_describe(&s.snapshots[i], &s.setups[i], &info);
         sized_put(SIZED(rlxvk_device_info), infos, i, &info);
@@ -371,13 +377,13 @@ error:
     return status;
 }
 
-rlxvk_status device_find(const char *wanted, rlxvk_device_info *out)
+rlxvk_status device_find(const switches *environment, const char *wanted, rlxvk_device_info *out)
 {
     rlxvk_status status;
     device *d = NULL;
     survey s = {0};
     uint32_t index;
-    TRY(survey_open(&d, &s));
+    TRY(survey_open(&d, environment, &s));
     TRY(vk_find_device(s.snapshots, s.setups, s.count, wanted, &index));
     profile_describe(&s.snapshots[index], &s.setups[index], out);
 error:

@@ -123,10 +123,11 @@ bool vk_is_lost(const device *d);
 void vk_append_fault(device *d, text *out);
 /* If the device is lost, E_DEVICE_LOST with the remedy. */
 rlxvk_status vk_require_device(const device *d, const char *call);
-rlxvk_status device_list(const sized_array *infos, size_t *out_count);
+/* Of the switches, only `limits` counts here and in device_find. */
+rlxvk_status device_list(const switches *switches, const sized_array *infos, size_t *out_count);
 /* Finds a device by index, name or part of it, UUID or PCI address. If `wanted` is NULL or "", the
  * best one is taken. */
-rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
+rlxvk_status device_find(const switches *switches, const char *wanted, rlxvk_device_info *out);
 
 /* Whether a subgroup holds f16 or bf16 matrices as glsl/matmul/matrix_layout.glsl expects: sums and
  * left operands in that layout, right operands transposed. The first call runs a kernel. Several

@@ -261,6 +261,7 @@ static const char *const names[] = {
     "RLXVK_DUMP_NODES_LIMIT",
     "RLXVK_PREPARED_BYTES",
     "RLXVK_INVOCATIONS",
+    "RLXVK_LIMITS",
     "RLXVK_VARIANT",
     "RLXVK_NO_TUNING",
     "RLXVK_NO_SPECIALIZATION",

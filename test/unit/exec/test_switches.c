@@ -23,6 +23,7 @@ static const struct {
     const char *name, *file;
 } elsewhere[] = {
     {"RLXVK_VALIDATION", "test/unit/vk/test_validation.c"},
+    {"RLXVK_LIMITS", "test/unit/vk/test_limits.c"},
     {"RLXVK_PRECISION", "test/unit/exec/test_exec.c"},
     {"RLXVK_FORCE_HOST", "test/unit/exec/test_contract.c"},
     {"RLXVK_NO_STRIDED_ACCESS", "test/unit/attention/test_attention_strides.c"},
