@@ -41,12 +41,12 @@ static void probe_entry(entry *e)
 
 static void open_entry(entry *e)
 {
-    switches quiet = {0};
+    switches quiet;
     device *d = NULL;
     rlxvk_context_options options = {.device = &e->info, .cache_directory = ""};
     if (!e->info.usable)
         return;
-    if (device_open(&options, &quiet, &d) == RLXVK_OK) {
+    if (switches_read_limits(&quiet) == RLXVK_OK && device_open(&options, &quiet, &d) == RLXVK_OK) {
         e->choice = d->setup;
         snprintf(e->pci, sizeof e->pci, "%s", d->snapshot.pci);
         e->opened = true;
@@ -80,8 +80,18 @@ static double mebibytes(uint64_t bytes)
     return (double)bytes / 1048576.0;
 }
 
+/* The name in RLXVK_LIMITS, "" if it is off. */
+static const char *limits_in_force(void)
+{
+    static switches environment;
+    return switches_read_limits(&environment) == RLXVK_OK ? environment.limits : "";
+}
+
 static void print_limits(const rlxvk_device_info *d)
 {
+    if (*limits_in_force())
+        printf("   limits   in force: the device is seen through '%s' (RLXVK_LIMITS)\n",
+               limits_in_force());
     printf("   limits   %u invocations a workgroup, groups %u x %u x %u, subgroup %u\n",
            d->max_workgroup_invocations, d->max_group_count[0], d->max_group_count[1],
            d->max_group_count[2], d->subgroup_size);
@@ -287,7 +297,12 @@ static void print_json(const entry *entries, size_t count)
         json_choice(&entries[i]);
         printf("}");
     }
-    printf("%s],\n  \"switches\": {", count ? "\n  " : "");
+    printf("%s],\n  \"limits\": ", count ? "\n  " : "");
+    if (*limits_in_force())
+        print_json_string(stdout, limits_in_force());
+    else
+        printf("null");
+    printf(",\n  \"switches\": {");
     for (size_t i = 0; switches_name(i); i++) {
         const char *value = system_environment(switches_name(i));
         printf("%s\n    \"%s\": ", i ? "," : "", switches_name(i));

@@ -162,6 +162,8 @@ static void append_command(const conform_job *j, text *line)
         text_append(line, " --shifted");
     if (o->folded)
         text_append(line, " --folded");
+    if (*j->report.limits)
+        text_append(line, " --limits %s", j->report.limits);
     if (o->invocations)
         text_append(line, " --invocations %s", o->invocations);
     if (j->setup.precision)
@@ -507,6 +509,20 @@ static rlxvk_status add_failure(conform_job *j, size_t i, const char *row)
     return status_fail_memory("report");
 }
 
+static rlxvk_status add_reason(conform_job *j, size_t i, const char *row)
+{
+    const char *message = j->common->results[i].message;
+    for (size_t k = 0; k < j->report.reasons.count; k++)
+        if (strcmp(j->report.reasons.items[k].message, message) == 0) {
+            j->report.reasons.items[k].cases++;
+            return RLXVK_OK;
+        }
+    return VECTOR_PUSH(&j->report.reasons,
+                       (conform_reason){row, message, j->cases.items[i].number, 1})
+               ? RLXVK_OK
+               : status_fail_memory("report");
+}
+
 /* Adds up the counts of a case's elements. */
 static rlxvk_status add_elements(conform_job *j, conform_row *row, uint64_t number,
                                  const conform_result *result)
@@ -538,6 +554,8 @@ static rlxvk_status collect(conform_job *j)
             return RLXVK_E_OUT_OF_HOST_MEMORY;
         if (result->verdict == VERDICT_FAILED && add_failure(j, i, row->name) != RLXVK_OK)
             return RLXVK_E_OUT_OF_HOST_MEMORY;
+        if (result->verdict == VERDICT_UNSUPPORTED && add_reason(j, i, row->name) != RLXVK_OK)
+            return RLXVK_E_OUT_OF_HOST_MEMORY;
     }
     for (size_t i = 0; i < j->report.rows.count; i++)
         if (j->report.rows.items[i].cases)
@@ -556,6 +574,7 @@ static void job_destroy(conform_job *j)
     }
     VECTOR_FREE(&j->report.failures);
     VECTOR_FREE(&j->report.unjudged);
+    VECTOR_FREE(&j->report.reasons);
     VECTOR_FREE(&j->report.rows);
     VECTOR_FREE(&j->cases);
     memory_free(j->rows);
@@ -621,10 +640,24 @@ error:
     return status;
 }
 
+/* The option takes the place of the switch, so that devices are listed, found and opened alike. */
+static bool set_limits(const conform_options *o, switches *out)
+{
+    if (o->limits && setenv("RLXVK_LIMITS", o->limits, 1) != 0) {
+        report_error("--limits: no memory for the environment");
+        return false;
+    }
+    if (switches_read_limits(out) == RLXVK_OK)
+        return true;
+    report_error("%s", rlxvk_last_error());
+    return false;
+}
+
 int command_conform(int argc, char **argv)
 {
     conform_options o;
-    if (!conform_options_parse(&o, argc, argv))
+    switches environment;
+    if (!conform_options_parse(&o, argc, argv) || !set_limits(&o, &environment))
         return EXIT_USAGE;
     if (o.help)
         return print_help(conform_help);
@@ -635,7 +668,7 @@ int command_conform(int argc, char **argv)
                                .variant = o.variant,
                                .shifted = o.shifted,
                                .bounds = o.bounds},
-                     .report = {.bounds = o.bounds}};
+                     .report = {.bounds = o.bounds, .limits = environment.limits}};
     memcpy(j.setup.seeds, o.seeds, sizeof o.seeds);
     j.report.seed = o.seeds[0];
     j.report.seeds = o.seeds;

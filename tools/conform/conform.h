@@ -228,8 +228,15 @@ typedef struct conform_failure {
     conform_picture picture;
 } conform_failure;
 
+/* Why cases are unsupported: a sentence of the library, and the first case that it ended. */
+typedef struct conform_reason {
+    const char *row, *message; /* in the results */
+    uint64_t number, cases;
+} conform_reason;
+
 typedef struct conform_report {
     rlxvk_device_info device;
+    const char *limits; /* --limits or RLXVK_LIMITS; "" or NULL: none */
     char command[1024]; /* a command line that runs the same again */
     time_t started;
     const uint64_t *seeds; /* all seeds; NULL: only `seed` */
@@ -238,6 +245,7 @@ typedef struct conform_report {
     VECTOR(conform_row) rows;
     VECTOR(conform_failure) failures;
     VECTOR(conform_unjudged) unjudged;
+    VECTOR(conform_reason) reasons;
     bool bounds; /* --bounds: the report says how much of their bounds the ops use */
     double seconds;
 } conform_report;

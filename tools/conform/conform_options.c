@@ -3,6 +3,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "conform/conform.h"
+#include "vk/limits.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -56,6 +57,9 @@ const char conform_help[] =
     "  --invocations O\n"
     "                 reversed, permuted or permuted:SEED, as RLXVK_INVOCATIONS: cases fail whose\n"
     "                 kernels lack a barrier and are right by the order of invocations\n"
+    "  --limits NAME  the device seen through a smaller one, as RLXVK_LIMITS: v3d, vulkan-1.2, "
+    "...;\n"
+    "                 a wrong name lists all\n"
     "  --folded       grids three workgroups wide, so that most have some without work\n"
     "  --shifted      operands and results that begin inside larger tensors\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
@@ -91,6 +95,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, 'J'},
     {"canary", no_argument, NULL, 'C'},
     {"invocations", required_argument, NULL, 'I'},
+    {"limits", required_argument, NULL, 'L'},
     {"folded", no_argument, NULL, 'F'},
     {"shifted", no_argument, NULL, 'T'},
     {"list", no_argument, NULL, 'l'},
@@ -124,7 +129,7 @@ static bool set_option(conform_options *o, int letter)
 {
     const char **const words[128] = {
         ['d'] = &o->device,  ['o'] = &o->ops,         ['g'] = &o->golden, ['H'] = &o->html,
-        ['v'] = &o->variant, ['I'] = &o->invocations, ['R'] = &o->resume};
+        ['v'] = &o->variant, ['I'] = &o->invocations, ['R'] = &o->resume, ['L'] = &o->limits};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
@@ -200,8 +205,11 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
             return false;
     if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
         return false;
-    if (o->invocations &&
-        switches_parse_invocations(o->invocations, "--invocations", &o->order) != RLXVK_OK)
+    const device_limits *limits;
+    if (limits_find(o->limits ? o->limits : "", "--limits", &limits) != RLXVK_OK)
+        report_error("%s", rlxvk_last_error());
+    else if (o->invocations &&
+             switches_parse_invocations(o->invocations, "--invocations", &o->order) != RLXVK_OK)
         report_error("%s", rlxvk_last_error());
     else if (o->phase >= MAX(o->sparse, 1))
         report_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct conform_options {
-    const char *device, *ops, *golden, *html, *variant, *invocations, *resume;
+    const char *device, *ops, *golden, *html, *variant, *invocations, *resume, *limits;
     rlxvk_precision precision;
     invocation_choice order; /* if `invocations` is given */
     uint64_t seeds[16], number, jobs, timeout, sparse, phase, pipelines;

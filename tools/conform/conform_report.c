@@ -60,6 +60,11 @@ static void write_seeds(const conform_report *report, FILE *file, const char *be
         fprintf(file, "%s%llu", i ? between : "", (unsigned long long)seeds[i]);
 }
 
+static bool has_limits(const conform_report *report)
+{
+    return report->limits && *report->limits;
+}
+
 /* ---- Text ---- */
 
 static double share(const conform_row *row)
@@ -103,6 +108,18 @@ static void write_slack(const conform_report *report, FILE *file)
     }
 }
 
+/* Why the library cannot do some cases on this device. */
+static void write_reasons(const conform_report *report, FILE *file)
+{
+    if (report->reasons.count)
+        fprintf(file, "\nunsupported: cases, the first of them, and why\n");
+    for (size_t i = 0; i < report->reasons.count; i++) {
+        const conform_reason *r = &report->reasons.items[i];
+        fprintf(file, "%6llu  %s case %llu: %s\n", (unsigned long long)r->cases, r->row,
+                (unsigned long long)r->number, r->message);
+    }
+}
+
 void conform_write_text(const conform_report *report, FILE *file)
 {
     fprintf(file, "%-24s %6s %6s %6s %11s %9s %9s\n", "op", "cases", "passed", "failed",
@@ -117,9 +134,12 @@ void conform_write_text(const conform_report *report, FILE *file)
                 (unsigned long long)row->verdicts[VERDICT_HOST_ONLY], row->worst);
     }
     write_unjudged(report, file);
+    write_reasons(report, file);
     if (report->bounds)
         write_slack(report, file);
-    fprintf(file, "\n%s (%s), seed ", report->device.name, report->device.driver);
+    fprintf(file, "\n%s (%s)%s%s, seed ", report->device.name, report->device.driver,
+            has_limits(report) ? ", seen through limits " : "",
+            has_limits(report) ? report->limits : "");
     write_seeds(report, file, ", ");
     fprintf(file, ": %llu cases of %zu ops in %.1f s\n", (unsigned long long)total_cases(report),
             report->rows.count, report->seconds);
@@ -188,6 +208,19 @@ static void write_json_unjudged(const conform_report *report, FILE *file)
     fprintf(file, "%s],\n", report->unjudged.count ? "\n  " : "");
 }
 
+static void write_json_reasons(const conform_report *report, FILE *file)
+{
+    fprintf(file, "  \"unsupported_reasons\": [");
+    for (size_t i = 0; i < report->reasons.count; i++) {
+        const conform_reason *r = &report->reasons.items[i];
+        fprintf(file, "%s\n    {\"op\": \"%s\", \"case\": %llu, \"cases\": %llu, \"message\": ",
+                i ? "," : "", r->row, (unsigned long long)r->number, (unsigned long long)r->cases);
+        print_json_string(file, r->message);
+        fputc('}', file);
+    }
+    fprintf(file, "%s],\n", report->reasons.count ? "\n  " : "");
+}
+
 void conform_write_json(const conform_report *report, FILE *file)
 {
     uint64_t totals[VERDICT_COUNT];
@@ -197,6 +230,11 @@ void conform_write_json(const conform_report *report, FILE *file)
     print_json_string(file, report->device.name);
     fprintf(file, ",\n  \"driver\": ");
     print_json_string(file, report->device.driver);
+    fprintf(file, ",\n  \"limits\": ");
+    if (has_limits(report))
+        print_json_string(file, report->limits);
+    else
+        fprintf(file, "null");
     fprintf(file, ",\n  \"seed\": %llu,\n  \"seeds\": [", (unsigned long long)report->seed);
     write_seeds(report, file, ", ");
     fprintf(file, "],\n  ");
@@ -217,6 +255,7 @@ void conform_write_json(const conform_report *report, FILE *file)
     }
     fprintf(file, "%s],\n", report->rows.count ? "\n  " : "");
     write_json_unjudged(report, file);
+    write_json_reasons(report, file);
     write_json_failures(report, file);
     fprintf(file, "}\n");
 }

@@ -437,6 +437,39 @@ static void inference_is_timed_in_json(void **state)
     assert_says(got.out, "}\n]\n");
 }
 
+static void info_tells_of_limits(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("RLXVK_LIMITS=v3d", "info"), 0);
+    assert_says(got.out, "   limits   in force: the device is seen through 'v3d' (RLXVK_LIMITS)");
+    assert_says(got.out, "256 invocations a workgroup");
+    assert_says(got.out, "the device allows 256\n"); /* what opening it chose */
+    assert_int_equal(run_with("RLXVK_LIMITS=v3d", "info --json"), 0);
+    assert_says(got.out, "\"limits\": \"v3d\",");
+    assert_says(got.out, "\"storage_buffers_per_stage\": 8,");
+    assert_int_equal(run("info"), 0);
+    assert_null(strstr(got.out, "in force"));
+    assert_int_equal(run_with("RLXVK_LIMITS=v3", "info"), 1);
+    assert_says(got.err, "RLXVK_LIMITS: no limits have the name 'v3'; it takes vulkan-1.2, ");
+}
+
+static void conform_runs_under_limits(void **state)
+{
+    (void)state;
+    assert_int_equal(run("conform --limits vulkan-1.2 --op rms_norm --case 0"), 0);
+    assert_says(got.out, ", seen through limits vulkan-1.2, seed 1");
+    assert_says(got.out, "1 unsupported\n0 passed, 0 failed\n");
+    assert_says(got.out, "rms_norm case 0: E_UNSUPPORTED: node ");
+    assert_says(got.out, " storage buffers; the device takes 4 a stage");
+    assert_int_equal(run_with("RLXVK_LIMITS=v3d", "conform --op rms_norm --case 0"), 0);
+    assert_says(got.out, ", seen through limits v3d, seed 1");
+    assert_says(got.out, "1 passed, 0 failed\n");
+    assert_int_equal(run("conform --limits v3d --op abs --case 0 --json"), 0);
+    assert_says(got.out, "\"limits\": \"v3d\",");
+    assert_int_equal(run("conform --limits nosuch --op abs"), 2);
+    assert_says(got.err, "--limits: no limits have the name 'nosuch'; it takes vulkan-1.2, ");
+}
+
 static void the_version_is_the_library_s(void **state)
 {
     char wanted[64];
@@ -482,6 +515,8 @@ int main(void)
         cmocka_unit_test(variants_end_in_several_processes),
         cmocka_unit_test(training_is_timed_in_json),
         cmocka_unit_test(inference_is_timed_in_json),
+        cmocka_unit_test(info_tells_of_limits),
+        cmocka_unit_test(conform_runs_under_limits),
         cmocka_unit_test(the_version_is_the_library_s),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
