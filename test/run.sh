@@ -91,9 +91,10 @@ add_sanitized() {
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
 # contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
-fewer="--pipelines=64" minimal=8 sparse=16 sparser=48 swift=64 modes=64 seeds=1
+fewer="--pipelines=64" minimal=8 sparse=16 sparser=48 swift=64 modes=64 seeds=1 smaller="v3d all-off" stride=512
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4
+    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4 stride=128
+    smaller=$("$program" conform --limits '?' 2>&1 | sed -n 's/.*it takes //; s/,//gp') # all
     seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
     echo "seeds $seeds"
 fi
@@ -120,6 +121,14 @@ add "conform, invocations permuted" <<<"$program conform --invocations permuted:
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
 add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 0"
 add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 0"
+# Finds choices and plans that do not fit smaller devices. Each profile takes other cases, because most cases are alike under all.
+phase=20
+for limits in $smaller; do
+    add "conform, limits" <<<"$program conform --limits $limits --sparse=$stride --phase $phase --jobs 0"
+    [[ ${RLXVK_TEST_ALL:-} ]] &&
+        add "gradients, limits" <<<"$program conform --limits $limits --gradients --sparse=$((stride * 2)) --phase $phase --jobs 0"
+    phase=$((phase + 13))
+done
 add "conform, host functions" <<<"$program conform --force-host --sparse=$((modes / 4)) --jobs 0"
 add_cases "conform, gradients" --gradients --sparse=$sparse
 add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 0"
