@@ -21,7 +21,7 @@ typedef struct device_profile {
     uint32_t push_constant_bytes;
     uint32_t storage_buffers_per_stage;
     uint64_t max_allocation_bytes; /* of one memory block */
-    uint64_t max_binding_bytes;    /* of one slot */
+    uint64_t max_binding_bytes;    /* of one operand */
     uint64_t slot_alignment;       /* max(256, minStorageBufferOffsetAlignment) */
     uint32_t workgroup_size;       /* of 1-D kernels: 64 on a CPU, else 256 or 128, as allowed */
     uint32_t compute_units;        /* reported or typical; decides how far to split work */

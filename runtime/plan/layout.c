@@ -34,10 +34,8 @@ static void describe_scratch(const schedule *s, uint32_t value, text *out)
     text_append(out, "a temporary");
 }
 
-static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
+static rlxvk_status check_bytes(const layout *l, uint32_t value, uint64_t bytes, uint64_t limit)
 {
-    uint64_t guards = MIN(2 * l->options->guard_bytes, l->block_bytes);
-    uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes - guards);
     char who[NODE_LABEL + SHAPE_TEXT] = "", label[NODE_LABEL], shape[SHAPE_TEXT];
     text t = {.buffer = who, .size = sizeof who};
     if (bytes <= limit)
@@ -53,6 +51,26 @@ static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
         "split the tensor",
         who, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
         (unsigned long long)l->block_bytes);
+}
+
+static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
+{
+    uint64_t guards = MIN(2 * l->options->guard_bytes, l->block_bytes);
+    return check_bytes(l, value, bytes, l->block_bytes - guards);
+}
+
+/* A value may be larger than what the device binds, if each dispatch reads only a part of it. */
+static rlxvk_status check_bindings(const layout *l)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < l->s->dispatches.count; i++) {
+        const dispatch *d = &l->s->dispatches.items[i];
+        for (uint32_t k = 0; k < d->operand_count; k++)
+            TRY(check_bytes(l, d->operands[k].value, d->operands[k].size,
+                            l->options->max_binding_bytes));
+    }
+error:
+    return status;
 }
 
 /* A value lives from the first step that touches its slot to the last one. Operands name the owner
@@ -338,8 +356,10 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
         for (size_t i = 0; i < s->loops.count; i++)
             stretch_over_loop(s, &s->loops.items[i], p);
         choose_classes(s, options, p);
-        status = place_pinned(&l);
+        status = check_bindings(&l);
     }
+    if (status == RLXVK_OK)
+        status = place_pinned(&l);
     if (status == RLXVK_OK && !options->bump)
         status = layout_scratch(&l);
     memory_free(l.group);

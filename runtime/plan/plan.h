@@ -96,7 +96,8 @@ typedef struct plan {
 } plan;
 
 /* Makes a plan. If it fails, it leaves *out as it is, and there is nothing to destroy.
- *   E_TOO_LARGE   a value is larger than max_binding_bytes, or than a block (less its guards)
+ *   E_TOO_LARGE   an operand is larger than max_binding_bytes, or a value than a block (less its
+ *                 guards)
  *   E_OUT_OF_HOST_MEMORY */
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out);
 void plan_destroy(plan *p);

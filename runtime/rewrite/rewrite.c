@@ -28,6 +28,8 @@ static const struct {
      * take part in all that. */
     {"region_split", ALWAYS, region_split},
     {"fuse_split_projection", ALWAYS, fuse_split_projection},
+    /* Before the patterns, because a fused product does not say which part of a weight it reads. */
+    {"split_weight", ALWAYS, split_weight},
     {"fold_constant", ALWAYS, fold_constant},
     /* Before the patterns, so that they see all readers. */
     {"share_nodes", WITH_FUSION, .run = share_nodes},
