@@ -1,38 +1,43 @@
 /*
- * Products with a weight that is larger than what the device binds. The weight stays one param in
- * one piece of memory, so setting, saving and names do not change. Several products read parts of
- * it, which are views of its rows, and their results are concatenated. Parts begin at aligned
- * addresses, so that no part is copied.
+ * Products and gathers with a weight that is larger than what the device binds. The weight stays
+ * one value in one piece of memory, so setting, saving and names do not change. Several nodes read
+ * parts of it, which are views of its rows. Parts begin at aligned addresses, so that no part is
+ * copied.
  */
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
-/* Rows of a part, or 0 if the parts cannot begin at aligned addresses. If the weight is held as
- * halves later, its parts are still aligned. */
+/* Rows of a part, or 0 if they do not fit. If the weight is held as halves later, its parts are
+ * still aligned. The number is even, so that half below the first row of a part is a number of f32
+ * or rounds to that row. */
 static int64_t rows_of_part(const node *w, const rewrite_options *options)
 {
     const device_profile *profile = options->profile;
     bool halves = w->dtype == RLXVK_F32 && options->may_halve;
-    uint64_t columns = (uint64_t)w->shape.dims[1], unit = 1;
+    uint64_t columns = shape_numel(&w->shape) / (uint64_t)w->shape.dims[0], unit = 2;
     uint64_t bytes = columns * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
     uint64_t least = columns * rlxvk_dtype_size(halves ? RLXVK_F16 : (rlxvk_dtype)w->dtype);
-    if (bytes == 0)
-        return 0;
     while (unit * least % MAX(profile->slot_alignment, 1))
         unit *= 2;
     return (int64_t)(profile->max_binding_bytes / bytes / unit * unit);
 }
 
-/* Whether the weight is a param or constant of two dimensions, stored as rows of the result, and
- * too large. */
-static bool is_too_large(const node *n, const node *w, const device_profile *profile)
+/* How many rows each node reads; 0 if the node stays as it is. */
+static int64_t part_rows(const pass *p, const node *n, uint32_t operand)
 {
-    const matmul_attributes *a = n->attributes;
-    return node_is_weight(w) && w->shape.rank == 2 && a->transpose_b && !a->transpose_a &&
-           shape_numel(&w->shape) * rlxvk_dtype_size((rlxvk_dtype)w->dtype) >
-               profile->max_binding_bytes &&
-           shape_numel(&n->shape) > 0;
+    const rewrite_options *options = p->context;
+    const node *w = fuse_operand(p, n, operand);
+    uint64_t bytes = shape_numel(&w->shape) * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
+    if (!options->profile || (options->on_host && options->on_host[n->op]) || !node_is_weight(w) ||
+        w->shape.rank < 2 || bytes <= options->profile->max_binding_bytes ||
+        shape_numel(&n->shape) == 0)
+        return 0;
+    int64_t rows = rows_of_part(w, options);
+    return rows && divide_up((uint64_t)w->shape.dims[0], (uint64_t)rows) <= SPLIT_MOST_PARTS ? rows
+                                                                                             : 0;
 }
+
+/* ---- Products: parts of the weight's rows are parts of the result's columns ---- */
 
 /* One product: weight, and bias if there is one, from row `start` on. */
 static uint32_t append_part(pass *p, const node *n, int64_t start, int64_t rows)
@@ -50,23 +55,78 @@ static uint32_t append_part(pass *p, const node *n, int64_t start, int64_t rows)
                : NODE_NONE;
 }
 
-uint32_t split_weight(pass *p, uint32_t id)
+static uint32_t split_product(pass *p, uint32_t id)
 {
-    const rewrite_options *options = p->context;
     const node n = p->nodes[id];
+    const matmul_attributes *a = n.attributes;
     axis_attributes last = {.axis = (int32_t)n.shape.rank - 1};
     uint32_t parts[SPLIT_MOST_PARTS], count = 0;
-    if ((n.op != OP_matmul && n.op != OP_fused_matmul_bias_act) || !options->profile ||
-        (options->on_host && options->on_host[n.op]) ||
-        !is_too_large(&n, fuse_operand(p, &n, 1), options->profile))
-        return NODE_NONE;
-    int64_t rows = fuse_operand(p, &n, 1)->shape.dims[0];
-    int64_t most = rows_of_part(fuse_operand(p, &n, 1), options);
-    if (most == 0 || divide_up((uint64_t)rows, (uint64_t)most) > SPLIT_MOST_PARTS)
+    int64_t most = part_rows(p, &n, 1), rows = fuse_operand(p, &n, 1)->shape.dims[0];
+    if (!most || !a->transpose_b || a->transpose_a || fuse_operand(p, &n, 1)->shape.rank != 2)
         return NODE_NONE;
     for (int64_t start = 0; start < rows && p->graph->status == RLXVK_OK; start += most)
         parts[count++] = append_part(p, &n, start, MIN(most, rows - start));
     return p->graph->status == RLXVK_OK
                ? op_append(p->graph, OP_concat, parts, count, &last, n.name)
                : NODE_NONE;
+}
+
+/* ---- Gathers of rows: each part is read at all indices, clamped into it, and the index chooses
+ * among the results. The first part is not clamped from below and the last not from above, so that
+ * RLXVK_CHECK=index still finds indices outside. ---- */
+
+static rlxvk_tensor gather_part(rlxvk_graph *g, rlxvk_tensor w, rlxvk_tensor index, int64_t start,
+                                int64_t rows, bool ends)
+{
+    if (start)
+        index =
+            rlxvk_max(g, rlxvk_sub(g, index, rlxvk_scalar(g, (float)start)), rlxvk_scalar(g, 0));
+    if (!ends)
+        index = rlxvk_min(g, index, rlxvk_scalar(g, (float)(rows - 1)));
+    return rlxvk_gather(g, rlxvk_narrow(g, w, 0, start, rows), index, 0);
+}
+
+/* Whether each index is in this part or a later one, in the shape of the result. */
+static rlxvk_tensor reaches(rlxvk_graph *g, rlxvk_tensor index, int64_t start, uint32_t rank)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, index);
+    while (shape.rank < rank)
+        shape.dims[shape.rank++] = 1;
+    return rlxvk_reshape(g, rlxvk_ge(g, index, rlxvk_scalar(g, (float)start - 0.5f)), shape);
+}
+
+static uint32_t split_gather(pass *p, uint32_t id)
+{
+    const node n = p->nodes[id];
+    int64_t most = part_rows(p, &n, 0), rows = fuse_operand(p, &n, 0)->shape.dims[0];
+    rlxvk_tensor w = tensor_of(p->graph, p->map[n.inputs[0]]);
+    rlxvk_tensor index = tensor_of(p->graph, p->map[n.inputs[1]]), y = RLXVK_NONE;
+    uint32_t made = NODE_NONE;
+    if (!most || ((const axis_attributes *)n.attributes)->axis != 0 || n.dtype == RLXVK_U8 ||
+        n.dtype == RLXVK_I8)
+        return NODE_NONE;
+    for (int64_t start = 0; start < rows && p->graph->status == RLXVK_OK; start += most) {
+        int64_t count = MIN(most, rows - start);
+        bool ends = start + count == rows;
+        rlxvk_tensor part = gather_part(p->graph, w, index, start, count, ends);
+        if (start == 0) {
+            y = part;
+            continue;
+        }
+        rlxvk_tensor reached = reaches(p->graph, index, start, n.shape.rank);
+        uint32_t inputs[] = {reached.id - 1, part.id - 1, y.id - 1};
+        if (p->graph->status == RLXVK_OK)
+            made = op_append(p->graph, OP_where, inputs, 3, NULL, ends ? n.name : NULL);
+        if (made != NODE_NONE)
+            y = tensor_of(p->graph, made);
+    }
+    return p->graph->status == RLXVK_OK ? made : NODE_NONE;
+}
+
+uint32_t split_weight(pass *p, uint32_t id)
+{
+    op_kind op = (op_kind)p->nodes[id].op;
+    return op == OP_gather                                     ? split_gather(p, id)
+           : op == OP_matmul || op == OP_fused_matmul_bias_act ? split_product(p, id)
+                                                               : NODE_NONE;
 }

@@ -7,6 +7,7 @@
 #include "op/matmul/matmul.h"
 #include "support/rewritten.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +107,73 @@ static void products_read_parts(void **state)
     }
 }
 
+enum { ROWS = 1000, COLUMNS = 64, INDICES = 16 };
+
+static rlxvk_executable *compile_gather(const rlxvk_compile_options *options)
+{
+    static float table[ROWS * COLUMNS];
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor w = param(g, "w", RLXVK_SHAPE(ROWS, COLUMNS));
+    rlxvk_tensor y = rlxvk_gather(g, w, input(g, "i", RLXVK_SHAPE(2, INDICES / 2)), 0);
+    rlxvk_graph_set_name(g, y, "y");
+    rlxvk_graph_output(g, y);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        table[i] = (float)(i / COLUMNS * 2 + i % 2);
+    expect_ok(rlxvk_compile(small, g, options, &e));
+    expect_ok(rlxvk_set_param_typed(e, "w", table, sizeof table, RLXVK_F32));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static rlxvk_status run_gather(rlxvk_executable *e, const float *indices, float *got)
+{
+    rlxvk_run_input in = {"i", indices, INDICES, .f32_words = true};
+    rlxvk_run_output out = {.index = 0,
+                            .buffer = got,
+                            .length = INDICES * COLUMNS,
+                            .f32_words = true};
+    return rlxvk_run(e, &in, 1, &out, 1);
+}
+
+/* Indices at the borders of parts, between rows, and outside, as one gather reads them. */
+static void gathers_read_parts(void **state)
+{
+    static const float indices[INDICES] = {0,   1,      255, 255.4f, 255.5f, 256,  257, 511.5f,
+                                           512, 767.6f, 768, 999,    1000,   2e7f, -5,  NAN};
+    static float got[INDICES * COLUMNS];
+    const rlxvk_compile_options halves = {.weight_storage = RLXVK_WEIGHTS_F16};
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        rlxvk_executable *e = compile_gather(half ? &halves : NULL);
+        assert_int_equal(count_op(e->program->graph, OP_gather), 4);
+        (void)count_parts(e);
+        expect_ok(run_gather(e, indices, got));
+        for (int i = 0; i < INDICES; i++) {
+            double row = floor((double)indices[i] + 0.5);
+            row = row > 0 ? fmin(row, ROWS - 1) : 0;
+            for (int k = 0; k < COLUMNS; k++)
+                assert_true(got[i * COLUMNS + k] == (float)(row * 2 + k % 2));
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* Indices that are clamped into a part are not outside; those outside the whole weight are. */
+static void indices_outside_are_found(void **state)
+{
+    static float got[INDICES * COLUMNS], indices[INDICES] = {0, 255, 256, 511, 512, 767, 768, 999};
+    const rlxvk_compile_options checked = {.check_index = RLXVK_ON};
+    rlxvk_executable *e = compile_gather(&checked);
+    (void)state;
+    expect_ok(run_gather(e, indices, got));
+    indices[3] = 1000;
+    assert_int_not_equal(run_gather(e, indices, got), RLXVK_OK);
+    indices[3] = -1;
+    assert_int_not_equal(run_gather(e, indices, got), RLXVK_OK);
+    rlxvk_executable_destroy(e);
+}
+
 static void others_are_refused(void **state)
 {
     static const product wide = {1024, 64, 3, false, 0};
@@ -122,6 +190,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_read_parts),
+        cmocka_unit_test(gathers_read_parts),
+        cmocka_unit_test(indices_outside_are_found),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, open_small, close_small);
