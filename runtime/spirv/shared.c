@@ -15,34 +15,75 @@ typedef struct sizes {
     uint32_t bound;
 } sizes;
 
+/* Word k of an instruction; 0 if it is shorter, as in a wrong module of a custom op. */
+static uint32_t word_at(const uint32_t *w, uint32_t k)
+{
+    return k < length_of(w[0]) ? w[k] : 0;
+}
+
+/* Word k as an id. No id is 0, so it stands for a wrong one. */
+static uint32_t id_at(const sizes *s, const uint32_t *w, uint32_t k)
+{
+    uint32_t id = word_at(w, k);
+    return id < s->bound ? id : 0;
+}
+
+static uint64_t bytes_at(const sizes *s, const uint32_t *w, uint32_t k)
+{
+    return s->bytes[id_at(s, w, k)];
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
 static uint64_t struct_bytes(const sizes *s, const uint32_t *w)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 2; i < length_of(w[0]); i++)
-        bytes += s->bytes[w[i]];
+        bytes = add(bytes, bytes_at(s, w, i));
     return bytes;
 }
 
-/* A pointer has the size of what it points to if that is shared, else 0. */
+/* The size of a type. A pointer has that of what it points to if that is shared, else 0. */
+static uint64_t type_bytes(const sizes *s, const uint32_t *w)
+{
+    switch (opcode_of(w[0])) {
+    case SpvOpTypeBool:
+        return 4;
+    case SpvOpTypeInt:
+    case SpvOpTypeFloat:
+        return word_at(w, 2) / 8;
+    case SpvOpTypeVector:
+    case SpvOpTypeMatrix:
+        return multiply(word_at(w, 3), bytes_at(s, w, 2));
+    case SpvOpTypeArray:
+        return multiply(s->values[id_at(s, w, 3)], bytes_at(s, w, 2));
+    case SpvOpTypeStruct:
+        return struct_bytes(s, w);
+    case SpvOpTypePointer:
+        return word_at(w, 2) == SpvStorageClassWorkgroup ? bytes_at(s, w, 3) : 0;
+    default:
+        return 0;
+    }
+}
+
 static void declare(sizes *s, const uint32_t *w)
 {
     uint32_t opcode = opcode_of(w[0]);
-    if (opcode == SpvOpTypeBool)
-        s->bytes[w[1]] = 4;
-    else if (opcode == SpvOpTypeInt || opcode == SpvOpTypeFloat)
-        s->bytes[w[1]] = w[2] / 8;
-    else if (opcode == SpvOpTypeVector || opcode == SpvOpTypeMatrix)
-        s->bytes[w[1]] = w[3] * s->bytes[w[2]];
-    else if (opcode == SpvOpTypeArray)
-        s->bytes[w[1]] = s->values[w[3]] * s->bytes[w[2]];
-    else if (opcode == SpvOpTypeStruct)
-        s->bytes[w[1]] = struct_bytes(s, w);
-    else if (opcode == SpvOpTypePointer)
-        s->bytes[w[1]] = w[2] == SpvStorageClassWorkgroup ? s->bytes[w[3]] : 0;
-    else if (opcode == SpvOpConstant || opcode == SpvOpSpecConstant)
-        s->values[w[2]] = w[3];
+    if (opcode == SpvOpConstant || opcode == SpvOpSpecConstant)
+        s->values[id_at(s, w, 2)] = word_at(w, 3);
     else if (opcode == SpvOpVariable)
-        s->bytes[w[2]] = s->bytes[w[1]];
+        s->bytes[id_at(s, w, 2)] = bytes_at(s, w, 1);
+    else if (opcode >= SpvOpTypeVoid && opcode <= SpvOpTypePointer)
+        s->bytes[id_at(s, w, 1)] = type_bytes(s, w);
+    s->bytes[0] = s->values[0] = 0;
 }
 
 /* The word of an instruction that is the first pointer that it uses; 0: none. */
@@ -65,7 +106,7 @@ static void note_use(sizes *s, const uint32_t *w)
                    : opcode == SpvOpCopyMemory ? 3
                                                : at + 1;
     for (; at && at < MIN(end, length_of(w[0])); at++)
-        s->used[w[at]] = true;
+        s->used[id_at(s, w, at)] = true;
 }
 
 static uint64_t add_variables(sizes *s, const uint32_t *words, uint32_t count)
@@ -77,14 +118,14 @@ static uint64_t add_variables(sizes *s, const uint32_t *words, uint32_t count)
     for (functions = i; i < count; i += length_of(words[i]))
         note_use(s, words + i);
     for (i = SPIRV_HEADER_WORDS; i < functions; i += length_of(words[i]))
-        if (opcode_of(words[i]) == SpvOpVariable && s->used[words[i + 2]])
-            bytes += s->bytes[words[i + 2]];
+        if (opcode_of(words[i]) == SpvOpVariable && s->used[id_at(s, words + i, 2)])
+            bytes = add(bytes, bytes_at(s, words + i, 2));
     return bytes;
 }
 
 bool spirv_shared_bytes(const uint32_t *words, uint32_t count, uint64_t *out)
 {
-    sizes s = {.bound = words[3]};
+    sizes s = {.bound = MAX(words[3], 1)};
     s.bytes = memory_zeroed(s.bound, sizeof *s.bytes);
     s.values = memory_zeroed(s.bound, sizeof *s.values);
     s.used = memory_zeroed(s.bound, sizeof *s.used);

@@ -49,11 +49,12 @@ void pipeline_store_destroy(device *d);
 /* pipeline_statistics.c: adds what the driver tells of the pipeline. On failure, *out is zeroed. */
 rlxvk_status pipeline_statistics(device *d, VkPipeline pipeline, pipeline_description *out);
 
-/* module.c: whether the device has what the module asks for. If not, *out tells what it lacks. */
+/* module.c: whether the device has what the module asks for. If not, the result is
+ * VK_ERROR_FEATURE_NOT_PRESENT and *out tells what it lacks. */
 typedef struct module_lack {
     char text[96];
 } module_lack;
-bool module_fits(const device *d, const uint32_t *words, uint32_t count, module_lack *out);
+VkResult module_check(const device *d, const uint32_t *words, uint32_t count, module_lack *out);
 
 /* pipeline_cache.c: the VkPipelineCache and its file. */
 typedef struct disk_cache {

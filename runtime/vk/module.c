@@ -75,17 +75,19 @@ static const char *missing_capability(const device_snapshot *s, const uint32_t *
     return NULL;
 }
 
-bool module_fits(const device *d, const uint32_t *words, uint32_t count, module_lack *out)
+VkResult module_check(const device *d, const uint32_t *words, uint32_t count, module_lack *out)
 {
     uint32_t limit = d->snapshot.properties.limits.maxComputeSharedMemorySize;
     uint64_t shared = 0;
     const char *missing = missing_capability(&d->snapshot, words, count);
+    if (!spirv_shared_bytes(words, count, &shared))
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
     if (missing)
         snprintf(out->text, sizeof out->text, "it needs %s, which this device lacks", missing);
-    else if (spirv_shared_bytes(words, count, &shared) && shared > limit)
+    else if (shared > limit)
         snprintf(out->text, sizeof out->text, "%llu bytes of shared memory; this device has %u",
                  (unsigned long long)shared, limit);
     else
-        return true;
-    return false;
+        return VK_SUCCESS;
+    return VK_ERROR_FEATURE_NOT_PRESENT;
 }

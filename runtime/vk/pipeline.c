@@ -187,10 +187,10 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
     };
     /* Without specialization, sizes and features are those of constants that were never meant. */
     bool known = !embedded || !d->no_specialization || kernel->bindings_constant;
-    VkResult result = VK_ERROR_OUT_OF_HOST_MEMORY;
-    if (info.pCode && known && !module_fits(d, info.pCode, count, &entry->lack))
-        result = VK_ERROR_FEATURE_NOT_PRESENT;
-    else if (info.pCode)
+    VkResult result = info.pCode ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+    if (result == VK_SUCCESS && known)
+        result = module_check(d, info.pCode, count, &entry->lack);
+    if (result == VK_SUCCESS)
         result = VK_RESULT(d, CreateShaderModule(d->handle, &info, NULL, out));
     memory_free(words);
     return result;
