@@ -121,20 +121,12 @@ static void add_newer_features(const device_snapshot *s, device_parts *p)
                      VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
-/* If a device without the extension is asked for statistics, it is not opened. */
-static rlxvk_status add_statistics(const device *d, device_parts *p)
+static void add_statistics(device_parts *p)
 {
-    if (!d->statistics)
-        return RLXVK_OK;
-    if (!d->snapshot.pipeline_statistics)
-        return status_fail(RLXVK_E_UNSUPPORTED,
-                           "the driver tells no statistics of pipelines: it lacks %s",
-                           VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     p->executables.pipelineExecutableInfo = VK_TRUE;
     add_features(p, &p->executables,
                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
                  VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    return RLXVK_OK;
 }
 
 /* Uses one queue, because dispatches of a run mostly wait for each other. Executables take turns on
@@ -162,7 +154,8 @@ static rlxvk_status handle_create(device *d)
         p.extensions[p.info.enabledExtensionCount++] = PORTABILITY_SUBSET_EXTENSION;
     add_core_features(&d->snapshot, &p);
     add_newer_features(&d->snapshot, &p);
-    TRY(add_statistics(d, &p));
+    if (d->statistics)
+        add_statistics(&p);
     VK(d, CreateDevice(d->physical, &p.info, NULL, &d->handle));
     return RLXVK_OK;
 error:
@@ -185,6 +178,16 @@ static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
     d->setup = s->setups[index];
 error:
     return status;
+}
+
+/* If a device without the extension is asked for statistics, it is not opened. */
+static rlxvk_status require_statistics(const device *d)
+{
+    if (!d->statistics || d->snapshot.pipeline_statistics)
+        return RLXVK_OK;
+    return status_fail(RLXVK_E_UNSUPPORTED,
+                       "the driver tells no statistics of pipelines: it lacks %s",
+                       VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
 }
 
 /* Marks of dispatches are switched on, because drivers may keep more state for them. */
@@ -217,6 +220,7 @@ static rlxvk_status device_create(device *d, const rlxvk_context_options *option
     TRY(survey_take(d, options, environment, &s));
     while (!chosen) {
         TRY(device_pick(d, options, environment->device, &s));
+        TRY(require_statistics(d));
         device_mind_marks(d, environment);
         status = handle_create(d);
         chosen = status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||

@@ -95,7 +95,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, 'J'},
     {"canary", no_argument, NULL, 'C'},
     {"invocations", required_argument, NULL, 'I'},
-    {"limits", required_argument, NULL, 'L'},
+    {"limits", required_argument, NULL, 'M'},
     {"folded", no_argument, NULL, 'F'},
     {"shifted", no_argument, NULL, 'T'},
     {"list", no_argument, NULL, 'l'},
@@ -129,7 +129,7 @@ static bool set_option(conform_options *o, int letter)
 {
     const char **const words[128] = {
         ['d'] = &o->device,  ['o'] = &o->ops,         ['g'] = &o->golden, ['H'] = &o->html,
-        ['v'] = &o->variant, ['I'] = &o->invocations, ['R'] = &o->resume, ['L'] = &o->limits};
+        ['v'] = &o->variant, ['I'] = &o->invocations, ['R'] = &o->resume, ['M'] = &o->limits};
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
