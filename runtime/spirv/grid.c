@@ -1,22 +1,25 @@
 /*
- * Makes a module count with another number of workgroups than are launched. Every word that it
- * loads from the built-in number of workgroups becomes a constant. A kernel numbers its workgroups
- * row by row of the grid. So if only the first columns are launched, the last workgroups of every
- * row are left out and the others keep their numbers.
+ * Makes a module count with another number of workgroups than are launched. Every load of the
+ * built-in number of workgroups, or of a word of it, becomes a constant. A kernel numbers its
+ * workgroups row by row of the grid. So if only the first columns are launched, the last workgroups
+ * of every row are left out and the others keep their numbers. The same holds if a grid is launched
+ * in several ranges (exec/slice.h).
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
 
 #include <string.h>
 
-enum { CONSTANT_WORDS = 4, DIMENSIONS = 3 };
+enum { CONSTANT_WORDS = 4, DIMENSIONS = 3, COMPOSITE_WORDS = 3 + DIMENSIONS };
 
 typedef struct grid_ids {
     uint32_t counts;            /* the variable; 0: the module reads none */
     uint32_t number;            /* the type of a word; 0: none */
+    uint32_t vector;            /* the type of three words; 0: none */
+    bool whole;                 /* some load takes all three words */
     uint32_t functions_at;      /* word index */
     const uint32_t **constants; /* per id, the words of a constant of type `number` */
-    uint32_t first_new;         /* the first of DIMENSIONS ids */
+    uint32_t first_new;         /* the first of DIMENSIONS ids, and then that of all three */
 } grid_ids;
 
 static void read_declaration(grid_ids *g, const uint32_t *w)
@@ -26,6 +29,8 @@ static void read_declaration(grid_ids *g, const uint32_t *w)
         g->counts = w[1];
     if (opcode == SpvOpTypeInt && w[2] == 32 && w[3] == 0)
         g->number = w[1];
+    if (opcode == SpvOpTypeVector && g->number && w[2] == g->number && w[3] == DIMENSIONS)
+        g->vector = w[1];
     if (opcode == SpvOpConstant)
         g->constants[w[2]] = w;
 }
@@ -48,11 +53,20 @@ static void declare(const grid_ids *g, const uint32_t grid[DIMENSIONS], uint32_t
                                                    g->first_new + k, grid[k]};
         memcpy(out + CONSTANT_WORDS * k, constant, sizeof constant);
     }
+    if (g->whole) {
+        const uint32_t all[COMPOSITE_WORDS] = {COMPOSITE_WORDS << 16 | SpvOpConstantComposite,
+                                               g->vector,
+                                               g->first_new + DIMENSIONS,
+                                               g->first_new,
+                                               g->first_new + 1,
+                                               g->first_new + 2};
+        memcpy(out + CONSTANT_WORDS * DIMENSIONS, all, sizeof all);
+    }
 }
 
-/* Turns loads of one component into copies of a constant. False if there are none, or if the
- * variable is read in another way. */
-static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, uint32_t *component)
+/* Turns loads into copies of a constant. False if there are none, or if the variable is read in
+ * another way. */
+static bool replace_loads(grid_ids *g, uint32_t *words, uint32_t count, uint32_t *component)
 {
     bool any = false;
     for (uint32_t i = g->functions_at; i < count; i += length_of(words[i])) {
@@ -64,7 +78,11 @@ static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, ui
                 return false;
             component[w[2]] = 1 + index[3];
         } else if (opcode == SpvOpLoad && w[3] == g->counts) {
-            return false;
+            if (!g->vector || w[1] != g->vector)
+                return false;
+            w[0] = 4u << 16 | SpvOpCopyObject;
+            w[3] = g->first_new + DIMENSIONS;
+            any = g->whole = true;
         } else if (opcode == SpvOpLoad && component[w[3]]) {
             w[0] = 4u << 16 | SpvOpCopyObject;
             w[3] = g->first_new + component[w[3]] - 1;
@@ -79,11 +97,11 @@ static bool replace_loads(const grid_ids *g, uint32_t *words, uint32_t count, ui
 static uint32_t *insert_constants(const grid_ids *g, uint32_t *words, const uint32_t grid[3],
                                   uint32_t *count)
 {
-    uint32_t more = CONSTANT_WORDS * DIMENSIONS;
+    uint32_t more = CONSTANT_WORDS * DIMENSIONS + (g->whole ? COMPOSITE_WORDS : 0);
     memmove(words + g->functions_at + more, words + g->functions_at,
             (*count - g->functions_at) * sizeof *words);
     declare(g, grid, words + g->functions_at);
-    words[3] += DIMENSIONS;
+    words[3] += DIMENSIONS + 1;
     *count += more;
     return words;
 }
@@ -91,7 +109,8 @@ static uint32_t *insert_constants(const grid_ids *g, uint32_t *words, const uint
 uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t grid[3],
                          uint32_t *out_count)
 {
-    size_t bound = words[3], size = count + (size_t)CONSTANT_WORDS * DIMENSIONS;
+    size_t bound = words[3];
+    size_t size = count + (size_t)CONSTANT_WORDS * DIMENSIONS + COMPOSITE_WORDS;
     grid_ids g = {.constants = memory_zeroed(bound, sizeof *g.constants)};
     uint32_t *component = memory_zeroed(bound, sizeof *component);
     uint32_t *copy = memory_allocate(size * sizeof *copy), *out = NULL;
@@ -107,4 +126,33 @@ uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t g
     memory_free(component);
     memory_free(g.constants);
     return out;
+}
+
+/* Whether an instruction from `i` on reads through this pointer. */
+static bool reads_pointer(const uint32_t *words, uint32_t count, uint32_t i, uint32_t pointer)
+{
+    bool reads = false;
+    for (; i < count && !reads; i += length_of(words[i])) {
+        const uint32_t *w = words + i;
+        uint32_t opcode = opcode_of(w[0]);
+        bool chain = opcode == SpvOpAccessChain || opcode == SpvOpInBoundsAccessChain;
+        bool passes = opcode == SpvOpFunctionCall || opcode == SpvOpCopyObject;
+        reads = opcode == SpvOpLoad && w[3] == pointer;
+        if (chain && w[3] == pointer)
+            reads = reads_pointer(words, count, i + length_of(w[0]), w[2]);
+        for (uint32_t k = 3; passes && k < length_of(w[0]); k++)
+            reads |= w[k] == pointer;
+    }
+    return reads;
+}
+
+bool spirv_reads_grid(const uint32_t *words, uint32_t count)
+{
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < count; i += length_of(words[i])) {
+        const uint32_t *w = words + i;
+        if (opcode_of(w[0]) == SpvOpDecorate && w[2] == SpvDecorationBuiltIn &&
+            w[3] == SpvBuiltInNumWorkgroups)
+            return reads_pointer(words, count, i, w[1]);
+    }
+    return false;
 }

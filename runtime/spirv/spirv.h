@@ -36,9 +36,12 @@ uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_co
 uint32_t *spirv_drop_buffers(const uint32_t *words, uint32_t count, uint32_t *out_count);
 
 /* grid.c: makes a module count with `grid` workgroups, no matter how many are launched. Also NULL
- * if the module does not read the number of workgroups, or reads it other than by component. */
+ * if the module does not read the number of workgroups, or reads it other than by loads of all
+ * three words or of one component. */
 uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t grid[3],
                          uint32_t *out_count);
+/* Whether a function of the module reads the number of workgroups. */
+bool spirv_reads_grid(const uint32_t *words, uint32_t count);
 
 /* shared.c: counts the bytes of shared memory that the module's functions use. False if host memory
  * runs out. */

@@ -80,17 +80,40 @@ static void loads_become_constants(void **state)
     memory_free(f.words);
 }
 
+/* A load of all three words becomes a copy of a composite of the same constants. */
+static void whole_loads_become_constants(void **state)
+{
+    module m = module_of(COMPONENTS "%all = OpLoad %vector %counts\n"), f = fixed(&m);
+    uint32_t composite = 0, last = 0;
+    (void)state;
+    assert_true(spirv_reads_grid(m.words, m.count));
+    assert_non_null(f.words);
+    assert_false(spirv_reads_grid(f.words, f.count));
+    assert_true(module_is_valid(&f, "/dev/stderr"));
+    assert_int_equal(module_occurrences(&f, SpvOpLoad), 1);
+    assert_int_equal(module_occurrences(&f, SpvOpConstantComposite), 1);
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < f.count; i += length_of(f.words[i])) {
+        if (opcode_of(f.words[i]) == SpvOpConstantComposite)
+            composite = f.words[i + 2];
+        if (opcode_of(f.words[i]) == SpvOpCopyObject)
+            last = f.words[i + 3];
+    }
+    assert_int_equal(last, composite);
+    memory_free(m.words);
+    memory_free(f.words);
+}
+
 static void other_readings_are_refused(void **state)
 {
     static const char *const bodies[] = {
         "", /* not read */
-        "%all = OpLoad %vector %counts\n",
         "%nx_at = OpAccessChain %input %counts %x\n%nx = OpLoad %uint %nx_at\n",
-        COMPONENTS "%all = OpLoad %vector %counts\n"};
+        COMPONENTS "%nx_by = OpAccessChain %input %counts %x\n%nxx = OpLoad %uint %nx_by\n"};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(bodies); i++) {
         module m = module_of(bodies[i]), f = fixed(&m);
         assert_null(f.words);
+        assert_int_equal(spirv_reads_grid(m.words, m.count), i > 0);
         memory_free(m.words);
         memory_free(f.words);
     }
@@ -143,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_become_constants),
+        cmocka_unit_test(whole_loads_become_constants),
         cmocka_unit_test(other_readings_are_refused),
         cmocka_unit_test(every_kernel_stays_valid),
         cmocka_unit_test(out_of_memory_gives_nothing),
