@@ -47,6 +47,7 @@
     X(CmdBindPipeline)                                                                             \
     X(CmdCopyBuffer)                                                                               \
     X(CmdDispatch)                                                                                 \
+    X(CmdDispatchBase)                                                                             \
     X(CmdDispatchIndirect)                                                                         \
     X(CmdFillBuffer)                                                                               \
     X(CmdPipelineBarrier)                                                                          \

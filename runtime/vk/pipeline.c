@@ -45,6 +45,7 @@ static pipeline_request key_of(const pipeline_request *request)
     key.constant_count = request->constant_count;
     memcpy(key.constants, request->constants, request->constant_count * sizeof(uint32_t));
     memcpy(key.grid, request->grid, sizeof(key.grid));
+    key.ranges = request->ranges;
     return key;
 }
 
@@ -57,13 +58,14 @@ static size_t key_hash(const pipeline_request *key)
     }
     for (int i = 0; i < 3; i++)
         hash = (hash ^ key->grid[i]) * 0x9e3779b97f4a7c15ull;
+    hash += key->ranges;
     return (size_t)(hash ^ hash >> 29);
 }
 
 static bool key_equal(const pipeline_request *a, const pipeline_request *b)
 {
     return a->kernel == b->kernel && a->constant_count == b->constant_count &&
-           !memcmp(a->constants, b->constants, sizeof(a->constants)) &&
+           !memcmp(a->constants, b->constants, sizeof(a->constants)) && a->ranges == b->ranges &&
            !memcmp(a->grid, b->grid, sizeof(a->grid));
 }
 
@@ -138,6 +140,18 @@ static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, u
     return out;
 }
 
+/* Makes the kernel see the grid of its request. A module that does not read the number of
+ * workgroups stays as it is if ranges are launched; an extent asks only for kernels that do. Frees
+ * the words. */
+static uint32_t *fix_grid(const pipeline_request *key, uint32_t *words, uint32_t *count)
+{
+    if (!words || !key->grid[0] || (key->ranges && !spirv_reads_grid(words, *count)))
+        return words;
+    uint32_t *fixed = spirv_fix_grid(words, *count, key->grid, count);
+    memory_free(words);
+    return fixed;
+}
+
 /* The words of an embedded kernel for these constants. If a kernel has the constant BINDINGS, it is
  * always specialized, because its layout has only the bindings in use. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, bool *out_permuted,
@@ -151,12 +165,7 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
         .preserve_subnormals = d->setup.profile.half_subnormals,
     };
     const kernel_info *kernel = kernel_find(key->kernel);
-    uint32_t *words = spirv_request(kernel, controls, out_count);
-    if (words && key->grid[0]) {
-        uint32_t *fixed = spirv_fix_grid(words, *out_count, key->grid, out_count);
-        memory_free(words);
-        words = fixed;
-    }
+    uint32_t *words = fix_grid(key, spirv_request(kernel, controls, out_count), out_count);
     if (!words || (d->no_specialization && !kernel->bindings_constant))
         return words;
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
@@ -170,7 +179,10 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     special = transform(spirv_contract, special, out_count);
     if (kernel->bindings_constant)
         special = transform(spirv_drop_buffers, special, out_count);
-    return permute(d, special, out_permuted, out_count);
+    special = permute(d, special, out_permuted, out_count);
+    /* Permuting adds loads of the number of workgroups. If ranges are launched, it must be that of
+     * the whole grid there, too. */
+    return key->ranges ? fix_grid(key, special, out_count) : special;
 }
 
 static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *out)
@@ -218,7 +230,8 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
     bool fix_size = kernel_find(key->kernel)->subgroups && d->snapshot.subgroup_size_control;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .flags = d->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0,
+        .flags = (key->ranges ? VK_PIPELINE_CREATE_DISPATCH_BASE : 0) |
+                 (d->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0),
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = fix_size ? &subgroup : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
@@ -370,6 +383,12 @@ rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_
     rlxvk_status status = get_locked(d, requests, count, out);
     pthread_mutex_unlock(&d->pipelines->lock);
     return status;
+}
+
+bool pipeline_takes_ranges(uint16_t kernel)
+{
+    const kernel_info *info = kernel_find(kernel);
+    return kernel < KERNEL_COUNT || !spirv_reads_grid(info->words, info->word_count);
 }
 
 size_t pipeline_count_made(device *d)

@@ -185,12 +185,17 @@ typedef struct pipeline_request {
     uint8_t constant_count; /* values for specialization constants 0 .. constant_count-1 */
     uint32_t constants[KERNEL_MAX_CONSTANTS];
     uint32_t grid[3]; /* the grid that the kernel is to see; 0: the launched one */
+    bool ranges;      /* ranges of the grid may be launched (CmdDispatchBase); needs `grid` */
 } pipeline_request;
 
 /* Fills out[i] for each request. Equal requests share one pipeline. The device owns the
  * pipelines. */
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out);
+
+/* Whether a grid of this kernel can be launched in ranges. It cannot if the kernel is the caller's
+ * own and reads the number of workgroups, because such kernels are not changed. */
+bool pipeline_takes_ranges(uint16_t kernel);
 
 /* How many pipelines the device has made so far, and how many were requested. */
 size_t pipeline_count_made(device *d);
