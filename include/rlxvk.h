@@ -522,6 +522,8 @@ typedef enum rlxvk_extent_promise {
     RLXVK_EXTENT_SHORTER = 1
 } rlxvk_extent_promise;
 
+#define RLXVK_NO_SUBMISSION_BOUND UINT64_MAX
+
 typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
@@ -596,6 +598,24 @@ typedef struct rlxvk_compile_options {
      * and `shared` of rlxvk_executable_params is false. */
     rlxvk_weight_storage weight_storage;
     size_t struct_size;
+    /* Since 0.3. The most milliseconds that one submission may occupy the device. Operating systems
+     * end the work of a GPU that shows nothing for some seconds. 0: 500 on integrated and discrete
+     * GPUs with a queue for graphics, because these may drive a display; no bound on others.
+     * RLXVK_NO_SUBMISSION_BOUND: none. Results do not change by a bit.
+     *
+     * If the work may exceed the bound, the first run measures it, and waits after every piece.
+     * Later runs make as many submissions as the measured times ask for. Clones take these times
+     * over. rlxvk_executable_plan reports the number of submissions and the longest measured one.
+     * Dispatches are cut by workgroups, loops by rounds. Not cut are:
+     *   - a single workgroup
+     *   - custom kernels that read gl_NumWorkGroups
+     *   - under an active extent, dispatches that launch fewer workgroups for fewer rows. The
+     *     first run after the extent begins, ends or grows by a quarter measures again.
+     *   - copies of inputs and outputs
+     * Each of these dispatches is submitted on its own. With profile, the time of a step contains
+     * the pauses between its submissions. RLXVK_CHECK=results submits each dispatch on its own, and
+     * bounds nothing. */
+    uint64_t max_submission_ms;
 } rlxvk_compile_options;
 
 /*

@@ -26,6 +26,7 @@ typedef struct switches {
     bool no_fusion, no_regions, no_strided_access, no_tuning, nan_trace, dump_nodes;
     bool dispatch_only, no_specialization;
     bool statistics; /* pipelines keep statistics; no variable sets it (context_create) */
+    bool sliced;     /* no variable sets it: only rlxvk conform --sliced and tests do */
     unsigned dump;   /* bits of rlxvk_dump */
     unsigned check;  /* bits of enum check_kind */
     invocation_choice invocations;

@@ -4,6 +4,7 @@
  * Runs do not look at the extent, except that they write the count of active rows if nodes read it.
  */
 #include "exec/active_extent.h"
+#include "exec/bounded.h"
 #include "exec/feed.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
@@ -115,6 +116,7 @@ static rlxvk_status apply(rlxvk_executable *e)
     TRY(ticket_complete_all(e));
     if (e->group_counts)
         TRY(write_counts(e));
+    bounded_adapt(e);
     if (has_prefix_feeds(e))
         TRY(feed_record(e));
 error:

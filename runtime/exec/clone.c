@@ -4,6 +4,7 @@
  * planned or compiled.
  */
 #include "exec/active_extent.h"
+#include "exec/bounded.h"
 #include "exec/cached_bindings.h"
 #include "exec/copy.h"
 #include "exec/create.h"
@@ -51,6 +52,7 @@ static rlxvk_status clone_current(rlxvk_executable *from, rlxvk_executable **out
     TRY(create_executable(from->program, NULL, from, out));
     TRY(copy_state(*out, from));
     TRY(active_copy(*out, from));
+    TRY(bounded_copy(*out, from));
     TRY(copy_feeds(*out, from));
     prepared_copy(*out, from);
 error:

@@ -2,6 +2,7 @@
 #include "exec/create.h"
 #include "exec/active_extent.h"
 #include "exec/allocate.h"
+#include "exec/bounded.h"
 #include "exec/diagnose.h"
 #include "exec/host_step.h"
 #include "exec/locate.h"
@@ -26,6 +27,7 @@ rlxvk_status create_executable(program *p, const rlxvk_executable *share_with,
     TRY(host_steps_prepare(e));
     TRY(active_prepare(e));
     TRACE_TRY(trace, "record", record_all(e));
+    TRY(bounded_create(e));
     locate_contents(e, share_with); /* changes share_with, so nothing may fail after it */
     rng_prepare(e);
     active_find_count(e);

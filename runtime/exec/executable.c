@@ -2,6 +2,7 @@
  * The tables of an executable, the locations of its values, and its end. Everything that an
  * executable owns is freed here, even if it is half built.
  */
+#include "exec/bounded.h"
 #include "exec/cached_bindings.h"
 
 /* ---- Checks ---- */
@@ -215,6 +216,7 @@ void executable_end(rlxvk_executable *e)
     free_host_steps(e);
     destroy_objects(e);
     free_leaves(e);
+    bounded_destroy(e);
     free_memory(e);
     void *tables[] = {e->locations, e->params, e->inputs,   e->outputs,  e->tickets,
                       e->given,     e->batch,  e->sets,     e->segments, e->rests,

@@ -110,6 +110,8 @@ typedef struct canary {
 
 /* Of an executable whose graph has symbols (cached_bindings.h). */
 typedef struct cached_bindings cached_bindings;
+/* What is measured to bound submissions (bounded.h). */
+typedef struct bounded bounded;
 
 struct rlxvk_executable {
     rlxvk_context *context;
@@ -153,6 +155,9 @@ struct rlxvk_executable {
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
     uint32_t last_batch_count; /* of the batch that was submitted last; it is still in `batch` */
+    uint64_t batch_ns;         /* how long its measured commands take */
+    bounded *bounded;          /* NULL: submissions are not bounded, or surely short */
+    uint64_t run_submissions;  /* of the last run */
     uint64_t reached;          /* timeline value that was waited for */
     rlxvk_run_input *given;    /* per input, during submit; if it has no name, it is not given */
     rlxvk_rng_options rng;

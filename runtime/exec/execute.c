@@ -11,8 +11,12 @@
  * most as many groups run in vain as before it, and at most 8. Rounds after the stop change nothing
  * (op_loop.stop). A group is all rounds in one command buffer. If a loop has several segments, a
  * group is one round.
+ *
+ * If submissions are bounded by time, the first round of a segment is measured (bounded.h). From
+ * then on, a batch is submitted before it would exceed the bound.
  */
 #include "exec/execute.h"
+#include "exec/bounded.h"
 #include "exec/host_step.h"
 #include "exec/queue.h"
 #include "exec/record.h"
@@ -21,11 +25,39 @@
 
 #define MOST_GROUPS_UNSEEN 8
 
+/* `ns`: how long they take, if they are measured; else 0. */
+static rlxvk_status add_timed(rlxvk_executable *e, VkCommandBuffer commands, uint64_t ns)
+{
+    bool many = e->program->plan.loops.count || e->bounded;
+    rlxvk_status status = RLXVK_OK;
+    if (e->bounded && e->batch_ns && e->batch_ns + ns > e->program->options.submission_ns)
+        TRY(queue_submit_batch(e));
+    e->batch[e->batch_count++] = commands;
+    e->batch_ns += ns;
+    if (many && e->batch_count >= QUEUE_BATCH_LOOPS)
+        TRY(queue_submit_batch(e));
+error:
+    return status;
+}
+
 static rlxvk_status add_commands(rlxvk_executable *e, VkCommandBuffer commands)
 {
-    e->batch[e->batch_count++] = commands;
-    bool full = e->program->plan.loops.count && e->batch_count >= QUEUE_BATCH_LOOPS;
-    return full ? queue_submit_batch(e) : RLXVK_OK;
+    return add_timed(e, commands, 0);
+}
+
+/* Executes one round of a segment whose submissions are bounded. */
+static rlxvk_status execute_bounded(rlxvk_executable *e, uint32_t index)
+{
+    const bounded_segment *s = &e->bounded->segments[index];
+    rlxvk_status status = RLXVK_OK;
+    if (!s->measured)
+        return bounded_measure(e, index);
+    if (s->parts.count == 0)
+        return add_timed(e, e->segments[index], s->ns);
+    for (size_t i = 0; i < s->parts.count; i++)
+        TRY(add_timed(e, s->commands.items[i], s->parts.items[i].ns));
+error:
+    return status;
 }
 
 static rlxvk_status execute_segment(rlxvk_executable *e, uint32_t index)
@@ -33,7 +65,7 @@ static rlxvk_status execute_segment(rlxvk_executable *e, uint32_t index)
     const segment *g = &e->program->plan.segments.items[index];
     rlxvk_status status;
     if (!g->host)
-        return add_commands(e, e->segments[index]);
+        return e->bounded ? execute_bounded(e, index) : add_commands(e, e->segments[index]);
     TRY(queue_submit_batch(e));
     TRY(queue_wait_all(e));
     TRY(host_step_run(e, &e->host_steps[g->hosts_before]));
@@ -71,16 +103,55 @@ static rlxvk_status execute_range(rlxvk_executable *e, uint32_t first, uint32_t 
     return status;
 }
 
+/* A loop of one segment whose rounds are recorded in groups. */
+typedef struct grouped_rounds {
+    uint32_t group; /* rounds */
+    uint64_t ns;    /* one round, if it is measured */
+    VkCommandBuffer commands;
+} grouped_rounds;
+
+static grouped_rounds rounds_of(const rlxvk_executable *e, const plan_loop *l)
+{
+    const segment *g = &e->program->plan.segments.items[l->first];
+    grouped_rounds r = {l->inner ? 1 : g->rounds, 0, e->segments[l->first]};
+    if (r.group > 1 && e->bounded && e->bounded->segments[l->first].measured) {
+        const bounded_segment *s = &e->bounded->segments[l->first];
+        r = (grouped_rounds){s->rounds, s->ns, s->group ? s->group : r.commands};
+    }
+    return r;
+}
+
+/* The last rounds of a loop, which do not fill a group. */
+static rlxvk_status execute_rest(rlxvk_executable *e, uint32_t index, const grouped_rounds *r,
+                                 uint64_t rest)
+{
+    const segment *g = &e->program->plan.segments.items[index];
+    rlxvk_status status = RLXVK_OK;
+    if (r->group == g->rounds && rest == g->rest)
+        return add_timed(e, e->rests[index], r->ns * rest);
+    for (uint64_t i = 0; i < rest; i++)
+        TRY(execute_segment(e, index));
+error:
+    return status;
+}
+
 static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
 {
     const plan_loop *l = &e->program->plan.loops.items[loop];
-    uint32_t group = l->inner ? 1 : e->program->plan.segments.items[l->first].rounds;
-    uint64_t groups = l->times / group, next_look = 1;
+    grouped_rounds r = rounds_of(e, l);
+    uint64_t left = l->times, next_look = 1;
     bool goes_on = true;
     rlxvk_status status = RLXVK_OK;
+    while (r.group > 1 && left && e->bounded && !e->bounded->segments[l->first].measured) {
+        TRY(bounded_measure(e, l->first));
+        r = rounds_of(e, l);
+        left--;
+    }
+    uint32_t group = r.group;
+    uint64_t groups = left / group;
     for (uint64_t i = 0; i < groups && goes_on; i++) {
         if (group > 1)
-            TRY(add_commands(e, e->segments[l->first]));
+            TRY(add_timed(e, r.commands, r.ns * group));
         else
             TRY(execute_range(e, l->first, l->first + l->count, l->inner));
         if (l->stop == NODE_NONE || i + 1 < next_look)
@@ -88,8 +159,8 @@ static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
         TRY(execute_look(e, loop, &goes_on));
         next_look = i + 1 + MIN(i + 1, MOST_GROUPS_UNSEEN);
     }
-    if (goes_on && group > 1 && e->rests[l->first])
-        TRY(add_commands(e, e->rests[l->first]));
+    if (goes_on && left % group)
+        TRY(execute_rest(e, l->first, &r, left % group));
 error:
     return status;
 }
@@ -102,6 +173,8 @@ static rlxvk_status record_again(rlxvk_executable *e)
     for (uint32_t i = 0; i < e->program->plan.segments.count; i++)
         if (!e->program->plan.segments.items[i].host)
             TRY(record_segment(e, i));
+    for (uint32_t i = 0; e->bounded && i < e->program->plan.segments.count; i++)
+        TRY(bounded_record(e, i));
 error:
     return status;
 }

@@ -29,18 +29,20 @@ rlxvk_status queue_submit_batch(rlxvk_executable *e)
     rlxvk_status status;
     e->batch_count = 0;
     e->last_batch_count = count;
+    e->batch_ns = 0;
     TRY(queue_submit(e, e->batch, count));
     e->row_feeds_pending = false; /* row feeds go into a run's first batch */
 error:
     return status;
 }
 
-/* The deadline is for one submission. A run with loops makes many, so we wait for one after the
- * other. */
+/* The deadline is for one submission. A run with loops or a bound of time makes many, so we wait
+ * for one after the other. */
 rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
 {
     rlxvk_status status = RLXVK_OK;
-    uint64_t next = e->program->plan.loops.count ? MIN(e->reached + 1, reach) : reach;
+    bool many = e->program->plan.loops.count || e->bounded;
+    uint64_t next = many ? MIN(e->reached + 1, reach) : reach;
     for (; next <= reach && status == RLXVK_OK; next++)
         status = vk_timeline_wait(e->device, e->timeline, next, e->program->options.timeout_ns);
     e->lost = e->lost || status != RLXVK_OK;

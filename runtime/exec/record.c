@@ -4,6 +4,7 @@
  * Feeds are in feed_copy.c and feed_row.c.
  */
 #include "exec/record.h"
+#include "program/bound.h"
 
 /* ---- Descriptor sets ---- */
 
@@ -49,23 +50,44 @@ error:
 
 /* ---- Segments ---- */
 
-static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t index)
+static const dispatch *bind(rlxvk_executable *e, VkCommandBuffer c, VkPipeline pipeline,
+                            uint32_t index)
 {
     const vk_functions *fn = &e->device->fn;
     const dispatch *d = &e->program->schedule.dispatches.items[index];
     VkPipelineLayout layout = e->device->pipeline_layouts[d->operand_count];
     if (e->program->options.marks)
         vk_mark(e->device, c, &e->marks, e->program->schedule.dispatches.items, index + 1);
-    fn->CmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, e->program->pipelines[index]);
+    fn->CmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     fn->CmdBindDescriptorSets(c, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &e->sets[index], 0,
                               NULL);
     if (d->argument_bytes)
         fn->CmdPushConstants(c, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d->argument_bytes,
                              d->arguments);
+    return d;
+}
+
+static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t index)
+{
+    const vk_functions *fn = &e->device->fn;
+    const dispatch *d = bind(e, c, e->program->pipelines[index], index);
     if (e->group_counts && extent_scales(&e->program->extent, index))
         fn->CmdDispatchIndirect(c, e->group_counts->blocks[0].buffer, state_group_counts(index));
     else
         fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);
+}
+
+/* Records the workgroups [first, end) of a dispatch. */
+static void record_range(rlxvk_executable *e, VkCommandBuffer c, uint32_t index, uint64_t first,
+                         uint64_t end)
+{
+    const dispatch *d = bind(e, c, e->program->ranges[index], index);
+    slice_box box;
+    while (first < end) {
+        first += slice_box_at(d->groups, first, end, &box);
+        e->device->fn.CmdDispatchBase(c, box.base[0], box.base[1], box.base[2], box.count[0],
+                                      box.count[1], box.count[2]);
+    }
 }
 
 /* A segment's timestamps: its begin, and then the end of each step (profiled) or only of the
@@ -88,16 +110,56 @@ static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t qu
         e->device->fn.CmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, e->queries, query);
 }
 
-/* Records the steps of a segment once. If `query` is not NULL, timestamps follow from there on. */
-static void record_steps(rlxvk_executable *e, VkCommandBuffer c, const segment *g, uint32_t *query)
+/* Records the end of a step, if it is timed. */
+static void record_step_end(rlxvk_executable *e, VkCommandBuffer c, uint32_t index, uint32_t step)
 {
-    for (uint32_t s = g->first; s < g->first + g->count; s++) {
-        if (e->program->plan.barriers[s].kind != HAZARD_NONE)
+    const segment *g = &e->program->plan.segments.items[index];
+    uint32_t first = record_first_query(e, index);
+    if (e->program->options.profiled)
+        record_timestamp(e, c, first + 1 + step - g->first);
+    else if (step + 1 == g->first + g->count)
+        record_timestamp(e, c, first + 1);
+}
+
+/* If it is `timed`, the ends of steps get their timestamps. */
+static void record_piece(rlxvk_executable *e, VkCommandBuffer c, uint32_t index, const piece *p,
+                         bool timed)
+{
+    for (uint32_t s = p->step; s < p->step + p->steps; s++) {
+        uint32_t dispatch = e->program->schedule.steps.items[s].dispatch;
+        uint64_t groups = bound_groups(&e->program->schedule.dispatches.items[dispatch]);
+        if (p->first == 0 && e->program->plan.barriers[s].kind != HAZARD_NONE)
             command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
-        record_dispatch(e, c, e->program->schedule.steps.items[s].dispatch);
-        if (query && (e->program->options.profiled || s + 1 == g->first + g->count))
-            record_timestamp(e, c, ++*query);
+        if (p->count)
+            record_range(e, c, dispatch, p->first, p->first + p->count);
+        else
+            record_dispatch(e, c, dispatch);
+        if (timed && (!p->count || p->first + p->count == groups))
+            record_step_end(e, c, index, s);
     }
+}
+
+rlxvk_status record_pieces(rlxvk_executable *e, uint32_t index, VkCommandBuffer c,
+                           const piece *pieces, uint32_t count, uint32_t rounds)
+{
+    uint32_t query = record_first_query(e, index),
+             queries = record_last_query(e, index) - query + 1;
+    bool begins = pieces->step == e->program->plan.segments.items[index].first && !pieces->first;
+    rlxvk_status status;
+    TRY(command_begin(e->device, c));
+    if (e->queries && begins)
+        e->device->fn.CmdResetQueryPool(c, e->queries, query, queries);
+    command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST,
+                    ALL_DEVICE | (e->group_counts ? SCOPE_INDIRECT : 0));
+    if (begins)
+        record_timestamp(e, c, query);
+    for (uint32_t i = 0; i < rounds; i++)
+        for (uint32_t k = 0; k < count; k++)
+            record_piece(e, c, index, &pieces[k], i == 0);
+    command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
+    TRY(command_end(e->device, c));
+error:
+    return status;
 }
 
 /* Records `rounds` rounds of a segment. Only the first one is timed. */
@@ -105,20 +167,8 @@ static rlxvk_status record_rounds(rlxvk_executable *e, uint32_t index, VkCommand
                                   uint32_t rounds)
 {
     const segment *g = &e->program->plan.segments.items[index];
-    uint32_t query = record_first_query(e, index), count = record_last_query(e, index) - query + 1;
-    rlxvk_status status;
-    TRY(command_begin(e->device, c));
-    if (e->queries)
-        e->device->fn.CmdResetQueryPool(c, e->queries, query, count);
-    command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST,
-                    ALL_DEVICE | (e->group_counts ? SCOPE_INDIRECT : 0));
-    record_timestamp(e, c, query);
-    for (uint32_t i = 0; i < rounds; i++)
-        record_steps(e, c, g, i == 0 ? &query : NULL);
-    command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
-    TRY(command_end(e->device, c));
-error:
-    return status;
+    piece whole = {.step = g->first, .steps = g->count};
+    return record_pieces(e, index, c, &whole, 1, rounds);
 }
 
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)

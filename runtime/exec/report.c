@@ -1,4 +1,5 @@
 /* Reports of an executable: outputs, memory, plan. */
+#include "exec/bounded.h"
 #include "exec/cached_bindings.h"
 
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
@@ -92,6 +93,8 @@ static void describe_plan(const rlxvk_executable *e, rlxvk_plan_report *out)
         .submissions = e->submissions,
         .prepared_dispatches = p->schedule.prepared,
         .preparations = e->preparations,
+        .run_submissions = e->run_submissions,
+        .longest_submission_ms = e->bounded ? (double)e->bounded->longest_ns * 1e-6 : 0,
     };
 }
 

@@ -1,8 +1,9 @@
 /*
  * Runs. A run checks its arguments, uploads what changed, submits recorded command buffers, and
- * reads the outputs. There is one submission before each host step and one at the end; loops make
- * more. Nothing here allocates, records or compiles. The exception is the blocking path, for inputs
- * and outputs that are too large to stage.
+ * reads the outputs. There is one submission before each host step and one at the end; loops and
+ * a bound of time make more. Nothing here allocates, records or compiles. The exceptions are the
+ * blocking path, for inputs and outputs that are too large to stage, and the first run of work that
+ * must be measured (exec/bounded.h).
  */
 #include "exec/active_extent.h"
 #include "exec/check.h"
@@ -99,9 +100,11 @@ static rlxvk_status execute(rlxvk_executable *e, bool prepares)
 static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
 {
     uint32_t index = (uint32_t)(t - e->tickets);
+    uint64_t submissions = e->submissions;
     rlxvk_status status;
     t->prepares = prepared_due(e);
     e->batch_count = 0;
+    e->batch_ns = 0;
     e->launches++;
     TRY(ticket_settle(e));
     if (e->row_feeds_pending && uploads_meet_row_feeds(e))
@@ -121,6 +124,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
     prepared_note(e, t->prepares);
     e->rng.step += e->rng.advance_per_run;
     t->value = e->submitted;
+    e->run_submissions = e->submissions - submissions;
     e->runs++;
     return RLXVK_OK;
 error:

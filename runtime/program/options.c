@@ -137,6 +137,27 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }
 
+/* A display hangs if a GPU is busy for long, and the system then ends the work. Virtual GPUs, CPUs
+ * and others drive none. */
+static uint64_t default_submission_ms(const device *d)
+{
+    rlxvk_device_kind kind = d->setup.profile.kind;
+    bool gpu = kind == RLXVK_DEVICE_INTEGRATED || kind == RLXVK_DEVICE_DISCRETE, graphics = false;
+    for (uint32_t i = 0; i < d->snapshot.queue_family_count; i++)
+        graphics |= d->snapshot.queue_families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+    return gpu && graphics ? 500 : RLXVK_NO_SUBMISSION_BOUND;
+}
+
+static void resolve_submissions(const rlxvk_context *context, const rlxvk_compile_options *given,
+                                program_options *o)
+{
+    uint64_t ms = given->max_submission_ms ? given->max_submission_ms
+                                           : default_submission_ms(context->device);
+    o->sliced = context->switches.sliced && !o->check_results;
+    if (ms <= UINT64_MAX / 1000000 && !o->check_results)
+        o->submission_ns = ms * 1000000;
+}
+
 /* Options for runs. */
 static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_options *given,
                          program_options *o)
@@ -153,6 +174,7 @@ static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_optio
     o->check_packed = toggle(given->check_packed, s->check & CHECK_PACKED);
     o->max_in_flight = (given->max_in_flight ? given->max_in_flight : 2) + 1;
     o->timeout_ns = given->timeout_ns ? given->timeout_ns : 60ull * 1000000000ull;
+    resolve_submissions(context, given, o);
 }
 
 rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,

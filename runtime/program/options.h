@@ -29,6 +29,8 @@ typedef struct program_options {
     variant_set variants;   /* the caller's choice of kernel variants */
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
+    uint64_t submission_ns; /* most time of one submission; 0: no bound */
+    bool sliced;            /* every dispatch is cut (exec/bounded.h) */
     rlxvk_rng_options rng;
 } program_options;
 

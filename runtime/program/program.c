@@ -176,7 +176,7 @@ void program_release(program *p)
     pthread_mutex_unlock(&p->context->lock);
     if (!last)
         return;
-    void *tables[] = {p->params, p->inputs, p->results, p->leaf_index, p->pipelines};
+    void *tables[] = {p->params, p->inputs, p->results, p->leaf_index, p->pipelines, p->ranges};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     extent_destroy(&p->extent);

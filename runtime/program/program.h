@@ -47,6 +47,8 @@ typedef struct program {
     uint32_t *leaf_index; /* per node of `source`: which of the params or inputs it is */
     size_t host_step_count;
     VkPipeline *pipelines;                  /* per dispatch; owned by the device */
+    VkPipeline *ranges;                     /* those of which ranges of workgroups may be launched;
+                                             * NULL: of none, or not of this dispatch */
     uint32_t sets[KERNEL_MAX_BINDINGS + 1]; /* descriptor sets, by their number of bindings */
 } program;
 

@@ -3,6 +3,7 @@
  * the order with the fewest barriers that does not need too much memory.
  */
 #include "program/stage.h"
+#include "program/bound.h"
 #include "program/share.h"
 
 #include <string.h>
@@ -208,6 +209,31 @@ static rlxvk_status check_buffers(const program *p)
     return RLXVK_OK;
 }
 
+/* Dispatches that may be cut get pipelines for ranges of their workgroups. These also launch whole
+ * grids, so they are the only ones. The exceptions are dispatches that launch fewer workgroups
+ * under an extent: they keep a pipeline for that, and get their second one here. */
+static rlxvk_status get_ranges(program *p, pipeline_request *requests)
+{
+    size_t count = p->schedule.dispatches.count;
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (!bound_cuts(p, i))
+            continue;
+        if (!p->ranges && !(p->ranges = memory_zeroed(count, sizeof *p->ranges)))
+            return status_fail_memory("pipelines");
+        p->ranges[i] = p->pipelines[i];
+        if (requests[i].ranges)
+            continue;
+        if (!requests[i].grid[0])
+            memcpy(requests[i].grid, p->schedule.dispatches.items[i].groups,
+                   sizeof requests[i].grid);
+        requests[i].ranges = true;
+        TRY(pipeline_get_all(p->device, &requests[i], 1, &p->ranges[i]));
+    }
+error:
+    return status;
+}
+
 rlxvk_status stage_pipelines(program *p)
 {
     size_t count = p->schedule.dispatches.count;
@@ -224,9 +250,12 @@ rlxvk_status stage_pipelines(program *p)
         memcpy(requests[i].constants, d->constants, sizeof d->constants);
         if (extent_scales(&p->extent, i))
             extent_grid(&p->extent.groups[i], requests[i].grid);
+        else if ((requests[i].ranges = bound_cuts(p, i)))
+            memcpy(requests[i].grid, d->groups, sizeof d->groups);
         p->sets[d->operand_count]++;
     }
     TRY(pipeline_get_all(p->device, requests, count, p->pipelines));
+    TRY(get_ranges(p, requests));
 error:
     memory_free(requests);
     return status;

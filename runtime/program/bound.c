@@ -1,0 +1,48 @@
+/* Rules out the dispatches that are surely short. */
+#include "program/bound.h"
+
+/* A slow device reads 100 MB/s in each workgroup, and starts a dispatch in 10 us. */
+enum { BYTE_NS = 10, DISPATCH_NS = 10000 };
+
+static uint64_t product(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
+}
+
+uint64_t bound_estimate(const program *p, size_t dispatch)
+{
+    const struct dispatch *d = &p->schedule.dispatches.items[dispatch];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < d->operand_count; i++)
+        bytes = sum(bytes, d->operands[i].size);
+    return sum(product(product(bytes, BYTE_NS), bound_groups(d)), DISPATCH_NS);
+}
+
+uint64_t bound_estimate_all(const program *p)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < p->plan.segments.count; i++) {
+        const segment *g = &p->plan.segments.items[i];
+        uint64_t round = 0;
+        for (uint32_t s = g->first; !g->host && s < g->first + g->count; s++)
+            round = sum(round, bound_estimate(p, p->schedule.steps.items[s].dispatch));
+        all = sum(all, product(round, MAX(program_times(p, i), 1)));
+    }
+    return all;
+}
+
+bool bound_cuts(const program *p, size_t dispatch)
+{
+    const struct dispatch *d = &p->schedule.dispatches.items[dispatch];
+    const program_options *o = &p->options;
+    bool idle = extent_scales(&p->extent, dispatch) && d->turn == TURN_FEW_ROWS;
+    bool may = o->sliced || (o->submission_ns && bound_estimate(p, dispatch) > o->submission_ns);
+    return may && bound_groups(d) > 1 && !idle && pipeline_takes_ranges(d->kernel);
+}
