@@ -164,6 +164,8 @@ static void append_command(const conform_job *j, text *line)
         text_append(line, " --folded");
     if (*j->report.limits)
         text_append(line, " --limits %s", j->report.limits);
+    if (o->sliced)
+        text_append(line, " --sliced");
     if (o->invocations)
         text_append(line, " --invocations %s", o->invocations);
     if (j->setup.precision)
@@ -309,6 +311,7 @@ static rlxvk_status open_device(void *user)
         TRY(probe_require(j->setup.context));
     if (j->options->folded)
         conform_fold_grids(j->setup.context);
+    j->setup.context->switches.sliced = j->options->sliced;
     if (j->options->invocations)
         j->setup.context->device->invocations = j->options->order;
     rlxvk_context_device(j->setup.context, &found);

@@ -61,6 +61,7 @@ const char conform_help[] =
     "...;\n"
     "                 a wrong name lists all\n"
     "  --folded       grids three workgroups wide, so that most have some without work\n"
+    "  --sliced       cut each dispatch into up to 64 ranges of workgroups, each submitted on its own\n"
     "  --shifted      operands and results that begin inside larger tensors\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
     "                 bound pass; some case of each op must fail if its result is zeros; lists "
@@ -97,6 +98,7 @@ static const struct option long_options[] = {
     {"invocations", required_argument, NULL, 'I'},
     {"limits", required_argument, NULL, 'M'},
     {"folded", no_argument, NULL, 'F'},
+    {"sliced", no_argument, NULL, 'i'},
     {"shifted", no_argument, NULL, 'T'},
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
@@ -133,7 +135,8 @@ static bool set_option(conform_options *o, int letter)
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
-        ['b'] = &o->bounds,     ['F'] = &o->folded, ['T'] = &o->shifted};
+        ['b'] = &o->bounds,     ['F'] = &o->folded, ['T'] = &o->shifted,
+        ['i'] = &o->sliced};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])

@@ -14,7 +14,7 @@ typedef struct conform_options {
     uint64_t seeds[16], number, jobs, timeout, sparse, phase, pipelines;
     size_t seed_count;
     bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, folded,
-        shifted, list, help;
+        shifted, sliced, list, help;
 } conform_options;
 
 extern const char conform_help[];
