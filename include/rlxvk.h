@@ -609,8 +609,9 @@ typedef struct rlxvk_compile_options {
      * Dispatches are cut by workgroups, loops by rounds. Not cut are:
      *   - a single workgroup
      *   - custom kernels that read gl_NumWorkGroups
-     *   - under an active extent, dispatches that launch fewer workgroups for fewer rows. The
-     *     first run after the extent begins, ends or grows by a quarter measures again.
+     *   - under an active extent, dispatches that launch fewer workgroups for fewer rows. If an
+     *     extent begins and such dispatches were cut, the next run measures again. The same holds
+     *     if there are more active rows than were measured, and they may exceed the bound.
      *   - copies of inputs and outputs
      * Each of these dispatches is submitted on its own. With profile, the time of a step contains
      * the pauses between its submissions. RLXVK_CHECK=results submits each dispatch on its own, and

@@ -86,9 +86,10 @@ typedef struct rlxvk_plan_report {
     uint32_t prepared_dispatches;
     uint64_t preparations;
     size_t struct_size;
-    /* Since 0.3. The submissions of the last run, copies of inputs and outputs included. With a
-     * bound (max_submission_ms) they may be more than submissions_per_run. The longest submission
-     * that was timed for that bound, from submitting to the end of waiting; 0: none was. */
+    /* Since 0.3. The submissions of the last run, without those that read outputs which are too
+     * large to stage. With a bound (max_submission_ms) they may be more than submissions_per_run.
+     * The longest submission that was timed for that bound, from submitting to the end of waiting;
+     * 0: none was. */
     uint64_t run_submissions;
     double longest_submission_ms;
 } rlxvk_plan_report;

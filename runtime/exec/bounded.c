@@ -31,7 +31,6 @@ rlxvk_status bounded_create(rlxvk_executable *e)
     if (!(e->bounded = b) ||
         !(b->segments = memory_zeroed(e->program->plan.segments.count + 1, sizeof *b->segments)))
         return status_fail_memory("submissions");
-    b->share = 1;
     TRY(command_buffers_allocate(e->device, e->pool, 1, &b->commands));
 error:
     return status;
@@ -68,17 +67,42 @@ void bounded_destroy(rlxvk_executable *e)
     e->bounded = NULL;
 }
 
+/* ---- Active extents ---- */
+
+/* The active part of the rows. */
+static double share_of(const rlxvk_executable *e)
+{
+    return e->extent_upper ? (double)e->extent_actual / (double)e->extent_upper : 1;
+}
+
+/* Whether a dispatch is cut that launches fewer workgroups under an extent. */
+static bool has_scaled_ranges(const rlxvk_executable *e, const bounded_segment *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->packed.count && !any; i++)
+        any = s->packed.items[i].count &&
+              extent_scales(&e->program->extent,
+                            e->program->schedule.steps.items[s->packed.items[i].step].dispatch);
+    return any;
+}
+
+/* More rows take more time; attention and some others take the square of it. */
+static bool still_holds(const rlxvk_executable *e, const bounded_segment *s, uint32_t rounds)
+{
+    double growth = share_of(e) / MAX(s->share, 1e-9);
+    if (e->extent_upper && has_scaled_ranges(e, s))
+        return false;
+    return growth <= MOST_GROWTH ||
+           (s->parts.count == 0 &&
+            (double)s->ns * rounds * growth * growth <= (double)e->program->options.submission_ns);
+}
+
 void bounded_adapt(rlxvk_executable *e)
 {
-    bounded *b = e->bounded;
-    bool extent = e->extent_upper != 0;
-    double share = extent ? (double)e->extent_actual / (double)e->extent_upper : 1;
-    if (!b || !e->group_counts || (extent == b->extent && share <= MOST_GROWTH * b->share))
-        return;
-    for (size_t i = 0; i < e->program->plan.segments.count; i++)
-        forget(e, &b->segments[i]);
-    b->extent = extent;
-    b->share = share;
+    const plan *p = &e->program->plan;
+    for (size_t i = 0; e->bounded && e->group_counts && i < p->segments.count; i++)
+        if (!still_holds(e, &e->bounded->segments[i], p->segments.items[i].rounds))
+            forget(e, &e->bounded->segments[i]);
 }
 
 /* ---- Recording ---- */
@@ -158,11 +182,10 @@ rlxvk_status bounded_copy(rlxvk_executable *e, const rlxvk_executable *from)
     if (!b || !from->bounded)
         return RLXVK_OK;
     b->longest_ns = from->bounded->longest_ns;
-    b->extent = from->bounded->extent;
-    b->share = from->bounded->share;
     for (uint32_t i = 0; i < e->program->plan.segments.count; i++) {
         const bounded_segment *s = &from->bounded->segments[i];
         b->segments[i].apart = s->apart;
+        b->segments[i].share = s->share;
         if (!s->measured)
             continue;
         if (!VECTOR_RESERVE(&b->segments[i].pieces, s->pieces.count))
@@ -264,6 +287,7 @@ rlxvk_status bounded_measure(rlxvk_executable *e, uint32_t index)
     TRY(queue_submit_batch(e));
     TRY(queue_wait_all(e));
     s->pieces.count = 0;
+    s->share = share_of(e);
     for (uint32_t step = g->first; step < g->first + g->count;) {
         piece together = {step, steps_together(e, g, step, s->apart), 0, 0, 0};
         bool cut = cuts(e, e->program->schedule.steps.items[step].dispatch);

@@ -19,6 +19,7 @@ typedef struct bounded_segment {
     bool apart;            /* measure every step on its own, because steps together were too long */
     piece_list pieces;     /* of one round, as measured */
     uint64_t ns;           /* all of them */
+    double share;          /* the active part of the rows at that time */
     piece_list packed;     /* the same work, by parts */
     slice_part_list parts; /* one round. None: the commands of e->segments are within the bound */
     VECTOR(VkCommandBuffer) commands; /* of the parts */
@@ -30,8 +31,6 @@ typedef struct bounded {
     bounded_segment *segments; /* per plan segment */
     VkCommandBuffer commands;  /* of the piece that is being measured */
     uint64_t longest_ns;       /* of all that was measured */
-    bool extent;               /* measured under an active extent: */
-    double share;              /* the active part of the rows */
 } bounded;
 
 /* Makes e->bounded, if the executable has a bound that it may exceed. */
@@ -44,8 +43,8 @@ rlxvk_status bounded_copy(rlxvk_executable *e, const rlxvk_executable *from);
 rlxvk_status bounded_measure(rlxvk_executable *e, uint32_t segment);
 /* Records the parts and groups of a measured segment again, into the same command buffers. */
 rlxvk_status bounded_record(rlxvk_executable *e, uint32_t segment);
-/* Call it if the active extent has changed and nothing is in flight. If the measured times may be
- * too short for the new one, the next run measures again. */
+/* Call it if the active extent has changed and nothing is in flight. Segments whose measured times
+ * say too little of the new one are measured again by the next run. */
 void bounded_adapt(rlxvk_executable *e);
 
 #endif

@@ -28,13 +28,14 @@
 /* `ns`: how long they take, if they are measured; else 0. */
 static rlxvk_status add_timed(rlxvk_executable *e, VkCommandBuffer commands, uint64_t ns)
 {
-    bool many = e->program->plan.loops.count || e->bounded;
+    bool loops = e->program->plan.loops.count != 0;
+    size_t most = QUEUE_BATCH_LOOPS + (loops ? 0 : e->program->input_count);
     rlxvk_status status = RLXVK_OK;
     if (e->bounded && e->batch_ns && e->batch_ns + ns > e->program->options.submission_ns)
         TRY(queue_submit_batch(e));
     e->batch[e->batch_count++] = commands;
     e->batch_ns += ns;
-    if (many && e->batch_count >= QUEUE_BATCH_LOOPS)
+    if ((loops || e->bounded) && e->batch_count >= most)
         TRY(queue_submit_batch(e));
 error:
     return status;

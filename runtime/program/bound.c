@@ -1,8 +1,8 @@
 /* Rules out the dispatches that are surely short. */
 #include "program/bound.h"
 
-/* A slow device reads 100 MB/s in each workgroup, and starts a dispatch in 10 us. */
-enum { BYTE_NS = 10, DISPATCH_NS = 10000 };
+/* On a slow device, a compute unit reads 250 MB/s, and a dispatch starts in 10 us. */
+enum { BYTE_NS = 4, DISPATCH_NS = 10000 };
 
 static uint64_t product(uint64_t a, uint64_t b)
 {
@@ -19,10 +19,10 @@ static uint64_t sum(uint64_t a, uint64_t b)
 uint64_t bound_estimate(const program *p, size_t dispatch)
 {
     const struct dispatch *d = &p->schedule.dispatches.items[dispatch];
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, units = MAX(p->device->setup.profile.compute_units, 1);
     for (uint32_t i = 0; i < d->operand_count; i++)
         bytes = sum(bytes, d->operands[i].size);
-    return sum(product(product(bytes, BYTE_NS), bound_groups(d)), DISPATCH_NS);
+    return sum(product(product(bytes, BYTE_NS), divide_up(bound_groups(d), units)), DISPATCH_NS);
 }
 
 uint64_t bound_estimate_all(const program *p)

@@ -15,7 +15,7 @@ static inline uint64_t bound_groups(const dispatch *d)
 }
 
 /* A time in nanoseconds that a dispatch surely does not exceed. It is as if every workgroup read
- * all operands in turn, byte by byte. */
+ * all operands byte by byte, and a compute unit had one workgroup at a time. */
 uint64_t bound_estimate(const program *p, size_t dispatch);
 /* The same for all dispatches of a run, with every round of its loops, and the prepared ones. */
 uint64_t bound_estimate_all(const program *p);
