@@ -7,6 +7,7 @@ function hold(name,    i) { # the first version of a struct, under a name of its
 }
 /^typedef struct rlxvk_[a-z0-9_]+ \{/ { name = $3; sized[name] = 0; print; next }
 name && /^}/ {
+    if (sized[name]) print "    uint64_t grown[3];"
     print "} " name ";"
     if (sized[name]) hold(name)
     name = ""
@@ -16,7 +17,7 @@ name {
     line[name, ++lines[name]] = $0
     if ($1 in sized && sized[$1] && $2 !~ /^\*/) sub($1, $1 "_held")
     print
-    if (/^    size_t struct_size;/) { sized[name] = 1; print "    uint64_t grown[3];" }
+    if (/^    size_t struct_size;/) { sized[name] = 1 }
     next
 }
 { print }

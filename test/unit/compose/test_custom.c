@@ -2,6 +2,7 @@
  * Custom ops through public calls: on the host, as a kernel, and as both. Also tests shapes that
  * the caller states, failures and refusals.
  */
+#include "exec/executable.h"
 #include "args/elementwise.h"
 #include "kernel/kernel.h"
 #include "kernel/words.h"
@@ -242,6 +243,44 @@ static void test_old_version(void **state)
     assert_true(y[0] == 0 && y[1] == 4 && y[2] == 0 && y[3] == 0);
 }
 
+/* If submissions are bounded, dispatches are cut into ranges of workgroups. That is not possible
+ * for a custom kernel that reads the number of workgroups (as the unary kernel does), because such
+ * kernels are not changed. */
+static void test_ranges_of_workgroups(void **state)
+{
+    enum { COUNT = 40001 };
+    static float x[COUNT], y[2][COUNT];
+    rlxvk_executable *e[2] = {NULL, NULL};
+    (void)state;
+    register_all();
+    expect_ok(register_module("twice", twice, WORDS));
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)(i % 401) / 100 - 2;
+    for (int k = 0; k < 2; k++) {
+        rlxvk_graph *g = NULL;
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
+        t = rlxvk_custom(g, "twice", &t, 1, NULL, 0);
+        rlxvk_graph_output(g, rlxvk_custom(g, "my_gelu", &t, 1, NULL, 0));
+        shared_context->switches.sliced = k;
+        rlxvk_status status = rlxvk_compile(shared_context, g, NULL, &e[k]);
+        shared_context->switches.sliced = false;
+        expect_ok(status);
+        rlxvk_graph_destroy(g);
+        for (int run = 0; run < 2; run++) {
+            rlxvk_run_input in = {"x", x, COUNT, RLXVK_F32};
+            rlxvk_run_output out = {0, y[k], COUNT, RLXVK_F32};
+            expect_ok(rlxvk_run(e[k], &in, 1, &out, 1));
+        }
+    }
+    assert_int_equal(e[1]->program->schedule.dispatches.count, 2);
+    assert_non_null(e[1]->program->ranges[0]);
+    assert_null(e[1]->program->ranges[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(e[0]);
+    rlxvk_executable_destroy(e[1]);
+}
+
 /* None of these modules may reach a driver. */
 static void test_bad_modules(void **state)
 {
@@ -401,6 +440,7 @@ int main(void)
                                        cmocka_unit_test(test_stated_shape),
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_old_version),
+                                       cmocka_unit_test(test_ranges_of_workgroups),
                                        cmocka_unit_test(test_bad_modules),
                                        cmocka_unit_test(test_push_constants),
                                        cmocka_unit_test(test_large_workgroup),
