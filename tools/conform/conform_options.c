@@ -61,7 +61,7 @@ const char conform_help[] =
     "...;\n"
     "                 a wrong name lists all\n"
     "  --folded       grids three workgroups wide, so that most have some without work\n"
-    "  --sliced       cut each dispatch into up to 64 ranges of workgroups, each submitted on its own\n"
+    "  --sliced       cut each dispatch into up to 64 ranges of workgroups, each in a submission\n"
     "  --shifted      operands and results that begin inside larger tensors\n"
     "  --bounds       test the bounds, too: each element moved by 1.5 bounds must fail, by half a\n"
     "                 bound pass; some case of each op must fail if its result is zeros; lists "
@@ -135,8 +135,7 @@ static bool set_option(conform_options *o, int letter)
     bool *const flags[128] = {
         ['f'] = &o->force_host, ['J'] = &o->json,   ['e'] = &o->each_variant, ['t'] = &o->tuned,
         ['l'] = &o->list,       ['h'] = &o->help,   ['G'] = &o->gradients,    ['C'] = &o->canary,
-        ['b'] = &o->bounds,     ['F'] = &o->folded, ['T'] = &o->shifted,
-        ['i'] = &o->sliced};
+        ['b'] = &o->bounds,     ['F'] = &o->folded, ['T'] = &o->shifted,      ['i'] = &o->sliced};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
