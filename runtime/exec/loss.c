@@ -1,6 +1,7 @@
 /* See loss.h. The kernels that were submitted last are known from the last batch of command
  * buffers, which nobody has changed since. */
 #include "exec/loss.h"
+#include "exec/bounded.h"
 
 enum { NAMED_KERNELS = 8 };
 
@@ -33,12 +34,23 @@ static void add_segment(const rlxvk_executable *e, const segment *g, kernel_list
         add_kernel(list, s->dispatches.items[s->steps.items[i].dispatch].kernel);
 }
 
+/* Whether these are commands of a segment, whole or in parts. Of parts, all dispatches of the
+ * segment are told. */
+static bool is_of(const rlxvk_executable *e, uint32_t index, VkCommandBuffer commands)
+{
+    const bounded_segment *s = e->bounded ? &e->bounded->segments[index] : NULL;
+    bool found = e->segments[index] == commands || e->rests[index] == commands;
+    for (size_t i = 0; s && i < s->commands.count; i++)
+        found = found || s->commands.items[i] == commands;
+    return found || (s && s->group == commands);
+}
+
 /* Adds the dispatches of a command buffer, if it is that of a segment. */
 static void add_commands(const rlxvk_executable *e, VkCommandBuffer commands, kernel_list *list)
 {
     const plan *p = &e->program->plan;
     for (uint32_t i = 0; i < p->segments.count; i++)
-        if (!p->segments.items[i].host && (e->segments[i] == commands || e->rests[i] == commands))
+        if (!p->segments.items[i].host && is_of(e, i, commands))
             add_segment(e, &p->segments.items[i], list);
 }
 
