@@ -176,7 +176,8 @@ struct rlxvk_compile_options {
     size_t struct_size;
     /* Since 0.3. The most milliseconds that one submission may occupy the device. Operating systems
      * end the work of a GPU that shows nothing for some seconds. 0: 500 on integrated and discrete
-     * GPUs with a queue for graphics, because these may drive a display; no bound on others.
+     * GPUs that may drive a display; no bound on others. GPUs may not if they have no queue for
+     * graphics, or, on Linux, if their PCI class is that of a 3D controller.
      * RLXVK_NO_SUBMISSION_BOUND: none. Results do not change by a bit.
      *
      * If the work may exceed the bound, the first run measures it, and waits after every piece.

@@ -16,6 +16,10 @@ const char *system_environment(const char *name);
  * with more rights than its caller. */
 char **system_environment_list(void);
 
+/* Whether the PCI device at this address ("0000:65:00.0") has no connector for a display, as far as
+ * the system tells: its class is that of a 3D controller, not of a display controller. */
+bool system_lacks_display(const char *pci_address);
+
 /* How often this process was forked from one that had already called this function. Threads and
  * devices stay with the parent, so a change tells that they are gone. */
 unsigned system_forks(void);

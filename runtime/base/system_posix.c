@@ -42,6 +42,19 @@ char **system_environment_list(void)
     return is_privileged() ? NULL : environ;
 }
 
+/* ---- Devices ---- */
+
+bool system_lacks_display(const char *pci_address)
+{
+    char path[64], class[16] = "";
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", pci_address);
+    FILE *file = *pci_address ? fopen(path, "re") : NULL;
+    bool read = file && fgets(class, sizeof class, file);
+    if (file)
+        fclose(file);
+    return read && strncmp(class, "0x0302", 6) == 0;
+}
+
 /* ---- Forks ---- */
 
 static atomic_uint forks;

@@ -51,22 +51,6 @@ static void forget(rlxvk_executable *e, bounded_segment *s)
     *s = (bounded_segment){.apart = s->apart};
 }
 
-/* The command buffers end with their pool. */
-void bounded_destroy(rlxvk_executable *e)
-{
-    bounded *b = e->bounded;
-    for (size_t i = 0; b && b->segments && i < e->program->plan.segments.count; i++) {
-        VECTOR_FREE(&b->segments[i].commands);
-        VECTOR_FREE(&b->segments[i].pieces);
-        VECTOR_FREE(&b->segments[i].packed);
-        VECTOR_FREE(&b->segments[i].parts);
-    }
-    if (b)
-        memory_free(b->segments);
-    memory_free(b);
-    e->bounded = NULL;
-}
-
 /* ---- Active extents ---- */
 
 /* The active part of the rows. */

@@ -35,7 +35,6 @@ typedef struct bounded {
 
 /* Makes e->bounded, if the executable has a bound that it may exceed. */
 rlxvk_status bounded_create(rlxvk_executable *e);
-void bounded_destroy(rlxvk_executable *e);
 /* Takes what another executable of the same program has measured. */
 rlxvk_status bounded_copy(rlxvk_executable *e, const rlxvk_executable *from);
 /* Executes one round of a segment, measures it, and records the segment anew. Submits the batch

@@ -203,6 +203,22 @@ static void destroy_objects(rlxvk_executable *e)
         d->fn.DestroySemaphore(d->handle, e->timeline, NULL);
 }
 
+/* The command buffers end with their pool. */
+static void free_bounded(rlxvk_executable *e)
+{
+    bounded *b = e->bounded;
+    for (size_t i = 0; b && b->segments && i < e->program->plan.segments.count; i++) {
+        VECTOR_FREE(&b->segments[i].commands);
+        VECTOR_FREE(&b->segments[i].pieces);
+        VECTOR_FREE(&b->segments[i].packed);
+        VECTOR_FREE(&b->segments[i].parts);
+    }
+    if (b)
+        memory_free(b->segments);
+    memory_free(b);
+    e->bounded = NULL;
+}
+
 void executable_end(rlxvk_executable *e)
 {
     if (!e || vk_is_foreign(e->device)) /* a fork must not free objects of the parent */
@@ -216,7 +232,7 @@ void executable_end(rlxvk_executable *e)
     free_host_steps(e);
     destroy_objects(e);
     free_leaves(e);
-    bounded_destroy(e);
+    free_bounded(e);
     free_memory(e);
     void *tables[] = {e->locations, e->params, e->inputs,   e->outputs,  e->tickets,
                       e->given,     e->batch,  e->sets,     e->segments, e->rests,

@@ -28,10 +28,12 @@
 /* `ns`: how long they take, if they are measured; else 0. */
 static rlxvk_status add_timed(rlxvk_executable *e, VkCommandBuffer commands, uint64_t ns)
 {
+    const program_options *o = &e->program->options;
     bool loops = e->program->plan.loops.count != 0;
     size_t most = QUEUE_BATCH_LOOPS + (loops ? 0 : e->program->input_count);
+    uint64_t most_ns = o->sliced ? 0 : o->submission_ns;
     rlxvk_status status = RLXVK_OK;
-    if (e->bounded && e->batch_ns && e->batch_ns + ns > e->program->options.submission_ns)
+    if (e->bounded && e->batch_ns && e->batch_ns + ns > most_ns)
         TRY(queue_submit_batch(e));
     e->batch[e->batch_count++] = commands;
     e->batch_ns += ns;

@@ -137,15 +137,10 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }
 
-/* A display hangs if a GPU is busy for long, and the system then ends the work. Virtual GPUs, CPUs
- * and others drive none. */
+/* A display hangs if a GPU is busy for long, and the system then ends the work. */
 static uint64_t default_submission_ms(const device *d)
 {
-    rlxvk_device_kind kind = d->setup.profile.kind;
-    bool gpu = kind == RLXVK_DEVICE_INTEGRATED || kind == RLXVK_DEVICE_DISCRETE, graphics = false;
-    for (uint32_t i = 0; i < d->snapshot.queue_family_count; i++)
-        graphics |= d->snapshot.queue_families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
-    return gpu && graphics ? 500 : RLXVK_NO_SUBMISSION_BOUND;
+    return d->setup.may_display ? 500 : RLXVK_NO_SUBMISSION_BOUND;
 }
 
 static void resolve_submissions(const rlxvk_context *context, const rlxvk_compile_options *given,

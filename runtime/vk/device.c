@@ -190,10 +190,11 @@ static rlxvk_status require_statistics(const device *d)
                        VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
 }
 
-/* Marks of dispatches are switched on, because drivers may keep more state for them. */
-static void device_mind_marks(device *d, const switches *environment)
+/* What explains a lost device is switched on, because drivers may keep more state for it. */
+static void device_mind_loss(device *d, const switches *environment)
 {
     bool wanted = environment->check & CHECK_LOSS;
+    d->snapshot.fault = d->snapshot.fault && wanted;
     d->snapshot.checkpoints = d->snapshot.checkpoints && wanted;
     d->snapshot.buffer_marker = d->snapshot.buffer_marker && wanted;
 }
@@ -221,7 +222,7 @@ static rlxvk_status device_create(device *d, const rlxvk_context_options *option
     while (!chosen) {
         TRY(device_pick(d, options, environment->device, &s));
         TRY(require_statistics(d));
-        device_mind_marks(d, environment);
+        device_mind_loss(d, environment);
         status = handle_create(d);
         chosen = status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||
                  status == RLXVK_E_OUT_OF_DEVICE_MEMORY || named;

@@ -172,6 +172,17 @@ static bool choose_queue(const device_snapshot *s, device_setup *out)
     return false;
 }
 
+static bool may_display(const device_snapshot *s)
+{
+    VkPhysicalDeviceType type = s->properties.deviceType;
+    bool gpu = type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+               type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    bool graphics = false;
+    for (uint32_t i = 0; i < s->queue_family_count; i++)
+        graphics |= s->queue_families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+    return gpu && graphics && !s->lacks_display;
+}
+
 /* ---- Limits ---- */
 
 /* `limit` reduces `value`; 0 is no limit. */
@@ -368,6 +379,7 @@ void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options
         options = &defaults;
     *out = (device_setup){0};
     bool has_queue = choose_queue(snapshot, out);
+    out->may_display = may_display(snapshot);
     choose_memory(snapshot, toggle(options->direct_upload, true), out);
     out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
     fill_profile(snapshot, options, out, &out->profile);

@@ -3,6 +3,7 @@
  * 1.2 are queried only from devices of 1.2 or newer. For an older device, the snapshot has
  * properties, memory and queues, and zeros elsewhere.
  */
+#include "base/system.h"
 #include "vk/internal.h"
 
 #include <stdio.h>
@@ -111,6 +112,7 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
     if (offered->pci)
         snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus,
                  pci.pciDevice, pci.pciFunction);
+    out->lacks_display = system_lacks_display(out->pci);
     out->max_buffer_size = sizes.maxBufferSize;
     out->compute_units = MAX(multiprocessors.shaderSMCount,
                              MAX(units.activeComputeUnitCount, cores.shaderCoreCount));

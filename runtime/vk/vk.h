@@ -27,7 +27,8 @@
 typedef struct device_snapshot {
     rlxvk_status failure; /* of a call that queries it. If not RLXVK_OK, the rest is incomplete. */
     char failure_text[160];
-    char pci[24]; /* "0000:65:00.0"; "": unknown */
+    char pci[24];       /* "0000:65:00.0"; "": unknown */
+    bool lacks_display; /* it has no connector for one, as far as the system tells */
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceIDProperties id;
@@ -68,6 +69,7 @@ typedef struct device_setup {
     bool arena_cached;      /* arena_type is also HOST_CACHED: reads in place */
     bool arena_coherent, readback_coherent;
     bool timestamps;
+    bool may_display;  /* a display may hang while the device is busy */
     bool unroll_hints; /* the driver takes unroll hints as hints, not as orders */
     uint32_t index;    /* among all devices */
     device_profile profile;

@@ -290,11 +290,11 @@ static void numbers_are_decimal_and_within_limits(void **state)
 static void pipelines_are_surveyed(void **state)
 {
     (void)state;
-    assert_int_equal(run("bench --pipelines --each-variant --filter '^softmax ' --sparse 40"), 0);
+    assert_int_equal(run("bench --pipelines --each-variant --filter '^softmax ' --sparse 100"), 0);
     assert_says(got.out, "rows=shared_words (named)");
     assert_says(got.out, " pipelines, 0 failed, 0 with spills");
     assert_int_equal(
-        run("bench --pipelines --each-variant --filter '^softmax ' --sparse 40 --json"), 0);
+        run("bench --pipelines --each-variant --filter '^softmax ' --sparse 100 --json"), 0);
     assert_says(got.out, "\"failures\": []}");
     assert_says(got.out, "\"chosen\": false, \"variant\": \"rows=shared_words\"");
     assert_int_equal(run("bench --pipelines --each-variant --filter nosuch"), 1);

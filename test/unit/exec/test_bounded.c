@@ -149,8 +149,11 @@ static rlxvk_executable *compile_sliced(const rlxvk_graph *g, const rlxvk_compil
 
 static rlxvk_executable *compile_plain(const rlxvk_graph *g, const rlxvk_compile_options *o)
 {
+    rlxvk_compile_options unbounded = o ? *o : (rlxvk_compile_options){0};
     rlxvk_executable *e = NULL;
-    expect_ok(rlxvk_compile(shared_context, g, o, &e));
+    unbounded.struct_size = RLXVK_SIZE_OF(rlxvk_compile_options);
+    unbounded.max_submission_ms = RLXVK_NO_SUBMISSION_BOUND;
+    expect_ok(rlxvk_compile(shared_context, g, &unbounded, &e));
     assert_null(e->bounded);
     return e;
 }
@@ -314,17 +317,14 @@ static void bounds_by_option(void **state)
     for (size_t i = 0; i <= ARRAY_COUNT(rows); i++) {
         uint64_t given = i < ARRAY_COUNT(rows) ? rows[i].given : 0;
         rlxvk_compile_options o = RLXVK_SIZED(rlxvk_compile_options, .max_submission_ms = given);
-        device_profile *profile = &shared_context->device->setup.profile;
-        rlxvk_device_kind kind = profile->kind;
-        static const rlxvk_device_kind kinds[] = {RLXVK_DEVICE_CPU, RLXVK_DEVICE_VIRTUAL,
-                                                  RLXVK_DEVICE_INTEGRATED, RLXVK_DEVICE_DISCRETE};
-        for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
+        bool *may_display = &shared_context->device->setup.may_display, was = *may_display;
+        for (int displays = 0; displays < 2; displays++) {
             program_options out;
-            profile->kind = kinds[k];
+            *may_display = displays;
             rlxvk_status status = options_resolve(shared_context, &o, &out);
-            profile->kind = kind;
+            *may_display = was;
             expect_ok(status);
-            assert_int_equal(out.submission_ns, given ? rows[i].ns : k >= 2 ? 500000000 : 0);
+            assert_int_equal(out.submission_ns, given ? rows[i].ns : displays ? 500000000 : 0);
         }
     }
     rlxvk_graph_destroy(g);
@@ -696,7 +696,8 @@ static void doubts_of_the_estimate(void **state)
     rlxvk_executable *e = compile_sliced(g, NULL);
     bounded_segment *s = &e->bounded->segments[0];
     program_options *o = &e->program->options;
-    assert_int_equal(e->program->schedule.dispatches.count, 4);
+    size_t dispatches = e->program->schedule.dispatches.count;
+    assert_true(dispatches >= 4);
     o->sliced = false;
     o->submission_ns = bound_estimate(e->program, 0) + bound_estimate(e->program, 1);
     for (int run = 0; run < 2; run++) {
@@ -706,7 +707,7 @@ static void doubts_of_the_estimate(void **state)
         assert_true(s->measured == (run || !doubted));
         if (run && doubted) {
             assert_true(s->apart);
-            assert_int_equal(s->pieces.count, 4);
+            assert_int_equal(s->pieces.count, dispatches);
         }
     }
     printf("the estimate was %s\n", doubted ? "doubted" : "right");

@@ -606,6 +606,23 @@ static void selection_of_none(void **state)
     assert_non_null(strstr(rlxvk_last_error(), "driver"));
 }
 
+/* Submissions are bounded by default on GPUs that may drive a display. */
+static void displays(void **state)
+{
+    device_snapshot s = discrete_with_bar();
+    (void)state;
+    assert_true(choose(s, NULL).may_display);
+    assert_true(choose(integrated_mali(), NULL).may_display);
+    assert_false(choose(software(), NULL).may_display);
+    assert_false(choose(guaranteed_minimum(), NULL).may_display);
+    s.lacks_display = true;
+    assert_false(choose(s, NULL).may_display);
+    s.lacks_display = false;
+    for (uint32_t i = 0; i < s.queue_family_count; i++)
+        s.queue_families[i].queueFlags &= ~(VkQueueFlags)VK_QUEUE_GRAPHICS_BIT;
+    assert_false(choose(s, NULL).may_display);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -627,6 +644,7 @@ int main(void)
         cmocka_unit_test(devices_of_one_name),
         cmocka_unit_test(selection_of_a_broken_device),
         cmocka_unit_test(selection_of_none),
+        cmocka_unit_test(displays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
