@@ -6,8 +6,8 @@ ifeq ($(origin CC),default)
 CC      := gcc
 endif
 PYTHON  ?= python3
-# Unless -j says otherwise, as many jobs as processors.
-ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+# Unless -j says otherwise, as many jobs as processors. A make that another one starts shares its jobs.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
@@ -44,7 +44,7 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 NUMBERS  := test_extremes test_fft test_large test_radix_sort# slow under sanitizers, which find nothing in them
 # They take 10 s or more each, so that only CI and RLXVK_TEST_ALL=1 run them.
-LONG     := $(addprefix test_,cli fft generate bounded knn lm models operands parts permute radix_sort range row_ranges specialize)
+LONG     := $(addprefix test_,bounded cli fft generate knn llama lm models operands parts permute radix_sort range row_ranges specialize transform)
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a

@@ -100,7 +100,7 @@ typedef enum rlxvk_extent_promise {
 
 #define RLXVK_NO_SUBMISSION_BOUND UINT64_MAX
 
-struct rlxvk_compile_options {
+typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
@@ -185,7 +185,7 @@ struct rlxvk_compile_options {
      * over. rlxvk_executable_plan reports the number of submissions and the longest measured one.
      * Dispatches are cut by workgroups, loops by rounds. Not cut are:
      *   - a single workgroup
-     *   - custom kernels that read gl_NumWorkGroups
+     *   - custom kernels that read gl_NumWorkGroups or gl_GlobalInvocationID
      *   - under an active extent, dispatches that launch fewer workgroups for fewer rows. If an
      *     extent begins and such dispatches were cut, the next run measures again. The same holds
      *     if there are more active rows than were measured, and they may exceed the bound.
@@ -194,7 +194,7 @@ struct rlxvk_compile_options {
      * the pauses between its submissions. RLXVK_CHECK=results submits each dispatch on its own, and
      * bounds nothing. */
     uint64_t max_submission_ms;
-};
+} rlxvk_compile_options;
 
 #ifdef __cplusplus
 }

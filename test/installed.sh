@@ -104,7 +104,7 @@ if command -v mandoc >/dev/null; then check "mandoc has no warning" mandoc -Tlin
 # ---- The examples, with either library ----
 
 cd examples || exit 1
-for library in shared static; do
+for library in shared ${RLXVK_TEST_ALL:+static}; do
     make -s clean
     check "the examples build with the $library library" make -s -j2 LIBRARY=$library CFLAGS="-O1 -Wall -Wextra -Wpedantic -Werror"
     for example in *.c; do

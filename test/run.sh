@@ -91,9 +91,9 @@ add_sanitized() {
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
 # contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
-fewer="--pipelines=64" minimal=8 sparse=16 sparser=48 swift=64 modes=64 seeds=1 smaller="v3d all-off" stride=512
+fewer="--pipelines=64" minimal=16 sparse=16 sparser=96 swift=64 modes=64 orders=128 seeds=1 smaller="v3d all-off" stride=1024
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4 stride=128
+    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4 orders=4 stride=128
     smaller=$("$program" conform --limits '?' 2>&1 | sed -n 's/.*it takes //; s/,//gp') # all
     seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
     echo "seeds $seeds"
@@ -116,11 +116,11 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
 else
     add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 0"
 fi
-add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$modes $fewer --jobs 0"
-add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$modes $fewer --phase 2 --jobs 0"
+add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$orders $fewer --jobs 0"
+add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$orders $fewer --phase 2 --jobs 0"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
 add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 0"
-add "conform, dispatches in ranges" <<<"$program conform --sliced --folded --sparse=$modes $fewer --phase 2 --jobs 0"
+add "conform, dispatches in ranges" <<<"$program conform --sliced --folded --sparse=$orders $fewer --phase 2 --jobs 0"
 add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 0"
 # Finds choices and plans that do not fit smaller devices. Each profile takes other cases, because most cases are alike under all.
 phase=20

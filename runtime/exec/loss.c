@@ -95,17 +95,21 @@ static void append_marks(const rlxvk_executable *e, text *out)
     }
 }
 
-rlxvk_status loss_explain(const rlxvk_executable *e, rlxvk_status status)
+static rlxvk_status explain(const rlxvk_executable *e, rlxvk_status status)
 {
     kernel_list list = {0};
     char more[LAST_ERROR_SIZE] = "";
     text out = {more, sizeof more, 0};
-    if (status != RLXVK_E_DEVICE_LOST || vk_is_foreign(e->device))
-        return status;
     for (uint32_t i = 0; i < e->last_batch_count; i++)
         add_commands(e, e->batch[i], &list);
     append_kernels(&list, &out);
     append_marks(e, &out);
     vk_append_fault(e->device, &out);
     return status_fail(status, "%s%s", rlxvk_last_error(), more);
+}
+
+rlxvk_status loss_explain(const rlxvk_executable *e, rlxvk_status status)
+{
+    bool lost = status == RLXVK_E_DEVICE_LOST && !vk_is_foreign(e->device);
+    return lost ? explain(e, status) : status;
 }

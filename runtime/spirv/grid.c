@@ -146,13 +146,23 @@ static bool reads_pointer(const uint32_t *words, uint32_t count, uint32_t i, uin
     return reads;
 }
 
-bool spirv_reads_grid(const uint32_t *words, uint32_t count)
+static bool reads_built_in(const uint32_t *words, uint32_t count, SpvBuiltIn built_in)
 {
     for (uint32_t i = SPIRV_HEADER_WORDS; i < count; i += length_of(words[i])) {
         const uint32_t *w = words + i;
         if (opcode_of(w[0]) == SpvOpDecorate && w[2] == SpvDecorationBuiltIn &&
-            w[3] == SpvBuiltInNumWorkgroups)
+            w[3] == (uint32_t)built_in)
             return reads_pointer(words, count, i, w[1]);
     }
     return false;
+}
+
+bool spirv_reads_grid(const uint32_t *words, uint32_t count)
+{
+    return reads_built_in(words, count, SpvBuiltInNumWorkgroups);
+}
+
+bool spirv_reads_global_id(const uint32_t *words, uint32_t count)
+{
+    return reads_built_in(words, count, SpvBuiltInGlobalInvocationId);
 }

@@ -42,6 +42,8 @@ uint32_t *spirv_fix_grid(const uint32_t *words, uint32_t count, const uint32_t g
                          uint32_t *out_count);
 /* Whether a function of the module reads the number of workgroups. */
 bool spirv_reads_grid(const uint32_t *words, uint32_t count);
+/* Whether a function of the module reads the global number of an invocation. */
+bool spirv_reads_global_id(const uint32_t *words, uint32_t count);
 
 /* shared.c: counts the bytes of shared memory that the module's functions use. False if host memory
  * runs out. */

@@ -385,10 +385,13 @@ rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_
     return status;
 }
 
+/* A driver of an H200 leaves the first workgroup of a range out of the global number. Embedded
+ * kernels do not read it. */
 bool pipeline_takes_ranges(uint16_t kernel)
 {
     const kernel_info *info = kernel_find(kernel);
-    return kernel < KERNEL_COUNT || !spirv_reads_grid(info->words, info->word_count);
+    return kernel < KERNEL_COUNT || (!spirv_reads_grid(info->words, info->word_count) &&
+                                     !spirv_reads_global_id(info->words, info->word_count));
 }
 
 size_t pipeline_count_made(device *d)

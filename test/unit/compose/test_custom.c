@@ -206,6 +206,7 @@ static const uint32_t twice[] = {
 /* clang-format on */
 enum {
     CAPABILITY = 5, /* the words of the module that are changed */
+    BUILT_IN = 31,
     ENTRY_POINT = 16,
     LOCAL_SIZE_AT = 22,
     BINDING = 70,
@@ -246,16 +247,22 @@ static void test_old_version(void **state)
 
 /* If submissions are bounded, dispatches are cut into ranges of workgroups. That is not possible
  * for a custom kernel that reads the number of workgroups (as the unary kernel does), because such
- * kernels are not changed. */
+ * kernels are not changed. Nor for one that reads the global number of an invocation, from which a
+ * driver leaves out where the range begins. */
 static void test_ranges_of_workgroups(void **state)
 {
-    enum { COUNT = 40001 };
+    enum { COUNT = 40001, GLOBAL_ID = 28, WORKGROUP_ID = 26 };
     static float x[COUNT], y[2][COUNT];
+    uint32_t by_group[WORDS];
     rlxvk_executable *e[2] = {NULL, NULL};
     (void)state;
     register_all();
     expect_ok(register_module("twice", twice, WORDS));
-    exec_scratch_fill = 0x3f000000; /* the kernel does not write every element */
+    memcpy(by_group, twice, sizeof by_group);
+    assert_int_equal(by_group[BUILT_IN], GLOBAL_ID);
+    by_group[BUILT_IN] = WORKGROUP_ID; /* only one element of each workgroup is written */
+    expect_ok(register_module("twice_by_group", by_group, WORDS));
+    exec_scratch_fill = 0x3f000000;
     for (int i = 0; i < COUNT; i++)
         x[i] = (float)(i % 401) / 100 - 2;
     for (int k = 0; k < 2; k++) {
@@ -263,6 +270,7 @@ static void test_ranges_of_workgroups(void **state)
         expect_ok(rlxvk_graph_create(&g));
         rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
         t = rlxvk_custom(g, "twice", &t, 1, NULL, 0);
+        t = rlxvk_custom(g, "twice_by_group", &t, 1, NULL, 0);
         rlxvk_graph_output(g, rlxvk_custom(g, "my_gelu", &t, 1, NULL, 0));
         shared_context->switches.sliced = k;
         rlxvk_status status = rlxvk_compile(shared_context, g, NULL, &e[k]);
@@ -276,9 +284,10 @@ static void test_ranges_of_workgroups(void **state)
         }
     }
     exec_scratch_fill = 0;
-    assert_int_equal(e[1]->program->schedule.dispatches.count, 2);
-    assert_non_null(e[1]->program->ranges[0]);
-    assert_null(e[1]->program->ranges[1]);
+    assert_int_equal(e[1]->program->schedule.dispatches.count, 3);
+    assert_null(e[1]->program->ranges[0]);
+    assert_non_null(e[1]->program->ranges[1]);
+    assert_null(e[1]->program->ranges[2]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
     rlxvk_executable_destroy(e[0]);
     rlxvk_executable_destroy(e[1]);
