@@ -16,6 +16,9 @@
 #include "exec/ticket.h"
 #include "exec/upload.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /* ---- Execution ---- */
 
 static void advance_handles(rlxvk_executable *e)
@@ -138,7 +141,8 @@ static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const sized_arra
     trace *trace = e->context->trace;
     double begin = trace_begin(trace);
     rlxvk_status status;
-    *t = (ticket_state){.outputs = *outputs};
+    memset(t, 0, offsetof(ticket_state, sentence)); /* the sentence is long and rarely used */
+    t->outputs = *outputs;
     TRY(launch(e, t));
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
