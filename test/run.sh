@@ -120,7 +120,7 @@ add "conform, invocations reversed" <<<"$program conform --invocations reversed 
 add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$orders $fewer --phase 2 --jobs 0"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
 add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 0"
-add "conform, dispatches in ranges" <<<"$program conform --sliced --folded --sparse=$orders $fewer --phase 2 --jobs 0"
+add "conform, dispatches in ranges" <<<"$program conform --sliced --folded --sparse=$((2 * orders)) $fewer --phase 2 --jobs 0"
 add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 0"
 # Finds choices and plans that do not fit smaller devices. Each profile takes other cases, because most cases are alike under all.
 phase=20
