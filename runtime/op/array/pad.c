@@ -166,6 +166,15 @@ error:
     return status;
 }
 
+/* Both shifts are nearer to 0 than the extent, and their sum may still overflow. */
+static int64_t add_shifts(int64_t a, int64_t b, int64_t extent)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        sum = a > 0 ? a - extent + b : a + extent + b;
+    return sum % extent;
+}
+
 /* How axis i of the result is made. */
 static pad_axis axis_of(const node *n, const rlxvk_shape *from, uint32_t i)
 {
@@ -176,7 +185,7 @@ static pad_axis axis_of(const node *n, const rlxvk_shape *from, uint32_t i)
         out.before = a->before[i + a->count - n->shape.rank];
     for (uint32_t k = 0; k < a->count && node_code(n) == PAD_ROLL && out.extent > 0; k++)
         if (a->after[k] == (int64_t)i)
-            out.before = (out.before + a->before[k] % out.extent) % out.extent;
+            out.before = add_shifts(out.before, a->before[k] % out.extent, out.extent);
     return out;
 }
 

@@ -60,6 +60,13 @@ rlxvk_tensor rlxvk_fused_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rl
 
 /* ---- Infer ---- */
 
+/* Whether x has `groups` times `count` as its last dim. The product itself may overflow. */
+static bool is_last(const rlxvk_shape *x, int64_t count, int64_t groups)
+{
+    int64_t last = x->dims[x->rank - 1];
+    return last % groups == 0 && last / groups == count;
+}
+
 /* w is [Cout, Cin/groups, ..] for conv, and [Cin, Cout/groups, ..] for conv_transpose. */
 static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rlxvk_shape *w,
                                    int64_t groups, int64_t *out_channels)
@@ -77,7 +84,7 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
         return op_fail(n, RLXVK_E_SHAPE, "w is %s; with x %s and %lld groups dim %d must be %lld%s",
                        shape_text(w, w_text), shape_text(x, x_text), (long long)groups,
                        transposed ? 0 : 1, (long long)wanted,
-                       x->dims[x->rank - 1] == (transposed ? w->dims[0] : groups * w->dims[1])
+                       is_last(x, transposed ? w->dims[0] : w->dims[1], transposed ? 1 : groups)
                            ? "; x is [N, C, ...], channels first: transpose one that has them last"
                            : "");
     if (transposed && __builtin_mul_overflow(w->dims[1], groups, out_channels))

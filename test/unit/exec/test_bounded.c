@@ -566,11 +566,12 @@ static void tickets_in_flight(void **state)
     for (uint32_t round = 0; round < 3; round++) {
         for (int k = 0; k < 2; k++) {
             rlxvk_ticket tickets[FLIGHTS];
+            rlxvk_run_output outs[FLIGHTS]; /* needed until the wait */
             for (uint32_t i = 0; i < FLIGHTS; i++) {
                 rlxvk_run_input in = {"x", x[i], SIDE * SIDE, RLXVK_F32};
-                rlxvk_run_output out = {0, y[k][i], SIDE * SIDE, RLXVK_F32};
+                outs[i] = (rlxvk_run_output){0, y[k][i], SIDE * SIDE, RLXVK_F32};
                 fill(x[i], SIDE * SIDE, round * FLIGHTS + i);
-                expect_ok(rlxvk_submit(e[k], &in, 1, &out, 1, &tickets[i]));
+                expect_ok(rlxvk_submit(e[k], &in, 1, &outs[i], 1, &tickets[i]));
             }
             for (uint32_t i = 0; i < FLIGHTS; i++)
                 expect_ok(rlxvk_wait(e[k], tickets[i]));
