@@ -75,6 +75,17 @@ static inline bool size_multiply(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
+/* The same, but UINT64_MAX stands for everything beyond. */
+static inline uint64_t saturated_sum(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return size_add(a, b, &out) ? out : UINT64_MAX;
+}
+static inline uint64_t saturated_product(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return size_multiply(a, b, &out) ? out : UINT64_MAX;
+}
 static inline uint64_t round_up(uint64_t value,
                                 uint64_t multiple) /* value + multiple must not overflow */
 {

@@ -44,10 +44,7 @@ static void forget(rlxvk_executable *e, bounded_segment *s)
                                s->commands.items);
     if (s->group)
         fn->FreeCommandBuffers(e->device->handle, e->pool, 1, &s->group);
-    VECTOR_FREE(&s->commands);
-    VECTOR_FREE(&s->pieces);
-    VECTOR_FREE(&s->packed);
-    VECTOR_FREE(&s->parts);
+    bounded_segment_free(s);
     *s = (bounded_segment){.apart = s->apart};
 }
 

@@ -27,6 +27,15 @@ typedef struct bounded_segment {
     VkCommandBuffer group; /* their commands; NULL: those of e->segments, or of the parts */
 } bounded_segment;
 
+/* Frees the lists. The command buffers end with their pool. */
+static inline void bounded_segment_free(bounded_segment *s)
+{
+    VECTOR_FREE(&s->commands);
+    VECTOR_FREE(&s->pieces);
+    VECTOR_FREE(&s->packed);
+    VECTOR_FREE(&s->parts);
+}
+
 typedef struct bounded {
     bounded_segment *segments; /* per plan segment */
     VkCommandBuffer commands;  /* of the piece that is being measured */

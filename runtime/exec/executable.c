@@ -203,16 +203,11 @@ static void destroy_objects(rlxvk_executable *e)
         d->fn.DestroySemaphore(d->handle, e->timeline, NULL);
 }
 
-/* The command buffers end with their pool. */
 static void free_bounded(rlxvk_executable *e)
 {
     bounded *b = e->bounded;
-    for (size_t i = 0; b && b->segments && i < e->program->plan.segments.count; i++) {
-        VECTOR_FREE(&b->segments[i].commands);
-        VECTOR_FREE(&b->segments[i].pieces);
-        VECTOR_FREE(&b->segments[i].packed);
-        VECTOR_FREE(&b->segments[i].parts);
-    }
+    for (size_t i = 0; b && b->segments && i < e->program->plan.segments.count; i++)
+        bounded_segment_free(&b->segments[i]);
     if (b)
         memory_free(b->segments);
     memory_free(b);

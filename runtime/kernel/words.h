@@ -9,6 +9,13 @@
 
 enum { SPIRV_HEADER_WORDS = 5 };
 
+/* Of SPV_KHR_cooperative_matrix, which is newer than some headers: its capability and opcodes. */
+enum {
+    SPIRV_COOPERATIVE_MATRIX = 6022,
+    SPIRV_COOPERATIVE_LOAD = 4457,
+    SPIRV_COOPERATIVE_STORE = 4458
+};
+
 /* Opcode and length of an instruction, from its first word. */
 static inline uint32_t opcode_of(uint32_t word)
 {

@@ -4,25 +4,15 @@
 /* On a slow device, a compute unit reads 250 MB/s, and a dispatch starts in 10 us. */
 enum { BYTE_NS = 4, DISPATCH_NS = 10000 };
 
-static uint64_t product(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
-}
-
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
-}
-
 uint64_t bound_estimate(const program *p, size_t dispatch)
 {
     const struct dispatch *d = &p->schedule.dispatches.items[dispatch];
     uint64_t bytes = 0, units = MAX(p->device->setup.profile.compute_units, 1);
     for (uint32_t i = 0; i < d->operand_count; i++)
-        bytes = sum(bytes, d->operands[i].size);
-    return sum(product(product(bytes, BYTE_NS), divide_up(bound_groups(d), units)), DISPATCH_NS);
+        bytes = saturated_sum(bytes, d->operands[i].size);
+    return saturated_sum(saturated_product(saturated_product(bytes, BYTE_NS),
+                                           divide_up(bound_groups(d), units)),
+                         DISPATCH_NS);
 }
 
 uint64_t bound_estimate_all(const program *p)
@@ -32,8 +22,8 @@ uint64_t bound_estimate_all(const program *p)
         const segment *g = &p->plan.segments.items[i];
         uint64_t round = 0;
         for (uint32_t s = g->first; !g->host && s < g->first + g->count; s++)
-            round = sum(round, bound_estimate(p, p->schedule.steps.items[s].dispatch));
-        all = sum(all, product(round, MAX(program_times(p, i), 1)));
+            round = saturated_sum(round, bound_estimate(p, p->schedule.steps.items[s].dispatch));
+        all = saturated_sum(all, saturated_product(round, MAX(program_times(p, i), 1)));
     }
     return all;
 }

@@ -52,8 +52,6 @@ enum { /* newer than some headers */
        FIRST_DOT = 4450,
        LAST_DOT = 4455,
        COOPERATIVE_TYPE = 4456,
-       COOPERATIVE_LOAD = 4457,
-       COOPERATIVE_STORE = 4458,
        COOPERATIVE_MULTIPLY_ADD = 4459
 };
 
@@ -79,9 +77,9 @@ static bool is_id(const uint32_t *w, uint32_t k)
         return k < 4;
     case SpvOpCompositeInsert:
     case SpvOpVectorShuffle:
-    case COOPERATIVE_STORE:
+    case SPIRV_COOPERATIVE_STORE:
         return k < 5;
-    case COOPERATIVE_LOAD:
+    case SPIRV_COOPERATIVE_LOAD:
     case COOPERATIVE_MULTIPLY_ADD:
         return k < 6;
     case SpvOpSwitch:

@@ -5,9 +5,6 @@
 #include "kernel/words.h"
 #include "spirv/spirv.h"
 
-/* Newer than some headers. */
-enum { COOPERATIVE_MATRIX_LOAD = 4457, COOPERATIVE_MATRIX_STORE = 4458 };
-
 typedef struct sizes {
     uint64_t *bytes;  /* per id: of a type, or of a variable in shared memory */
     uint32_t *values; /* per id: of a constant of 32 bits */
@@ -33,21 +30,11 @@ static uint64_t bytes_at(const sizes *s, const uint32_t *w, uint32_t k)
     return s->bytes[id_at(s, w, k)];
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t multiply(uint64_t a, uint64_t b)
-{
-    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
 static uint64_t struct_bytes(const sizes *s, const uint32_t *w)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 2; i < length_of(w[0]); i++)
-        bytes = add(bytes, bytes_at(s, w, i));
+        bytes = saturated_sum(bytes, bytes_at(s, w, i));
     return bytes;
 }
 
@@ -62,9 +49,9 @@ static uint64_t type_bytes(const sizes *s, const uint32_t *w)
         return word_at(w, 2) / 8;
     case SpvOpTypeVector:
     case SpvOpTypeMatrix:
-        return multiply(word_at(w, 3), bytes_at(s, w, 2));
+        return saturated_product(word_at(w, 3), bytes_at(s, w, 2));
     case SpvOpTypeArray:
-        return multiply(s->values[id_at(s, w, 3)], bytes_at(s, w, 2));
+        return saturated_product(s->values[id_at(s, w, 3)], bytes_at(s, w, 2));
     case SpvOpTypeStruct:
         return struct_bytes(s, w);
     case SpvOpTypePointer:
@@ -90,10 +77,10 @@ static void declare(sizes *s, const uint32_t *w)
 static uint32_t first_pointer(uint32_t opcode)
 {
     bool reads = opcode == SpvOpLoad || opcode == SpvOpAccessChain ||
-                 opcode == SpvOpInBoundsAccessChain || opcode == COOPERATIVE_MATRIX_LOAD ||
+                 opcode == SpvOpInBoundsAccessChain || opcode == SPIRV_COOPERATIVE_LOAD ||
                  (opcode >= SpvOpAtomicLoad && opcode <= SpvOpAtomicXor);
     bool writes = opcode == SpvOpStore || opcode == SpvOpCopyMemory || opcode == SpvOpAtomicStore ||
-                  opcode == COOPERATIVE_MATRIX_STORE;
+                  opcode == SPIRV_COOPERATIVE_STORE;
     if (opcode == SpvOpFunctionCall)
         return 4;
     return writes ? 1 : reads ? 3 : 0;
@@ -119,7 +106,7 @@ static uint64_t add_variables(sizes *s, const uint32_t *words, uint32_t count)
         note_use(s, words + i);
     for (i = SPIRV_HEADER_WORDS; i < functions; i += length_of(words[i]))
         if (opcode_of(words[i]) == SpvOpVariable && s->used[id_at(s, words + i, 2)])
-            bytes = add(bytes, bytes_at(s, words + i, 2));
+            bytes = saturated_sum(bytes, bytes_at(s, words + i, 2));
     return bytes;
 }
 

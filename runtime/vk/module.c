@@ -11,8 +11,7 @@ enum {
     BFLOAT16_TYPE = 5116,
     BFLOAT16_MATRIX = 5118,
     PACKED_BYTE_PRODUCT_INPUT = 6018,
-    BYTE_PRODUCT = 6019,
-    COOPERATIVE_MATRIX = 6022
+    BYTE_PRODUCT = 6019
 };
 
 static bool has_operations(const device_snapshot *s, VkSubgroupFeatureFlags operations)
@@ -67,7 +66,7 @@ static const char *missing_capability(const device_snapshot *s, const uint32_t *
         {BFLOAT16_MATRIX, "bfloat16 matrices", s->bfloat16_matrix},
         {PACKED_BYTE_PRODUCT_INPUT, "products of packed bytes", s->integer_dot},
         {BYTE_PRODUCT, "products of packed bytes", s->integer_dot},
-        {COOPERATIVE_MATRIX, "cooperative matrices", s->cooperative_matrix},
+        {SPIRV_COOPERATIVE_MATRIX, "cooperative matrices", s->cooperative_matrix},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
         if (!rows[i].offered && spirv_declares(words, count, rows[i].capability))

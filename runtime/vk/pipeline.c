@@ -124,8 +124,6 @@ static uint32_t *transform(transformation *by, uint32_t *words, uint32_t *count)
     return out;
 }
 
-enum { COOPERATIVE_MATRIX = 6022 }; /* CooperativeMatrixKHR, newer than some headers */
-
 /* Applies the order that RLXVK_INVOCATIONS asks for. Frees the words. */
 static uint32_t *permute(const device *d, uint32_t *words, bool *out_permuted, uint32_t *count)
 {
@@ -172,7 +170,7 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
                                          d->setup.unroll_hints, out_count);
     memory_free(words);
     /* On an H200, matrix-unit products are 2 to 3 % slower if functions are inlined. */
-    if (special && spirv_declares(special, *out_count, COOPERATIVE_MATRIX))
+    if (special && spirv_declares(special, *out_count, SPIRV_COOPERATIVE_MATRIX))
         return special;
     special = transform(spirv_inline, special, out_count);
     special = transform(spirv_merge_blocks, special, out_count);
