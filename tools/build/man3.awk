@@ -20,7 +20,7 @@ function paragraphs(comment,    lines, count, i, out, apart) {
     for (i = 1; i <= count; i++) {
         if (lines[i] ~ /^ *$/) {
             if (apart) out = out ".fi\n"
-            if (out != "" && i < count) out = out ".PP\n"
+            if (out != "" && out !~ /\.PP\n$/ && i < count) out = out ".PP\n"
             apart = 0
         } else {
             if (lines[i] ~ /^   / && !apart) { out = out ".nf\n"; apart = 1 }
@@ -28,7 +28,6 @@ function paragraphs(comment,    lines, count, i, out, apart) {
             out = out escaped(lines[i]) "\n"
         }
     }
-    gsub(/\.PP\n\.PP\n/, ".PP\n", out)
     return out (apart ? ".fi\n" : "")
 }
 # The purpose of a call, in one line.
