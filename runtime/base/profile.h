@@ -25,6 +25,10 @@ typedef struct device_profile {
     uint64_t slot_alignment;       /* max(256, minStorageBufferOffsetAlignment) */
     uint32_t workgroup_size;       /* of 1-D kernels: 64 on a CPU, else 256 or 128, as allowed */
     uint32_t compute_units;        /* reported or typical; decides how far to split work */
+    /* Registers of 32 bits: those of a compute unit, which the threads of a workgroup share, and
+     * the most of one thread. 0: not known, or the variants were measured, so none is refused. */
+    uint32_t unit_registers, thread_registers;
+    bool loads_early; /* the compiler moves the loads of unrolled code far ahead of their use */
     matrix_shape matrix_f16, matrix_bf16, matrix_f32; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;            /* in compute shaders, with full subgroups of subgroup_size */
     bool subgroup_ballot;             /* under the same conditions */
@@ -48,6 +52,14 @@ static inline bool profile_is_software(const device_profile *profile)
 static inline bool profile_filled(const device_profile *profile, uint64_t groups)
 {
     return groups * 8 >= (uint64_t)profile->compute_units * 7;
+}
+
+/* The most registers that a thread can have in a workgroup of `threads`. */
+static inline uint32_t profile_registers(const device_profile *profile, uint32_t threads)
+{
+    if (profile->unit_registers == 0)
+        return UINT32_MAX;
+    return MIN(profile->thread_registers, profile->unit_registers / MAX(threads, 1));
 }
 
 #endif

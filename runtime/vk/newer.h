@@ -52,4 +52,7 @@ typedef struct VkPhysicalDeviceShaderBfloat16FeaturesKHR {
 } VkPhysicalDeviceShaderBfloat16FeaturesKHR;
 #endif
 
+/* An enumerator, so no macro tells whether the headers have it. */
+#define DRIVER_ID_MESA_HONEYKRISP ((VkDriverId)26)
+
 #endif

@@ -270,6 +270,30 @@ static bool has_subgroups(const device_snapshot *s, VkSubgroupFeatureFlags opera
            s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
+/* Registers, where the device tells or the source of a driver's compiler does. Variants were
+ * measured with NVIDIA's own driver, so none is refused there. */
+static void take_registers(const device_snapshot *s, device_profile *p)
+{
+    static const struct {
+        VkDriverId driver;
+        uint32_t unit_registers, thread_registers;
+        bool loads_early;
+    } rows[] = {
+        {VK_DRIVER_ID_MESA_TURNIP, 48 * 1024, 192, true},
+        {VK_DRIVER_ID_QUALCOMM_PROPRIETARY, 48 * 1024, 192, false},
+        {DRIVER_ID_MESA_HONEYKRISP, 52 * 1024, 127, true}, /* two registers of 16 bits */
+        {VK_DRIVER_ID_MESA_NVK, 64 * 1024, 255, false},
+    };
+    p->unit_registers = s->unit_registers;
+    p->thread_registers = s->thread_registers;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        if (s->driver.driverID == rows[i].driver) {
+            p->unit_registers = rows[i].unit_registers;
+            p->thread_registers = rows[i].thread_registers;
+            p->loads_early = rows[i].loads_early;
+        }
+}
+
 /* The number of compute units only decides into how many parts work is split. Core Vulkan does not
  * report it, so `units` has typical numbers for each kind of device. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
@@ -283,6 +307,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     p->kind = device_kind(s);
     p->compute_units = s->compute_units ? s->compute_units : units[p->kind];
     p->portable = is_portable(s);
+    take_registers(s, p);
     p->subgroup_size = MAX(s->subgroup.subgroupSize, 1);
     p->max_workgroup_invocations =
         shrink32(MIN(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]),

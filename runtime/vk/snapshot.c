@@ -19,7 +19,7 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
 
 /* Extensions that are needed only for their properties. */
 typedef struct offers {
-    bool pci, maintenance4, sm_builtins, core_properties, core_builtins;
+    bool pci, maintenance4, sm_builtins, core_properties, core_registers, core_builtins;
 } offers;
 
 /* Notes which extensions are offered. take_newer_features then checks whether their features are,
@@ -58,6 +58,8 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         snapshot_has_extension(list, count, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
     offered->core_properties =
         snapshot_has_extension(list, count, VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME);
+    offered->core_registers =
+        snapshot_has_extension(list, count, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME);
     offered->core_builtins =
         snapshot_has_extension(list, count, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME);
 error:
@@ -86,6 +88,8 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
     VkPhysicalDeviceShaderCoreProperties2AMD units = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+    VkPhysicalDeviceShaderCorePropertiesAMD registers = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
     VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM cores = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM};
     out->driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
@@ -106,6 +110,8 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
         ask(&all, &multiprocessors);
     if (offered->core_properties)
         ask(&all, &units);
+    if (offered->core_registers)
+        ask(&all, &registers);
     if (offered->core_builtins)
         ask(&all, &cores);
     d->fn.GetPhysicalDeviceProperties2(physical, &all);
@@ -116,6 +122,9 @@ static void take_properties(device *d, VkPhysicalDevice physical, const offers *
     out->max_buffer_size = sizes.maxBufferSize;
     out->compute_units = MAX(multiprocessors.shaderSMCount,
                              MAX(units.activeComputeUnitCount, cores.shaderCoreCount));
+    out->unit_registers =
+        registers.vgprsPerSimd * registers.simdPerComputeUnit * registers.wavefrontSize;
+    out->thread_registers = registers.maxVgprAllocation;
     /* A snapshot is copied, so it must not point into its former place. */
     out->driver.pNext = out->id.pNext = out->subgroup.pNext = NULL;
     out->maintenance3.pNext = out->float_controls.pNext = NULL;

@@ -34,8 +34,9 @@ typedef struct device_snapshot {
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceMaintenance3Properties maintenance3;
-    uint64_t max_buffer_size; /* of maintenance4 if offered, else 0 */
-    uint32_t compute_units;   /* if a vendor's extension tells, else 0 */
+    uint64_t max_buffer_size;                  /* of maintenance4 if offered, else 0 */
+    uint32_t compute_units;                    /* if a vendor's extension tells, else 0 */
+    uint32_t unit_registers, thread_registers; /* of 32 bits; as compute_units */
     VkPhysicalDeviceFloatControlsProperties float_controls;
     VkPhysicalDeviceFeatures features;
     VkPhysicalDeviceVulkan11Features features11;

@@ -99,6 +99,18 @@ def test_other_constants_may_not_spill():
     expect(lambda r: r["pipelines"][1].update(constants=[256, 3]), 3, 1, "5 spills, not 0, 640 bytes of scratch memory, not 0: softmax<256,3>")
 
 
+def test_few_registers_never_fail():
+    table = TABLE.replace("softmax 100", "softmax 20")
+    for few, turnip in ((32, False), (8, True)):
+        def change(r, registers):
+            r["pipelines"][0].update(registers=8)
+            r["pipelines"][1].update(registers=registers)
+        limits = table.replace("radv", "turnip").replace("softmax 20", "softmax 4") if turnip else table
+        report_driver = (lambda r: r.update(driver="turnip Mesa 1.2.3")) if turnip else (lambda r: None)
+        expect(lambda r: (report_driver(r), change(r, few)), 4, 0, table=limits)
+        expect(lambda r: (report_driver(r), change(r, few + 1)), 3, 1, "%d registers" % (few + 1), table=limits)
+
+
 def test_registers_have_some_slack():
     expect(lambda r: r["pipelines"][0].update(registers=110), 4, 0)
     expect(lambda r: r["pipelines"][0].update(registers=111), 3, 1, "111 registers; its kernel has at most 100")

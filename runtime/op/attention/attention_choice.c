@@ -198,6 +198,15 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
            (s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks)));
 }
 
+/* Sums and scores of an invocation of a tile, and about so many other values. */
+static uint32_t kept(const attention_plan *p)
+{
+    const attention_class *c = p->class;
+    if (c->form == ATTENTION_FORM_ROWS)
+        return 0;
+    return 16 * c->row_quads * (p->column_quads + c->key_quads) + 48;
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const attention_class *c = row;
@@ -208,7 +217,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
                         .suits = suits(&p, problem, profile),
                         .threads = c->threads,
                         .shared_bytes = attention_shared_bytes(&p),
-                        .groups = p.blocks * p.chunks};
+                        .groups = p.blocks * p.chunks,
+                        .kept = kept(&p)};
 }
 
 const choice_table attention_choice = {CHOICE_ROWS(attention_classes), .fit = fit,

@@ -3,8 +3,9 @@
 #include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
 
-#define MOST_WIDTH 128
-#define MOST_PARTS 8
+#define MOST_WIDTH  128
+#define MOST_PARTS  8
+#define AHEAD_SHARE 8 /* an eighth of the registers is for keys and values loaded ahead */
 
 uint64_t attention_matrix_shared_bytes(const attention_matrix_plan *p, uint64_t width)
 {
@@ -18,10 +19,13 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s,
 {
     const matrix_shape *u = &p->unit;
     uint64_t quads = p->tile_keys * (s->width / 4);
+    /* Each invocation loads its part of the next keys and values, two registers a quad. */
+    uint64_t ahead = 2 * 2 * quads / p->threads;
     return p->threads <= profile->max_workgroup_invocations && quads % p->threads == 0 &&
            p->rows * profile->subgroup_size == MATRIX_LANES * u->m &&
            u->n % (2 * MATRIX_LANES) == 0 && (u->k == u->n || u->k == 2 * u->n) &&
            p->tile_keys % u->k == 0 &&
+           ahead <= profile_registers(profile, p->threads) / AHEAD_SHARE &&
            attention_matrix_shared_bytes(p, s->width) <= profile->shared_memory_bytes;
 }
 

@@ -39,7 +39,9 @@ static bool can(const choice_row *r, const choice_fit *f, const device_profile *
  * be fast does not need them. */
 static bool suits(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
-    return f->suits && (!(r->conditions & IF_QUICK_BYTES) || p->quick_byte_products) &&
+    uint64_t registers = (uint64_t)f->kept + (p->loads_early ? f->loaded : 0);
+    return f->suits && registers <= profile_registers(p, f->threads) &&
+           (!(r->conditions & IF_QUICK_BYTES) || p->quick_byte_products) &&
            (!(r->conditions & IF_FILLS) || profile_filled(p, f->groups));
 }
 

@@ -44,8 +44,18 @@ typedef struct choice_fit {
     uint32_t threads; /* of a workgroup, as are shared_bytes; 0: within every device's limits */
     uint64_t shared_bytes;
     uint64_t groups; /* number of workgroups, for IF_FILLS */
-    double cost;     /* estimate by which rows are compared; 0: none */
+    /* Values that a thread keeps, and those that unrolled code loads for its next products. A row
+     * that needs more registers than a thread has is only chosen if it is preferred. 0: few. */
+    uint32_t kept, loaded;
+    double cost; /* estimate by which rows are compared; 0: none */
 } choice_fit;
+
+/* Registers of an invocation that computes a tile of rows x columns: its sums, and two columns of
+ * a and two rows of b at a time. */
+static inline uint32_t choice_tile_registers(uint32_t rows, uint32_t columns)
+{
+    return rows * columns + 4 * (rows + columns);
+}
 
 typedef struct choice_table {
     const void *rows; /* each begins with a choice_row */

@@ -173,7 +173,10 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
                         .threads = c->threads,
                         .shared_bytes = shared_bytes(c, s),
                         .groups = conv_groups(c, s, profile) * splits_of(c, s, profile),
-                        .cost = cost(c, s, profile)};
+                        .cost = cost(c, s, profile),
+                        .kept = c->form == CONV_FORM_TILED
+                                    ? choice_tile_registers(c->register_m, c->register_n)
+                                    : 0};
 }
 
 const choice_table conv_choice = {CHOICE_ROWS(conv_classes), .fit = fit, .last_takes_all = true};

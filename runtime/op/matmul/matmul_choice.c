@@ -262,7 +262,10 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
                              groups >= (uint64_t)c->least_tiles * profile->compute_units,
                     .threads = c->threads,
                     .shared_bytes = matmul_shared_bytes(c, s),
-                    .groups = groups};
+                    .groups = groups,
+                    .kept = c->form == MATMUL_FORM_TILED
+                                ? choice_tile_registers(c->register_m, c->register_n)
+                                : 0};
     if (has_estimate(c) && f.suits)
         best_splits(c, s, profile, &f.cost);
     return f;

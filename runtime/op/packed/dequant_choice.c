@@ -142,6 +142,23 @@ uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c, const dequan
     return MAX(stage, sums) + sizeof(float) * MOST_LEVELS + squares;
 }
 
+/* Registers of an invocation: two sums for each output, the codes of each column, and addresses. If
+ * several rows are shared, the next words, too (AHEAD). With integers, x is held. */
+static uint32_t vector_kept(const dequant_vector_class *c)
+{
+    if (c->integers)
+        return 136;
+    return 2u * c->rows * c->columns + 16u * c->columns + (c->rows > 1 && c->chunk ? 80 : 32);
+}
+
+/* The elements of x that one unit needs. From shared memory, a compiler takes few of them early. */
+static uint32_t vector_loaded(const dequant_vector_class *c)
+{
+    if (c->integers)
+        return 0;
+    return (c->chunk ? 8u : 64u) * c->rows;
+}
+
 /* A team has the whole row, 64 elements for each invocation. */
 static dequant_vector_class integer_sized(dequant_vector_class c, const dequant_vector_shape *s,
                                           const device_profile *profile)
@@ -164,6 +181,9 @@ static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_s
     if (c.integers)
         return integer_sized(c, s, profile);
     c.rows = single ? 1 : (uint16_t)divide_up(s->m, divide_up(s->m, c.rows));
+    while (profile->loads_early && c.rows > 1 &&
+           vector_kept(&c) + vector_loaded(&c) > profile_registers(profile, c.threads))
+        c.rows = (uint16_t)divide_up(s->m, divide_up(s->m, c.rows - 1u));
     while (c.chunk > LEAST_CHUNK && c.rows * c.chunk > MOST_STAGED)
         c.chunk /= 2;
     while (c.team > 1 && c.team / 2u >= s->units)
@@ -197,7 +217,9 @@ static choice_fit vector_fit(const void *row, const void *problem, const device_
                         .suits = vector_suits(c, s, groups, profile),
                         .threads = fitted.threads,
                         .shared_bytes = dequant_vector_shared_bytes(&fitted, s),
-                        .groups = groups};
+                        .groups = groups,
+                        .kept = vector_kept(&fitted),
+                        .loaded = vector_loaded(&fitted)};
 }
 
 const choice_table dequant_vector_choice = {CHOICE_ROWS(vector_classes), .fit = vector_fit,

@@ -247,7 +247,7 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
  * again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
-    uint32_t held = quads ? quads : w->tile.form->held;
+    uint32_t held = quads ? quads : w->tile.held;
     struct norm_args args = arguments(w, row_unbroken(w->view));
     dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};

@@ -16,6 +16,18 @@
 /* Ragged rows need so many lanes, for the words before and after their quads. */
 #define RAGGED_LANES 8
 
+/* Registers of a lane. A kernel reads up to three operands of which it keeps quads. Its other
+ * values are about so many. With fewer registers than LEAST_REGISTERS, too few quads remain. */
+#define QUAD_REGISTERS  14
+#define OTHER_REGISTERS 32
+#define LEAST_REGISTERS 96
+
+static uint32_t most_held(const device_profile *profile, const row_class *c, uint32_t size)
+{
+    uint32_t registers = MAX(profile_registers(profile, size), OTHER_REGISTERS + QUAD_REGISTERS);
+    return MIN(c->held, (registers - OTHER_REGISTERS) / QUAD_REGISTERS);
+}
+
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most)
 {
     const device_profile *profile = l->profile;
@@ -29,7 +41,8 @@ row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, ui
         uint64_t held = divide_up(view.length, most);
         lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
     }
-    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes, rows_plain};
+    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes,
+                      most_held(profile, rows_plain, size), rows_plain};
 }
 
 /* Lanes for contiguous rows. Lanes are neighbours. If there are few rows, each gets more of
@@ -39,13 +52,16 @@ static row_tile choose_lanes(const device_profile *profile, const row_class *c, 
 {
     uint32_t shared = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
     uint32_t size = c->threads ? c->threads : shared;
+    while (size > ROW_TILE_LARGEST && profile_registers(profile, size) < LEAST_REGISTERS)
+        size /= 2;
     uint64_t threads = LANES_WANTED * (uint64_t)profile->compute_units;
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size);
     while (lanes < size && lanes * view.outer < threads && 4ull * lanes < view.length)
         lanes *= 2;
     if (c->form == ROW_FORM_RAGGED)
         lanes = MAX(lanes, RAGGED_LANES);
-    return (row_tile){MIN(size, MAX(lanes, ROW_TILE_LARGEST)), lanes, 1, c};
+    size = MIN(size, MAX(lanes, ROW_TILE_LARGEST));
+    return (row_tile){size, lanes, 1, most_held(profile, c, size), c};
 }
 
 row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t per_lane,
@@ -55,7 +71,7 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
     const row_class *c =
         rows_choose(&shape, l->profile, variant_choose(l, CHOICE_rows, NULL, NULL));
     if (c->form == ROW_FORM_COLUMNS)
-        return (row_tile){c->threads, c->threads / ROW_COLUMNS, ROW_COLUMNS, c};
+        return (row_tile){c->threads, c->threads / ROW_COLUMNS, ROW_COLUMNS, c->held, c};
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
                     : row_tile_plain(l, view, per_lane, most);
 }
@@ -65,7 +81,7 @@ uint32_t row_quads(axis_view view, const row_tile *tile)
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
     if (tile->form->form == ROW_FORM_RAGGED) /* it has words outside its quads */
         quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
-    if (quads > tile->form->held)
+    if (quads > tile->held)
         return 0;
     return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
 }
@@ -117,7 +133,7 @@ row_plan row_plan_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
                   .quads = row_quads(view, &tile),
                   .chunks = row_unbroken(view)};
     if (row_is_long(&tile) && (p.quads == 0 || p.quads > long_quads)) {
-        p.quads = MIN(tile.form->held, long_quads);
+        p.quads = MIN(tile.held, long_quads);
         p.rest = true;
     }
     if (p.quads)

@@ -20,6 +20,7 @@
 
 typedef struct row_tile {
     uint32_t size, lanes, lane_stride;
+    uint32_t held; /* the most quads that a lane keeps: by the class and the device's registers */
     const row_class *form;
 } row_tile;
 
@@ -33,7 +34,7 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
 /* For kernels that exist only in the last class. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
 /* Quads of registers in which a lane keeps its part of a row. Only few different values are used,
- * because each needs a pipeline. 0 if the part exceeds what the class holds. */
+ * because each needs a pipeline. 0 if the part exceeds what a lane holds. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
 /* The same for ROW_FORM_COLUMNS, in which every part fits. */

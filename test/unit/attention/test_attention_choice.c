@@ -45,6 +45,18 @@ static void native_classes(void **state)
     expect("tile_16x64", of(8, 8, 1, 20, 300), baseline());
 }
 
+/* Apple's GPUs have 127 registers for a thread. */
+static void few_registers(void **state)
+{
+    (void)state;
+    device_profile p = big_gpu();
+    p.unit_registers = 53248;
+    p.thread_registers = 127;
+    expect("tile_64x64", of(128, 16, 1024, 1024, 64), p);
+    expect("tile_32x64", of(128, 16, 1024, 1024, 96), p);
+    expect("tile_32x64", of(32, 32, 2048, 2048, 128), p);
+}
+
 static void portable_classes(void **state)
 {
     (void)state;
@@ -197,9 +209,10 @@ static void matrix_plans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(native_classes), cmocka_unit_test(portable_classes),
-        cmocka_unit_test(forced_classes), cmocka_unit_test(everything_fits),
-        cmocka_unit_test(splits),         cmocka_unit_test(matrix_plans),
+        cmocka_unit_test(native_classes),   cmocka_unit_test(few_registers),
+        cmocka_unit_test(portable_classes), cmocka_unit_test(forced_classes),
+        cmocka_unit_test(everything_fits),  cmocka_unit_test(splits),
+        cmocka_unit_test(matrix_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,13 +17,14 @@ typedef struct made_row {
     uint64_t most;  /* it can do up to this size */
     uint64_t least; /* it suits from this size */
     double cost;
+    uint32_t kept, loaded;
 } made_row;
 
 static const made_row made[] = {
     {{"shuffles", ON_NATIVE, NEEDS_SHUFFLES}, 64, 0, 100, 0, 0},
     {{"bytes", ON_NATIVE, NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES}, 64, 0, 100, 0, 0},
     {{"many", ON_HARDWARE, IF_FILLS}, 64, 0, UINT64_MAX, 0, 0},
-    {{"wide", ON_NATIVE}, 512, 0, UINT64_MAX, 50, 0},
+    {{"wide", ON_NATIVE}, 512, 0, UINT64_MAX, 50, 0, 100, 50},
     {{"deep", ON_NATIVE}, 64, 40000, UINT64_MAX, 40, 0},
     {{"slow", ON_NATIVE}, 64, 0, UINT64_MAX, 20, 3},
     {{"quick", ON_NATIVE}, 64, 0, UINT64_MAX, 30, 1},
@@ -42,7 +43,9 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
                         .threads = r->threads,
                         .shared_bytes = r->shared_bytes,
                         .groups = size,
-                        .cost = r->cost};
+                        .cost = r->cost,
+                        .kept = r->kept,
+                        .loaded = r->loaded};
 }
 
 static void expect(const char *name, uint64_t size, device_profile p, size_t preferred)
@@ -63,6 +66,26 @@ static void first_that_suits(void **state)
     expect("deep", 60, gpu, VARIANT_NONE);
     gpu.shared_memory_bytes = 32768;
     expect("quick", 60, gpu, VARIANT_NONE);
+}
+
+/* A device of 65,536 registers has 128 for each thread of a workgroup of 512. A row that needs more
+ * is chosen only if it is preferred. */
+static void registers(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu();
+    gpu.unit_registers = 65536;
+    gpu.thread_registers = 255;
+    expect("wide", 111, gpu, VARIANT_NONE);
+    gpu.loads_early = true;
+    expect("deep", 111, gpu, VARIANT_NONE);
+    expect("wide", 111, gpu, 3);
+    gpu.unit_registers *= 2;
+    expect("wide", 111, gpu, VARIANT_NONE);
+    gpu.thread_registers = 128;
+    expect("deep", 111, gpu, VARIANT_NONE);
+    gpu.unit_registers = gpu.thread_registers = 0; /* not known */
+    expect("wide", 111, gpu, VARIANT_NONE);
 }
 
 static void least_cost(void **state)
@@ -211,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_that_suits),
+        cmocka_unit_test(registers),
         cmocka_unit_test(least_cost),
         cmocka_unit_test(needs_and_ifs),
         cmocka_unit_test(settings),

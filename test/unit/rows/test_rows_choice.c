@@ -178,6 +178,30 @@ static void tiles_cover(void **state)
     }
 }
 
+/* 1,024 threads have 64 registers each on a compute unit of 65,536, so workgroups are halved. With
+ * 49,152, they have 96, and a lane keeps fewer quads. */
+static void registers(void **state)
+{
+    (void)state;
+    device_profile p = big_gpu();
+    lowering l = {.profile = &p};
+    axis_view v = {999, 32768, 1};
+    uint32_t traits = ROW_WHOLE | ROW_ALIKE | ROW_REREAD;
+    row_tile tile = row_tile_choose(&l, v, traits, 4, 4 * ROW_MOST_QUADS);
+    assert_int_equal(tile.size, 1024);
+    assert_int_equal(tile.held, 8);
+    p.thread_registers = 255;
+    p.unit_registers = 65536;
+    tile = row_tile_choose(&l, v, traits, 4, 4 * ROW_MOST_QUADS);
+    assert_int_equal(tile.size, 512);
+    assert_int_equal(tile.held, 6);
+    p.unit_registers = 49152;
+    row_plan plan = row_plan_choose(&l, v, traits, UINT32_MAX);
+    assert_int_equal(plan.tile.size, 512);
+    assert_int_equal(plan.quads, 4);
+    assert_true(plan.rest);
+}
+
 static void whole_rows(void **state)
 {
     (void)state;
@@ -196,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(classes),     cmocka_unit_test(forms),
                                        cmocka_unit_test(long_rows),   cmocka_unit_test(forced),
-                                       cmocka_unit_test(tiles_cover), cmocka_unit_test(whole_rows)};
+                                       cmocka_unit_test(tiles_cover), cmocka_unit_test(registers),
+                                       cmocka_unit_test(whole_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,6 +249,32 @@ static void integrated_reads_and_writes_in_place(void **state)
     assert_false(c.readback_coherent);
 }
 
+static uint32_t registers_at(device_snapshot s, uint32_t threads)
+{
+    device_setup c = choose(s, NULL);
+    return profile_registers(&c.profile, threads);
+}
+
+/* As the device tells, else as the compiler's source does. NVIDIA's own driver is not bounded. */
+static void registers(void **state)
+{
+    (void)state;
+    device_snapshot s = discrete_with_bar();
+    s.driver.driverID = VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    assert_int_equal(registers_at(s, 1024), UINT32_MAX);
+    s.driver.driverID = VK_DRIVER_ID_MESA_NVK;
+    assert_int_equal(registers_at(s, 1024), 64);
+    assert_int_equal(registers_at(s, 64), 255);
+    s.driver.driverID = VK_DRIVER_ID_MESA_RADV;
+    s.unit_registers = 98304;
+    s.thread_registers = 256;
+    assert_int_equal(registers_at(s, 1024), 96);
+    assert_false(choose(s, NULL).profile.loads_early);
+    s.driver.driverID = VK_DRIVER_ID_MESA_TURNIP;
+    assert_int_equal(registers_at(s, 512), 96);
+    assert_true(choose(s, NULL).profile.loads_early);
+}
+
 static void software_is_portable(void **state)
 {
     (void)state;
@@ -629,6 +655,7 @@ int main(void)
         cmocka_unit_test(resizable_bar_is_written_in_place),
         cmocka_unit_test(small_window_is_left_alone),
         cmocka_unit_test(integrated_reads_and_writes_in_place),
+        cmocka_unit_test(registers),
         cmocka_unit_test(software_is_portable),
         cmocka_unit_test(minimum_is_usable),
         cmocka_unit_test(unknown_types_are_others),
