@@ -49,7 +49,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
         slot_decode(n, held, type, e->read_staging.mapped + at, count, item->buffer);
         return RLXVK_OK;
     }
-    if (block->mapped && e->device->setup.arena_cached) {
+    if (block->cached) {
         TRY(memory_block_invalidate(e->device, block, from.offset, from.bytes));
         slot_decode(n, held, type, block->mapped + from.offset, count, item->buffer);
         return RLXVK_OK;

@@ -78,7 +78,7 @@ rlxvk_status transfer_read(rlxvk_executable *e, const location *from, void *byte
     rlxvk_status status;
     if (size == 0)
         return RLXVK_OK;
-    if (block->mapped && e->device->setup.arena_cached) {
+    if (block->cached) {
         TRY(memory_block_invalidate(e->device, block, from->offset, size));
         memcpy(bytes, block->mapped + from->offset, size);
         return RLXVK_OK;

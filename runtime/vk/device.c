@@ -45,7 +45,7 @@ error:
 
 /* Structures to which the create info points. They must live as long as it. */
 typedef struct device_parts {
-    const char *extensions[8];
+    const char *extensions[12];
     VkPhysicalDeviceFaultFeaturesEXT fault;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
     VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
@@ -150,6 +150,8 @@ static rlxvk_status handle_create(device *d)
             VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME;
     if (d->snapshot.buffer_marker)
         p.extensions[p.info.enabledExtensionCount++] = VK_AMD_BUFFER_MARKER_EXTENSION_NAME;
+    if (d->snapshot.memory_budget)
+        p.extensions[p.info.enabledExtensionCount++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     if (d->snapshot.portability_subset)
         p.extensions[p.info.enabledExtensionCount++] = PORTABILITY_SUBSET_EXTENSION;
     add_core_features(&d->snapshot, &p);

@@ -26,6 +26,7 @@
     X(GetDeviceProcAddr)                                                                           \
     X(GetPhysicalDeviceFeatures2)                                                                  \
     X(GetPhysicalDeviceMemoryProperties)                                                           \
+    X(GetPhysicalDeviceMemoryProperties2)                                                          \
     X(GetPhysicalDeviceProperties)                                                                 \
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceQueueFamilyProperties)

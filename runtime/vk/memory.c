@@ -7,6 +7,7 @@
 
 static const char *const use_names[] = {
     [MEMORY_ARENA] = "device",
+    [MEMORY_HOST] = "host",
     [MEMORY_UPLOAD] = "upload",
     [MEMORY_READBACK] = "readback",
 };
@@ -15,11 +16,49 @@ static uint32_t type_for(const device_setup *setup, memory_use use)
 {
     const uint32_t types[] = {
         [MEMORY_ARENA] = setup->arena_type,
+        [MEMORY_HOST] = setup->upload_type,
         [MEMORY_UPLOAD] = setup->upload_type,
         [MEMORY_READBACK] = setup->readback_type,
     };
     return types[use];
 }
+
+static uint32_t heap_of(const device *d, uint32_t type)
+{
+    return d->snapshot.memory.memoryTypes[type].heapIndex;
+}
+
+/* ---- Room ---- */
+
+/* Some drivers tell a budget of 0 for heaps that they do not count. */
+memory_room memory_room_of(const device *d, memory_use use)
+{
+    uint32_t heap = heap_of(d, type_for(&d->setup, use));
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
+    memory_room room = {.heap = d->snapshot.memory.memoryHeaps[heap].size,
+                        .used = __atomic_load_n(&d->heap_bytes[heap], __ATOMIC_RELAXED)};
+    room.budget = room.heap;
+    if (d->snapshot.memory_budget)
+        d->fn.GetPhysicalDeviceMemoryProperties2(d->physical, &all);
+    if (budget.heapBudget[heap]) {
+        room.budget = MIN(room.heap, budget.heapBudget[heap]);
+        room.used = budget.heapUsage[heap];
+        room.told = true;
+    }
+    return room;
+}
+
+void memory_room_append(const memory_room *r, text *out)
+{
+    text_append(out, "%llu bytes are free of %llu%s", (unsigned long long)memory_room_free(r),
+                (unsigned long long)r->heap,
+                r->told ? ", as the driver says" : ", less what other programs use");
+}
+
+/* ---- Blocks ---- */
 
 /* Every block can be bound, and copied from and to. The use only decides its memory type. */
 static rlxvk_status buffer_create(device *d, memory_block *block)
@@ -88,6 +127,9 @@ static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
         __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
         return status;
     }
+    block->heap = (uint8_t)heap_of(d, type);
+    block->allocated = needs.size;
+    __atomic_fetch_add(&d->heap_bytes[block->heap], needs.size, __ATOMIC_RELAXED);
     VK(d, BindBufferMemory(d->handle, block->buffer, block->memory, 0));
 error:
     return status;
@@ -107,8 +149,20 @@ static rlxvk_status block_map(device *d, memory_use use, memory_block *block)
         return RLXVK_OK;
     VK(d, MapMemory(d->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped));
     block->mapped = mapped;
+    block->cached = use == MEMORY_ARENA      ? setup->arena_cached
+                    : use == MEMORY_READBACK ? true
+                                             : setup->upload_cached;
 error:
     return status;
+}
+
+static rlxvk_status fail_room(const device *d, memory_use use, uint64_t size, rlxvk_status status)
+{
+    char free_text[128] = "";
+    memory_room room = memory_room_of(d, use);
+    memory_room_append(&room, &(text){free_text, sizeof free_text, 0});
+    return status_fail_within(status, "%s memory: a block needs %llu bytes; %s", use_names[use],
+                              (unsigned long long)size, free_text);
 }
 
 rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memory_block *out)
@@ -125,13 +179,12 @@ rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memor
     TRY(block_map(d, use, &block));
     *out = block;
     return RLXVK_OK;
-error:;
-    const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
-    uint32_t heap = memory->memoryTypes[type_for(&d->setup, use)].heapIndex;
+error:
     memory_block_destroy(d, &block);
-    return status_fail_within(status, "%s memory: block of %llu bytes in a heap of %llu",
-                              use_names[use], (unsigned long long)size,
-                              (unsigned long long)memory->memoryHeaps[heap].size);
+    return status == RLXVK_E_OUT_OF_DEVICE_MEMORY
+               ? fail_room(d, use, size, status)
+               : status_fail_within(status, "%s memory: block of %llu bytes", use_names[use],
+                                    (unsigned long long)size);
 }
 
 void memory_block_destroy(device *d, memory_block *block)
@@ -144,6 +197,7 @@ void memory_block_destroy(device *d, memory_block *block)
     if (block->memory) {
         d->fn.FreeMemory(d->handle, block->memory, NULL);
         __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&d->heap_bytes[block->heap], block->allocated, __ATOMIC_RELAXED);
     }
     *block = (memory_block){0};
 }

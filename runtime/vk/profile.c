@@ -144,6 +144,8 @@ static void choose_memory(const device_snapshot *s, bool direct_upload, device_s
     out->arena_type = out->arena_mapped ? direct : choose_local_type(s);
     out->upload_type = type_find(s, &upload);
     out->readback_type = type_find(s, &readback);
+    if (out->upload_type != NO_TYPE)
+        out->upload_cached = type_flags(s, out->upload_type) & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     if (out->arena_type != NO_TYPE) {
         VkMemoryPropertyFlags flags = type_flags(s, out->arena_type);
         out->arena_coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;

@@ -47,6 +47,7 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         snapshot_has_extension(list, count, VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME);
     out->buffer_marker = snapshot_has_extension(list, count, VK_AMD_BUFFER_MARKER_EXTENSION_NAME);
     out->fault = snapshot_has_extension(list, count, VK_EXT_DEVICE_FAULT_EXTENSION_NAME);
+    out->memory_budget = snapshot_has_extension(list, count, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     out->pipeline_statistics =
         snapshot_has_extension(list, count, VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
     out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);

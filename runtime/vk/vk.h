@@ -56,6 +56,7 @@ typedef struct device_snapshot {
     bool subgroup_size_control;      /* a compute pipeline may fix its subgroup size */
     bool fault;                      /* a lost device tells why; extension and feature offered */
     bool checkpoints, buffer_marker; /* a lost device tells how far it came; extensions offered */
+    bool memory_budget; /* the driver tells how much of a heap is free; extension offered */
 } device_snapshot;
 
 typedef struct device_setup {
@@ -64,11 +65,12 @@ typedef struct device_setup {
     rlxvk_status failure;   /* of the driver's call that is the reason, else RLXVK_OK */
     uint32_t queue_family;  /* compute; the first one, even if it also has graphics */
     uint32_t arena_type;    /* memory type of blocks: DEVICE_LOCAL */
-    uint32_t upload_type;   /* HOST_VISIBLE | HOST_COHERENT */
+    uint32_t upload_type;   /* HOST_VISIBLE | HOST_COHERENT; outside DEVICE_LOCAL if possible */
     uint32_t readback_type; /* HOST_VISIBLE | HOST_CACHED if there is one */
     bool arena_mapped;      /* arena_type is HOST_VISIBLE: uploads write in place */
     bool arena_cached;      /* arena_type is also HOST_CACHED: reads in place */
     bool arena_coherent, readback_coherent;
+    bool upload_cached; /* upload_type is HOST_CACHED: the host may read it in place */
     bool timestamps;
     bool may_display;  /* a display may hang while the device is busy */
     bool unroll_hints; /* the driver takes unroll hints as hints, not as orders */
@@ -109,7 +111,8 @@ typedef struct device {
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
     VkPipelineLayout pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* also; 128 bytes of arguments */
     pipeline_store *pipelines;
-    uint32_t allocations;  /* of device memory, at this moment */
+    uint32_t allocations;                     /* of device memory, at this moment */
+    uint64_t heap_bytes[VK_MAX_MEMORY_HEAPS]; /* allocated in each heap, at this moment */
     int matrix_layouts[2]; /* results of vk_matrix_layout for f16 and bf16; 0: unknown */
 } device;
 
@@ -161,17 +164,38 @@ extern vk_test_hooks vk_hooks;
 
 /* ---- Memory: one buffer over one allocation ---- */
 
-typedef enum memory_use { MEMORY_ARENA, MEMORY_UPLOAD, MEMORY_READBACK } memory_use;
+/* MEMORY_HOST is host memory that kernels read, for weights that do not fit the device. If the
+ * device has only one heap, it lies there, too. */
+typedef enum memory_use { MEMORY_ARENA, MEMORY_HOST, MEMORY_UPLOAD, MEMORY_READBACK } memory_use;
 
 typedef struct memory_block {
     VkDeviceMemory memory;
     VkBuffer buffer; /* storage, transfer source and destination, indirect */
     uint64_t size;
-    uint8_t *mapped; /* NULL if the type is not host-visible */
+    uint64_t allocated; /* bytes of `memory` */
+    uint8_t *mapped;    /* NULL if the type is not host-visible */
     bool coherent;
+    bool cached; /* mapped, and the host reads it as fast as its own memory */
+    uint8_t heap;
 } memory_block;
 
-/* E_OUT_OF_DEVICE_MEMORY has the sizes. The content is undefined. */
+/* The room in the heap of a memory use, in bytes. */
+typedef struct memory_room {
+    uint64_t heap;   /* its size */
+    uint64_t budget; /* how much of it this process may use; if `told` is false, all of it */
+    uint64_t used;   /* by this process; if `told` is false, by the blocks of this device */
+    bool told;       /* the driver tells budget and use (VK_EXT_memory_budget) */
+} memory_room;
+memory_room memory_room_of(const device *d, memory_use use);
+static inline uint64_t memory_room_free(const memory_room *r)
+{
+    return r->budget > r->used ? r->budget - r->used : 0;
+}
+/* Appends "5 bytes are free of 8", and who says so. */
+void memory_room_append(const memory_room *r, text *out);
+
+/* E_OUT_OF_DEVICE_MEMORY tells how much is needed, is free and is there. The content is
+ * undefined. */
 rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memory_block *out);
 void memory_block_destroy(device *d, memory_block *block);
 /* Make host writes visible to the device, and device writes visible to the host. They do nothing if
