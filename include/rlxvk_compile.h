@@ -194,6 +194,23 @@ typedef struct rlxvk_compile_options {
      * the pauses between its submissions. RLXVK_CHECK=results submits each dispatch on its own, and
      * bounds nothing. */
     uint64_t max_submission_ms;
+    /* Since 0.3. The most bytes of device memory for weights, state and scratch memory of this
+     * executable. Memory that it shares with another one counts there, and staging does not count.
+     * With symbols, the limit is for all bindings together. If more is needed, it is
+     * E_OUT_OF_DEVICE_MEMORY; the sentence tells how much is needed, is free and is there. 0: what
+     * the device has free (VK_EXT_memory_budget), less a sixteenth; if the driver does not tell it,
+     * what this context leaves of the device's memory. This default decides only which weights lie
+     * on the host. */
+    uint64_t device_memory_bytes;
+    /* Since 0.3. The most bytes of weights that may lie in host memory if the device has no room
+     * for them. Kernels read them there over the bus, so runs take longer; results do not change by
+     * a bit. 0: none; UINT64_MAX: no limit. No more weights lie there than need be, beginning with
+     * those of which a run reads the least, then the largest. So params of prepared forms go first,
+     * then tables of which rows are gathered. Params that are joined go together. Those that a run
+     * writes never go. rlxvk_executable_host_params lists them; host_weight_bytes of
+     * rlxvk_executable_memory is their size. If device and host share one memory, weights go there
+     * only for device_memory_bytes. */
+    uint64_t host_weights_bytes;
 } rlxvk_compile_options;
 
 #ifdef __cplusplus

@@ -51,8 +51,16 @@ size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
+/* Lists the names of params that lie in host memory, because the device had no room for them
+ * (host_weights_bytes), in the order in which the graph was built. Since 0.3. Writes at most
+ * `capacity` names (`names` may be NULL if it is 0), which live as long as the executable.
+ * *out_count is how many there are. There are none if nothing is bound yet. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_host_params(const rlxvk_executable *executable,
+                                                           const char **names, size_t capacity,
+                                                           size_t *out_count);
+
 /* Device memory by use, in bytes:
- *   weight_bytes         params and constants
+ *   weight_bytes         params and constants on the device
  *   state_bytes          inputs, and everything else that lasts from run to run
  *   scratch_bytes        values that live only within a run
  *   staging_bytes        buffers for copies between host and device
@@ -68,6 +76,8 @@ typedef struct rlxvk_memory_report {
     uint64_t prepared_bytes; /* part of weight_bytes: copies of params in the forms of kernels */
     uint32_t block_count;    /* allocations on the device, without staging */
     size_t struct_size;
+    uint64_t host_weight_bytes; /* since 0.3: weights in host memory (host_weights_bytes), which are
+                                   no part of weight_bytes */
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 

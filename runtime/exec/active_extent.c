@@ -46,7 +46,7 @@ rlxvk_status active_prepare(rlxvk_executable *e)
     rlxvk_status status = RLXVK_OK;
     if (e->program->extent.scaled_count == 0)
         return RLXVK_OK;
-    TRY(pool_create(e->device, &bytes, 1, 0, &e->group_counts));
+    TRY(pool_create(e->device, MEMORY_ARENA, &bytes, 1, 0, &e->group_counts));
     TRY(write_counts(e));
 error:
     return status;

@@ -78,9 +78,15 @@ static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t
     return RLXVK_OK;
 }
 
+static bool reads_in_place(const rlxvk_executable *e, const output_state *out)
+{
+    location from = executable_location(e, out->result->node);
+    return from.bytes == 0 || location_block(&from)->cached;
+}
+
 /* Inputs can always be staged, because a run may be in flight when the next one is given. Outputs
- * are staged only if the arena cannot be read in place. Handles that a kernel changes in place are
- * bound rarely, so they take the blocking path. */
+ * are staged only if their memory cannot be read in place. Handles that a kernel changes in place
+ * are bound rarely, so they take the blocking path. */
 static rlxvk_status allocate_staging(rlxvk_executable *e)
 {
     uint64_t up = 0, down = 0;
@@ -88,8 +94,9 @@ static rlxvk_status allocate_staging(rlxvk_executable *e)
     for (size_t i = 0; i < e->program->input_count; i++)
         if (e->inputs[i].leaf->node != NODE_NONE && !e->inputs[i].leaf->in_place)
             TRY(reserve_staged(e, &e->inputs[i].upload, e->inputs[i].leaf->node, &up));
-    for (size_t i = 0; i < e->program->result_count && !e->device->setup.arena_cached; i++)
-        TRY(reserve_staged(e, &e->outputs[i].readback, e->outputs[i].result->node, &down));
+    for (size_t i = 0; i < e->program->result_count; i++)
+        if (!reads_in_place(e, &e->outputs[i]))
+            TRY(reserve_staged(e, &e->outputs[i].readback, e->outputs[i].result->node, &down));
     if (up)
         TRY(memory_block_create(e->device, MEMORY_UPLOAD, up, &e->staging));
     if (down)
@@ -128,8 +135,9 @@ static rlxvk_status begin_memory(rlxvk_executable *e)
     TRY(transfer_begin(e));
     for (int c = 0; c < CLASS_COUNT; c++)
         transfer_add_fill(e, e->pools[c], c == CLASS_SCRATCH ? scratch_fill(e) : 0);
-    if (e->detached)
-        transfer_add_fill(e, e->detached, 0);
+    for (size_t i = 0; i < ARRAY_COUNT(e->detached); i++)
+        if (e->detached[i])
+            transfer_add_fill(e, e->detached[i], 0);
     TRY(transfer_end(e));
     TRY(upload_constants(e));
 error:
@@ -141,7 +149,8 @@ static rlxvk_status create_pools(rlxvk_executable *e)
     const program *p = e->program;
     rlxvk_status status = RLXVK_OK;
     for (int c = 0; c < CLASS_COUNT; c++)
-        TRY(pool_create(e->device, p->plan.blocks[c].items, (uint32_t)p->plan.blocks[c].count,
+        TRY(pool_create(e->device, c == CLASS_HOST_WEIGHTS ? MEMORY_HOST : MEMORY_ARENA,
+                        p->plan.blocks[c].items, (uint32_t)p->plan.blocks[c].count,
                         p->param_count + p->input_count, &e->pools[c]));
 error:
     return status;
@@ -152,7 +161,7 @@ rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_
 {
     rlxvk_status status;
     TRY(create_pools(e));
-    TRY(locate_values(e, share_with));
+    TRY(locate_values(e, share_with, copy_of));
     TRY(copy_of ? copy_memory(e, copy_of) : begin_memory(e));
     TRY(canary_prepare(e));
     TRY(allocate_staging(e));

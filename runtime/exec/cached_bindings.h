@@ -50,6 +50,7 @@ struct cached_bindings {
     VECTOR(cached_param) params;
     VECTOR(cached_feed) feeds;
     uint64_t feeds_version, switches, hits, misses, evictions;
+    bool lent; /* the first member shares memory with an executable of the caller's */
     const rlxvk_compile_options *sharing; /* for the first member, while it is made; else NULL */
 };
 

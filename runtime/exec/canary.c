@@ -6,6 +6,7 @@
 #include "exec/transfer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_WRITERS = 3 }; /* named in a message */
 
@@ -31,8 +32,9 @@ static uint64_t end_of(const location *l)
  * it, and a block's entry for the gap before its first value. */
 static rlxvk_status list_places(rlxvk_executable *e)
 {
-    memory_pool *const pools[] = {e->pools[CLASS_WEIGHTS], e->pools[CLASS_STATE],
-                                  e->pools[CLASS_SCRATCH], e->detached};
+    memory_pool *pools[CLASS_COUNT + ARRAY_COUNT(e->detached)];
+    memcpy(pools, e->pools, sizeof e->pools);
+    memcpy(pools + CLASS_COUNT, e->detached, sizeof e->detached);
     size_t most = e->program->plan.value_count;
     for (size_t i = 0; i < ARRAY_COUNT(pools); i++)
         most += pools[i] ? pools[i]->count : 0;

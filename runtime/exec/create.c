@@ -10,6 +10,7 @@
 #include "exec/record.h"
 #include "exec/rng.h"
 #include "program/compile.h"
+#include "program/room.h"
 
 rlxvk_status create_executable(program *p, const rlxvk_executable *share_with,
                                const rlxvk_executable *copy_of, rlxvk_executable **out)
@@ -23,7 +24,7 @@ rlxvk_status create_executable(program *p, const rlxvk_executable *share_with,
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(vk_timeline_create(d, &e->timeline));
-    TRACE_TRY(trace, "allocate", allocate_memory(e, share_with, copy_of));
+    TRACE_TRY(trace, "allocate", room_explain(p, allocate_memory(e, share_with, copy_of)));
     TRY(host_steps_prepare(e));
     TRY(active_prepare(e));
     TRACE_TRY(trace, "record", record_all(e));

@@ -137,7 +137,8 @@ static void free_memory(rlxvk_executable *e)
 {
     for (int c = 0; c < CLASS_COUNT; c++)
         pool_release(e->context, e->pools[c]);
-    pool_release(e->context, e->detached);
+    for (size_t i = 0; i < ARRAY_COUNT(e->detached); i++)
+        pool_release(e->context, e->detached[i]);
     pool_release(e->context, e->group_counts);
     for (size_t i = 0; i < e->borrowed.count; i++)
         pool_release(e->context, e->borrowed.items[i]);

@@ -120,8 +120,9 @@ struct rlxvk_executable {
     program *program;          /* a reference; NULL: nothing is bound yet */
 
     memory_pool *pools[CLASS_COUNT];
-    memory_pool *detached; /* of shared leaves, if there is no executable to share with */
-    VECTOR(memory_pool *) borrowed;
+    memory_pool *detached[2]; /* of shared leaves, if there is no executable to share with: on the
+                               * device, on the host; NULL: none */
+    pool_list borrowed;
     location *locations;  /* per value */
     memory_block staging; /* inputs and outputs, one share a ticket */
     memory_block read_staging;

@@ -74,7 +74,7 @@ rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
     location from = executable_location(e, out->result->node), to;
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
     rlxvk_status status;
-    TRY(pool_create(e->device, &bytes, 1, 0, &out->copy));
+    TRY(pool_create(e->device, MEMORY_ARENA, &bytes, 1, 0, &out->copy));
     to = executable_output_location(e, out);
     TRY(transfer_copy(e, &to, &from));
     TRY(record_copy_readback(e, out));

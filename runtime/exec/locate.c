@@ -10,11 +10,11 @@
 
 static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
 {
-    for (size_t i = 0; i < e->borrowed.count; i++)
-        if (e->borrowed.items[i] == pool)
-            return RLXVK_OK;
-    if (!VECTOR_PUSH(&e->borrowed, pool))
+    size_t before = e->borrowed.count;
+    if (!pool_add(&e->borrowed, pool))
         return status_fail_memory("shared pools");
+    if (e->borrowed.count == before)
+        return RLXVK_OK;
     pthread_mutex_lock(&e->context->lock);
     pool->references++;
     pthread_mutex_unlock(&e->context->lock);
@@ -34,9 +34,15 @@ static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *o
     return pool_borrow(e, e->locations[id].pool);
 }
 
-/* Makes blocks for shared leaves if there is no executable to share with. The plan gave them no
- * slots. They lie one after the other, and each lies in one block. */
-static rlxvk_status locate_detached(rlxvk_executable *e)
+/* Whether a shared value gets detached memory on the host. */
+static bool goes_to_host(const rlxvk_executable *copy_of, uint32_t value)
+{
+    return copy_of && location_on_host(&copy_of->locations[value]);
+}
+
+/* Makes blocks for shared leaves on the device or on the host, if there is no executable to share
+ * with. The plan gave them no slots. They lie one after the other, and each lies in one block. */
+static rlxvk_status locate_detached(rlxvk_executable *e, const rlxvk_executable *copy_of, bool host)
 {
     const program *p = e->program;
     uint64_t most = p->device->setup.profile.max_allocation_bytes;
@@ -45,7 +51,7 @@ static rlxvk_status locate_detached(rlxvk_executable *e)
     rlxvk_status status = RLXVK_OK;
     for (uint32_t v = 0; v < p->plan.value_count; v++) {
         const slot *s = &p->plan.slots[v];
-        if (!program_shares(p, v))
+        if (!program_shares(p, v) || goes_to_host(copy_of, v) != host)
             continue;
         bool fits = blocks.count && blocks.items[blocks.count - 1] + s->size + 2 * guard <= most;
         if (!fits && !VECTOR_PUSH(&blocks, 0))
@@ -55,22 +61,24 @@ static rlxvk_status locate_detached(rlxvk_executable *e)
         *end += s->size + 2 * guard;
     }
     if (blocks.count)
-        TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count,
-                        p->param_count + p->input_count, &e->detached));
+        TRY(pool_create(e->device, host ? MEMORY_HOST : MEMORY_ARENA, blocks.items,
+                        (uint32_t)blocks.count, p->param_count + p->input_count,
+                        &e->detached[host]));
     for (uint32_t v = 0; v < p->plan.value_count; v++)
-        if (program_shares(p, v))
-            e->locations[v].pool = e->detached;
+        if (program_shares(p, v) && goes_to_host(copy_of, v) == host)
+            e->locations[v].pool = e->detached[host];
 error:
     VECTOR_FREE(&blocks);
     return status;
 }
 
-rlxvk_status locate_values(rlxvk_executable *e, const rlxvk_executable *share_with)
+rlxvk_status locate_values(rlxvk_executable *e, const rlxvk_executable *share_with,
+                           const rlxvk_executable *copy_of)
 {
     const program *p = e->program;
     rlxvk_status status = RLXVK_OK;
-    if (!share_with)
-        TRY(locate_detached(e));
+    for (int host = 0; host < 2 && !share_with; host++)
+        TRY(locate_detached(e, copy_of, host));
     for (uint32_t v = 0; v < p->plan.value_count; v++) {
         const slot *s = &p->plan.slots[v];
         if (s->block < SLOT_SHARED)

@@ -112,6 +112,37 @@ error:
     return status;
 }
 
+static bool add_pools(const rlxvk_executable *m, bool lent, pool_list *out)
+{
+    bool added = true;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        added = added && pool_add(out, m->pools[c]);
+    for (size_t i = 0; i < ARRAY_COUNT(m->detached); i++)
+        added = added && pool_add(out, m->detached[i]);
+    for (size_t i = 0; i < m->borrowed.count && !lent; i++)
+        added = added && pool_add(out, m->borrowed.items[i]);
+    return added;
+}
+
+/* The options of a new member: the limit of device memory is what the other members leave. Memory
+ * of members that were destroyed counts as long as it is borrowed. That may also be memory of an
+ * executable of the caller's, which does not count here. */
+static rlxvk_status member_options(const rlxvk_executable *e, program_options *out)
+{
+    const cached_bindings *f = e->bindings;
+    pool_list pools = {0};
+    bool listed = true;
+    *out = f->options;
+    for (size_t m = 0; m < f->members.count && out->device_bytes; m++)
+        listed = listed && add_pools(f->members.items[m].state ? f->members.items[m].state : e,
+                                     f->lent, &pools);
+    uint64_t used = pool_device_bytes(&pools);
+    if (out->device_bytes)
+        out->device_bytes = out->device_bytes > used ? out->device_bytes - used : 1;
+    VECTOR_FREE(&pools);
+    return listed ? RLXVK_OK : status_fail_memory("executable");
+}
+
 /* Compiles a member that shares memory with the current one: params, and inputs without symbols in
  * their shape. The first member shares with the executable that was given for it, if any. */
 static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound,
@@ -121,7 +152,9 @@ static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound
     rlxvk_compile_options sharing = f->sharing ? *f->sharing : (rlxvk_compile_options){0};
     size_t most = e->program ? e->program->input_count : 0;
     const char **names = memory_zeroed(most + 1, sizeof *names);
+    program_options options;
     rlxvk_status status;
+    TRY(member_options(e, &options));
     TRY(names ? RLXVK_OK : status_fail_memory("executable"));
     sharing.bucket_axes = f->axes.items;
     sharing.bucket_axis_count = f->axes.count;
@@ -135,7 +168,7 @@ static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound
         if (leaf->node != NODE_NONE && !executable_is_own(e, i) && !symbol_in_shape(&shape))
             names[sharing.shared_input_count++] = leaf->name;
     }
-    TRY(create_compiled(e->context, bound, &f->options, &sharing, out));
+    TRY(create_compiled(e->context, bound, &options, &sharing, out));
 error:
     memory_free(names);
     return status;
@@ -271,6 +304,7 @@ rlxvk_status member_bind_examples(rlxvk_executable *e, const rlxvk_compile_optio
     rlxvk_status status;
     TRY(bind_resolve(t->sizes[0].items, t->sizes[0].count, &sizes));
     e->bindings->sharing = sharing;
+    e->bindings->lent = sharing != NULL;
     status = bind(e, "compile option share_with", &sizes);
     e->bindings->sharing = NULL;
 error:

@@ -19,6 +19,7 @@ typedef struct leaf_content {
 /* Blocks that several executables may share. */
 typedef struct memory_pool {
     device *device;
+    memory_use use; /* MEMORY_ARENA or MEMORY_HOST */
     memory_block *blocks;
     uint32_t count;
     leaf_content *contents; /* of the leaves in this memory, in an order that its maker knows */
@@ -36,11 +37,21 @@ static inline const memory_block *location_block(const location *l)
 {
     return &l->pool->blocks[l->block];
 }
+static inline bool location_on_host(const location *l)
+{
+    return l->pool && l->pool->use == MEMORY_HOST;
+}
 
-/* Creates blocks of device memory with one reference, and content records for `leaves` leaves. */
-rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, size_t leaves,
-                         memory_pool **out);
+/* Creates blocks of memory with one reference, and content records for `leaves` leaves. */
+rlxvk_status pool_create(device *d, memory_use use, const uint64_t *sizes, uint32_t count,
+                         size_t leaves, memory_pool **out);
 void pool_release(rlxvk_context *c, memory_pool *pool);
+/* A list of different pools. pool_add adds a pool unless it is NULL or there; false if out of
+ * memory. */
+typedef VECTOR(memory_pool *) pool_list;
+bool pool_add(pool_list *list, memory_pool *pool);
+/* Bytes on the device. */
+uint64_t pool_device_bytes(const pool_list *list);
 /* Whether two locations have bytes in common. */
 bool pool_overlap(const location *a, const location *b);
 

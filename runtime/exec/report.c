@@ -39,9 +39,14 @@ static void count_bytes(const rlxvk_executable *e, uint64_t bytes[CLASS_COUNT])
     const plan *plan = &e->program->plan;
     for (int c = 0; c < CLASS_COUNT; c++)
         bytes[c] = plan->class_bytes[c];
-    for (uint32_t v = 0; v < plan->value_count && e->detached; v++)
-        if (program_shares(e->program, v))
+    bytes[CLASS_HOST_WEIGHTS] = 0; /* without the gaps between blocks */
+    for (size_t i = 0; i < plan->blocks[CLASS_HOST_WEIGHTS].count; i++)
+        bytes[CLASS_HOST_WEIGHTS] += plan->blocks[CLASS_HOST_WEIGHTS].items[i];
+    for (uint32_t v = 0; v < plan->value_count; v++)
+        if (e->locations[v].pool && e->locations[v].pool == e->detached[0])
             bytes[plan->slots[v].class] += plan->slots[v].size;
+        else if (e->locations[v].pool && e->locations[v].pool == e->detached[1])
+            bytes[CLASS_HOST_WEIGHTS] += plan->slots[v].size;
 }
 
 static void describe_memory(const rlxvk_executable *e, rlxvk_memory_report *out)
@@ -60,10 +65,12 @@ static void describe_memory(const rlxvk_executable *e, rlxvk_memory_report *out)
         .scratch_unshared = p->plan.scratch_unshared,
         .recomputed_bytes = p->graph->recomputed_bytes,
         .prepared_bytes = p->plan.prepared_bytes,
+        .host_weight_bytes = bytes[CLASS_HOST_WEIGHTS],
     };
     for (int c = 0; c < CLASS_COUNT; c++)
-        out->block_count += (uint32_t)p->plan.blocks[c].count;
-    out->block_count += e->detached ? e->detached->count : 0;
+        if (c != CLASS_HOST_WEIGHTS)
+            out->block_count += (uint32_t)p->plan.blocks[c].count;
+    out->block_count += e->detached[0] ? e->detached[0]->count : 0;
 }
 
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)

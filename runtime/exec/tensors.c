@@ -156,3 +156,27 @@ rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable, rlxvk_
 error:
     return status;
 }
+
+rlxvk_status rlxvk_executable_host_params(const rlxvk_executable *executable, const char **names,
+                                          size_t capacity, size_t *out_count)
+{
+    size_t count = 0;
+    rlxvk_status status;
+    TRY(status_require(executable, "executable_host_params", "executable"));
+    TRY(status_require_items(names, capacity, "executable_host_params", "names"));
+    TRY(status_require(out_count, "executable_host_params", "out_count"));
+    for (size_t i = 0; executable->program && i < executable->program->param_count; i++) {
+        const program_leaf *leaf = executable->params[i].leaf;
+        location at = {0};
+        if (leaf->node != NODE_NONE)
+            at = executable_location(executable, leaf->node);
+        if (!location_on_host(&at))
+            continue;
+        if (count < capacity)
+            names[count] = describe(executable, leaf->source).name;
+        count++;
+    }
+    *out_count = count;
+error:
+    return status;
+}

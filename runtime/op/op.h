@@ -381,6 +381,8 @@ typedef struct op_family {
         bool foldable;      /* pure: computed at compile time if all operands are constants */
         bool elementwise;   /* one dispatch; the writer of an element is its only reader */
         bool matrix_layout; /* at precision F16 or BF16, lowering asks for the matrix layout */
+        /* Bit i: of operand i only the rows are read that the indices name (checks.indices). */
+        uint32_t indexed_inputs;
         /* Whether this node has a kernel or a host function, if that depends on the node. NULL: it
          * has one if `lower` or `host` is set. */
         bool (*has_kernel)(const node *n);

@@ -163,6 +163,7 @@ static uint32_t count_needless(const plan *p, const step_order *order, const uin
 typedef struct content {
     bool any;     /* it has content: from outside, or a step wrote it */
     bool spoiled; /* another value was written over it since */
+    bool written; /* by a step */
 } content;
 
 static bool comes_from_outside(const schedule *s, uint32_t value)
@@ -211,7 +212,7 @@ static void note_write(const plan *p, const operand *o, content *contents)
             ranges_meet(p, &whole, &other))
             contents[v].spoiled = true;
     }
-    contents[o->value].any = true;
+    contents[o->value].any = contents[o->value].written = true;
 }
 
 /* If a step reads a value, its bytes must be those that the value's last writer left. */
@@ -232,6 +233,10 @@ static rlxvk_status check_contents(const schedule *s, const plan *p, const step_
             if ((o.access & ACCESS_WRITE) && o.size)
                 note_write(p, &o, contents);
     }
+    for (uint32_t v = 0; v < p->value_count; v++)
+        if (p->slots[v].class == CLASS_HOST_WEIGHTS &&
+            (contents[v].written || !comes_from_outside(s, v)))
+            return status_fail(RLXVK_E_RANGE, "plan: value %u lies on the host and is written", v);
     for (uint32_t v = 0; v < p->value_count; v++)
         if (contents[v].spoiled && p->slots[v].class != CLASS_SCRATCH)
             return status_fail(RLXVK_E_RANGE, "plan: pinned value %u is overwritten by another", v);

@@ -1,7 +1,8 @@
 /*
  * Decides where values lie in memory. Weights and state get addresses one after the other and keep
- * them. Scratch is placed by liveness (place.c). Equal blocks form one address space, and no value
- * crosses a block boundary.
+ * them. Scratch is placed by liveness (place.c), and first, because what it leaves of the device
+ * decides which weights stay there (host_weights.c). Equal blocks form one address space, and no
+ * value crosses a block boundary.
  *
  * If a loop reads a value before it writes it, the value comes from before the loop or from the
  * round before. Such a value lives as long as the loop.
@@ -181,6 +182,11 @@ static rlxvk_status settle(layout *l, uint32_t value, uint64_t at)
     return cover(l, v->class, at + v->size + 2 * l->options->guard_bytes);
 }
 
+static bool is_shared(const layout *l, uint32_t value)
+{
+    return value < l->s->graph->nodes.count && l->options->shared && l->options->shared[value];
+}
+
 static rlxvk_status place_pinned(layout *l)
 {
     uint64_t next[CLASS_COUNT] = {0}, guards = 2 * l->options->guard_bytes;
@@ -191,7 +197,7 @@ static rlxvk_status place_pinned(layout *l)
         if (!needs_slot(l->s, l->p, v) || !pinned)
             continue;
         TRY(check_size(l, v, at->size));
-        if (v < l->s->graph->nodes.count && l->options->shared && l->options->shared[v]) {
+        if (is_shared(l, v)) {
             at->block = SLOT_SHARED + v;
             continue;
         }
@@ -202,6 +208,28 @@ static rlxvk_status place_pinned(layout *l)
     }
 error:
     return status;
+}
+
+/* Bytes of all pinned values, with their guards. */
+static uint64_t pinned_bytes(const layout *l)
+{
+    uint64_t sum = 0;
+    for (uint32_t v = 0; v < l->p->value_count; v++) {
+        const slot *at = &l->p->slots[v];
+        bool pinned = at->class != CLASS_SCRATCH || l->options->bump;
+        if (needs_slot(l->s, l->p, v) && pinned && !is_shared(l, v))
+            sum = saturated_sum(sum, at->size + 2 * l->options->guard_bytes);
+    }
+    return sum;
+}
+
+/* Blocks of pinned values have no gaps, so the excess is exact. */
+static rlxvk_status move_weights(layout *l)
+{
+    uint64_t needed = saturated_sum(pinned_bytes(l), plan_device_bytes(l->p));
+    if (!l->options->host_bytes || needed <= l->options->device_bytes)
+        return RLXVK_OK;
+    return plan_move_weights(l->s, l->options, needed - l->options->device_bytes, l->p);
 }
 
 /*
@@ -358,10 +386,12 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
         choose_classes(s, options, p);
         status = check_bindings(&l);
     }
-    if (status == RLXVK_OK)
-        status = place_pinned(&l);
     if (status == RLXVK_OK && !options->bump)
         status = layout_scratch(&l);
+    if (status == RLXVK_OK)
+        status = move_weights(&l);
+    if (status == RLXVK_OK)
+        status = place_pinned(&l);
     memory_free(l.group);
     return status;
 }

@@ -13,7 +13,13 @@
 #include "plan/marks.h"
 #include "plan/schedule.h"
 
-enum memory_class { CLASS_WEIGHTS, CLASS_STATE, CLASS_SCRATCH, CLASS_COUNT };
+enum memory_class {
+    CLASS_WEIGHTS,
+    CLASS_HOST_WEIGHTS, /* weights that did not fit; the device reads them in host memory */
+    CLASS_STATE,
+    CLASS_SCRATCH,
+    CLASS_COUNT
+};
 
 #define SLOT_NONE   UINT32_MAX
 #define SLOT_SHARED 0x800000u
@@ -76,7 +82,10 @@ typedef struct plan_options {
      * step has no hazard. no_barrier: no barriers at all. */
     bool full_barrier, no_barrier;
     bool reuse_in_level; /* in level order: memory may be reused within the level that frees it */
-    const bool *shared;  /* per node: its memory comes from elsewhere (SLOT_SHARED); may be NULL */
+    /* If the plan needs more device memory, weights move to host memory (plan/host_weights.c), up
+     * to so many bytes. */
+    uint64_t device_bytes, host_bytes;
+    const bool *shared; /* per node: its memory comes from elsewhere (SLOT_SHARED); may be NULL */
     const bool
         *pinned; /* per node: keep its memory for the whole run (sources of feeds); may be NULL */
 } plan_options;
@@ -101,6 +110,15 @@ typedef struct plan {
  *   E_OUT_OF_HOST_MEMORY */
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out);
 void plan_destroy(plan *p);
+/* Bytes of all blocks on the device. */
+uint64_t plan_device_bytes(const plan *p);
+
+/* Moves weights to CLASS_HOST_WEIGHTS until `excess` bytes less are on the device, but at most
+ * host_bytes. Those are moved that a run reads least, in parts of their size, and of these the
+ * largest ones. They are whole values that no step writes. Call it when classes are known, and
+ * weights have no addresses yet. */
+rlxvk_status plan_move_weights(const schedule *s, const plan_options *options, uint64_t excess,
+                               plan *p);
 
 /* The two stages of plan_create: layout (plan/layout.c) and barriers (plan/hazard.c). Barriers come
  * second, because reused memory causes conflicts that the values themselves do not have. */

@@ -103,7 +103,10 @@ static void dump_loop(const program *p, const schedule_loop *steps, const plan_l
 
 void dump_plan(const program *p)
 {
-    static const char *const names[] = {"weights", "state", "scratch"};
+    static const char *const names[] = {[CLASS_WEIGHTS] = "weights",
+                                        [CLASS_HOST_WEIGHTS] = "host weights",
+                                        [CLASS_STATE] = "state",
+                                        [CLASS_SCRATCH] = "scratch"};
     const plan *plan = &p->plan;
     SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)", p->schedule.steps.count,
         plan->barrier_count, plan->segments.count);

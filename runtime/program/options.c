@@ -135,6 +135,8 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->weight_storage = given->weight_storage;
     uint64_t prepared_bytes = given->prepared_bytes ? given->prepared_bytes : s->prepared_bytes;
     o->prepared_bytes = o->fusion ? prepared_bytes : 0;
+    o->device_bytes = given->device_memory_bytes;
+    o->host_bytes = given->host_weights_bytes;
 }
 
 /* A display hangs if a GPU is busy for long, and the system then ends the work. */
@@ -196,6 +198,7 @@ program_options options_for_nodes(const program_options *o)
     kept.keep_all = kept.allow_unset = true;
     kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
     kept.prepared_bytes = 0;
+    kept.device_bytes = 0;                           /* it needs more memory */
     kept.weight_storage = RLXVK_WEIGHTS_AS_DECLARED; /* params were rounded already */
     kept.dump = 0;
     return kept;

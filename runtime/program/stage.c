@@ -4,6 +4,7 @@
  */
 #include "program/stage.h"
 #include "program/bound.h"
+#include "program/room.h"
 #include "program/share.h"
 
 #include <string.h>
@@ -125,6 +126,8 @@ static plan_options layout_of(const program *p, const bool *shared, const bool *
                           .keep_all = p->options.keep_all,
                           .full_barrier = p->options.full_barrier,
                           .no_barrier = p->options.no_barrier,
+                          .device_bytes = room_on_device(p),
+                          .host_bytes = p->options.host_bytes,
                           .shared = shared,
                           .pinned = pinned};
 }
@@ -146,9 +149,18 @@ static void restore_order(schedule *s, const step *in_order)
         memcpy(s->steps.items, in_order, s->steps.count * sizeof *in_order);
 }
 
+/* Whether a plan needs no more room than the limit or another plan, and no more weights lie on the
+ * host. */
+static bool fits_as_well(const plan *tried, const plan *before, const plan_options *layout)
+{
+    return plan_device_bytes(tried) <= MAX(layout->device_bytes, plan_device_bytes(before)) &&
+           tried->class_bytes[CLASS_HOST_WEIGHTS] <= before->class_bytes[CLASS_HOST_WEIGHTS];
+}
+
 /* Tries level order, which needs fewer barriers and more memory: first without and then with reuse
  * inside a level. p->plan is the plan of program order. It stays if both tries need too much
- * scratch memory: over a quarter and over 16 MiB more than program order. */
+ * scratch memory: over a quarter and over 16 MiB more than program order, or more than there is
+ * beside the weights. */
 static rlxvk_status plan_levels(program *p, plan_options *layout)
 {
     uint64_t most = p->plan.scratch_peak + MAX(p->plan.scratch_peak / 4, 16u << 20);
@@ -160,7 +172,7 @@ static rlxvk_status plan_levels(program *p, plan_options *layout)
     for (int tight = 0; tight < 2; tight++) {
         layout->reuse_in_level = tight;
         TRY(plan_create(&p->schedule, layout, &tried));
-        if (tried.scratch_peak <= most) {
+        if (tried.scratch_peak <= most && fits_as_well(&tried, &p->plan, layout)) {
             plan_destroy(&p->plan);
             p->plan = tried;
             goto error;
@@ -185,6 +197,7 @@ rlxvk_status stage_plan(program *p, const bool *shared)
     TRY(plan_create(&p->schedule, &layout, &p->plan));
     if (p->options.reorder)
         TRY(plan_levels(p, &layout));
+    TRY(room_check(p));
 error:
     memory_free(pinned);
     return status;

@@ -181,7 +181,7 @@ const op_family grouped_matmul_family = {
     .attribute_size = sizeof(matmul_attributes),
     .infer = grouped_matmul_infer,
     .storage = {.half_inputs = 3},
-    .execution = {.lower = grouped_matmul_lower, .host = grouped_matmul_host},
+    .execution = {.indexed_inputs = 2, .lower = grouped_matmul_lower, .host = grouped_matmul_host},
     .rows = {.bucket = experts_bucket},
     .derivative = {.vjp = grouped_matmul_vjp},
     .checks = {.indices = grouped_matmul_indices},

@@ -186,7 +186,7 @@ const op_family gather_family = {
     .attribute_size = sizeof(axis_attributes),
     .infer = gather_infer,
     .storage = {.half_inputs = 1, .pairs = true},
-    .execution = {.lower = gather_lower, .host = gather_host},
+    .execution = {.indexed_inputs = 1, .lower = gather_lower, .host = gather_host},
     .rows = {.bucket = gather_bucket, .shorten = gather_shorten},
     .derivative = {.vjp = gather_vjp},
     .checks = {.indices = indexed_axis},

@@ -134,7 +134,7 @@ const op_family dequant_gather_family = {
     .attribute_size = sizeof(dequant_attributes),
     .infer = dequant_gather_infer,
     .storage = {.raw_inputs = 5},
-    .execution = {.lower = dequant_gather_lower, .host = dequant_gather_host},
+    .execution = {.indexed_inputs = 1, .lower = dequant_gather_lower, .host = dequant_gather_host},
     .rows = {.bucket = dequant_gather_bucket},
     .checks = {.indices = dequant_gather_indices, .check_content = dequant_check_content},
     .describe = dequant_describe,

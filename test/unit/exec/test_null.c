@@ -42,6 +42,7 @@ typedef struct stand {
     rlxvk_device_info devices[1];
     rlxvk_step_time steps[1];
     rlxvk_tensor_info infos[1];
+    const char *names[1];
     size_t count;
     double microseconds;
     rlxvk_ticket ticket;

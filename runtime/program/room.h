@@ -1,0 +1,16 @@
+/* The device memory that a program may use, and what to say if that is too little. */
+#ifndef RLXVK_PROGRAM_ROOM_H
+#define RLXVK_PROGRAM_ROOM_H
+
+#include "program/program.h"
+
+/* The most bytes that the plan is to put on the device, so that weights beyond it move to the host.
+ * That is the option, or most of what the device has free. UINT64_MAX: nothing needs to move. */
+uint64_t room_on_device(const program *p);
+/* E_OUT_OF_DEVICE_MEMORY if the plan needs more than the option allows. */
+rlxvk_status room_check(const program *p);
+/* Adds to the last error what the plan needs, what is free and the remedies, if there was not
+ * enough device memory for it. Returns the status. */
+rlxvk_status room_explain(const program *p, rlxvk_status status);
+
+#endif
