@@ -36,6 +36,9 @@ static const char help[] =
     "      --seed S         for the draws (default 0); the same seed gives the same text\n"
     "      --precision P    of matrix products: f32 (default), f16, bf16, split\n"
     "      --cache T        keys and values are held as f32 (default) or f16, in half the memory\n"
+    "      --device-memory N\n"
+    "                       take at most N bytes of device memory (NK, NM, NG: KiB, MiB, GiB);\n"
+    "                       weights beyond that are read from host memory, which is slower\n"
     "      --device D       index, part of the name, UUID, or PCI address\n"
     "      --logits FILE    write the logits after the prompt's last token, as .npy\n"
     "      --json           ids, text and figures as JSON instead of the text\n\n"
@@ -43,25 +46,16 @@ static const char help[] =
     "in which drivers finish their work; the time to the first token has the latter in it.\n";
 
 static const struct option long_options[] = {
-    {"prompt", required_argument, NULL, 'p'},
-    {"tokens", required_argument, NULL, 'n'},
-    {"greedy", no_argument, NULL, 'g'},
-    {"temperature", required_argument, NULL, 't'},
-    {"top-k", required_argument, NULL, 'k'},
-    {"top-p", required_argument, NULL, 'P'},
-    {"seed", required_argument, NULL, 's'},
-    {"device", required_argument, NULL, 'd'},
-    {"logits", required_argument, NULL, 'l'},
-    {"json", no_argument, NULL, 'J'},
-    {"file", required_argument, NULL, 'f'},
-    {"interactive", no_argument, NULL, 'i'},
-    {"ctx", required_argument, NULL, 'c'},
-    {"precision", required_argument, NULL, 'x'},
-    {"batch", required_argument, NULL, 'b'},
-    {"parallel", required_argument, NULL, 'a'},
-    {"cache", required_argument, NULL, 'C'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"prompt", required_argument, NULL, 'p'}, {"tokens", required_argument, NULL, 'n'},
+    {"greedy", no_argument, NULL, 'g'},       {"temperature", required_argument, NULL, 't'},
+    {"top-k", required_argument, NULL, 'k'},  {"top-p", required_argument, NULL, 'P'},
+    {"seed", required_argument, NULL, 's'},   {"device", required_argument, NULL, 'd'},
+    {"logits", required_argument, NULL, 'l'}, {"json", no_argument, NULL, 'J'},
+    {"file", required_argument, NULL, 'f'},   {"interactive", no_argument, NULL, 'i'},
+    {"ctx", required_argument, NULL, 'c'},    {"precision", required_argument, NULL, 'x'},
+    {"batch", required_argument, NULL, 'b'},  {"parallel", required_argument, NULL, 'a'},
+    {"cache", required_argument, NULL, 'C'},  {"device-memory", required_argument, NULL, 'm'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 static bool parse_cache(const char *argument, rlxvk_dtype *out)
@@ -87,6 +81,8 @@ static bool set_number(generate_options *o, int letter)
         return parse_precision(optarg, &o->precision);
     case 'C':
         return parse_cache(optarg, &o->cache);
+    case 'm':
+        return parse_bytes("device-memory", optarg, &o->device_bytes);
     case 's':
         return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
     case 'k':

@@ -14,6 +14,7 @@ typedef struct generate_options {
     rlxvk_precision precision;
     rlxvk_dtype cache;
     uint64_t seed, parallel; /* parallel: prompts at once */
+    uint64_t device_bytes;   /* most device memory; 0: no limit */
 } generate_options;
 
 /* One prompt of a batch and its answer. */

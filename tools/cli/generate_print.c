@@ -114,6 +114,7 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
         {"state_bytes", (double)report->state_bytes},
         {"scratch_bytes", (double)report->scratch_bytes},
         {"staging_bytes", (double)report->staging_bytes},
+        {"host_weight_bytes", (double)report->host_weight_bytes},
     };
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
         printf(",\"%s\":", figures[i].name);
@@ -129,6 +130,7 @@ rlxvk_status generate_print(const session *s)
 {
     rlxvk_device_info device;
     llama_report report;
+    char memory[96] = "";
     size_t prompt = s->prompt.count, made = s->made.count;
     for (size_t i = 0; i < s->items.count; i++) {
         prompt += s->items.items[i].prompt.count;
@@ -138,12 +140,17 @@ rlxvk_status generate_print(const session *s)
     llama_usage(s->model, &report);
     if (s->options->json)
         return print_json(s, device.name, &report);
+    if (s->options->device_bytes)
+        text_append(&(text){memory, sizeof memory, 0},
+                    "; %.1f MiB of device memory, %.1f MiB of weights in host memory",
+                    (double)report.device_bytes / 1048576,
+                    (double)report.host_weight_bytes / 1048576);
     printf("\n[load %.2f s, compile %.2f s, first token %.3f s, first runs %.2f s; prompt %zu "
            "tokens, %.1f tokens/s; decode %zu tokens, %.1f tokens/s (without loading, compiling, "
-           "first runs); %s; %u + %u GPU dispatches, %u host ops]\n",
+           "first runs); %s; %u + %u GPU dispatches, %u host ops%s]\n",
            s->load_seconds, report.compile_seconds, s->first_token_seconds, s->first_seconds,
            prompt, rate((double)s->timed_prompt, s->prompt_seconds), made,
            rate((double)s->timed_steps, s->decode_seconds), device.name, report.chunk_dispatches,
-           report.decode_dispatches, report.host_ops);
+           report.decode_dispatches, report.host_ops, memory);
     return RLXVK_OK;
 }

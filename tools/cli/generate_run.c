@@ -152,6 +152,7 @@ static rlxvk_status load_model(session *s, const llama_config *config)
                            .seed = o->seed,
                            .precision = o->precision,
                            .cache = o->cache,
+                           .device_bytes = o->device_bytes,
                            .sequences = (uint32_t)MIN(MAX(s->items.count, 1), o->parallel),
                            .stretch_by_length = true,
                            .progress = show_loading};

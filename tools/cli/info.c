@@ -23,6 +23,7 @@ static const char *const kinds[] = {
 typedef struct entry {
     rlxvk_device_info info;
     device_setup choice;
+    memory_room room; /* of device memory */
     char pci[24];
     bool opened, preferred;
     bool probed, executes; /* whether it executes anything; known only if it was probed */
@@ -48,6 +49,7 @@ static void open_entry(entry *e)
         return;
     if (switches_read_limits(&quiet) == RLXVK_OK && device_open(&options, &quiet, &d) == RLXVK_OK) {
         e->choice = d->setup;
+        e->room = memory_room_of(d, MEMORY_ARENA);
         snprintf(e->pci, sizeof e->pci, "%s", d->snapshot.pci);
         e->opened = true;
         device_close(d);
@@ -147,6 +149,14 @@ static void print_choice(const entry *e)
     printf("            reads %s\n",
            c->arena_cached ? "device memory in place: it is host-cached"
                            : "through host-cached staging: uncached device memory reads slowly");
+    if (e->room.told)
+        printf("            %.0f MiB of device memory are free: the driver gives this process %.0f "
+               "MiB, and it uses %.0f\n",
+               mebibytes(memory_room_free(&e->room)), mebibytes(e->room.budget),
+               mebibytes(e->room.used));
+    else
+        printf("            free device memory is unknown: the driver lacks %s\n",
+               VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     printf("            workgroups of %u: the device allows %u\n", c->profile.workgroup_size,
            c->profile.max_workgroup_invocations);
     printf("            kernels for %s\n",
@@ -269,10 +279,15 @@ static void json_choice(const entry *e)
     }
     printf("{\"workgroup_size\": %u, \"compute_units\": %u, \"portable\": %s, "
            "\"queue_family\": %u, \"arena_memory_type\": %u, \"upload_memory_type\": %u, "
-           "\"readback_memory_type\": %u}",
+           "\"readback_memory_type\": %u, ",
            c->profile.workgroup_size, c->profile.compute_units,
            c->profile.portable ? "true" : "false", c->queue_family, c->arena_type, c->upload_type,
            c->readback_type);
+    if (e->room.told)
+        printf("\"memory_budget_bytes\": %llu, \"memory_used_bytes\": %llu}",
+               (unsigned long long)e->room.budget, (unsigned long long)e->room.used);
+    else
+        printf("\"memory_budget_bytes\": null, \"memory_used_bytes\": null}");
 }
 
 static void print_json(const entry *entries, size_t count)

@@ -124,13 +124,37 @@ static bool is_written_with(const char *argument, const char *letters)
     return *argument && strspn(argument, letters) == strlen(argument);
 }
 
+/* Reads the first `length` letters as a decimal number. False if they are none, or too many. */
+static bool read_digits(const char *argument, size_t length, uint64_t *out)
+{
+    bool good = length > 0 && strspn(argument, "0123456789") >= length;
+    *out = 0;
+    for (const char *c = argument; good && c < argument + length; c++)
+        good = size_multiply(*out, 10, out) && size_add(*out, (uint64_t)(*c - '0'), out);
+    return good;
+}
+
+bool parse_bytes(const char *option, const char *argument, uint64_t *out)
+{
+    static const char units[] = "KMG";
+    size_t length = strlen(argument);
+    const char *unit = length ? strchr(units, argument[length - 1]) : NULL;
+    uint64_t value, factor = unit ? (uint64_t)1024 << 10 * (unit - units) : 1;
+    if (read_digits(argument, length - (unit != NULL), &value) &&
+        size_multiply(value, factor, &value) && value > 0) {
+        *out = value;
+        return true;
+    }
+    report_error("--%s takes a number of bytes from 1 on, perhaps with K, M or G, not '%s'", option,
+                 argument);
+    return false;
+}
+
 bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
                   uint64_t *out)
 {
-    uint64_t value = 0;
-    bool good = is_written_with(argument, "0123456789");
-    for (const char *c = argument; good && *c; c++)
-        good = size_multiply(value, 10, &value) && size_add(value, (uint64_t)(*c - '0'), &value);
+    uint64_t value;
+    bool good = read_digits(argument, strlen(argument), &value);
     if (good && value >= lowest && value <= highest) {
         *out = value;
         return true;

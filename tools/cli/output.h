@@ -46,6 +46,9 @@ bool parse_end(int argc, char **argv, int at);
  * option, the argument and the limits, and returns false. */
 bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
                   uint64_t *out);
+/* Parses a number of bytes, at least 1: a decimal number, perhaps with K, M or G behind it, which
+ * stand for KiB, MiB and GiB. */
+bool parse_bytes(const char *option, const char *argument, uint64_t *out);
 bool parse_real(const char *option, const char *argument, float lowest, float highest, float *out);
 /* Parses f32, f16, bf16 or split, in the same way. */
 bool parse_precision(const char *argument, rlxvk_precision *out);

@@ -58,7 +58,7 @@ static uint64_t cache_bytes(const llama *m)
 static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 {
     uint64_t weights = m->file_bytes;
-    if (device_bytes == 0 || weights + cache_bytes(m) <= device_bytes)
+    if (device_bytes == 0 || m->options.device_bytes || weights + cache_bytes(m) <= device_bytes)
         return RLXVK_OK;
     return status_fail(
         RLXVK_E_TOO_LARGE,
@@ -90,6 +90,26 @@ static uint64_t widest_row(const llama_config *c)
     return (uint64_t)MAX(projected, gated);
 }
 
+/* About the memory that the graphs of chunks take: temporaries, and a row of logits. A graph of
+ * half the length is half as large, so all together need about twice as much as the longest.
+ * Several sequences have graphs that run all of them, too. */
+static uint64_t chunks_bytes(const llama *m)
+{
+    uint64_t row = 2 * sizeof(float) * widest_row(&m->config), graphs = m->sequences > 1 ? 2 : 1;
+    uint64_t rows = 2 * (uint64_t)(SMALLEST_CHUNK << (m->chunk_lengths - 1));
+    uint64_t logits = 4 * sizeof(float) * (uint64_t)(m->config.vocabulary * m->sequences);
+    return graphs * (row * rows + logits * (uint64_t)m->chunk_lengths);
+}
+
+/* Chunks may take a quarter of the memory that the cache leaves of the limit. */
+static void plan_limited_chunks(llama *m)
+{
+    uint64_t limit = m->options.device_bytes, cache = cache_bytes(m);
+    uint64_t room = limit > cache ? (limit - cache) / 4 : 0;
+    while (m->chunk_lengths > 1 && chunks_bytes(m) > room)
+        m->chunk_lengths--;
+}
+
 /* Chooses the longest chunk. Long chunks keep a large GPU busier: 4,096 tokens of an 8B model take
  * 9 % less time on an H200. Temporaries need about twice the widest tensor. So the widest tensor
  * may be at most a sixteenth of weights and cache, and a quarter of the memory that these leave. */
@@ -101,6 +121,8 @@ static void plan_chunks(llama *m, uint64_t device_bytes)
     while (m->chunk_lengths < CHUNK_LENGTHS &&
            row * (uint64_t)(SMALLEST_CHUNK << m->chunk_lengths) <= MIN(held / 16, room))
         m->chunk_lengths++;
+    if (m->options.device_bytes)
+        plan_limited_chunks(m);
 }
 
 static size_t longest_chunk(const llama *m)
@@ -110,13 +132,34 @@ static size_t longest_chunk(const llama *m)
 
 /* ---- Graphs ---- */
 
+static uint64_t used_by(const rlxvk_executable *e)
+{
+    rlxvk_memory_report memory;
+    if (!e)
+        return 0;
+    rlxvk_executable_memory(e, &memory);
+    return memory.weight_bytes + memory.state_bytes + memory.scratch_bytes;
+}
+
+/* What the next graph may take of a limit. The step leaves room for the chunks. */
+static uint64_t bytes_left(const llama *m)
+{
+    uint64_t used = m->decode ? used_by(m->decode) : chunks_bytes(m);
+    for (int i = 0; i < CHUNK_LENGTHS; i++)
+        used += used_by(m->chunks[i]) + used_by(m->wide[i]);
+    return m->options.device_bytes > used ? m->options.device_bytes - used : 1;
+}
+
 static rlxvk_status compile(llama *m, llama_rows shape, rlxvk_executable **out)
 {
     static const rlxvk_bucket_axis axes[] = {{"tokens", 0, false}, {"last", 0, true}};
-    rlxvk_compile_options options = {.precision = m->options.precision,
-                                     .share_with = m->decode,
-                                     .bucket_axes = axes,
-                                     .bucket_axis_count = shape.every ? 0 : ARRAY_COUNT(axes)};
+    bool limited = m->options.device_bytes > 0;
+    rlxvk_compile_options options =
+        RLXVK_SIZED(rlxvk_compile_options, .precision = m->options.precision,
+                    .share_with = m->decode, .bucket_axes = axes,
+                    .bucket_axis_count = shape.every ? 0 : ARRAY_COUNT(axes),
+                    .device_memory_bytes = limited ? bytes_left(m) : 0,
+                    .host_weights_bytes = limited ? UINT64_MAX : 0);
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
@@ -399,9 +442,29 @@ static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
     return find(m, c.rows ? &m->chunks[c.length] : &m->decode, (llama_rows){c.rows, false}, out);
 }
 
+/* The next chunk and its graph. If the limit leaves no room for it, shorter ones are taken. */
+static rlxvk_status take_chunk(llama *m, size_t count, chunk *c, rlxvk_executable **out)
+{
+    status_sentence before;
+    rlxvk_status status;
+    status_save(&before);
+    while (true) {
+        *c = next_chunk(m, count);
+        status = find_chunk(m, *c, out);
+        if (status != RLXVK_E_OUT_OF_DEVICE_MEMORY || !m->options.device_bytes || c->length == 0)
+            break;
+        m->chunk_lengths = c->length;
+    }
+    TRY(status);
+    status_restore(&before);
+error:
+    return status;
+}
+
 /* Pads with the last token, which is as good as any, because padding has no effect. Rows of padding
  * are not computed as long as the graph keeps rows apart. */
-static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
+static rlxvk_status run_chunk(llama *m, rlxvk_executable *e, const uint32_t *ids, chunk c,
+                              llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
     float last = (float)c.tokens - 1, turn = stretch_of(m, m->sequence), token;
@@ -410,11 +473,9 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
         {.name = "position", .data = place, .length = ARRAY_COUNT(place), .f32_words = true},
         {.name = "last", .data = &last, .length = 1, .f32_words = true},
         {.name = "stretch", .data = &turn, .length = 1, .f32_words = true}};
-    rlxvk_executable *e;
     rlxvk_status status;
     if (c.rows == 0)
         return run_every(m, m->decode, 1, &(llama_piece){ids, 1}, result.logits, result.token);
-    TRY(find_chunk(m, c, &e));
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
     TRY(rlxvk_set_active_extent(e, (int64_t)c.tokens, c.rows));
@@ -434,8 +495,7 @@ static rlxvk_status prepare(llama *m, size_t count)
     rlxvk_executable *e;
     rlxvk_status status = RLXVK_OK;
     for (chunk c; count > 0; count -= c.tokens) {
-        c = next_chunk(m, count);
-        TRY(find_chunk(m, c, &e));
+        TRY(take_chunk(m, count, &c, &e));
     }
 error:
     return status;
@@ -453,10 +513,11 @@ error:
 /* Does not count `draws`. */
 static rlxvk_status extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
 {
+    rlxvk_executable *e;
     rlxvk_status status = RLXVK_OK;
     for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
-        c = next_chunk(m, count);
-        TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
+        TRY(take_chunk(m, count, &c, &e));
+        TRY(run_chunk(m, e, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
     }
 error:
     return status;
@@ -585,7 +646,7 @@ rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces)
 static void add_report(rlxvk_executable *e, llama_report *out)
 {
     rlxvk_plan_report plan;
-    rlxvk_memory_report memory;
+    rlxvk_memory_report memory = RLXVK_SIZED(rlxvk_memory_report, .block_count = 0);
     if (!e)
         return;
     rlxvk_executable_plan(e, &plan);
@@ -596,6 +657,7 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     out->scratch_bytes += memory.scratch_bytes;
     out->staging_bytes += memory.staging_bytes;
     out->prepared_bytes += memory.prepared_bytes;
+    out->host_weight_bytes += memory.host_weight_bytes;
 }
 
 void llama_usage(const llama *m, llama_report *out)

@@ -87,6 +87,7 @@ typedef struct llama_options {
     uint64_t seed;                        /* of random numbers; each position draws new ones */
     rlxvk_precision precision;            /* of matrix products */
     rlxvk_dtype cache;                    /* of keys and values: F32 or F16 */
+    uint64_t device_bytes; /* most device memory; weights beyond it lie on the host. 0: no limit */
     /* For longrope models (Phi 3, Phi 4 mini). True: a sequence uses the short divisors until it is
      * longer than the original context, as in transformers. Then all its tokens run again with the
      * long divisors. False: if the capacity exceeds the original context, the long divisors are
@@ -100,7 +101,7 @@ typedef struct llama_options {
  * Compiles the step and uploads the weights. Context and file must outlive the model. `options` may
  * be NULL.
  *   E_RANGE          the capacity is above the model's context
- *   E_TOO_LARGE      weights and cache exceed the device's memory
+ *   E_TOO_LARGE      weights and cache exceed the device's memory, without device_bytes
  *   E_UNKNOWN_NAME   a tensor is missing
  *   E_SHAPE          the dims of a tensor do not fit the metadata
  *   E_UNSUPPORTED    no kernel reads the types of some tensors (the text lists them)
@@ -172,8 +173,9 @@ typedef struct llama_report {
                                                      graphs */
     uint64_t state_bytes, scratch_bytes;          /* all graphs: inputs and results; temporaries of
                                                      a run */
-    uint64_t staging_bytes; /* for transfers between host and device; some is in host memory */
-    double compile_seconds; /* for plans, pipelines and recordings of all graphs so far */
+    uint64_t host_weight_bytes; /* weights in host memory, no part of the others */
+    uint64_t staging_bytes;     /* for transfers between host and device; some is in host memory */
+    double compile_seconds;     /* for plans, pipelines and recordings of all graphs so far */
 } llama_report;
 void llama_usage(const llama *m, llama_report *out);
 

@@ -165,6 +165,43 @@ static void unknown_switches_are_warned_of_once(void **state)
     assert_null(strstr(got.err, "RLXVK_TEST_X"));
 }
 
+/* ---- Memory ---- */
+
+/* The text that was generated, without the line of figures. */
+static size_t text_length(void)
+{
+    char *figures = strstr(got.out, "\n[load ");
+    assert_non_null(figures);
+    return (size_t)(figures - got.out);
+}
+
+/* The model needs 3.6 MiB of device memory, 2.4 MiB of it for weights that may lie on the host. */
+static void a_smaller_device_gives_the_same_text(void **state)
+{
+    static const char *const limits[] = {"2400K", "1228800", "1G"};
+    static char wanted[4096], line[256];
+    (void)state;
+    assert_int_equal(run("generate " MODEL " -p 'The plan of the' -n 16 --greedy"), 0);
+    size_t length = text_length();
+    assert_null(strstr(got.out, "host memory"));
+    assert_true(length > 10 && length < sizeof wanted);
+    memcpy(wanted, got.out, length);
+    for (size_t i = 0; i < ARRAY_COUNT(limits); i++) {
+        snprintf(line, sizeof line,
+                 "generate " MODEL " -p 'The plan of the' -n 16 --greedy --device-memory %s",
+                 limits[i]);
+        assert_int_equal(run(line), 0);
+        assert_int_equal(text_length(), length);
+        assert_memory_equal(got.out, wanted, length);
+        assert_says(got.out, " MiB of weights in host memory]");
+        assert_int_equal(strstr(got.out, " 0.0 MiB of weights in host memory]") != NULL, i == 2);
+    }
+    assert_int_equal(run("generate " MODEL " -p 'The plan of the' -n 16 --device-memory 100K"), 1);
+    assert_says(got.err, "bytes of weights lie on the host already");
+    assert_int_equal(run("info --json"), 0);
+    assert_says(got.out, "\"memory_budget_bytes\": ");
+}
+
 /* ---- Files ---- */
 
 static void a_bad_path_fails_before_any_work(void **state)
@@ -268,6 +305,10 @@ static void numbers_are_decimal_and_within_limits(void **state)
         {"conform --sparse=0 --list", "--sparse takes a decimal number from 1 to"},
         {"conform --pipelines=0 --list", "--pipelines takes a decimal number from 1 to"},
         {"conform --pipelines=2 --gradients", "--pipelines goes with no --golden, --gradients"},
+        {"generate " MODEL " -p x --device-memory 0", "--device-memory takes a number of bytes"},
+        {"generate " MODEL " -p x --device-memory M", "not 'M'"},
+        {"generate " MODEL " -p x --device-memory 1T", "not '1T'"},
+        {"generate " MODEL " -p x --device-memory 17179869184G", "not '17179869184G'"},
         {"generate " MODEL " -p x -n 4294967296", "--tokens takes a decimal number"},
         {"generate " MODEL " -p x --temperature -1", "--temperature takes a number from 0 to"},
         {"generate " MODEL " -p x --temperature nan", "not 'nan'"},
@@ -503,6 +544,7 @@ int main(void)
         cmocka_unit_test(info_without_a_device_fails_and_says_what_to_install),
         cmocka_unit_test(interrupted_commands_report),
         cmocka_unit_test(unknown_switches_are_warned_of_once),
+        cmocka_unit_test(a_smaller_device_gives_the_same_text),
         cmocka_unit_test(a_bad_path_fails_before_any_work),
         cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
         cmocka_unit_test(a_failed_case_has_a_picture),
