@@ -161,6 +161,10 @@ static void print_choice(const entry *e)
            c->profile.max_workgroup_invocations);
     printf("            kernels for %s\n",
            c->profile.portable ? "a software or translated driver: plain ones preferred" : "a GPU");
+    if (c->profile.unit_registers)
+        printf("            variants that need more registers are passed over: a compute unit has "
+               "%u, a thread %u\n",
+               c->profile.unit_registers, c->profile.thread_registers);
     print_matrix_unit("f16", c->profile.matrix_f16);
     print_matrix_unit("bf16", c->profile.matrix_bf16);
     printf("            work split for about %u compute units; queue family %u; memory types %u "
@@ -277,12 +281,13 @@ static void json_choice(const entry *e)
         printf("null");
         return;
     }
-    printf("{\"workgroup_size\": %u, \"compute_units\": %u, \"portable\": %s, "
+    printf("{\"workgroup_size\": %u, \"compute_units\": %u, \"unit_registers\": %u, "
+           "\"thread_registers\": %u, \"portable\": %s, "
            "\"queue_family\": %u, \"arena_memory_type\": %u, \"upload_memory_type\": %u, "
            "\"readback_memory_type\": %u, ",
-           c->profile.workgroup_size, c->profile.compute_units,
-           c->profile.portable ? "true" : "false", c->queue_family, c->arena_type, c->upload_type,
-           c->readback_type);
+           c->profile.workgroup_size, c->profile.compute_units, c->profile.unit_registers,
+           c->profile.thread_registers, c->profile.portable ? "true" : "false", c->queue_family,
+           c->arena_type, c->upload_type, c->readback_type);
     if (e->room.told)
         printf("\"memory_budget_bytes\": %llu, \"memory_used_bytes\": %llu}",
                (unsigned long long)e->room.budget, (unsigned long long)e->room.used);
