@@ -7,6 +7,8 @@
 #include "op/matmul/matmul.h"
 #include "support/rewritten.h"
 
+#include <rlxvk_quant.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,19 +42,19 @@ typedef struct product {
     int64_t rows, columns, x_rows;
     bool fused;
     uint32_t parts;
+    bool inner; /* the weight's rows are the inner axis */
 } product;
 
-static rlxvk_graph *build(const product *c, bool transpose_b)
+static rlxvk_graph *build(const product *c)
 {
     rlxvk_graph *g = new_graph();
-    rlxvk_matmul_options options = {false, transpose_b};
-    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(c->x_rows, c->columns));
-    rlxvk_tensor w =
-        param(g, "w",
-              transpose_b ? RLXVK_SHAPE(c->rows, c->columns) : RLXVK_SHAPE(c->columns, c->rows));
+    rlxvk_matmul_options options = {false, !c->inner};
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(c->x_rows, c->inner ? c->rows : c->columns));
+    rlxvk_tensor w = param(g, "w", RLXVK_SHAPE(c->rows, c->columns));
     rlxvk_tensor y = rlxvk_matmul_with(g, x, w, &options);
     if (c->fused)
-        y = rlxvk_relu(g, rlxvk_add(g, y, param(g, "b", RLXVK_SHAPE(c->rows))));
+        y = rlxvk_relu(g, rlxvk_add(g, y,
+                                    param(g, "b", RLXVK_SHAPE(c->inner ? c->columns : c->rows))));
     rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     return g;
@@ -74,7 +76,7 @@ static uint32_t count_parts(const rlxvk_executable *e)
 
 static void expect_parts(const product *c, const rlxvk_compile_options *options)
 {
-    rlxvk_graph *g = build(c, true);
+    rlxvk_graph *g = build(c);
     rlxvk_executable *e = NULL;
     size_t count = 0, wanted = 0;
     expect_ok(rlxvk_compile(small, g, options, &e));
@@ -98,6 +100,7 @@ static void products_read_parts(void **state)
         {1000, 64, 3, false, 4}, /* the last part is smaller */
         {1000, 48, 3, false, 3}, /* rows that begin at no aligned address */
         {1000, 64, 3, true, 4},  /* with bias and activation */
+        {256, 64, 3, false, 1, true}, {1000, 64, 3, false, 4, true}, {1000, 64, 1, true, 4, true},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -174,14 +177,85 @@ static void indices_outside_are_found(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* ---- Packed weights: parts of 240 rows, because rows of 272 bytes begin at multiples of 256 only
+ * every 16 rows ---- */
+
+enum { PACKED_K = 256, PACKED_BYTES = 272 };
+
+static rlxvk_graph *build_packed(bool gather)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(ROWS, PACKED_BYTES));
+    rlxvk_tensor x = input(g, "x", gather ? RLXVK_SHAPE(2, INDICES / 2) : RLXVK_SHAPE(3, PACKED_K));
+    rlxvk_tensor y = gather ? rlxvk_dequant_gather(g, w, x, RLXVK_Q8_0, PACKED_K)
+                            : rlxvk_dequant_matmul(g, x, w, RLXVK_Q8_0);
+    rlxvk_graph_set_name(g, y, "y");
+    rlxvk_graph_output(g, y);
+    return g;
+}
+
+static float *run_packed(rlxvk_context *c, bool gather, const float *x, size_t count, size_t length)
+{
+    static uint8_t packed[ROWS * PACKED_BYTES];
+    float row[PACKED_K], *y = malloc(length * sizeof *y);
+    rlxvk_graph *g = build_packed(gather);
+    rlxvk_executable *e = NULL;
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < PACKED_K; k++)
+            row[k] = (float)((i * 7 + k * 13) % 101 - 50) / 8;
+        expect_ok(rlxvk_quant_encode_row(RLXVK_Q8_0, row, PACKED_K, packed + i * PACKED_BYTES));
+    }
+    expect_ok(rlxvk_compile(c, g, NULL, &e));
+    if (c == small) {
+        (void)count_parts(e);
+        assert_int_equal(count_op(e->program->graph,
+                                  gather ? OP_dequant_gather : OP_dequant_matmul),
+                         5);
+    }
+    expect_ok(rlxvk_set_param_bytes(e, "w", packed, sizeof packed));
+    rlxvk_run_input in = {"x", x, count, .f32_words = true};
+    rlxvk_run_output out = {.index = 0, .buffer = y, .length = length, .f32_words = true};
+    expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return y;
+}
+
+/* The same as on a device that binds the whole weight: rows exactly, products within rounding. */
+static void packed_weights_are_read_in_parts(void **state)
+{
+    static const float indices[INDICES] = {0,   1,   239, 239.4f, 239.5f, 240,  479, 480,
+                                           719, 720, 959, 960,    999,    1000, -1,  NAN};
+    static float x[3 * PACKED_K];
+    rlxvk_context *whole = open_context(NULL);
+    (void)state;
+    for (int i = 0; i < 3 * PACKED_K; i++)
+        x[i] = (float)(i % 37 - 18) / 16;
+    for (int gather = 0; gather < 2; gather++) {
+        size_t length = gather ? INDICES * PACKED_K : 3 * ROWS;
+        const float *in = gather ? indices : x;
+        size_t count = gather ? INDICES : 3 * PACKED_K;
+        float *got = run_packed(small, gather, in, count, length);
+        float *wanted = run_packed(whole, gather, in, count, length);
+        for (size_t i = 0; i < length; i++)
+            assert_true(fabsf(got[i] - wanted[i]) <= (gather ? 0 : 1e-3F));
+        free(got);
+        free(wanted);
+    }
+    close_context(whole);
+}
+
 static void others_are_refused(void **state)
 {
-    static const product wide = {1024, 64, 3, false, 0};
-    rlxvk_graph *g = build(&wide, false);
+    static const rlxvk_matmul_options transposed = {.transpose_a = true};
+    rlxvk_graph *g = new_graph();
     rlxvk_executable *e = NULL;
     (void)state;
+    rlxvk_tensor w = param(g, "w", RLXVK_SHAPE(1024, 64));
+    rlxvk_graph_output(g,
+                       rlxvk_matmul_with(g, w, input(g, "x", RLXVK_SHAPE(1024, 3)), &transposed));
     expect_error(rlxvk_compile(small, g, NULL, &e), RLXVK_E_TOO_LARGE,
-                 "param 'w' (node 1) of shape 64x1024 needs 262144 bytes");
+                 "param 'w' (node 0) of shape 1024x64 needs 262144 bytes");
     assert_null(e);
     rlxvk_graph_destroy(g);
 }
@@ -192,6 +266,7 @@ int main(void)
         cmocka_unit_test(products_read_parts),
         cmocka_unit_test(gathers_read_parts),
         cmocka_unit_test(indices_outside_are_found),
+        cmocka_unit_test(packed_weights_are_read_in_parts),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, open_small, close_small);
