@@ -456,6 +456,13 @@ static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
 }
+/* Whether the node has no host function. */
+static inline bool node_lacks_host(const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    return !family->execution.host ||
+           (family->execution.has_host && !family->execution.has_host(n));
+}
 /* Whether the node is an input that the library itself added and fills: the random state, or the
  * count of active rows. */
 bool op_is_own_input(const node *n);

@@ -64,13 +64,6 @@ static bool makes_steps(const schedule *s, const schedule_options *options,
 
 /* ---- Nodes that cannot run: one error names them all ---- */
 
-static bool lacks_host(const node *n)
-{
-    const op_family *family = node_row(n)->family;
-    return !family->execution.host ||
-           (family->execution.has_host && !family->execution.has_host(n));
-}
-
 static bool may_not_use_host(const node *n)
 {
     (void)n;
@@ -110,7 +103,7 @@ static rlxvk_status check_hosts(const schedule *s, const schedule_options *optio
                                 const uint32_t *partners)
 {
     rlxvk_status status;
-    TRY(require_none(s, options, partners, lacks_host,
+    TRY(require_none(s, options, partners, node_lacks_host,
                      "cannot run, without kernel and without host function"));
     if (options->forbid_host)
         TRY(require_none(s, options, partners, may_not_use_host,

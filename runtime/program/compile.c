@@ -42,9 +42,11 @@ error:
     return status;
 }
 
-rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
-                             const program_options *options, const rlxvk_compile_options *given,
-                             const program *sharer, program **out)
+/* If *out_excess is set in the end, there is no program: a kernel of this op has more storage
+ * buffers than the device takes, so the op should run on the host. */
+static rlxvk_status compile_once(rlxvk_context *context, const rlxvk_graph *graph,
+                                 const program_options *options, const rlxvk_compile_options *given,
+                                 const program *sharer, program **out, op_kind *out_excess)
 {
     const rlxvk_bucket_axis *axes = given ? given->bucket_axes : NULL;
     size_t axis_count = given ? given->bucket_axis_count : 0;
@@ -58,6 +60,8 @@ rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
         TRACE_TRY(trace, "shorten", bucket_axes_shorten(p, axes, axis_count));
     TRACE_TRY(trace, "rewrite", stage_rewrite(p, sharer));
     TRACE_TRY(trace, "lower", stage_lower(p));
+    if (stage_finds_excess(p, out_excess))
+        goto error;
     TRY(program_list(p));
     TRACE_TRY(trace, "extent", bucket_axes_analyze(p, axes, axis_count));
     TRACE_TRY(trace, "plan", plan_shared(p, given, sharer));
@@ -67,5 +71,24 @@ rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
     return RLXVK_OK;
 error:
     program_release(p);
+    return status;
+}
+
+/* Ops go to the host one by one. With each, the graph is rewritten anew, because it may then be
+ * fused in another way, or not at all. */
+rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
+                             const program_options *options, const rlxvk_compile_options *given,
+                             const program *sharer, program **out)
+{
+    program_options tried = *options;
+    rlxvk_status status;
+    for (;;) {
+        op_kind excess = OP_COUNT;
+        TRY(compile_once(context, graph, &tried, given, sharer, out, &excess));
+        if (excess == OP_COUNT)
+            return RLXVK_OK;
+        tried.on_host[excess] = true;
+    }
+error:
     return status;
 }

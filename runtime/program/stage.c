@@ -99,6 +99,23 @@ error:
     return status;
 }
 
+/* Custom ops do not go to the host, because one flag stands for all of them. */
+bool stage_finds_excess(const program *p, op_kind *out_op)
+{
+    const schedule *s = &p->schedule;
+    for (size_t i = 0; i < s->dispatches.count && !p->options.forbid_host; i++) {
+        const dispatch *d = &s->dispatches.items[i];
+        const node *n = graph_node(s->graph, d->node);
+        if (kernel_bindings(kernel_find(d->kernel), d->constants) <=
+                p->device->setup.profile.storage_buffers_per_stage ||
+            d->kernel >= KERNEL_COUNT || node_lacks_host(n))
+            continue;
+        *out_op = (op_kind)n->op;
+        return true;
+    }
+    return false;
+}
+
 /* ---- Planning ---- */
 
 /* Index operands and results with flags are pinned, because they are read after the run. */

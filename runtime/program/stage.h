@@ -13,6 +13,9 @@ rlxvk_status stage_source(program *p, const rlxvk_graph *graph);
 rlxvk_status stage_rewrite(program *p, const program *sharer);
 /* Lowers every node. A program is lowered only here, once. */
 rlxvk_status stage_lower(program *p);
+/* Whether a dispatch has more storage buffers than the device takes, and its op can run on the host
+ * instead. */
+bool stage_finds_excess(const program *p, op_kind *out_op);
 /* `shared` tells for each node whether its memory comes from another executable. If it is NULL,
  * none does. */
 rlxvk_status stage_plan(program *p, const bool *shared);

@@ -246,6 +246,40 @@ static void every_call_sees_the_smaller_device(void **state)
     unsetenv("RLXVK_LIMITS");
 }
 
+/* Vulkan 1.2 guarantees four storage buffers. The kernel of dense_solve has six, so that node runs
+ * on the host, and others stay on the device. */
+static void too_many_buffers_go_to_the_host(void **state)
+{
+    static const float a[] = {2, 1, 1, 3}, b[] = {-1, 7};
+    float x[2] = {0};
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_plan_report report = {.struct_size = sizeof report};
+    const rlxvk_compile_options forbidding = {.forbid_host = RLXVK_ON};
+    (void)state;
+    setenv("RLXVK_LIMITS", "vulkan-1.2", 1);
+    rlxvk_context *c = open_context(NULL);
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor y = rlxvk_dense_solve(g, rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(2, 2)),
+                                       rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(2, 1)));
+    rlxvk_graph_output(g, rlxvk_relu(g, y));
+    expect_error(rlxvk_compile(c, g, &forbidding, &e), RLXVK_E_UNSUPPORTED, "storage buffers");
+    assert_null(e);
+    expect_ok(rlxvk_compile(c, g, NULL, &e));
+    rlxvk_executable_plan(e, &report);
+    assert_int_equal(report.host_steps, 1);
+    assert_true(report.dispatches >= 1);
+    rlxvk_run_input in[] = {{"a", a, 4, .f32_words = true}, {"b", b, 2, .f32_words = true}};
+    rlxvk_run_output out = {.index = 0, .buffer = x, .length = 2, .f32_words = true};
+    expect_ok(rlxvk_run(e, in, 2, &out, 1));
+    assert_true(x[0] == 0); /* relu(-2) */
+    assert_true(x[1] == 3);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    close_context(c);
+    unsetenv("RLXVK_LIMITS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +288,7 @@ int main(void)
         cmocka_unit_test(nothing_is_raised),
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(every_call_sees_the_smaller_device),
+        cmocka_unit_test(too_many_buffers_go_to_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
