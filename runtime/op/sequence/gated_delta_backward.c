@@ -24,6 +24,8 @@
 #define MOST_SIZE    512
 #define MOST_ROWS    8 /* of an invocation */
 #define MOST_COLUMNS 4
+/* Of an invocation, if a compiler loads all operands of a step early. */
+#define REGISTERS(elements) (6 * (elements) + 32)
 
 /* ---- Building ---- */
 
@@ -84,6 +86,9 @@ static delta_tile choose_tile(const lowering *l, uint64_t heads, uint64_t size)
     const device_profile *profile = l->profile;
     delta_tile t = {.own_i = power_of_two_from(size, MOST_ROWS),
                     .own_j = power_of_two_from(size, MOST_COLUMNS)};
+    while (t.own_j > 1 && profile->loads_early &&
+           REGISTERS(t.own_i * t.own_j) > profile_registers(profile, profile->workgroup_size))
+        t.own_j /= 2;
     t.lanes_i = power_of_two_from(divide_up(size, t.own_i), MOST_SIZE / MOST_ROWS);
     t.lanes_j = power_of_two_from(divide_up(size, t.own_j), profile->workgroup_size / t.lanes_i);
     t.lanes_j = MAX(t.lanes_j, 1);
