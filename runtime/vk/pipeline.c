@@ -383,6 +383,22 @@ rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_
     return status;
 }
 
+rlxvk_status pipeline_words(const device *d, const pipeline_request *request, uint32_t **out,
+                            uint32_t *out_count)
+{
+    rlxvk_status status;
+    bool permuted = false;
+    pipeline_request key;
+    *out = NULL;
+    TRY(request_check(d, request));
+    key = key_of(request);
+    *out = words_of(d, &key, &permuted, out_count);
+    if (!*out)
+        return status_fail_memory("module");
+error:
+    return status;
+}
+
 /* A driver of an H200 leaves the first workgroup of a range out of the global number. Embedded
  * kernels do not read it. */
 bool pipeline_takes_ranges(uint16_t kernel)

@@ -220,6 +220,12 @@ typedef struct pipeline_request {
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out);
 
+/* The SPIR-V that the driver would get for a request of an embedded kernel, whether or not the
+ * device has the features. The caller frees it with memory_free.
+ *   E_UNSUPPORTED   the request is beyond the device's limits */
+rlxvk_status pipeline_words(const device *d, const pipeline_request *request, uint32_t **out,
+                            uint32_t *out_count);
+
 /* Whether a grid of this kernel can be launched in ranges. It cannot if the kernel is the caller's
  * own and reads the number of workgroups, because such kernels are not changed. */
 bool pipeline_takes_ranges(uint16_t kernel);

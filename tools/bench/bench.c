@@ -23,6 +23,8 @@ typedef struct bench_job {
     uint64_t sparse; /* --pipelines: every Nth case; 0: all */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     bool statistics, each_variant; /* with --pipelines */
+    const char *modules;           /* also; a folder */
+    uint64_t subgroup_size;        /* with --modules; 0: the device's */
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* the ceilings, a second */
@@ -128,8 +130,11 @@ static rlxvk_status survey_pipelines(const bench_job *j)
                                 .precision = j->precision,
                                 .statistics = j->statistics,
                                 .each_variant = j->each_variant,
-                                .json = j->json};
-    return (j->statistics || j->each_variant ? bench_survey : bench_pipelines)(&setup);
+                                .json = j->json,
+                                .modules = j->modules,
+                                .subgroup_size = j->subgroup_size};
+    return (j->statistics || j->each_variant || j->modules ? bench_survey
+                                                           : bench_pipelines)(&setup);
 }
 
 /* Child processes measure the start. So the parent looks whether the device executes anything. */
@@ -223,6 +228,8 @@ static const char help[] =
     "                with --pipelines: every variant of every kernel kind, not only those "
     "chosen\n"
     "  --sparse N    with --pipelines: only every Nth case\n"
+    "  --modules DIR with --pipelines: write each pipeline's SPIR-V into this folder instead\n"
+    "  --subgroups N with --modules: as a GPU with subgroups of N gets it, not as this device\n"
     "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
     "                CPUs, of small ones like them), kept and recomputed, with their memory\n"
     "  --inference   whole runs of ResNet-50 and BERT-base instead (on CPUs, of small ones)\n"
@@ -250,6 +257,8 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"statistics", no_argument, NULL, 'X'},
                                              {"each-variant", no_argument, NULL, 'E'},
                                              {"sparse", required_argument, NULL, 'N'},
+                                             {"modules", required_argument, NULL, 'M'},
+                                             {"subgroups", required_argument, NULL, 'G'},
                                              {"training", no_argument, NULL, 'T'},
                                              {"inference", no_argument, NULL, 'I'},
                                              {"kind", required_argument, NULL, 'F'},
@@ -276,6 +285,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             return false;
         if (letter == 'N' && !parse_number("sparse", optarg, 1, UINT32_MAX, &j->sparse))
             return false;
+        if (letter == 'M')
+            j->modules = optarg;
+        if (letter == 'G' && !parse_number("subgroups", optarg, 1, 128, &j->subgroup_size))
+            return false;
         j->tune |= letter == 't';
         j->statistics |= letter == 'X';
         j->each_variant |= letter == 'E';
@@ -290,8 +303,12 @@ static bool parse_options(bench_job *j, int argc, char **argv)
     }
     if (!parse_end(argc, argv, optind))
         return false;
-    if (!j->pipelines && (j->statistics || j->each_variant || j->sparse)) {
-        report_error("--statistics, --each-variant and --sparse need --pipelines");
+    if (!j->pipelines && (j->statistics || j->each_variant || j->sparse || j->modules)) {
+        report_error("--statistics, --each-variant, --sparse and --modules need --pipelines");
+        return false;
+    }
+    if (j->subgroup_size && !j->modules) {
+        report_error("--subgroups needs --modules");
         return false;
     }
     if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {

@@ -1,10 +1,12 @@
 /*
  * rlxvk bench --pipelines with --statistics or --each-variant: makes the pipelines that the
- * conformance cases need, one by one, and tells what the driver's compiler says of each. Cases are
- * lowered only; nothing runs. A pipeline belongs to the first case that needs it.
+ * conformance cases need, one by one, and tells what the driver's compiler says of each. With
+ * --modules, it writes their SPIR-V and makes none. Cases are lowered only; nothing runs. A
+ * pipeline belongs to the first case that needs it.
  */
 #include "bench/bench_survey.h"
 #include "bench/bench_figures.h"
+#include "bench/bench_modules.h"
 #include "conform/conform.h"
 #include "program/context.h"
 #include "cli/clock.h"
@@ -48,6 +50,8 @@ typedef struct survey {
     VECTOR(const char *) wanted; /* lines that the options leave */
     VECTOR(made) made;
     VECTOR(failure) failures;
+    bench_modules modules;
+    device_profile gpu;  /* with the option for subgroups */
     size_t dispatches;   /* of the current variant */
     rlxvk_status status; /* of what `take` did */
     double seconds;
@@ -97,6 +101,8 @@ static rlxvk_status make(survey *s, const dispatch *d)
     request_of(d, &request);
     s->current.row = d->variant;
     s->current.named = d->source == VARIANT_BY_NAME;
+    if (s->modules.folder)
+        return bench_modules_add(&s->modules, on, &request, s->current.line);
     if (pipeline_get_all(on, &request, 1, &pipeline) != RLXVK_OK)
         return vk_is_lost(on) ? vk_require_device(on, "bench") : add_failure(s, &request);
     return pipeline_count_made(on) > before ? add_made(s, before) : RLXVK_OK;
@@ -121,7 +127,8 @@ static rlxvk_status survey_case(survey *s, const char *line)
     s->current.line = line;
     s->current.precision = s->lowering.precision;
     print_progress(line);
-    (void)!conform_lower(&s->lowering, &(conform_case){.line = line}, NULL, take, s);
+    (void)!conform_lower(&s->lowering, &(conform_case){.line = line},
+                         s->setup->subgroup_size ? &s->gpu : NULL, take, s);
     return s->status;
 }
 
@@ -356,6 +363,20 @@ static void print_json(survey *s)
     printf("]}\n");
 }
 
+static rlxvk_status end_modules(survey *s)
+{
+    bench_modules *m = &s->modules;
+    rlxvk_status status = bench_modules_close(m);
+    if (status != RLXVK_OK)
+        return status;
+    printf("%zu modules of %zu pipelines, %zu failed, %.1f s\n", m->contents.count,
+           m->requests.count, m->failed, s->seconds);
+    if (m->failed)
+        return status_fail(RLXVK_E_UNSUPPORTED, "%zu pipelines are beyond the device's limits",
+                           m->failed);
+    return RLXVK_OK;
+}
+
 /* ---- Survey ---- */
 
 /* A driver that executes nothing does not tell how subgroups hold matrices. So this assumes that
@@ -378,6 +399,7 @@ error:
 
 static void survey_destroy(survey *s)
 {
+    bench_modules_destroy(&s->modules);
     for (size_t i = 0; i < s->made.count; i++)
         pipeline_description_destroy(&s->made.items[i].about);
     VECTOR_FREE(&s->made);
@@ -401,9 +423,16 @@ rlxvk_status bench_survey(const bench_survey_setup *setup)
     rlxvk_context_device(s.lowering.context, &s.device);
     TRY(choose_lines(&s));
     TRY(assume_layouts(&s, &options));
+    s.gpu = bench_profile_of_gpu(s.lowering.context->device, (uint32_t)setup->subgroup_size);
+    if (setup->modules)
+        TRY(bench_modules_open(&s.modules, setup->modules));
     TRY(setup->each_variant ? survey_variants(&s) : survey_chosen(&s));
     s.seconds = clock_seconds() - begin;
     print_progress(NULL);
+    if (setup->modules) {
+        status = end_modules(&s);
+        goto error;
+    }
     qsort(s.made.items, s.made.count, sizeof *s.made.items, worst_first);
     (setup->json ? print_json : print_text)(&s);
     if (s.failures.count)

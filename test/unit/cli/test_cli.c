@@ -346,6 +346,24 @@ static void pipelines_are_surveyed(void **state)
         assert_says(got.err, "E_UNSUPPORTED: device '");
 }
 
+static void modules_are_written(void **state)
+{
+    static char list[1 << 16];
+    char line[256], path[256];
+    (void)state;
+    snprintf(line, sizeof line, "bench --pipelines --modules %s --filter '^softmax ' --sparse 50",
+             folder);
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, " pipelines, 0 failed, ");
+    read_file(in_folder("modules.txt"), list, sizeof list);
+    assert_says(list, "> softmax ");
+    snprintf(path, sizeof path, "%s/%.*s", folder, (int)strcspn(list, " "), list);
+    assert_true(read_file(path, list, sizeof list) > 20);
+    assert_memory_equal(list, "\3\2\043\7", 4); /* the magic number of SPIR-V */
+    assert_int_equal(run("bench --pipelines --modules /nosuch"), 1);
+    assert_says(got.err, "E_FILE: '/nosuch/modules.txt'");
+}
+
 static void info_tells_whether_a_device_executes(void **state)
 {
     (void)state;
@@ -371,8 +389,8 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"conform --nosuch", "rlxvk conform: unrecognized option '--nosuch'", 2},
         {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
         {"bench --filter '('", "rlxvk bench: --filter '('", 2},
-        {"bench --statistics", "rlxvk bench: --statistics, --each-variant and --sparse need --pi",
-         2},
+        {"bench --statistics", "rlxvk bench: --statistics, --each-variant, --sparse and --mod", 2},
+        {"bench --pipelines --subgroups 32", "rlxvk bench: --subgroups needs --modules", 2},
         {"bench --pipelines --sparse 0", "rlxvk bench: --sparse takes", 2},
         {"bench --seconds 0", "rlxvk bench: --seconds takes", 2},
         {"bench --precision f31", "rlxvk bench: --precision takes f32, f16, bf16 or split", 2},
@@ -550,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_failed_case_has_a_picture),
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(pipelines_are_surveyed),
+        cmocka_unit_test(modules_are_written),
         cmocka_unit_test(info_tells_whether_a_device_executes),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
