@@ -121,15 +121,16 @@ static const device_limits rows[] = {
      .offset_alignment = 16,
      .lacks = LACKS_MATRIX_UNITS | LACKS_QUICK_BYTE_PRODUCTS},
     /* MoltenVK's MVKDevice.mm without argument buffers, for GPUs of Apple's own: 31 buffers a
-     * stage. Metal has no modes for rounding and denormals. */
+     * stage, of which one holds the push constants. Metal has no modes for rounding and denormals.
+     * Products of packed bytes are not accelerated (MoltenVK's issue 2591). */
     {.name = "apple-moltenvk",
      .invocations = 1024,
      .size = {1024, 1024, 1024},
      .shared_bytes = 32 * KIB,
-     .stage_buffers = 31,
+     .stage_buffers = 30,
      .push_bytes = 4096,
      .offset_alignment = 16,
-     .lacks = LACKS_MATRIX_UNITS | LACKS_FLOAT_MODES},
+     .lacks = LACKS_MATRIX_UNITS | LACKS_FLOAT_MODES | LACKS_QUICK_BYTE_PRODUCTS},
     /* V3D 7.1, the GPU of the Raspberry Pi 5: Mesa's V3DV (v3dv_device.c, v3d_limits.h,
      * v3dv_limits.h). */
     {.name = "v3d",

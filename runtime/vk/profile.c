@@ -296,6 +296,17 @@ static void take_registers(const device_snapshot *s, device_profile *p)
         }
 }
 
+/* Of MoltenVK without argument buffers, all 31 buffers of a kernel count as storage buffers. But
+ * one of them holds the push constants. */
+static uint32_t storage_buffers(const device_snapshot *s)
+{
+    const VkPhysicalDeviceLimits *limits = &s->properties.limits;
+    uint32_t buffers =
+        MIN(limits->maxPerStageDescriptorStorageBuffers, limits->maxDescriptorSetStorageBuffers);
+    bool takes_one = s->driver.driverID == VK_DRIVER_ID_MOLTENVK && buffers > NEEDED_BUFFERS;
+    return buffers - takes_one;
+}
+
 /* The number of compute units only decides into how many parts work is split. Core Vulkan does not
  * report it, so `units` has typical numbers for each kind of device. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
@@ -319,8 +330,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
             shrink32(limits->maxComputeWorkGroupCount[i], options->limit_group_count);
     p->shared_memory_bytes = limits->maxComputeSharedMemorySize;
     p->push_constant_bytes = limits->maxPushConstantsSize;
-    p->storage_buffers_per_stage =
-        MIN(limits->maxPerStageDescriptorStorageBuffers, limits->maxDescriptorSetStorageBuffers);
+    p->storage_buffers_per_stage = storage_buffers(s);
     p->max_allocation_bytes = shrink(block_limit(s, setup), options->limit_allocation_bytes);
     p->max_binding_bytes = shrink(MIN(limits->maxStorageBufferRange / VECTOR_BYTES * VECTOR_BYTES,
                                       p->max_allocation_bytes),

@@ -87,7 +87,7 @@ static void profiles_have_the_figures_of_their_sources(void **state)
         {"adreno-6xx", 1024, 32768, 24, 128, 65535, 128 * MIB, 0},
         {"mali-valhall", 512, 32768, 0, 128, 65535, 1024 * MIB, 1024 * MIB},
         {"intel-gen9", 1024, 32768, 64, 128, 65535, 1024 * MIB, 0},
-        {"apple-moltenvk", 1024, 32768, 31, 4096, 0, 0, 0},
+        {"apple-moltenvk", 1024, 32768, 30, 4096, 0, 0, 0},
         {"v3d", 256, 16384, 8, 128, 65535, 1024 * MIB, 1024 * MIB},
         {"all-off", 128, 16384, 4, 128, 65535, 128 * MIB, 1024 * MIB},
     };
@@ -139,6 +139,7 @@ static void features_go(void **state)
     s = seen_through("apple-moltenvk", largest());
     assert_true(s.float_controls.shaderSignedZeroInfNanPreserveFloat32);
     assert_false(s.float_controls.shaderDenormPreserveFloat16);
+    assert_true(s.integer_dot && !s.integer_dot_accelerated);
 }
 
 static void not_more(uint64_t lowered, uint64_t own)

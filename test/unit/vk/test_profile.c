@@ -289,6 +289,19 @@ static void software_is_portable(void **state)
     assert_true(choose(translated, NULL).profile.portable);
 }
 
+/* A driver with fewer buffers than kernels need is refused; this must not make one of them. */
+static void push_constants_take_a_buffer_of_metal(void **state)
+{
+    (void)state;
+    device_snapshot metal = integrated_intel();
+    metal.properties.limits.maxPerStageDescriptorStorageBuffers = 31;
+    assert_int_equal(choose(metal, NULL).profile.storage_buffers_per_stage, 31);
+    metal.driver.driverID = VK_DRIVER_ID_MOLTENVK;
+    assert_int_equal(choose(metal, NULL).profile.storage_buffers_per_stage, 30);
+    metal.properties.limits.maxPerStageDescriptorStorageBuffers = 4;
+    assert_int_equal(choose(metal, NULL).profile.storage_buffers_per_stage, 4);
+}
+
 static void minimum_is_usable(void **state)
 {
     (void)state;
@@ -657,6 +670,7 @@ int main(void)
         cmocka_unit_test(integrated_reads_and_writes_in_place),
         cmocka_unit_test(registers),
         cmocka_unit_test(software_is_portable),
+        cmocka_unit_test(push_constants_take_a_buffer_of_metal),
         cmocka_unit_test(minimum_is_usable),
         cmocka_unit_test(unknown_types_are_others),
         cmocka_unit_test(missing_values_are_survived),
