@@ -42,10 +42,8 @@ layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y_quads[]; };
 
 /* ---- Sizes ---- */
 
-uvec3 triple(uint v[3])
-{
-    return uvec3(DEPTH != 0 ? v[0] : 1, v[1], v[2]);
-}
+/* Not a function: SPIRV-Cross cannot copy arrays of push constants (test/metal.sh). */
+#define triple(v) uvec3(DEPTH != 0 ? v[0] : 1, v[1], v[2])
 uint volume(uvec3 size)
 {
     return size.x * size.y * size.z;
