@@ -148,6 +148,13 @@ if test/compilers.sh fetch >>"$log" 2>&1; then
 else
     echo "drivers of absent GPUs: not to be had here (see $log); skipped"
 fi
+# Sampled unless all cases run.
+if command -v spirv-cross >/dev/null; then
+    add "translation to Metal" <<<"test/metal.sh ${RLXVK_TEST_ALL:+all}"
+else
+    echo "SPIRV-Cross: not here; skipped"
+fi
+add "checking what is translated" <<<"test/metal/test_translate.py"
 add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"

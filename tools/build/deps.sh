@@ -30,6 +30,7 @@ missing() {
         have cmake || echo cmake
         have pkg-config || echo pkg-config
         have python3 || echo python
+        have spirv-cross || have dnf || echo spirv-cross # Fedora has no package of it
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
         ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
     esac
@@ -58,6 +59,7 @@ package() {
     *:cmake) echo cmake ;;
     dnf:pkg-config) echo pkgconf-pkg-config ;; pacman:pkg-config) echo pkgconf ;; *:pkg-config) echo pkg-config ;;
     pacman:python) echo python ;; *:python) echo python3 ;;
+    *:spirv-cross) echo spirv-cross ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;
