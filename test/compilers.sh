@@ -5,6 +5,7 @@
 #   test/compilers.sh [DEVICE...]          all devices, or these; NAME-variants: each variant of each kernel kind, not only those chosen
 #   test/compilers.sh quick [DEVICE...]    every 128th case, on three devices
 #   test/compilers.sh update [DEVICE...]   writes the table's sections of these devices
+#   test/compilers.sh estimate [DEVICE...] compares the variants of products, convolutions and attention, on GPUs of AMD
 #   test/compilers.sh fetch                only fetches the drivers
 #
 # Mesa's drivers and mesa-drm-shim, which plays the kernel's drivers, come from Debian sid. They are unpacked into the user's cache beside
@@ -105,17 +106,32 @@ survey() {
     fi
 }
 
-if [[ ${1:-} == --survey ]]; then # a process of xargs below
+# What test/compilers/estimate.py needs of a device. RADV prints each program that it compiles.
+estimate() {
+    local kind options
+    export RADV_DEBUG=shaders,shaderstats RLXVK_NO_TUNING=1
+    test/compilers/estimate.py shapes >"$out/$1.shapes"
+    : >"$out/$1.asm"
+    for kind in chosen each; do
+        options=(--pipelines --statistics --json --shapes "$out/$1.shapes")
+        [[ $kind == each ]] && options+=(--each-variant)
+        on "$1" "$BUILD/bin/rlxvk" bench "${options[@]}" >"$out/$1-$kind.json" 2>>"$out/$1.asm" ||
+            fail "$1: rlxvk bench ended with status $?"
+    done
+}
+
+if [[ ${1:-} == --survey || ${1:-} == --estimate ]]; then # a process of xargs below
     trap 'rm -f "$out"/*.$$.json' EXIT
-    survey "$2"
+    "${1#--}" "$2"
     exit
 fi
 
 # ---- All ----
 
+export BUILD
 mode=compare
 case ${1:-} in
-quick | update | fetch) mode=$1 && shift ;;
+quick | update | estimate | fetch) mode=$1 && shift ;;
 esac
 fetch
 [[ $mode == fetch ]] && exit
@@ -123,13 +139,18 @@ names=("$@")
 if ((${#names[@]} == 0)); then
     names=("${devices[@]}")
     [[ $mode == quick ]] && names=(navi31 740 190)
+    [[ $mode == estimate ]] && names=(navi31 navi21 vega20)
 fi
 for name in "${names[@]}"; do
     kind_of "${name%-variants}" >/dev/null || fail "no device '$name': there are ${devices[*]}"
 done
 [[ -x $BUILD/bin/rlxvk ]] || fail "$BUILD/bin/rlxvk is not built"
 mkdir -p "$out"
-export BUILD sparse=
+if [[ $mode == estimate ]]; then
+    printf '%s\n' "${names[@]}" | xargs -P 2 -I{} "$0" --estimate {}
+    exec test/compilers/estimate.py table "$out" "${names[@]}" --all
+fi
+export sparse=
 [[ $mode == quick ]] && sparse=128
 printf '%s\n' "${names[@]}" | xargs -P 2 -I{} "$0" --survey {}
 [[ $mode == quick ]] && mode=compare

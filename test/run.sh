@@ -156,6 +156,7 @@ else
 fi
 add "checking what is translated" <<<"test/metal/test_translate.py"
 add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
+add "estimating variants" <<<"test/compilers/test_estimate.py"
 add "installed copies" <<<"test/installed.sh"
 add "programs of other versions" <<<"test/frozen.sh"
 add "bad drivers" <<<"test/faults.sh"

@@ -23,7 +23,7 @@ typedef struct bench_job {
     uint64_t sparse; /* --pipelines: every Nth case; 0: all */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     bool statistics, each_variant; /* with --pipelines */
-    const char *modules;           /* also; a folder */
+    const char *shapes, *modules;  /* also; a file and a folder */
     uint64_t subgroup_size;        /* with --modules; 0: the device's */
     regex_t pattern;
     rlxvk_context *context;
@@ -131,6 +131,7 @@ static rlxvk_status survey_pipelines(const bench_job *j)
                                 .statistics = j->statistics,
                                 .each_variant = j->each_variant,
                                 .json = j->json,
+                                .shapes = j->shapes,
                                 .modules = j->modules,
                                 .subgroup_size = j->subgroup_size};
     return (j->statistics || j->each_variant || j->modules ? bench_survey
@@ -228,6 +229,9 @@ static const char help[] =
     "                with --pipelines: every variant of every kernel kind, not only those "
     "chosen\n"
     "  --sparse N    with --pipelines: only every Nth case\n"
+    "  --shapes FILE with --statistics or --each-variant: the case lines of this file instead; "
+    "the\n"
+    "                JSON also has their dispatches\n"
     "  --modules DIR with --pipelines: write each pipeline's SPIR-V into this folder instead\n"
     "  --subgroups N with --modules: as a GPU with subgroups of N gets it, not as this device\n"
     "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
@@ -257,6 +261,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"statistics", no_argument, NULL, 'X'},
                                              {"each-variant", no_argument, NULL, 'E'},
                                              {"sparse", required_argument, NULL, 'N'},
+                                             {"shapes", required_argument, NULL, 'A'},
                                              {"modules", required_argument, NULL, 'M'},
                                              {"subgroups", required_argument, NULL, 'G'},
                                              {"training", no_argument, NULL, 'T'},
@@ -285,6 +290,8 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             return false;
         if (letter == 'N' && !parse_number("sparse", optarg, 1, UINT32_MAX, &j->sparse))
             return false;
+        if (letter == 'A')
+            j->shapes = optarg;
         if (letter == 'M')
             j->modules = optarg;
         if (letter == 'G' && !parse_number("subgroups", optarg, 1, 128, &j->subgroup_size))
@@ -305,6 +312,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         return false;
     if (!j->pipelines && (j->statistics || j->each_variant || j->sparse || j->modules)) {
         report_error("--statistics, --each-variant, --sparse and --modules need --pipelines");
+        return false;
+    }
+    if (j->shapes && !j->statistics && !j->each_variant) {
+        report_error("--shapes needs --statistics or --each-variant");
         return false;
     }
     if (j->subgroup_size && !j->modules) {

@@ -10,9 +10,11 @@
 #include "conform/conform.h"
 #include "program/context.h"
 #include "cli/clock.h"
+#include "cli/file.h"
 #include "cli/output.h"
 #include "cli/probe.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,15 @@ typedef struct made {
     need by;
 } made;
 
+/* A dispatch of a shape. */
+typedef struct use {
+    pipeline_request request;
+    need by;
+    uint32_t groups[3];
+    bool prepares;
+    size_t lowering; /* dispatches of one lowering have the same number */
+} use;
+
 typedef struct failure {
     pipeline_request request;
     need by;
@@ -50,9 +61,11 @@ typedef struct survey {
     VECTOR(const char *) wanted; /* lines that the options leave */
     VECTOR(made) made;
     VECTOR(failure) failures;
+    VECTOR(use) uses; /* with --shapes */
     bench_modules modules;
-    device_profile gpu;  /* with the option for subgroups */
-    size_t dispatches;   /* of the current variant */
+    device_profile gpu; /* with the option for subgroups */
+    size_t dispatches;  /* of the current variant */
+    size_t lowerings;
     rlxvk_status status; /* of what `take` did */
     double seconds;
 } survey;
@@ -108,15 +121,30 @@ static rlxvk_status make(survey *s, const dispatch *d)
     return pipeline_count_made(on) > before ? add_made(s, before) : RLXVK_OK;
 }
 
+static rlxvk_status add_use(survey *s, const dispatch *d)
+{
+    use u = {.by = s->current, .prepares = d->prepares, .lowering = s->lowerings};
+    request_of(d, &u.request);
+    memcpy(u.groups, d->groups, sizeof u.groups);
+    return VECTOR_PUSH(&s->uses, u) ? RLXVK_OK : status_fail_memory("survey");
+}
+
+/* Of shapes, takes all dispatches if one is of the row, because all take time. */
 static void take(void *user, const schedule *schedule)
 {
     survey *s = user;
-    for (size_t i = 0; i < schedule->dispatches.count && s->status == RLXVK_OK; i++) {
+    const char *row = s->lowering.row;
+    bool has_row = !row;
+    for (size_t i = 0; i < schedule->dispatches.count; i++)
+        has_row |= schedule->dispatches.items[i].variant == row;
+    for (size_t i = 0; i < schedule->dispatches.count && has_row && s->status == RLXVK_OK; i++) {
         const dispatch *d = &schedule->dispatches.items[i];
-        if (s->lowering.row && d->variant != s->lowering.row)
+        if (row && d->variant != row && !s->setup->shapes)
             continue;
         s->dispatches++;
         s->status = make(s, d);
+        if (s->status == RLXVK_OK && s->setup->shapes)
+            s->status = add_use(s, d);
     }
 }
 
@@ -126,6 +154,7 @@ static rlxvk_status survey_case(survey *s, const char *line)
 {
     s->current.line = line;
     s->current.precision = s->lowering.precision;
+    s->lowerings++;
     print_progress(line);
     (void)!conform_lower(&s->lowering, &(conform_case){.line = line},
                          s->setup->subgroup_size ? &s->gpu : NULL, take, s);
@@ -224,12 +253,31 @@ static rlxvk_status choose_naming(survey *s, bool naming)
     return RLXVK_OK;
 }
 
+/* The lines of a file, without those that are empty. */
+static rlxvk_status read_shapes(survey *s)
+{
+    rlxvk_status status;
+    file_content file = {0};
+    TRY(file_read(s->setup->shapes, &file));
+    for (uint64_t at = 0, end; at < file.length; at = end + 1) {
+        for (end = at; end < file.length && file.data[end] != '\n';)
+            end++;
+        if (end > at)
+            case_add(&s->lines, "%.*s", (int)MIN(end - at, INT_MAX), (const char *)file.data + at);
+    }
+    if (s->lines.failed)
+        status = status_fail(RLXVK_E_LENGTH, "'%s': a line is too long", s->setup->shapes);
+error:
+    file_free(&file);
+    return status;
+}
+
 /* Cases that name a variant come last. So a pipeline that the table chooses, too, belongs to a case
  * for which it does. */
 static rlxvk_status choose_lines(survey *s)
 {
     rlxvk_status status;
-    TRY(case_list_generate(&s->lines));
+    TRY(s->setup->shapes ? read_shapes(s) : case_list_generate(&s->lines));
     TRY(choose_naming(s, false));
     TRY(choose_naming(s, true));
     if (s->wanted.count == 0)
@@ -339,6 +387,19 @@ static void json_made(const made *m)
     printf("}}");
 }
 
+static void json_uses(const survey *s)
+{
+    printf(",\n \"dispatches\": [");
+    for (size_t i = 0; i < s->uses.count; i++) {
+        const use *u = &s->uses.items[i];
+        printf("%s", i ? "," : "");
+        json_need(&u->request, &u->by);
+        printf(", \"lowering\": %zu, \"groups\": [%u, %u, %u], \"prepares\": %s}", u->lowering,
+               u->groups[0], u->groups[1], u->groups[2], u->prepares ? "true" : "false");
+    }
+    printf("]");
+}
+
 static void print_json(survey *s)
 {
     printf("{\"device\": ");
@@ -360,7 +421,10 @@ static void print_json(survey *s)
         print_json_string(stdout, s->failures.items[i].message);
         printf("}");
     }
-    printf("]}\n");
+    printf("]");
+    if (s->setup->shapes)
+        json_uses(s);
+    printf("}\n");
 }
 
 static rlxvk_status end_modules(survey *s)
@@ -404,6 +468,7 @@ static void survey_destroy(survey *s)
         pipeline_description_destroy(&s->made.items[i].about);
     VECTOR_FREE(&s->made);
     VECTOR_FREE(&s->failures);
+    VECTOR_FREE(&s->uses);
     VECTOR_FREE(&s->wanted);
     case_list_destroy(&s->lines);
     rlxvk_context_destroy(s->lowering.context);

@@ -346,6 +346,23 @@ static void pipelines_are_surveyed(void **state)
         assert_says(got.err, "E_UNSUPPORTED: device '");
 }
 
+static void shapes_are_surveyed(void **state)
+{
+    char line[256];
+    (void)state;
+    write_file(in_folder("shapes"), "softmax axis=1 in=x:f32:3x4096\n\nneg in=x:f32:7");
+    snprintf(line, sizeof line, "bench --pipelines --each-variant --json --shapes %s",
+             in_folder("shapes"));
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, "\"dispatches\": [");
+    assert_says(got.out, "\"case\": \"softmax axis=1 in=x:f32:3x4096\"");
+    assert_says(got.out, "\"variant\": \"rows=shared_words\", \"lowering\": ");
+    assert_says(got.out, ", 1, 1], \"prepares\": false");
+    assert_null(strstr(got.out, "batch_norm"));
+    assert_int_equal(run("bench --pipelines --each-variant --shapes /nosuch"), 1);
+    assert_says(got.err, "E_FILE: '/nosuch'");
+}
+
 static void modules_are_written(void **state)
 {
     static char list[1 << 16];
@@ -390,6 +407,7 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
         {"bench --filter '('", "rlxvk bench: --filter '('", 2},
         {"bench --statistics", "rlxvk bench: --statistics, --each-variant, --sparse and --mod", 2},
+        {"bench --pipelines --shapes x", "rlxvk bench: --shapes needs --statistics or --ea", 2},
         {"bench --pipelines --subgroups 32", "rlxvk bench: --subgroups needs --modules", 2},
         {"bench --pipelines --sparse 0", "rlxvk bench: --sparse takes", 2},
         {"bench --seconds 0", "rlxvk bench: --seconds takes", 2},
@@ -568,6 +586,7 @@ int main(void)
         cmocka_unit_test(a_failed_case_has_a_picture),
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(pipelines_are_surveyed),
+        cmocka_unit_test(shapes_are_surveyed),
         cmocka_unit_test(modules_are_written),
         cmocka_unit_test(info_tells_whether_a_device_executes),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
