@@ -100,6 +100,12 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
 
 /* ---- Rows ---- */
 
+/* Before Metal 3.2, what a workgroup writes need not be visible to another one. */
+bool attention_may_join(const device_profile *profile)
+{
+    return choice_setting_of(profile) != ON_TRANSLATED;
+}
+
 /* Software drivers run invocations one after the other. So they get small workgroups, and chunks
  * are not made smaller to fill the device. */
 static void split_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)
@@ -112,7 +118,7 @@ static void split_rows(attention_plan *p, const attention_shape *s, const device
     p->tile_keys = chunk;
     p->chunks = MAX(1, divide_up(s->keys, chunk));
     p->chunk = p->chunks > 1 ? chunk : 0;
-    p->joins = p->chunk && p->rows * p->chunks <= MOST_JOINED;
+    p->joins = p->chunk && p->rows * p->chunks <= MOST_JOINED && attention_may_join(profile);
 }
 
 static void plan_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)

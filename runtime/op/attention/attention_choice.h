@@ -54,4 +54,7 @@ uint64_t attention_shared_bytes(const attention_plan *p);
 /* Words of partial results; 0 if keys are not split. */
 uint64_t attention_partial_words(const attention_plan *p, const attention_shape *shape);
 
+/* Whether the last workgroup of a dispatch may join the results of the others. */
+bool attention_may_join(const device_profile *profile);
+
 #endif

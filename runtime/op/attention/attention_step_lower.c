@@ -226,7 +226,8 @@ rlxvk_status attention_step_lower(lowering *l, uint32_t id)
     attention_job_plan(l, &j.attention);
     bool bindable =
         kernel_find(KERNEL_ATTENTION_STEP)->binding_count <= l->profile->storage_buffers_per_stage;
-    if (bindable && j.attention.plan.class->form == ATTENTION_FORM_ROWS)
+    bool joinable = !j.attention.plan.chunk || attention_may_join(l->profile);
+    if (bindable && joinable && j.attention.plan.class->form == ATTENTION_FORM_ROWS)
         return emit_step(l, id, &j);
     return emit_in_order(l, id, &j);
 }

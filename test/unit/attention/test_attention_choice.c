@@ -143,6 +143,10 @@ static void splits(void **state)
     assert_true(attention_choose(&many, &gpu, VARIANT_NONE).joins);
     assert_false(attention_choose(&few, &gpu, VARIANT_NONE).joins);      /* only one part */
     assert_false(attention_choose(&one_head, &gpu, VARIANT_NONE).joins); /* too many for one */
+    device_profile translated = gpu;
+    translated.portable = true;
+    assert_true(attention_choose(&many, &translated, VARIANT_NONE).chunk);
+    assert_false(attention_choose(&many, &translated, VARIANT_NONE).joins);
     attention_plan p = attention_choose(&chunked, &gpu, VARIANT_NONE);
     assert_true(p.blocks * p.chunks >= gpu.compute_units);
     assert_int_equal(attention_choose(&full, &gpu, VARIANT_NONE).chunk, 0);
