@@ -151,12 +151,13 @@ static uint32_t vector_kept(const dequant_vector_class *c)
     return 2u * c->rows * c->columns + 16u * c->columns + (c->rows > 1 && c->chunk ? 80 : 32);
 }
 
-/* The elements of x that one unit needs. From shared memory, a compiler takes few of them early. */
+/* The elements of x that one unit needs, and addresses. A compiler takes few of them early from
+ * shared memory. */
 static uint32_t vector_loaded(const dequant_vector_class *c)
 {
     if (c->integers)
         return 0;
-    return (c->chunk ? 8u : 64u) * c->rows;
+    return (c->chunk ? 8u : 96u) * c->rows;
 }
 
 /* A team has the whole row, 64 elements for each invocation. */
