@@ -116,7 +116,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     uint32_t id = e->program->schedule.steps.items[h->step].node;
     const node *n = graph_node(e->program->graph, id);
     double begin = trace_begin(e->context->trace);
-    host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
+    host_call call = {.node = n, .inputs = h->inputs, .out = h->result, .is_step = true};
     char label[NODE_LABEL];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)

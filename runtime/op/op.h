@@ -218,6 +218,8 @@ typedef struct host_call {
      * are -1 at first, which means "by the row". NULL: nobody asks. */
     double *bound;
     rlxvk_precision precision; /* `bound` allows for it; the result stays exact */
+    bool is_step; /* a step of an executable: other steps read the rounded result. If a value is two
+                     floats, the second is then what rounding takes from the first. */
 } host_call;
 
 /* Accepts any value of an element. The reference must become 0, because an infinite bound does not

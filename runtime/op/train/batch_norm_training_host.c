@@ -81,8 +81,9 @@ static void put_statistics(const host_call *c, const channel *k)
     const batch_norm_training_attributes *a = c->node->attributes;
     uint64_t channels = k->view.length, at = k->index;
     double m = a->momentum, mean_error = 0x1p-23 * fabs(k->mean) + k->unit * k->spread;
+    double rest = c->is_step ? k->mean - (double)(float)k->mean : 0;
     put(c, at, k->mean, mean_error);
-    put(c, channels + at, 0, mean_error);
+    put(c, channels + at, isfinite(rest) ? rest : 0, mean_error);
     put(c, 2 * channels + at, k->scale, k->unit * k->scale);
     if (!a->running)
         return;

@@ -148,11 +148,42 @@ static void gradients_do_not_depend_on_what_is_kept(void **state)
     }
 }
 
+/* The mean lies between two floats. A kernel that reads statistics of the host gets both parts. */
+static void statistics_of_the_host_have_all_digits(void **state)
+{
+    static const char *const on_host[] = {"batch_norm_statistics"};
+    const float values[2] = {100000, 100000.0078125F};
+    float y[2];
+    (void)state;
+    for (size_t hosted = 0; hosted < 2; hosted++) {
+        const rlxvk_batch_norm_options options = {.eps = 1e-40F};
+        rlxvk_graph *g = NULL;
+        rlxvk_executable *e = NULL;
+        rlxvk_plan_report report = {.struct_size = sizeof report};
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 1)), none = RLXVK_NONE;
+        rlxvk_graph_output(g, rlxvk_batch_norm_training(g, x, none, none, none, none, &options));
+        expect_ok(
+            rlxvk_compile(shared_context, g,
+                          &(rlxvk_compile_options){.host_ops = on_host, .host_op_count = hosted},
+                          &e));
+        rlxvk_executable_plan(e, &report);
+        assert_int_equal(report.host_steps, hosted);
+        rlxvk_run_input in = {.name = "x", .data = values, .length = 2};
+        rlxvk_run_output out = {.index = 0, .buffer = y, .length = 2};
+        expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+        expect_near(y, (double[]){-1, 1}, 2);
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(averages_run_on),
         cmocka_unit_test(gradients_do_not_depend_on_what_is_kept),
+        cmocka_unit_test(statistics_of_the_host_have_all_digits),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
