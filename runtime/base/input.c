@@ -1,10 +1,11 @@
 /* See input.h. The descriptor of an input_file is open as long as the object lives. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "base/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +40,53 @@ rlxvk_status input_open(const char *path, input_file **out)
     return RLXVK_OK;
 error:
     input_close(file);
+    return status;
+}
+
+static bool has_part(const char *name, const char *wanted)
+{
+    size_t length = strlen(wanted);
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strncmp(part, wanted, length) == 0 && (part[length] == '/' || part[length] == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Where a path leads, without links; freed with free(). */
+static rlxvk_status resolve(const char *path, char **out)
+{
+    *out = realpath(path, NULL);
+    return *out ? RLXVK_OK
+                : status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", path, strerror(errno));
+}
+
+rlxvk_status input_open_beside(const char *folder, const char *name, input_file **out)
+{
+    char *inside = NULL, *outside = NULL,
+         *path = memory_allocate(strlen(folder) + strlen(name) + 2);
+    size_t length;
+    rlxvk_status status = RLXVK_OK;
+    *out = NULL;
+    if (!path)
+        return status_fail_memory("path");
+    memcpy(path, folder, strlen(folder));
+    path[strlen(folder)] = '/';
+    memcpy(path + strlen(folder) + 1, name, strlen(name) + 1);
+    if (*name == 0 || *name == '/' || has_part(name, ".."))
+        TRY(status_fail(RLXVK_E_FILE, "'%s' names no file inside of its folder", name));
+    TRY(resolve(folder, &outside));
+    TRY(resolve(path, &inside));
+    length = strcmp(outside, "/") ? strlen(outside) : 0;
+    if (strncmp(inside, outside, length) != 0 || inside[length] != '/')
+        TRY(status_fail(RLXVK_E_FILE, "'%s' is a link to '%s', outside of its folder", path,
+                        inside));
+    TRY(input_open(inside, out));
+error:
+    free(inside);
+    free(outside);
+    memory_free(path);
     return status;
 }
 

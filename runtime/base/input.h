@@ -17,6 +17,10 @@ typedef struct input_file {
 } input_file;
 
 RLXVK_MUST_CHECK rlxvk_status input_open(const char *path, input_file **out);
+/* Opens a file of a folder by a relative name. It may lie in a folder below, but not outside: also
+ * not through "..", an absolute name, or a link. */
+RLXVK_MUST_CHECK rlxvk_status input_open_beside(const char *folder, const char *name,
+                                                input_file **out);
 void input_close(input_file *file); /* may be NULL */
 /* Reads `size` bytes from `offset` on. Many threads may call it at once. */
 RLXVK_MUST_CHECK rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size,
