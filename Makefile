@@ -108,7 +108,7 @@ lint: all ## formatting, layering, static checks, SPIR-V, headers; installs what
 spirv: ## compile the checked-in SPIR-V again (needs a glslang of 2025 or newer on PATH)
 	@tools/build/spirv.sh update
 
-readme: all ## put the op table into include/OPS.md
+readme: all ## put the op tables into include/OPS.md and include/ONNX.md
 	@BUILD=$(BUILD) tools/build/readme.sh
 
 format: ## apply .clang-format

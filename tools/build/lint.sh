@@ -15,7 +15,7 @@ fi
 
 # A layer may include only itself and the layers below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
 # other) <- program <- exec; base, kernel <- spirv <- vk <- program. Layers that fill in dispatches also see args/ (in glsl/) and constants/
-# (generated).
+# (generated). Models are built with public calls alone, so that layer sees only base.
 allowed() {
     case $1 in
     base) echo base ;;
@@ -28,9 +28,10 @@ allowed() {
     vk) echo "base kernel args constants spirv vk" ;;
     program) echo "base kernel args constants graph op rewrite plan spirv vk program" ;;
     exec) echo "base kernel args constants graph op rewrite plan spirv vk program exec" ;;
+    model) echo "base model" ;;
     esac
 }
-for layer in base kernel graph op plan rewrite spirv vk program exec; do
+for layer in base kernel graph op plan rewrite spirv vk program exec model; do
     for f in $(find runtime/$layer -name '*.[ch]'); do
         for included in $(sed -n 's/^#include "\([a-z_/]*\/[a-z_.]*\)".*/\1/p' "$f"); do
             ok=
@@ -61,7 +62,7 @@ for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
 # Inside a folder, files form a stack, too: objects must not call each other in a circle.
-circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,program,exec} runtime/op/*/) || complain "$circles"
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,program,exec,model} runtime/op/*/) || complain "$circles"
 # The functions of an op family are named <family>_<member>. They stand in the order of the members in op.h, and so do the members
 # of the struct. For functions, only `lower`, `host`, `indices` and `describe` part the file: earlier members stand before them.
 order() {
@@ -93,13 +94,13 @@ for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type 
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 # These folders must not name ops, because everything specific to an op is a member of its family.
-nameless='base kernel graph plan spirv vk program exec'
+nameless='base kernel graph plan spirv vk program exec model'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
 # An extern name that is not public begins with the name of its layer, its folder, or the first word of its file, so that it can
 # be found. Families are the exception.
-named='base kernel graph op plan rewrite spirv vk program exec'
+named='base kernel graph op plan rewrite spirv vk program exec model'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
         folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
@@ -118,7 +119,7 @@ mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name
 for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
 # A public name is an op of op.def, a composite builder, an object and a property of it, or a verb and a part of an executable.
 # So the name of a new op never collides with a function that is not an op.
-nouns='struct values context symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
+nouns='struct values context model symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
 verbs='compile set_symbol_example bind_symbols clone run submit wait last_error first_bad_node first_wrong_node set_param set_param_bytes set_param_typed set_params clear_param read_param read_param_typed read_param_bytes save_params load_params
     bind_handle bind_handle_as unbind_handle has_handle read_handle read_handle_as read_fed_output read_fed_output_as set_handle_feed set_handle_feed_prefix
     clear_handle_feed register_row_feed

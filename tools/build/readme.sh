@@ -1,5 +1,6 @@
 #!/bin/bash
-# Writes the op table into include/OPS.md, between its markers. With --check, only checks whether include/OPS.md has the present table.
+# Writes the op tables into include/OPS.md and include/ONNX.md, between their markers. With --check, only checks whether these files have
+# the present tables.
 set -eu
 program=${BUILD:-build}/bin/rlxvk
 fresh=$(mktemp)
@@ -13,3 +14,4 @@ if [ "${1:-}" = --check ]; then
 else
     cat "$fresh" >include/OPS.md
 fi
+"$(dirname "$0")/onnx.sh" "$@"

@@ -9,12 +9,14 @@
  */
 #include "op/op.h"
 #include "support/harness.h"
+#include "support/onnx_writer.h"
 
 #include <rlxvk_train.h>
 #include <rlxvk_quant.h>
 #include <rlxvk_symbols.h>
 #include <rlxvk_files.h>
 #include <rlxvk_inspect.h>
+#include <rlxvk_model.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,6 +53,9 @@ typedef struct stand {
     rlxvk_attention_block block;
     rlxvk_transformer_layer layer;
     char path[64]; /* of a file; "": not written yet */
+    rlxvk_model *models[2];
+    rlxvk_model_info model_info;
+    onnx_message model_bytes;
 } stand;
 
 typedef enum null_kind { GIVES_STATUS, BUILDS, GIVES_VALUE } null_kind;
@@ -199,6 +204,50 @@ static const char *saved(stand *s)
     return s->path;
 }
 
+/* A model file: y = -x. */
+static const void *model_bytes(stand *s)
+{
+    onnx_message graph = {0};
+    if (!s->model_bytes.bytes) {
+        onnx_write_op(&graph, "Neg", ONNX_NAMES("x"), ONNX_NAMES("y"));
+        onnx_write_value(&graph, 11, "x", 1, "2");
+        onnx_write_value(&graph, 12, "y", 1, "2");
+        s->model_bytes = onnx_write_model(&graph, 13);
+    }
+    return s->model_bytes.bytes;
+}
+
+static size_t model_size(stand *s)
+{
+    (void)model_bytes(s);
+    return s->model_bytes.size;
+}
+
+static rlxvk_model *model_of(stand *s)
+{
+    if (!s->models[0])
+        expect_ok(rlxvk_model_open_bytes(model_bytes(s), model_size(s), NULL, &s->models[0]));
+    return s->models[0];
+}
+
+static rlxvk_model *new_model(stand *s)
+{
+    rlxvk_model *m = NULL;
+    expect_ok(rlxvk_model_open_bytes(model_bytes(s), model_size(s), NULL, &m));
+    return m;
+}
+
+static const char *model_file(stand *s)
+{
+    FILE *file;
+    snprintf(s->path, sizeof s->path, "/tmp/rlxvk-null-%ld.onnx", (long)getpid());
+    file = fopen(s->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(model_bytes(s), 1, model_size(s), file), model_size(s));
+    fclose(file);
+    return s->path;
+}
+
 static bool infer_same(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                        rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
 {
@@ -285,6 +334,9 @@ static void end(stand *s)
     rlxvk_graph_destroy(s->graph);
     rlxvk_graph_destroy(s->other);
     rlxvk_context_destroy(s->context);
+    for (size_t i = 0; i < ARRAY_COUNT(s->models); i++)
+        rlxvk_model_destroy(s->models[i]);
+    message_free(&s->model_bytes);
     if (*s->path)
         unlink(s->path);
 }

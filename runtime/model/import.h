@@ -1,0 +1,62 @@
+/*
+ * Builds a graph from a model. The walk goes through the nodes in order and calls the lowering of
+ * each op (onnx_ops.h). Functions and graphs inside nodes are inlined.
+ */
+#ifndef RLXVK_IMPORT_H
+#define RLXVK_IMPORT_H
+
+#include "model/name_map.h"
+#include "model/onnx_value.h"
+
+#include <rlxvk_model.h>
+
+/* A param of the graph, and the initializer that has its content. */
+typedef struct import_param {
+    const char *name; /* in the graph */
+    const onnx_tensor *initializer;
+} import_param;
+
+struct call;
+
+/* Names of one graph; inner graphs see those of the graphs around them. */
+typedef struct import_scope {
+    struct import_scope *outer;
+    name_map names;
+    VECTOR(onnx_value *) values;
+} import_scope;
+
+typedef struct onnx_import {
+    const onnx_model *model;
+    const char *folder;
+    rlxvk_graph *graph;
+    arena a;             /* of values, problems and names; lives as long as the import */
+    rlxvk_status status; /* not OK: out of memory or such; the walk ends */
+    VECTOR(rlxvk_model_problem) problems;
+    VECTOR(import_param) params;
+    name_map param_names;
+    bool *needs_value;   /* for each input of the model */
+    bool stuck;          /* the graph has a sticky error: the rest is only checked for ops */
+    uint64_t node_count; /* that were walked, inlined ones included */
+    uint32_t depth;      /* of functions and graphs */
+    /* The present function's opsets and attributes; NULL: the model's, none. */
+    const onnx_function *function;
+    struct call *caller;
+    import_scope *scope;
+    /* Inlines a graph of an attribute: its inputs get these values, and its outputs are stored. */
+    void (*inline_graph)(struct onnx_import *, struct call *, const onnx_graph *,
+                         onnx_value *const *inputs, onnx_value **outputs);
+} onnx_import;
+
+/* Adds a problem; the strings are copied. */
+void import_add_problem(onnx_import *import, rlxvk_status status, const char *node, const char *op,
+                        const char *attribute, const char *text);
+/* Ends the import with a status. */
+void import_end(onnx_import *import, rlxvk_status status);
+/* Makes the tensor of a value. The error is not added as a problem. */
+RLXVK_MUST_CHECK rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out);
+/* Makes the host array of a value that is known. */
+RLXVK_MUST_CHECK rlxvk_status import_host(onnx_import *import, onnx_value *v,
+                                          const host_array **out);
+onnx_value *import_make_value(onnx_import *import);
+
+#endif

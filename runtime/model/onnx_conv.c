@@ -1,0 +1,408 @@
+/* Lowerings of convolutions, pools, resizing and sampling. */
+#include "model/host.h"
+#include "model/onnx_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Windows ---- */
+
+/* The window of a convolution or pool over the spatial axes. */
+typedef struct window {
+    uint32_t axes;
+    int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
+    bool ceil;
+} window;
+
+static void read_list(call *c, const char *name, uint32_t count, int64_t otherwise, int64_t *out)
+{
+    size_t given;
+    const int64_t *items = call_integers(c, name, &given);
+    if (items && given != count)
+        call_refuse(c, name, "it has %zu numbers for %u spatial axes", given, count);
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = items && given == count ? items[i] : otherwise;
+        if (out[i] < 0 || out[i] > INT32_MAX)
+            call_refuse(c, name, "%lld is out of range", (long long)out[i]);
+    }
+}
+
+enum auto_pad { PAD_GIVEN, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID };
+
+static enum auto_pad read_auto_pad(call *c)
+{
+    static const char *const words[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", NULL};
+    return (enum auto_pad)call_word(c, "auto_pad", words, PAD_GIVEN);
+}
+
+static void read_padding(call *c, window *w)
+{
+    size_t given;
+    const int64_t *pads = call_integers(c, "pads", &given);
+    if (pads && given != 2 * w->axes)
+        call_refuse(c, "pads", "it has %zu numbers for %u spatial axes", given, w->axes);
+    for (uint32_t i = 0; i < w->axes; i++) {
+        w->before[i] = pads && !c->failed ? pads[i] : 0;
+        w->after[i] = pads && !c->failed ? pads[w->axes + i] : 0;
+        if (w->before[i] < 0 || w->after[i] < 0 || w->before[i] > INT32_MAX ||
+            w->after[i] > INT32_MAX)
+            call_refuse(c, "pads", "an amount is out of range");
+    }
+}
+
+/* As many zeros as give ceil(in / stride) windows. */
+static void pad_same(call *c, window *w, rlxvk_shape x, bool upper)
+{
+    if (!call_is_fixed(c, x))
+        return;
+    for (uint32_t i = 0; i < w->axes; i++) {
+        int64_t in = x.dims[2 + i], out = (in + w->stride[i] - 1) / w->stride[i];
+        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t more = MAX(0, (out - 1) * w->stride[i] + span - in);
+        w->before[i] = upper ? more / 2 : more - more / 2;
+        w->after[i] = more - w->before[i];
+    }
+}
+
+/* Reads the window; `kernel` has its size if it is known from the weight. */
+static bool read_window(call *c, rlxvk_shape x, const int64_t *kernel, window *w)
+{
+    enum auto_pad how = read_auto_pad(c);
+    *w = (window){.axes = x.rank >= 2 ? x.rank - 2 : 0};
+    if (x.rank < 3 || x.rank > 5) {
+        call_refuse(c, NULL, "its operand has %u axes; 1 to 3 spatial ones are supported", x.rank);
+        return false;
+    }
+    read_list(c, "kernel_shape", w->axes, 0, w->kernel);
+    read_list(c, "strides", w->axes, 1, w->stride);
+    read_list(c, "dilations", w->axes, 1, w->dilation);
+    read_padding(c, w);
+    w->ceil = call_flag(c, "ceil_mode", false);
+    for (uint32_t i = 0; i < w->axes && !c->failed; i++) {
+        if (kernel && w->kernel[i] && w->kernel[i] != kernel[i])
+            call_refuse(c, "kernel_shape", "it is not that of the weight");
+        if (kernel)
+            w->kernel[i] = kernel[i];
+        if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1)
+            call_refuse(c, "kernel_shape", "kernel, strides and dilations must be at least 1");
+    }
+    if (!c->failed && (how == PAD_SAME_UPPER || how == PAD_SAME_LOWER))
+        pad_same(c, w, x, how == PAD_SAME_UPPER);
+    return !c->failed;
+}
+
+/* ---- Convolutions ---- */
+
+static rlxvk_conv_options conv_options(const window *w, int64_t groups)
+{
+    rlxvk_conv_options o = {.groups = groups};
+    memcpy(o.kernel, w->kernel, sizeof o.kernel);
+    memcpy(o.stride, w->stride, sizeof o.stride);
+    memcpy(o.dilation, w->dilation, sizeof o.dilation);
+    return o;
+}
+
+static bool is_even(const window *w)
+{
+    for (uint32_t i = 0; i < w->axes; i++)
+        if (w->before[i] != w->after[i])
+            return false;
+    return true;
+}
+
+rlxvk_tensor onnx_convolve(call *c, rlxvk_tensor x, rlxvk_tensor weight, rlxvk_tensor bias)
+{
+    rlxvk_shape s = call_tensor_shape(c, x), k = call_tensor_shape(c, weight);
+    int64_t groups = call_integer(c, "group", 1);
+    rlxvk_conv_options o;
+    window w;
+    if (k.rank != s.rank) {
+        call_refuse(c, NULL, "the weight has %u axes, the operand %u", k.rank, s.rank);
+        return RLXVK_NONE;
+    }
+    if (!read_window(c, s, k.dims + 2, &w))
+        return RLXVK_NONE;
+    o = conv_options(&w, groups);
+    if (!is_even(&w))
+        return rlxvk_conv_padded(c->graph, x, weight, bias, &o, w.before, w.after);
+    memcpy(o.padding, w.before, sizeof o.padding);
+    return rlxvk_conv(c->graph, x, weight, bias, &o);
+}
+
+void onnx_conv(call *c)
+{
+    rlxvk_tensor x = call_tensor(c, 0), weight = call_tensor(c, 1), bias = call_tensor(c, 2);
+    if (!c->failed)
+        call_give(c, 0, onnx_convolve(c, x, weight, bias));
+}
+
+/* Padding of a transposed convolution crops its result; output_padding makes it longer. */
+static void pad_transposed(call *c, window *w, rlxvk_shape x, int64_t *more)
+{
+    enum auto_pad how = read_auto_pad(c);
+    int64_t sizes[3];
+    bool sized = call_attribute(c, "output_shape", ONNX_ATTRIBUTE_INTS) != NULL;
+    read_list(c, "output_shape", w->axes, 0, sizes);
+    read_list(c, "output_padding", w->axes, 0, more);
+    if (c->failed || (!sized && how != PAD_SAME_UPPER && how != PAD_SAME_LOWER))
+        return;
+    for (uint32_t i = 0; i < w->axes; i++) {
+        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
+        int64_t size = sized ? sizes[i] : x.dims[2 + i] * w->stride[i];
+        total = w->stride[i] * (x.dims[2 + i] - 1) + more[i] + span - size;
+        if (total < 0) {
+            more[i] -= total;
+            total = 0;
+        }
+        w->before[i] = how == PAD_SAME_UPPER ? total / 2 : total - total / 2;
+        w->after[i] = total - w->before[i];
+    }
+}
+
+void onnx_conv_transpose(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = call_tensor(c, 0), weight = call_tensor(c, 1), bias = call_tensor(c, 2);
+    rlxvk_shape s = call_shape(c, 0), k = call_shape(c, 1), full;
+    rlxvk_conv_options o;
+    int64_t more[3] = {0};
+    window w;
+    if (c->failed || !call_is_fixed(c, s) || !read_window(c, s, k.dims + 2, &w))
+        return;
+    pad_transposed(c, &w, s, more);
+    o = conv_options(&w, call_integer(c, "group", 1));
+    x = rlxvk_conv_transpose(g, x, weight, bias, &o);
+    full = call_tensor_shape(c, x);
+    for (uint32_t i = 0; i < w.axes && !c->failed; i++) {
+        int64_t length = full.dims[2 + i] + more[i] - w.before[i] - w.after[i];
+        int64_t inside = MIN(length, full.dims[2 + i] - w.before[i]);
+        if (more[i] && length > inside && call_has(c, 2)) {
+            call_refuse(c, "output_padding",
+                        "cells beyond the kernel's reach are not supported "
+                        "together with a bias");
+            return;
+        }
+        if (length < 1 || inside < 1) {
+            call_refuse(c, "pads", "they leave nothing of the result");
+            return;
+        }
+        if (inside != full.dims[2 + i])
+            x = rlxvk_narrow(g, x, (int32_t)i + 2, w.before[i], inside);
+        if (length > inside) {
+            int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
+            after[2 + i] = length - inside;
+            x = rlxvk_pad(g, x, before, after, full.rank, NULL);
+        }
+    }
+    call_give(c, 0, x);
+}
+
+/* ---- Pools ---- */
+
+/* The number of windows along an axis. The last one must begin inside of the data or the padding
+ * before it. */
+static int64_t window_count(const window *w, uint32_t i, int64_t in)
+{
+    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t room = in + w->before[i] + w->after[i] - span;
+    int64_t count = (room < 0 ? 0 : room + (w->ceil ? w->stride[i] - 1 : 0)) / w->stride[i] + 1;
+    if (w->ceil && (count - 1) * w->stride[i] >= in + w->before[i])
+        count--;
+    return room < 0 && !w->ceil ? 0 : count;
+}
+
+/* Whether rlxvk_pool_* can do the window itself. */
+static bool is_simple(const window *w, rlxvk_shape s)
+{
+    for (uint32_t i = 0; i < w->axes; i++) {
+        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        if (w->before[i] != w->after[i] || w->dilation[i] != 1 || 2 * w->before[i] > w->kernel[i] ||
+            s.dims[2 + i] < 0 ||
+            window_count(w, i, s.dims[2 + i]) !=
+                (s.dims[2 + i] + 2 * w->before[i] - span) / w->stride[i] + 1)
+            return false;
+    }
+    return true;
+}
+
+static rlxvk_pool_options pool_options(const window *w)
+{
+    rlxvk_pool_options o = {.kernel = {0}};
+    memcpy(o.kernel, w->kernel, sizeof o.kernel);
+    memcpy(o.stride, w->stride, sizeof o.stride);
+    memcpy(o.padding, w->before, sizeof o.padding);
+    return o;
+}
+
+/* Pads x so that every window has all its cells, and gathers the cells of each axis in turn: the
+ * axis [in] becomes [windows * kernel]. A plain pool with a stride of a kernel then does the rest.
+ */
+static rlxvk_tensor spread_windows(call *c, rlxvk_tensor x, window *w, float filler)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape s = call_tensor_shape(c, x);
+    int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
+    rlxvk_pad_options pad = {.value = filler};
+    int64_t counts[3];
+    for (uint32_t i = 0; i < w->axes; i++) {
+        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        counts[i] = window_count(w, i, s.dims[2 + i]);
+        if (counts[i] < 1 || counts[i] * w->kernel[i] > (1 << 24)) {
+            call_refuse(c, "kernel_shape", "the window does not fit the operand");
+            return x;
+        }
+        before[2 + i] = w->before[i];
+        after[2 + i] = (counts[i] - 1) * w->stride[i] + span - s.dims[2 + i] - w->before[i];
+    }
+    x = rlxvk_pad(g, x, before, after, s.rank, &pad);
+    for (uint32_t i = 0; i < w->axes; i++) {
+        rlxvk_tensor start = rlxvk_arange(g, 0, (float)w->stride[i], counts[i]);
+        rlxvk_tensor cell = rlxvk_arange(g, 0, (float)w->dilation[i], w->kernel[i]);
+        start = rlxvk_add(g, rlxvk_reshape(g, start, RLXVK_SHAPE(counts[i], 1)), cell);
+        x = rlxvk_gather(g, x, rlxvk_reshape(g, start, RLXVK_SHAPE(-1)), (int32_t)i + 2);
+        w->before[i] = w->after[i] = 0;
+        w->stride[i] = w->kernel[i];
+        w->dilation[i] = 1;
+    }
+    return x;
+}
+
+static bool begin_pool(call *c, window *w)
+{
+    return !c->failed && read_window(c, call_shape(c, 0), NULL, w) &&
+           call_is_fixed(c, call_shape(c, 0));
+}
+
+void onnx_max_pool(call *c)
+{
+    rlxvk_tensor x = call_tensor(c, 0), indices = RLXVK_NONE;
+    rlxvk_shape s = call_shape(c, 0);
+    bool column_major = call_flag(c, "storage_order", false);
+    rlxvk_pool_options o;
+    window w;
+    if (!begin_pool(c, &w))
+        return;
+    if (!is_simple(&w, s)) {
+        if (call_wants(c, 1)) {
+            call_refuse(c, NULL,
+                        "indices of windows with dilations, unequal or large pads, or "
+                        "ceil_mode are not supported");
+            return;
+        }
+        x = spread_windows(c, call_cast(c, x, ONNX_FLOAT), &w, -INFINITY);
+    }
+    o = pool_options(&w);
+    if (!call_wants(c, 1)) {
+        call_give(c, 0, rlxvk_pool_max(c->graph, x, &o));
+        return;
+    }
+    if (column_major) {
+        call_refuse(c, "storage_order", "column-major indices are not supported");
+        return;
+    }
+    call_give(c, 0, rlxvk_pool_max_with_indices(c->graph, x, &o, &indices));
+    /* Indices count from the first plane on. */
+    {
+        rlxvk_shape y = call_tensor_shape(c, indices), planes = {.rank = y.rank};
+        int64_t plane = call_product(c, s, 2, s.rank), count = s.dims[0] * s.dims[1];
+        rlxvk_tensor first = rlxvk_arange(c->graph, 0, (float)plane, count);
+        if (count * plane > (1 << 24))
+            call_refuse(c, NULL, "indices above 2^24 are not exact in f32 words");
+        for (uint32_t i = 0; i < y.rank; i++)
+            planes.dims[i] = i < 2 ? y.dims[i] : 1;
+        first = rlxvk_reshape(c->graph, first, planes);
+        call_give_as(c, 1, rlxvk_add(c->graph, call_cast(c, indices, ONNX_FLOAT), first),
+                     ONNX_INT64);
+    }
+}
+
+/* How many cells of each window count: those of x, or those of x and its padding. Cells that only
+ * ceil_mode adds never count. */
+static rlxvk_tensor count_cells(call *c, rlxvk_shape s, window w, bool with_padding)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape cells = {.rank = s.rank, .dims = {1, 1}};
+    int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
+    rlxvk_pad_options pad = {.value = 1};
+    rlxvk_pool_options o;
+    rlxvk_tensor ones;
+    for (uint32_t i = 0; i < w.axes; i++) {
+        cells.dims[2 + i] = s.dims[2 + i];
+        before[2 + i] = w.before[i];
+        after[2 + i] = w.after[i];
+    }
+    ones = rlxvk_full(g, cells, 1);
+    if (with_padding) {
+        /* The padding becomes part of x, and the number of windows stays. */
+        int64_t counts[3];
+        for (uint32_t i = 0; i < w.axes; i++)
+            counts[i] = window_count(&w, i, s.dims[2 + i]);
+        ones = rlxvk_pad(g, ones, before, after, s.rank, &pad);
+        for (uint32_t i = 0; i < w.axes; i++) {
+            int64_t in = s.dims[2 + i] + w.before[i] + w.after[i];
+            w.before[i] = w.after[i] = 0;
+            /* Windows that begin in the padding behind are left out by ceil_mode alone. */
+            if (window_count(&w, i, in) != counts[i]) {
+                call_refuse(c, "ceil_mode", "this window is not supported with count_include_pad");
+                return ones;
+            }
+        }
+    }
+    ones = spread_windows(c, ones, &w, 0);
+    o = pool_options(&w);
+    return rlxvk_pool_sum(g, ones, &o);
+}
+
+void onnx_average_pool(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = call_tensor(c, 0), count;
+    rlxvk_shape s = call_shape(c, 0);
+    bool with_padding = call_flag(c, "count_include_pad", false);
+    rlxvk_pool_options o;
+    window w;
+    if (!begin_pool(c, &w))
+        return;
+    if (is_simple(&w, s)) {
+        o = pool_options(&w);
+        o.exclude_pad = !with_padding;
+        call_give(c, 0, rlxvk_pool_mean(g, x, &o));
+        return;
+    }
+    count = count_cells(c, s, w, with_padding);
+    x = spread_windows(c, x, &w, 0);
+    o = pool_options(&w);
+    if (!c->failed)
+        call_give(c, 0, rlxvk_div(g, rlxvk_pool_sum(g, x, &o), count));
+}
+
+void onnx_lp_pool(call *c)
+{
+    rlxvk_tensor x = call_tensor(c, 0);
+    float p = (float)call_integer(c, "p", 2);
+    rlxvk_pool_options o;
+    window w;
+    if (!begin_pool(c, &w))
+        return;
+    if (!is_simple(&w, call_shape(c, 0)))
+        x = spread_windows(c, x, &w, 0);
+    o = pool_options(&w);
+    if (!c->failed)
+        call_give(c, 0, rlxvk_pool_lp(c->graph, x, p, &o));
+}
+
+void onnx_global_max_pool(call *c)
+{
+    call_give(c, 0, rlxvk_global_pool_max(c->graph, call_tensor(c, 0)));
+}
+
+void onnx_global_average_pool(call *c)
+{
+    call_give(c, 0, rlxvk_global_pool_mean(c->graph, call_tensor(c, 0)));
+}
+
+void onnx_global_lp_pool(call *c)
+{
+    float p = (float)call_integer(c, "p", 2);
+    call_give(c, 0, rlxvk_global_pool_lp(c->graph, call_tensor(c, 0), p));
+}
