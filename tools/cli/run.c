@@ -1,0 +1,269 @@
+/*
+ * rlxvk run: runs a model from a file, prints its outputs and times, and compares them. With --list
+ * it runs many models in one process and prints a line for each.
+ */
+#include "cli/commands.h"
+#include "cli/file.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "cli/run.h"
+
+#include <rlxvk_symbols.h>
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: rlxvk run MODEL.onnx [OPTION]...\n"
+    "       rlxvk run --list FILE [OPTION]...\n\n"
+    "Runs a model and prints its outputs and times.\n\n"
+    "      --input NAME=FILE  an input's array, .npy or .pb; NAME=random makes numbers up.\n"
+    "                         Inputs without a file are random\n"
+    "      --data DIR         inputs are DIR/input_0.pb and so on, or .npy, or DIR/NAME.npy\n"
+    "      --bind NAME=N      the size of a named dim. Those of files are bound by themselves\n"
+    "      --bind NAME=N,N    the value of an input that decides sizes\n"
+    "      --output DIR       write the outputs there, as output_0.npy and so on\n"
+    "      --compare DIR      compare with DIR/output_0.pb and so on, or .npy, or DIR/NAME.npy\n"
+    "      --rtol R           relative tolerance of that (default 1e-3); integers must be equal\n"
+    "      --atol A           absolute tolerance (default 1e-7)\n"
+    "      --repeat N         run N times more and tell the median\n"
+    "      --precision P      of matrix products: f32 (default), f16, bf16, split\n"
+    "      --device D         index, part of the name, UUID, or PCI address\n"
+    "      --list FILE        run each line of FILE, MODEL or MODEL DIR; DIR has its inputs and\n"
+    "                         expected outputs. A verdict a line: passed, wrong, refused, failed\n"
+    "      --json             figures as JSON\n";
+
+static const struct option long_options[] = {
+    {"input", required_argument, NULL, 'i'},
+    {"data", required_argument, NULL, 'D'},
+    {"bind", required_argument, NULL, 'b'},
+    {"output", required_argument, NULL, 'o'},
+    {"compare", required_argument, NULL, 'c'},
+    {"rtol", required_argument, NULL, 'r'},
+    {"atol", required_argument, NULL, 'a'},
+    {"repeat", required_argument, NULL, 'n'},
+    {"precision", required_argument, NULL, 'x'},
+    {"device", required_argument, NULL, 'd'},
+    {"list", required_argument, NULL, 'l'},
+    {"json", no_argument, NULL, 'J'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* ---- Options ---- */
+
+static bool add(const char *option, const char **items, size_t *count)
+{
+    if (*count == RUN_MOST) {
+        report_error("more than %d times --%s", RUN_MOST, option);
+        return false;
+    }
+    items[(*count)++] = optarg;
+    return true;
+}
+
+static bool set_option(run_options *o, int letter)
+{
+    const char **const words[128] = {['D'] = &o->data,
+                                     ['o'] = &o->output,
+                                     ['c'] = &o->compare,
+                                     ['d'] = &o->device,
+                                     ['l'] = &o->list};
+    if (letter > 0 && letter < 128 && words[letter]) {
+        *words[letter] = optarg;
+        return true;
+    }
+    switch (letter) {
+    case 'i':
+        return add("input", o->inputs, &o->input_count);
+    case 'b':
+        return add("bind", o->binds, &o->bind_count);
+    case 'r':
+        return parse_real("rtol", optarg, 0, 1e30f, &o->rtol);
+    case 'a':
+        return parse_real("atol", optarg, 0, 1e30f, &o->atol);
+    case 'n':
+        return parse_number("repeat", optarg, 0, 1000000, &o->repeat);
+    case 'x':
+        return parse_precision(optarg, &o->precision);
+    case 'J':
+        return o->json = true;
+    case 'h':
+        return o->help = true;
+    default: /* getopt_long has already printed the mistake */
+        return false;
+    }
+}
+
+static bool parse_options(run_options *o, int argc, char **argv)
+{
+    *o = (run_options){.rtol = 1e-3f, .atol = 1e-7f};
+    for (int letter; (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1;)
+        if (!set_option(o, letter))
+            return false;
+    if (o->help)
+        return true;
+    if (optind < argc)
+        o->model = argv[optind++];
+    if (!o->model == !o->list) {
+        report_error("name a model file, or a list: rlxvk run MODEL.onnx, rlxvk run --list FILE");
+        return false;
+    }
+    return parse_end(argc, argv, optind);
+}
+
+/* ---- Printing ---- */
+
+static void print_output(const run_output *o)
+{
+    char shape[128] = "";
+    (void)!rlxvk_shape_text(NULL, o->value.shape, shape, sizeof shape);
+    printf("%s  %s %s", o->name, rlxvk_dtype_name(o->value.dtype), shape);
+    if (o->value.numel > o->not_finite)
+        printf("  min %.6g  max %.6g  mean %.6g", o->lowest, o->highest, o->mean);
+    if (o->not_finite)
+        printf("  %llu not finite", (unsigned long long)o->not_finite);
+    printf("\n");
+}
+
+static void print_text(const run_options *o, const run_result *r)
+{
+    for (size_t i = 0; i < r->output_count; i++)
+        print_output(&r->outputs[i]);
+    printf("load %.1f ms, compile %.1f ms, first run %.2f ms", r->load_ms, r->compile_ms,
+           r->first_ms);
+    if (o->repeat)
+        printf(", median of %llu %.2f ms", (unsigned long long)o->repeat, r->median_ms);
+    printf("\n");
+    if (o->compare && r->verdict == RUN_DONE)
+        printf("equal to %s within the tolerance\n", o->compare);
+}
+
+static void print_json(const run_result *r)
+{
+    printf("{\"outputs\": [");
+    for (size_t i = 0; i < r->output_count; i++) {
+        const run_output *o = &r->outputs[i];
+        printf("%s{\"name\": ", i ? ", " : "");
+        print_json_string(stdout, o->name);
+        printf(", \"dtype\": \"%s\", \"shape\": [", rlxvk_dtype_name(o->value.dtype));
+        for (uint32_t k = 0; k < o->value.shape.rank; k++)
+            printf("%s%lld", k ? ", " : "", (long long)o->value.shape.dims[k]);
+        printf("]");
+        print_json_figures(stdout,
+                           (json_figure[]){{"min", o->lowest},
+                                           {"max", o->highest},
+                                           {"mean", o->mean},
+                                           {"not_finite", (double)o->not_finite}},
+                           4);
+        printf("}");
+    }
+    printf("]");
+    print_json_figures(stdout,
+                       (json_figure[]){{"load_ms", r->load_ms},
+                                       {"compile_ms", r->compile_ms},
+                                       {"first_ms", r->first_ms},
+                                       {"median_ms", r->median_ms},
+                                       {"wrong", r->verdict == RUN_WRONG}},
+                       5);
+    printf("}\n");
+}
+
+/* ---- Runs ---- */
+
+static int run_one(const run_options *o, rlxvk_context *context)
+{
+    run_result r;
+    int code = EXIT_OK;
+    run_model(o, context, &r);
+    if (r.verdict == RUN_DONE || r.verdict == RUN_WRONG) {
+        if (o->json)
+            print_json(&r);
+        else
+            print_text(o, &r);
+    }
+    if (r.verdict != RUN_DONE) {
+        report_error("%s", r.why);
+        code = EXIT_FAILED;
+    }
+    run_free(&r);
+    return code;
+}
+
+static const char *verdict_name(run_verdict verdict)
+{
+    static const char *const names[] = {"passed", "wrong", "refused", "failed"};
+    return names[verdict];
+}
+
+/* One job of a list: MODEL, or MODEL and DIR behind a tab. */
+static run_verdict run_line(const run_options *o, rlxvk_context *context, char *line)
+{
+    char *tab = strchr(line, '\t');
+    run_options own = *o;
+    run_result r;
+    run_verdict verdict;
+    if (tab)
+        *tab = 0;
+    own.model = line;
+    own.data = own.compare = tab ? tab + 1 : NULL;
+    run_model(&own, context, &r);
+    for (char *c = r.why; *c; c++)
+        if (*c == '\n' || *c == '\t')
+            *c = ' ';
+    printf("%s\t%s\t%s\n", verdict_name(r.verdict), line, r.why);
+    fflush(stdout);
+    verdict = r.verdict;
+    run_free(&r);
+    return verdict;
+}
+
+static rlxvk_status run_list(const run_options *o, rlxvk_context *context, bool *out_good)
+{
+    file_content list = {0};
+    char *text = NULL;
+    rlxvk_status status;
+    TRY(file_read(o->list, &list));
+    text = memory_zeroed((size_t)list.length + 1, 1);
+    if (!text)
+        TRY(status_fail_memory("list"));
+    memcpy(text, list.data, (size_t)list.length);
+    for (char *line = text; *line;) {
+        char *end = line + strcspn(line, "\n");
+        bool last = *end == 0;
+        *end = 0;
+        if (*line && run_line(o, context, line) != RUN_DONE)
+            *out_good = false;
+        line = last ? end : end + 1;
+    }
+error:
+    memory_free(text);
+    file_free(&list);
+    return status;
+}
+
+int command_run(int argc, char **argv)
+{
+    static run_options o;
+    rlxvk_device_info device;
+    rlxvk_context_options options = {0};
+    rlxvk_context *context = NULL;
+    bool good = true;
+    rlxvk_status status;
+    if (!parse_options(&o, argc, argv))
+        return EXIT_USAGE;
+    if (o.help)
+        return print_help(help);
+    TRY(option_device(o.device, &device, &options));
+    TRY(rlxvk_context_create(&options, &context));
+    if (o.list)
+        TRY(run_list(&o, context, &good));
+    else
+        good = run_one(&o, context) == EXIT_OK;
+error:
+    rlxvk_context_destroy(context);
+    if (status != RLXVK_OK)
+        report_status(status);
+    return status == RLXVK_OK && good ? EXIT_OK : EXIT_FAILED;
+}

@@ -1,0 +1,48 @@
+/* The parts of rlxvk run: options, and one run of a model (run_model.c). */
+#ifndef RLXVK_RUN_H
+#define RLXVK_RUN_H
+
+#include "cli/array.h"
+
+#include <rlxvk_model.h>
+
+enum { RUN_MOST = 256 }; /* of --input and --bind */
+
+typedef struct run_options {
+    const char *model;
+    const char *inputs[RUN_MOST], *binds[RUN_MOST]; /* NAME=FILE; NAME=N or NAME=N,N */
+    size_t input_count, bind_count;
+    const char *data;    /* a folder with input_0.pb and so on */
+    const char *output;  /* a folder for results */
+    const char *compare; /* a folder of expected results */
+    const char *list;    /* a file of jobs */
+    const char *device;
+    uint64_t repeat;
+    float rtol, atol;
+    rlxvk_precision precision;
+    bool json, help;
+} run_options;
+
+/* How a run ended. A model is refused before anything runs. */
+typedef enum run_verdict { RUN_DONE, RUN_WRONG, RUN_REFUSED, RUN_FAILED } run_verdict;
+
+typedef struct run_output {
+    char name[256];
+    array value;
+    double lowest, highest, mean;
+    uint64_t not_finite;
+} run_output;
+
+typedef struct run_result {
+    run_verdict verdict;
+    char why[1600]; /* of a bad verdict */
+    run_output *outputs;
+    size_t output_count;
+    double load_ms, compile_ms, first_ms, median_ms;
+} run_result;
+
+/* Runs a model once, or as often as asked. Everything that goes wrong is in the result. */
+void run_model(const run_options *o, rlxvk_context *context, run_result *out);
+void run_free(run_result *result);
+
+#endif
