@@ -4,7 +4,7 @@
     tools/onnx_nodes.py FOLDER... [--program build/bin/rlxvk] [--list FILE] [--only TEXT] [--ops]
 
 A test is a folder with model.onnx and test_data_set_*/, which has input_N.pb and output_N.pb. Tolerances are those of the
-standard's own runner: 1e-3 relative, 1e-7 absolute; integers must be equal. --list writes a line a test: verdict, test,
+standard's own runner: 1e-3 relative, 1e-7 absolute, or 2^-22 of the largest element; integers must be equal. --list writes a line a test: verdict, test,
 reason. --ops counts by op instead of by reason. Needs Python's standard library alone. Exits 1 if a test is wrong or failed.
 """
 import argparse, collections, os, re, subprocess, sys, tempfile

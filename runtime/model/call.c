@@ -114,22 +114,38 @@ bool call_is_host(const call *c)
     return true;
 }
 
+/* Names the inputs from which an operand is computed, and asks for their values if these are
+ * numbers or rows, as sizes are. */
+static bool ask_for_inputs(call *c, uint64_t depends, text *out)
+{
+    const onnx_graph *g = &c->import->model->graph;
+    bool asked = depends != 0;
+    for (uint32_t i = 0; i < g->input_count && i < 64; i++)
+        if (depends >> i & 1)
+            asked = asked && g->inputs[i].rank <= 1;
+    for (uint32_t i = 0; asked && i < g->input_count && i < 64; i++) {
+        if (!(depends >> i & 1))
+            continue;
+        c->import->needs_value[i] = true;
+        text_append(out, "%s--bind '%.80s'=VALUE,...", out->length ? " " : "", g->inputs[i].name);
+    }
+    return asked;
+}
+
 static void need_value(call *c, size_t i, const char *what)
 {
-    const onnx_value *v = c->inputs[i];
-    if (v->input != UINT32_MAX) {
-        const char *name = c->import->model->graph.inputs[v->input].name;
-        c->import->needs_value[v->input] = true;
+    char buffer[320] = "";
+    text names = {buffer, sizeof buffer, 0};
+    if (ask_for_inputs(c, c->inputs[i]->depends, &names))
         call_refuse(c, NULL,
-                    "input '%.80s' decides %s, so its value must be known before the "
-                    "graph is built: --bind '%.80s'=VALUE,VALUE,...",
-                    name, what, name);
-        return;
-    }
-    call_refuse(c, NULL,
-                "operand %zu decides %s, but is computed from the data of a run; a graph "
-                "has sizes that do not depend on data",
-                i, what);
+                    "operand %zu decides %s, so the values of the inputs from which it is "
+                    "computed must be known before the graph is built: %s",
+                    i, what, buffer);
+    else
+        call_refuse(c, NULL,
+                    "operand %zu decides %s, but is computed from the data of a run; a "
+                    "graph has sizes that do not depend on data",
+                    i, what);
 }
 
 const host_array *call_host(call *c, size_t i, const char *what)

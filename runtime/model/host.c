@@ -402,6 +402,8 @@ static double real_unary(enum host_unary op, double x)
         return (x > 0) - (x < 0);
     case HOST_ROUND:
         return rint(x);
+    case HOST_RELU:
+        return x < 0 ? 0 : x;
     default:
         return 1 / x;
     }
@@ -423,6 +425,7 @@ host_array *host_unary(call *c, enum host_unary op, const host_array *x)
             h->integers[i] = op == HOST_NOT    ? !v
                              : op == HOST_NEG  ? -v
                              : op == HOST_ABS  ? (v < 0 ? -v : v)
+                             : op == HOST_RELU ? MAX(v, 0)
                              : op == HOST_SIGN ? (v > 0) - (v < 0)
                                                : v;
     }

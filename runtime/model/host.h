@@ -36,6 +36,7 @@ enum host_unary {
     HOST_SIGN,
     HOST_ROUND,
     HOST_RECIPROCAL,
+    HOST_RELU,
     HOST_NOT
 };
 

@@ -1,5 +1,6 @@
 /* Lowerings of convolutions, pools, resizing and sampling. */
 #include "model/host.h"
+#include "model/onnx_conv.h"
 #include "model/onnx_ops.h"
 
 #include <math.h>

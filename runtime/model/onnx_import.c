@@ -232,6 +232,7 @@ static void walk_node(onnx_import *import, const onnx_node *n)
 {
     call c;
     bool failed = false;
+    uint64_t depends = 0;
     if (!make_call(import, n, &c))
         return;
     for (size_t i = 0; i < n->input_count; i++) {
@@ -239,9 +240,12 @@ static void walk_node(onnx_import *import, const onnx_node *n)
         failed = failed || (c.inputs[i] && c.inputs[i]->failed);
     }
     lower(&c, failed);
+    for (size_t i = 0; i < n->input_count; i++)
+        depends |= c.inputs[i] ? c.inputs[i]->depends : 0;
     for (size_t i = 0; i < n->output_count; i++) {
         if (!c.outputs[i])
             continue;
+        c.outputs[i]->depends |= c.outputs[i]->host ? 0 : depends;
         c.outputs[i]->failed = c.outputs[i]->failed || c.failed;
         define(import, n->outputs[i], c.outputs[i]);
     }
@@ -297,9 +301,12 @@ static void define_input(onnx_import *import, uint32_t index, const onnx_import_
                                      : "the file does not tell its rank");
     else {
         v->tensor = rlxvk_input(import->graph, info->name, dtype, given->shape);
+        /* Bytes become numbers by a cast to another dtype. */
         if (dtype == RLXVK_U8 || dtype == RLXVK_I8)
-            v->tensor = rlxvk_cast(import->graph, v->tensor, dtype);
+            v->tensor =
+                rlxvk_cast(import->graph, rlxvk_cast(import->graph, v->tensor, RLXVK_I16), dtype);
         v->has_tensor = true;
+        v->depends = index < 64 ? UINT64_C(1) << index : 0;
     }
     define(import, info->name, v);
 }

@@ -30,6 +30,7 @@ typedef struct onnx_value {
     const host_array *host;         /* or NULL */
     const onnx_tensor *initializer; /* or NULL */
     uint32_t input;                 /* index of the model's input that it is; else UINT32_MAX */
+    uint64_t depends; /* the model's inputs, of the first 64, from which it is computed */
 } onnx_value;
 
 /* The dtype that a tensor of this type has in a graph. UINT16 is U32 and UINT64 is I64 there. False

@@ -26,7 +26,7 @@ static const char help[] =
     "      --output DIR       write the outputs there, as output_0.npy and so on\n"
     "      --compare DIR      compare with DIR/output_0.pb and so on, or .npy, or DIR/NAME.npy\n"
     "      --rtol R           relative tolerance of that (default 1e-3); integers must be equal\n"
-    "      --atol A           absolute tolerance (default 1e-7)\n"
+    "      --atol A           absolute tolerance (default 1e-7; at least 2^-22 of the largest)\n"
     "      --repeat N         run N times more and tell the median\n"
     "      --precision P      of matrix products: f32 (default), f16, bf16, split\n"
     "      --device D         index, part of the name, UUID, or PCI address\n"

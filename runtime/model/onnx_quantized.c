@@ -1,0 +1,234 @@
+/*
+ * Lowerings of ops on quantized integers. Integers are computed as f32 words: sums of products of
+ * bytes are exact up to 2^24, and a larger sum is rounded.
+ */
+#include "model/host.h"
+#include "model/onnx_conv.h"
+#include "model/onnx_ops.h"
+
+#include <string.h>
+
+/* ---- Scales and zero points ---- */
+
+/* A scale or zero point of the shape of x: a number, one for each index of an axis, or, with
+ * blocks, one for each block along the axis. */
+static rlxvk_tensor spread(call *c, size_t i, rlxvk_shape x, int32_t axis, int64_t block)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor t = call_cast(c, call_tensor(c, i), ONNX_FLOAT);
+    rlxvk_shape s = call_shape(c, i), row = {.rank = x.rank}, split, wide;
+    if (call_product(c, s, 0, s.rank) == 1 && block == 0)
+        return rlxvk_reshape(c->graph, t, RLXVK_SCALAR);
+    if (block == 0) {
+        if (s.rank != 1) {
+            call_refuse(c, NULL, "operand %zu has %u axes; numbers and rows are supported", i,
+                        s.rank);
+            return t;
+        }
+        for (uint32_t k = 0; k < x.rank; k++)
+            row.dims[k] = (int32_t)k == axis ? s.dims[0] : 1;
+        return rlxvk_reshape(g, t, row);
+    }
+    if (s.rank != x.rank || x.rank == RLXVK_MAX_RANK || !call_is_fixed(c, x) ||
+        s.dims[axis] * block < x.dims[axis]) {
+        call_refuse(c, "block_size", "operand %zu does not have one number for each block", i);
+        return t;
+    }
+    split = wide = s;
+    split.rank = wide.rank = s.rank + 1;
+    memmove(split.dims + axis + 2, s.dims + axis + 1,
+            (s.rank - (uint32_t)axis - 1) * sizeof *s.dims);
+    split.dims[axis + 1] = 1;
+    wide = split;
+    wide.dims[axis + 1] = block;
+    t = rlxvk_expand(g, rlxvk_reshape(g, t, split), wide);
+    s.dims[axis] *= block;
+    t = rlxvk_reshape(g, t, s);
+    return s.dims[axis] == x.dims[axis] ? t : rlxvk_narrow(g, t, axis, 0, x.dims[axis]);
+}
+
+static bool limits_of(call *c, int32_t type, float *low, float *high)
+{
+    switch (type) {
+    case ONNX_UINT8:
+        *low = 0, *high = 255;
+        return true;
+    case ONNX_INT8:
+        *low = -128, *high = 127;
+        return true;
+    case ONNX_UINT16:
+        *low = 0, *high = 65535;
+        return true;
+    case ONNX_INT16:
+        *low = -32768, *high = 32767;
+        return true;
+    default:
+        call_refuse(c, NULL, "codes of type %s are not supported", onnx_type_name(type));
+        return false;
+    }
+}
+
+/* The distance of two neighbours of v = 1/2, 3/2, .. in f32, to within 2e-6 of it. */
+static rlxvk_tensor step_at(call *c, rlxvk_tensor v)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor ln2 = call_scalar(c, 0.69314718055994531);
+    rlxvk_tensor power = rlxvk_div(g, rlxvk_log(g, v), ln2);
+    power = rlxvk_floor(g, rlxvk_add(g, power, call_scalar(c, 1e-4)));
+    power = rlxvk_exp(g, rlxvk_mul(g, power, ln2));
+    return rlxvk_mul(g, power, call_scalar(c, 1.0 / (1 << 23)));
+}
+
+/* x / scale as the nearest f32, then rounded to a whole number, halves to even. A division on the
+ * device may be off, but the remainder is exact, and so is its distance from half a scale. */
+static rlxvk_tensor rounded_quotient(call *c, rlxvk_tensor x, rlxvk_tensor scale)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor most = rlxvk_mul(g, scale, call_scalar(c, 131072)), rest, whole, above, half, odd;
+    x = rlxvk_max(g, rlxvk_min(g, x, most), rlxvk_neg(g, most));
+    rest = rlxvk_fmod(g, x, scale);
+    whole = rlxvk_round(g, rlxvk_div(g, rlxvk_sub(g, x, rest), scale));
+    rest = rlxvk_abs(g, rest);
+    above = rlxvk_sub(g, rlxvk_add(g, rest, rest), scale);
+    half = step_at(c, rlxvk_add(g, rlxvk_abs(g, whole), call_scalar(c, 0.5)));
+    half = rlxvk_mul(g, half, scale); /* up to here, the quotient is the half itself */
+    odd = rlxvk_ne(g, rlxvk_fmod(g, whole, call_scalar(c, 2)), call_scalar(c, 0));
+    odd = rlxvk_min(g, odd, rlxvk_le(g, rlxvk_abs(g, above), half));
+    above = rlxvk_max(g, odd, rlxvk_gt(g, above, half));
+    return rlxvk_add(g, whole, rlxvk_where(g, above, rlxvk_sign(g, x), call_scalar(c, 0)));
+}
+
+/* Rounds, halves to even, adds the zero point, and limits the sum to the type's range. */
+static void give_codes(call *c, size_t result, rlxvk_tensor x, rlxvk_tensor zero, int32_t type)
+{
+    float low, high;
+    if (!limits_of(c, type, &low, &high))
+        return;
+    x = rlxvk_round(c->graph, x);
+    if (zero.graph)
+        x = rlxvk_add(c->graph, x, zero);
+    call_give_as(c, result, rlxvk_clip(c->graph, x, low, high), type);
+}
+
+static int32_t quantized_axis(call *c, rlxvk_shape s, int64_t *block)
+{
+    int64_t axis = call_integer(c, "axis", 1);
+    *block = c->opset >= 21 ? call_integer(c, "block_size", 0) : 0;
+    return s.rank == 0 || (axis >= s.rank && *block == 0 && call_shape(c, 1).rank == 0)
+               ? 0
+               : call_axis(c, "axis", axis, s.rank);
+}
+
+void onnx_quantize_linear(call *c)
+{
+    rlxvk_shape s = call_shape(c, 0);
+    int64_t block;
+    int32_t axis = quantized_axis(c, s, &block);
+    int32_t type =
+        call_has(c, 2) ? call_type(c, 2) : (int32_t)call_integer(c, "output_dtype", ONNX_UINT8);
+    rlxvk_tensor x = call_cast(c, call_tensor(c, 0), ONNX_FLOAT), zero = RLXVK_NONE;
+    call_ignore(c, "saturate"); /* of floats of 8 bits, which are refused */
+    call_ignore(c, "output_dtype");
+    call_ignore(c, "precision"); /* it is f32 */
+    if (type == ONNX_UNDEFINED)
+        type = ONNX_UINT8;
+    x = rounded_quotient(c, x, spread(c, 1, s, axis, block));
+    if (call_has(c, 2))
+        zero = spread(c, 2, s, axis, block);
+    give_codes(c, 0, x, zero, type);
+}
+
+void onnx_dequantize_linear(call *c)
+{
+    rlxvk_shape s = call_shape(c, 0);
+    int64_t block;
+    int32_t axis = quantized_axis(c, s, &block);
+    int32_t type = (int32_t)call_integer(c, "output_dtype", call_type(c, 1));
+    rlxvk_tensor x = call_cast(c, call_tensor(c, 0), ONNX_FLOAT);
+    if (call_has(c, 2))
+        x = rlxvk_sub(c->graph, x, spread(c, 2, s, axis, block));
+    x = rlxvk_mul(c->graph, x, spread(c, 1, s, axis, block));
+    call_give_as(c, 0, x, type == ONNX_UNDEFINED ? call_type(c, 1) : type);
+}
+
+/* The scale is that of the range with 0 in 255 steps. */
+void onnx_dynamic_quantize_linear(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape s = call_shape(c, 0);
+    int32_t axes[RLXVK_MAX_RANK];
+    rlxvk_tensor x = call_tensor(c, 0), none = call_scalar(c, 0), low, high, scale, zero;
+    for (uint32_t i = 0; i < s.rank; i++)
+        axes[i] = (int32_t)i;
+    low = rlxvk_min(g, rlxvk_reduce_min(g, x, axes, s.rank, false), none);
+    high = rlxvk_max(g, rlxvk_reduce_max(g, x, axes, s.rank, false), none);
+    scale = rlxvk_div(g, rlxvk_sub(g, high, low), call_scalar(c, 255));
+    zero = rlxvk_clip(g, rounded_quotient(c, rlxvk_neg(g, low), scale), 0, 255);
+    give_codes(c, 0, rounded_quotient(c, x, scale), zero, ONNX_UINT8);
+    call_give_as(c, 1, scale, ONNX_FLOAT);
+    call_give_as(c, 2, zero, ONNX_UINT8);
+}
+
+/* ---- Products ---- */
+
+/* Operand i less its zero point: a number, or a row along `axis`. */
+static rlxvk_tensor centred(call *c, size_t i, size_t zero, int32_t axis)
+{
+    rlxvk_tensor x = call_cast(c, call_tensor(c, i), ONNX_FLOAT);
+    return call_has(c, zero) ? rlxvk_sub(c->graph, x, spread(c, zero, call_shape(c, i), axis, 0))
+                             : x;
+}
+
+void onnx_mat_mul_integer(call *c)
+{
+    uint32_t a = call_shape(c, 0).rank, b = call_shape(c, 1).rank;
+    rlxvk_tensor x, w;
+    if (a < 1 || b < 1) {
+        call_refuse(c, NULL, "an operand is a scalar");
+        return;
+    }
+    x = centred(c, 0, 2, (int32_t)a - 2);
+    w = centred(c, 1, 3, (int32_t)b - 1);
+    call_give_as(c, 0, rlxvk_matmul(c->graph, x, w), ONNX_INT32);
+}
+
+void onnx_q_linear_mat_mul(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape a = call_shape(c, 0), b = call_shape(c, 3);
+    rlxvk_tensor x, w, y, scale;
+    if (a.rank < 2 || b.rank < 2) {
+        call_refuse(c, NULL, "an operand has fewer than 2 axes");
+        return;
+    }
+    x = centred(c, 0, 2, (int32_t)a.rank - 2);
+    w = centred(c, 3, 5, (int32_t)b.rank - 1);
+    y = rlxvk_matmul(g, x, w);
+    scale = rlxvk_mul(g, spread(c, 1, a, (int32_t)a.rank - 2, 0),
+                      spread(c, 4, b, (int32_t)b.rank - 1, 0));
+    scale = rlxvk_div(g, scale, spread(c, 6, RLXVK_SCALAR, 0, 0));
+    give_codes(c, 0, rlxvk_mul(g, y, scale), spread(c, 7, RLXVK_SCALAR, 0, 0), call_type(c, 7));
+}
+
+void onnx_conv_integer(call *c)
+{
+    rlxvk_tensor x = centred(c, 0, 2, 1), w = centred(c, 1, 3, 0);
+    if (!c->failed)
+        call_give_as(c, 0, onnx_convolve(c, x, w, RLXVK_NONE), ONNX_INT32);
+}
+
+void onnx_q_linear_conv(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = centred(c, 0, 2, 1), w = centred(c, 3, 5, 0), y, scale;
+    rlxvk_tensor bias = call_has(c, 8) ? call_cast(c, call_tensor(c, 8), ONNX_FLOAT) : RLXVK_NONE;
+    if (c->failed)
+        return;
+    y = onnx_convolve(c, x, w, bias);
+    if (c->failed)
+        return;
+    scale =
+        rlxvk_mul(g, spread(c, 1, RLXVK_SCALAR, 0, 0), spread(c, 4, call_tensor_shape(c, y), 1, 0));
+    scale = rlxvk_div(g, scale, spread(c, 6, RLXVK_SCALAR, 0, 0));
+    give_codes(c, 0, rlxvk_mul(g, y, scale), spread(c, 7, RLXVK_SCALAR, 0, 0), call_type(c, 7));
+}

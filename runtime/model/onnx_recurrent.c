@@ -1,0 +1,270 @@
+/* Lowerings of recurrent nets. Weights have other orders of gates than in rlxvk. */
+#include "model/host.h"
+#include "model/onnx_ops.h"
+
+#include <string.h>
+
+typedef struct recurrent {
+    int64_t steps, batch, hidden, directions;
+    uint32_t gates;
+    bool backwards, batch_first;
+    rlxvk_tensor x;       /* [batch, steps, inputs], in the order of the net's steps */
+    rlxvk_tensor w, r, b; /* with the gates in rlxvk's order; b is both biases side by side */
+} recurrent;
+
+/* ---- Attributes ---- */
+
+static bool are_usual(call *c, const char *const *usual, uint32_t count, int64_t directions)
+{
+    const onnx_attribute *a = call_attribute(c, "activations", ONNX_ATTRIBUTE_STRINGS);
+    for (size_t i = 0; a && i < a->count; i++)
+        if (a->count != count * (size_t)directions ||
+            strcmp(a->strings[i], usual[i % count]) != 0) {
+            call_refuse(c, "activations", "only the usual ones are supported");
+            return false;
+        }
+    return true;
+}
+
+/* Sequences of different lengths are not supported. */
+static void check_lengths(call *c, size_t i, int64_t steps)
+{
+    const host_array *h = call_host(c, i, "the lengths of the sequences");
+    for (uint64_t k = 0; h && h->integers && k < h->numel; k++)
+        if (h->integers[k] != steps) {
+            call_refuse(c, NULL, "sequences of different lengths are not supported");
+            return;
+        }
+}
+
+static bool begin(call *c, recurrent *n, const char *const *usual, uint32_t activations)
+{
+    static const char *const words[] = {"forward", "reverse", "bidirectional", NULL};
+    static const int32_t swap[] = {1, 0, 2};
+    rlxvk_shape s = call_shape(c, 0), w = call_shape(c, 1), r = call_shape(c, 2);
+    int direction = call_word(c, "direction", words, 0);
+    n->batch_first = call_flag(c, "layout", false);
+    n->backwards = direction == 1;
+    n->directions = direction == 2 ? 2 : 1;
+    n->hidden = call_integer(c, "hidden_size", r.rank == 3 ? r.dims[2] : 0);
+    if (s.rank != 3 || w.rank != 3 || r.rank != 3 || r.dims[0] != n->directions ||
+        r.dims[1] != n->hidden * n->gates || r.dims[2] != n->hidden) {
+        call_refuse(c, "hidden_size", "the shapes of its operands do not fit it");
+        return false;
+    }
+    n->steps = s.dims[n->batch_first ? 1 : 0];
+    n->batch = s.dims[n->batch_first ? 0 : 1];
+    if (call_attribute(c, "clip", ONNX_ATTRIBUTE_FLOAT))
+        call_refuse(c, "clip", "it is not supported");
+    if (call_attribute(c, "activation_alpha", ONNX_ATTRIBUTE_FLOATS) ||
+        call_attribute(c, "activation_beta", ONNX_ATTRIBUTE_FLOATS))
+        call_refuse(c, "activation_alpha", "only the usual activations are supported");
+    if (!are_usual(c, usual, activations, n->directions) || !call_is_fixed(c, s))
+        return false;
+    if (call_has(c, 4))
+        check_lengths(c, 4, n->steps);
+    n->x = call_tensor(c, 0);
+    if (!n->batch_first)
+        n->x = rlxvk_transpose(c->graph, n->x, swap, 3);
+    return !c->failed;
+}
+
+/* ---- Weights ---- */
+
+/* Rows of gates along axis 1 in another order. */
+static rlxvk_tensor reorder(call *c, rlxvk_tensor w, const recurrent *n, const int64_t *order,
+                            int64_t first)
+{
+    rlxvk_tensor parts[4];
+    for (uint32_t i = 0; i < n->gates; i++)
+        parts[i] = rlxvk_narrow(c->graph, w, 1, (first + order[i]) * n->hidden, n->hidden);
+    return n->gates == 1 ? parts[0] : rlxvk_concat(c->graph, parts, n->gates, 1);
+}
+
+/* The biases of the input and of the state, each [directions, gates * hidden]. */
+static void take_biases(call *c, const recurrent *n, const int64_t *order, rlxvk_tensor *out_input,
+                        rlxvk_tensor *out_state)
+{
+    rlxvk_tensor zeros = RLXVK_NONE;
+    if (!call_has(c, 3)) {
+        zeros = rlxvk_full(c->graph, RLXVK_SHAPE(n->directions, n->gates * n->hidden), 0);
+        *out_input = *out_state = zeros;
+        return;
+    }
+    *out_input = reorder(c, call_tensor(c, 3), n, order, 0);
+    *out_state = reorder(c, call_tensor(c, 3), n, order, n->gates);
+}
+
+/* An initial state [directions, batch, hidden]; zeros if it is left out. */
+static rlxvk_tensor initial(call *c, size_t i, const recurrent *n)
+{
+    static const int32_t swap[] = {1, 0, 2};
+    if (!call_has(c, i))
+        return rlxvk_full(c->graph, RLXVK_SHAPE(n->directions, n->batch, n->hidden), 0);
+    return n->batch_first ? rlxvk_transpose(c->graph, call_tensor(c, i), swap, 3)
+                          : call_tensor(c, i);
+}
+
+/* ---- Results ---- */
+
+static void give_state(call *c, size_t i, const recurrent *n, rlxvk_tensor state)
+{
+    static const int32_t swap[] = {1, 0, 2};
+    if (call_wants(c, i))
+        call_give(c, i, n->batch_first ? rlxvk_transpose(c->graph, state, swap, 3) : state);
+}
+
+/* y [batch, steps, directions * hidden] to [steps, directions, batch, hidden], or with the batch
+ * first to [batch, steps, directions, hidden]. */
+static void give_steps(call *c, const recurrent *n, rlxvk_tensor y)
+{
+    static const int32_t perm[] = {1, 2, 0, 3};
+    int32_t time = 1;
+    if (!call_wants(c, 0))
+        return;
+    if (n->backwards)
+        y = rlxvk_reverse(c->graph, y, &time, 1);
+    y = rlxvk_reshape(c->graph, y, RLXVK_SHAPE(n->batch, n->steps, n->directions, n->hidden));
+    call_give(c, 0, n->batch_first ? y : rlxvk_transpose(c->graph, y, perm, 4));
+}
+
+static void turn_back(call *c, recurrent *n)
+{
+    int32_t time = 1;
+    if (n->backwards)
+        n->x = rlxvk_reverse(c->graph, n->x, &time, 1);
+}
+
+/* ---- Nets ---- */
+
+void onnx_lstm(call *c)
+{
+    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
+    static const int64_t order[] = {0, 2, 3, 1}; /* i o f c -> i f c o */
+    recurrent n = {.gates = 4};
+    rlxvk_recurrent_options o = {0};
+    rlxvk_tensor input, state, y, h, cell;
+    if (!begin(c, &n, usual, 3))
+        return;
+    if (call_has(c, 7)) {
+        call_refuse(c, NULL, "peepholes (operand 7) are not supported");
+        return;
+    }
+    if (call_flag(c, "input_forget", false)) {
+        call_refuse(c, "input_forget", "it is not supported");
+        return;
+    }
+    turn_back(c, &n);
+    take_biases(c, &n, order, &input, &state);
+    o.hidden_size = n.hidden;
+    o.bidirectional = n.directions == 2;
+    y = rlxvk_lstm(c->graph, n.x, reorder(c, call_tensor(c, 1), &n, order, 0),
+                   reorder(c, call_tensor(c, 2), &n, order, 0), rlxvk_add(c->graph, input, state),
+                   initial(c, 5, &n), initial(c, 6, &n), &o, &h, &cell);
+    give_steps(c, &n, y);
+    give_state(c, 1, &n, h);
+    give_state(c, 2, &n, cell);
+}
+
+/* Without linear_before_reset the state is reset before its product: step by step. */
+static rlxvk_tensor step_gru(call *c, const recurrent *n, rlxvk_tensor x, rlxvk_tensor h,
+                             const rlxvk_tensor *w, const rlxvk_tensor *r, const rlxvk_tensor *b)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_matmul_options t = {.transpose_b = true};
+    rlxvk_tensor gate[3], reset = h;
+    for (int i = 0; i < 3; i++) {
+        gate[i] = rlxvk_add(g, rlxvk_matmul_with(g, x, w[i], &t), b[i]);
+        gate[i] = rlxvk_add(g, gate[i], rlxvk_matmul_with(g, i == 2 ? reset : h, r[i], &t));
+        gate[i] = i == 2 ? rlxvk_tanh(g, gate[i]) : rlxvk_sigmoid(g, gate[i]);
+        if (i == 1)
+            reset = rlxvk_mul(g, gate[1], h);
+    }
+    (void)n;
+    h = rlxvk_mul(g, gate[0], rlxvk_sub(g, h, gate[2])); /* z h + (1 - z) n */
+    return rlxvk_add(g, h, gate[2]);
+}
+
+static void unroll_gru(call *c, recurrent *n)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor w[3], r[3], b[3], h = initial(c, 5, n), *steps;
+    rlxvk_shape s = call_tensor_shape(c, n->x);
+    if (n->directions != 1) {
+        call_refuse(c, "linear_before_reset", "0 is not supported in two directions");
+        return;
+    }
+    steps = arena_allocate(c->a, (size_t)MAX(n->steps, 1) * sizeof *steps);
+    if (!steps || n->steps < 1 || n->steps > 4096) {
+        call_refuse(c, "linear_before_reset", "0 is supported for 1 to 4096 steps");
+        return;
+    }
+    h = rlxvk_reshape(g, h, RLXVK_SHAPE(n->batch, n->hidden));
+    for (int i = 0; i < 3; i++) {
+        rlxvk_shape square = RLXVK_SHAPE(n->hidden, n->hidden), row = RLXVK_SHAPE(n->hidden);
+        rlxvk_shape wide = RLXVK_SHAPE(n->hidden, s.dims[2]);
+        int64_t at = i * n->hidden, more = (3 + i) * n->hidden;
+        w[i] = rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 1), 1, at, n->hidden), wide);
+        r[i] = rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 2), 1, at, n->hidden), square);
+        b[i] =
+            call_has(c, 3)
+                ? rlxvk_add(g,
+                            rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 3), 1, at, n->hidden),
+                                          row),
+                            rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 3), 1, more, n->hidden),
+                                          row))
+                : call_scalar(c, 0);
+    }
+    for (int64_t t = 0; t < n->steps; t++) {
+        rlxvk_tensor x = rlxvk_narrow(g, n->x, 1, t, 1);
+        h = step_gru(c, n, rlxvk_reshape(g, x, RLXVK_SHAPE(n->batch, s.dims[2])), h, w, r, b);
+        steps[t] = rlxvk_reshape(g, h, RLXVK_SHAPE(n->batch, 1, n->hidden));
+    }
+    give_steps(c, n, rlxvk_concat(g, steps, (size_t)n->steps, 1));
+    give_state(c, 1, n, rlxvk_reshape(g, h, RLXVK_SHAPE(1, n->batch, n->hidden)));
+}
+
+void onnx_gru(call *c)
+{
+    static const char *const usual[] = {"Sigmoid", "Tanh"};
+    static const int64_t order[] = {1, 0, 2}; /* z r h -> r z h */
+    recurrent n = {.gates = 3};
+    rlxvk_recurrent_options o = {0};
+    rlxvk_tensor input, state, y, h;
+    if (!begin(c, &n, usual, 2))
+        return;
+    turn_back(c, &n);
+    if (!call_flag(c, "linear_before_reset", false)) {
+        unroll_gru(c, &n);
+        return;
+    }
+    take_biases(c, &n, order, &input, &state);
+    o.hidden_size = n.hidden;
+    o.bidirectional = n.directions == 2;
+    y = rlxvk_gru(c->graph, n.x, reorder(c, call_tensor(c, 1), &n, order, 0),
+                  reorder(c, call_tensor(c, 2), &n, order, 0), input, state, initial(c, 5, &n), &o,
+                  &h);
+    give_steps(c, &n, y);
+    give_state(c, 1, &n, h);
+}
+
+void onnx_rnn(call *c)
+{
+    static const char *const tanh_only[] = {"Tanh"}, *const relu_only[] = {"Relu"};
+    const onnx_attribute *a = call_attribute(c, "activations", ONNX_ATTRIBUTE_STRINGS);
+    static const int64_t order[] = {0};
+    recurrent n = {.gates = 1};
+    rlxvk_recurrent_options o = {0};
+    rlxvk_tensor input, state, y, h;
+    o.relu = a && a->count && strcmp(a->strings[0], "Relu") == 0;
+    if (!begin(c, &n, o.relu ? relu_only : tanh_only, 1))
+        return;
+    turn_back(c, &n);
+    take_biases(c, &n, order, &input, &state);
+    o.hidden_size = n.hidden;
+    o.bidirectional = n.directions == 2;
+    y = rlxvk_rnn(c->graph, n.x, call_tensor(c, 1), call_tensor(c, 2),
+                  rlxvk_add(c->graph, input, state), initial(c, 5, &n), &o, &h);
+    give_steps(c, &n, y);
+    give_state(c, 1, &n, h);
+}
