@@ -201,15 +201,18 @@ void onnx_conv_transpose(call *c)
 /* ---- Pools ---- */
 
 /* The number of windows along an axis. The last one must begin inside of the data or the padding
- * before it. */
+ * before it. A window that is longer than the axis by less than a stride counts as one, because
+ * other programs cut the quotient off instead of rounding it down. */
 static int64_t window_count(const window *w, uint32_t i, int64_t in)
 {
     int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t room = in + w->before[i] + w->after[i] - span;
-    int64_t count = (room < 0 ? 0 : room + (w->ceil ? w->stride[i] - 1 : 0)) / w->stride[i] + 1;
+    int64_t room = in + w->before[i] + w->after[i] - span, count;
+    if (room <= -w->stride[i])
+        return 0;
+    count = (room > 0 && w->ceil ? room + w->stride[i] - 1 : room) / w->stride[i] + 1;
     if (w->ceil && (count - 1) * w->stride[i] >= in + w->before[i])
         count--;
-    return room < 0 && !w->ceil ? 0 : count;
+    return count;
 }
 
 /* Whether rlxvk_pool_* can do the window itself. */
@@ -217,8 +220,8 @@ static bool is_simple(const window *w, rlxvk_shape s)
 {
     for (uint32_t i = 0; i < w->axes; i++) {
         int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        if (w->before[i] != w->after[i] || w->dilation[i] != 1 || 2 * w->before[i] > w->kernel[i] ||
-            s.dims[2 + i] < 0 ||
+        if (w->before[i] != w->after[i] || w->dilation[i] != 1 || s.dims[2 + i] < span ||
+            2 * w->before[i] > w->kernel[i] || s.dims[2 + i] < 0 ||
             window_count(w, i, s.dims[2 + i]) !=
                 (s.dims[2 + i] + 2 * w->before[i] - span) / w->stride[i] + 1)
             return false;

@@ -480,7 +480,10 @@ static rlxvk_status compare_output(job *j, size_t index)
     TRY(array_read(path, &wanted));
     if (wanted.short_words && got->value.dtype == RLXVK_BF16)
         array_take_as_bf16(&wanted);
-    if (wanted.dtype != got->value.dtype || !rlxvk_shape_equal(wanted.shape, got->value.shape)) {
+    /* Expected results may be more precise than the model's. */
+    if ((wanted.dtype != got->value.dtype &&
+         !(wanted.dtype == RLXVK_F64 && got->value.dtype == RLXVK_F32)) ||
+        !rlxvk_shape_equal(wanted.shape, got->value.shape)) {
         char shapes[2][128] = {"", ""};
         (void)!rlxvk_shape_text(NULL, got->value.shape, shapes[0], sizeof shapes[0]);
         (void)!rlxvk_shape_text(NULL, wanted.shape, shapes[1], sizeof shapes[1]);
