@@ -155,6 +155,13 @@ else
     echo "SPIRV-Cross: not here; skipped"
 fi
 add "checking what is translated" <<<"test/metal/test_translate.py"
+# The node tests of the standard, from the distribution's package. What is refused does not count.
+nodes=/usr/share/libonnx-testdata/data/node
+if [[ -d $nodes ]]; then
+    add "node tests of ONNX" <<<"tools/onnx_nodes.py $nodes --program $program"
+else
+    echo "node tests of ONNX: no package libonnx-testdata here; skipped"
+fi
 add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
 add "estimating variants" <<<"test/compilers/test_estimate.py"
 add "installed copies" <<<"test/installed.sh"

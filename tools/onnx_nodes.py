@@ -68,7 +68,8 @@ def main():
     if o.list:
         with open(o.list, 'w') as file:
             file.write('\n'.join(lines) + '\n')
-    print(', '.join('%d %s' % (verdicts[v], v) for v in ('passed', 'wrong', 'failed', 'refused')))
+    print('%d wrong, %d refused' % (verdicts['wrong'], verdicts['refused']))
+    print('%d passed, %d failed' % (verdicts['passed'], verdicts['wrong'] + verdicts['failed']))
     return 1 if verdicts['wrong'] or verdicts['failed'] or not verdicts['passed'] else 0
 
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOST_LIMIT = 1 << 16, FOLD_LIMIT = 16 };
+enum { KNOWN_LIMIT = 1 << 16, FOLD_LIMIT = 16 };
 
 /* ---- Problems ---- */
 
@@ -96,7 +96,7 @@ bool call_is_fixed(call *c, rlxvk_shape shape)
 
 static bool is_known(const onnx_value *v)
 {
-    return v->host || (v->initializer && v->initializer->numel <= HOST_LIMIT &&
+    return v->host || (v->initializer && v->initializer->numel <= KNOWN_LIMIT &&
                        (onnx_is_integer(v->type) || v->type == ONNX_BOOL ||
                         (onnx_is_real(v->type) && v->initializer->numel <= FOLD_LIMIT)));
 }
@@ -162,6 +162,16 @@ const host_array *call_host(call *c, size_t i, const char *what)
     if (status != RLXVK_OK)
         call_fail(c, NULL, status);
     return h;
+}
+
+const host_array *call_host_integers(call *c, size_t i, const char *what)
+{
+    const host_array *h = call_host(c, i, what);
+    if (!h || h->integers)
+        return h;
+    call_refuse(c, NULL, "operand %zu, which decides %s, has the type %s instead of integers", i,
+                what, onnx_type_name(h->type));
+    return NULL;
 }
 
 static const host_array *single(call *c, size_t i, const char *what)
@@ -306,8 +316,8 @@ call_axes call_read_axes(call *c, int64_t since, size_t i, uint32_t rank)
     if (items)
         add_axes(c, &axes, items, count, rank);
     if (c->opset >= since && call_has(c, i)) {
-        const host_array *h = call_host(c, i, "the axes");
-        if (h && h->integers)
+        const host_array *h = call_host_integers(c, i, "the axes");
+        if (h)
             add_axes(c, &axes, h->integers, h->numel, rank);
     }
     return axes;
@@ -360,11 +370,21 @@ void call_give_value(call *c, size_t i, const onnx_value *value)
 host_array *call_make_host(call *c, int32_t type, rlxvk_shape shape)
 {
     host_array *h;
+    onnx_import *import = c->import;
+    uint64_t count;
     if (c->failed)
         return NULL;
+    if (rlxvk_shape_elements(shape, &count) != RLXVK_OK ||
+        count > import->host_limit - import->host_elements) {
+        call_refuse(c, NULL,
+                    "its result, or all such results together, are too large to be "
+                    "computed before the run");
+        return NULL;
+    }
+    import->host_elements += count;
     h = onnx_make_host(c->a, type, shape);
     if (!h)
-        call_refuse(c, NULL, "the result is too large to be computed before the run");
+        call_fail(c, NULL, status_fail_memory("values of a model"));
     return h;
 }
 

@@ -52,6 +52,8 @@ bool call_is_host(const call *c);
 /* The operand as an array on the host. If it is not known, refuses the node: `what` is what the
  * operand decides, for example "the shape". NULL if it is left out, too. */
 const host_array *call_host(call *c, size_t i, const char *what);
+/* The same; refuses the node, too, if the elements are no integers or BOOLs. */
+const host_array *call_host_integers(call *c, size_t i, const char *what);
 /* The same, for a single number, or `otherwise` if the operand is left out. */
 int64_t call_host_integer(call *c, size_t i, const char *what, int64_t otherwise);
 double call_host_real(call *c, size_t i, const char *what, double otherwise);

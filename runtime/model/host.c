@@ -111,8 +111,13 @@ host_array *host_concat(call *c, const host_array *const *parts, size_t count, u
     rlxvk_shape shape = parts[0]->shape;
     uint64_t before = 1, at = 0;
     host_array *h;
-    for (size_t p = 1; p < count; p++)
+    for (size_t p = 1; p < count; p++) {
         shape.dims[axis] += parts[p]->shape.dims[axis];
+        if (parts[p]->type != parts[0]->type) {
+            call_refuse(c, NULL, "its operands are of different types");
+            return NULL;
+        }
+    }
     for (uint32_t i = 0; i < axis; i++)
         before *= (uint64_t)shape.dims[i];
     h = call_make_host(c, parts[0]->type, shape);
@@ -486,6 +491,10 @@ host_array *host_where(call *c, const host_array *condition, const host_array *x
     rlxvk_shape shape;
     if (!condition || !x || !y)
         return NULL;
+    if (!condition->integers || x->type != y->type) {
+        call_refuse(c, NULL, "its operands are of the wrong types");
+        return NULL;
+    }
     shape = host_broadcast(x->shape, y->shape);
     if (shape.rank <= RLXVK_MAX_RANK)
         shape = host_broadcast(condition->shape, shape);

@@ -34,10 +34,12 @@ typedef struct onnx_import {
     VECTOR(rlxvk_model_problem) problems;
     VECTOR(import_param) params;
     name_map param_names;
-    bool *needs_value;   /* for each input of the model */
-    bool stuck;          /* the graph has a sticky error: the rest is only checked for ops */
-    uint64_t node_count; /* that were walked, inlined ones included */
-    uint32_t depth;      /* of functions and graphs */
+    bool *needs_value;      /* for each input of the model */
+    bool stuck;             /* the graph has a sticky error: the rest is only checked for ops */
+    uint64_t node_count;    /* that were walked, inlined ones and rounds of loops included */
+    uint64_t host_elements; /* of all arrays that were computed on the host */
+    uint64_t host_limit;
+    uint32_t depth; /* of functions and graphs */
     /* The present function's opsets and attributes; NULL: the model's, none. */
     const onnx_function *function;
     struct call *caller;

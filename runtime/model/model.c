@@ -7,7 +7,11 @@
 
 #include <string.h>
 
+/* Arrays on the host may have so many elements, and one more for each byte of the file. */
+enum { HOST_ELEMENTS = 1 << 16 };
+
 struct rlxvk_model {
+    size_t size;    /* of the file */
     uint8_t *owned; /* the file's bytes, if they were read from a path */
     char *folder;   /* of external data; NULL: none */
     arena a;        /* of the structs */
@@ -90,6 +94,7 @@ error:
 static rlxvk_status read_model(rlxvk_model *m, wire_span bytes)
 {
     rlxvk_status status;
+    m->size = bytes.size;
     TRY(onnx_read(bytes, &m->a, &m->onnx));
     TRY(onnx_check(&m->onnx, &m->a));
     TRY(name_dims(m));
@@ -463,6 +468,7 @@ static rlxvk_status build(rlxvk_model *m, const rlxvk_model_graph_options *optio
     size_t output_count;
     rlxvk_status status;
     *import = (onnx_import){.model = &m->onnx, .folder = m->folder, .needs_value = m->needs_value};
+    import->host_limit = HOST_ELEMENTS + m->size;
     memset(m->needs_value, 0, g->input_count);
     TRY(sized_read(SIZED(rlxvk_model_graph_options), options, &own));
     inputs = arena_allocate(&import->a, (g->input_count + 1) * sizeof *inputs);

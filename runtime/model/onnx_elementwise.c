@@ -304,8 +304,8 @@ void onnx_where(call *c)
     rlxvk_tensor condition, x, y;
     if (call_is_host(c)) {
         call_give_host(c, 0,
-                       host_where(c, call_host(c, 0, "the result"), call_host(c, 1, "the result"),
-                                  call_host(c, 2, "the result")));
+                       host_where(c, call_host_integers(c, 0, "the result"),
+                                  call_host(c, 1, "the result"), call_host(c, 2, "the result")));
         return;
     }
     condition = call_tensor(c, 0);

@@ -6,6 +6,18 @@
 
 enum { MOST_NODES = 1000000, MOST_DEPTH = 64 };
 
+/* False: there are too many. A round of a loop counts, too. */
+static bool count_node(onnx_import *import)
+{
+    if (++import->node_count <= MOST_NODES)
+        return true;
+    import_end(import, status_fail(RLXVK_E_TOO_LARGE,
+                                   "the model has over %d nodes, those of its functions, inner "
+                                   "graphs and rounds of loops included",
+                                   MOST_NODES));
+    return false;
+}
+
 /* ---- Names ---- */
 
 static void define(onnx_import *import, const char *name, onnx_value *v)
@@ -150,7 +162,7 @@ static void inline_graph(onnx_import *import, call *c, const onnx_graph *g,
                          onnx_value *const *inputs, onnx_value **outputs)
 {
     import_scope *before = import->scope, inner;
-    if (!go_deeper(import, c))
+    if (!count_node(import) || !go_deeper(import, c))
         return;
     begin_scope(import, &inner, before);
     define_initializers(import, g);
@@ -175,6 +187,13 @@ static void check_complete(call *c)
     for (size_t i = 0; i < c->output_count && !c->failed; i++)
         if (c->outputs[i] && c->outputs[i]->type == ONNX_UNDEFINED)
             call_refuse(c, NULL, "its result %zu is not supported", i);
+}
+
+static void check_operands(call *c, const onnx_op *op)
+{
+    for (size_t i = 0; i < op->operands && !c->failed; i++)
+        if (!call_has(c, i))
+            call_refuse(c, NULL, "operand %zu is missing", i);
 }
 
 static void check_graph(call *c)
@@ -205,7 +224,9 @@ static void lower(call *c, bool operands_failed)
     } else if (f) {
         inline_function(c, f);
     } else {
-        op->lower(c);
+        check_operands(c, op);
+        if (!c->failed)
+            op->lower(c);
         check_complete(c);
     }
     if (!c->import->stuck)
@@ -253,15 +274,9 @@ static void walk_node(onnx_import *import, const onnx_node *n)
 
 static void walk_nodes(onnx_import *import, const onnx_graph *g)
 {
-    for (size_t i = 0; i < g->node_count && import->status == RLXVK_OK; i++) {
-        if (++import->node_count > MOST_NODES)
-            import_end(import, status_fail(RLXVK_E_TOO_LARGE,
-                                           "the model has over %d nodes, those of its functions "
-                                           "and inner graphs included",
-                                           MOST_NODES));
-        else
+    for (size_t i = 0; i < g->node_count && import->status == RLXVK_OK; i++)
+        if (count_node(import))
             walk_node(import, &g->nodes[i]);
-    }
 }
 
 /* ---- Inputs and outputs ---- */

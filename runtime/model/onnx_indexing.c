@@ -59,7 +59,8 @@ void onnx_gather(call *c)
     if (c->failed)
         return;
     if (c->inputs[0]->host && call_is_known(c, 1)) {
-        const host_array *x = call_host(c, 0, "the result"), *i = call_host(c, 1, "the result");
+        const host_array *x = call_host(c, 0, "the result"),
+                         *i = call_host_integers(c, 1, "the result");
         if (x && i)
             call_give_host(c, 0, host_gather(c, x, i, (uint32_t)axis));
         return;
@@ -337,7 +338,7 @@ void onnx_reverse_sequence(call *c)
 
 void onnx_tile(call *c)
 {
-    const host_array *h = call_host(c, 1, "the shape of the result");
+    const host_array *h = call_host_integers(c, 1, "the shape of the result");
     if (h && h->numel != call_shape(c, 0).rank)
         call_refuse(c, NULL, "there are %llu repeats for %u axes", (unsigned long long)h->numel,
                     call_shape(c, 0).rank);
@@ -394,7 +395,7 @@ static bool read_pads(call *c, uint32_t rank, int64_t *before, int64_t *after)
     const int64_t *pads = c->opset < 11 ? call_integers(c, "pads", &count) : NULL;
     call_axes axes = {.count = 0};
     if (c->opset >= 11) {
-        const host_array *h = call_host(c, 1, "the shape of the result");
+        const host_array *h = call_host_integers(c, 1, "the shape of the result");
         pads = h ? h->integers : NULL;
         count = h ? (size_t)h->numel : 0;
     }
@@ -433,7 +434,7 @@ void onnx_center_crop_pad(call *c)
 {
     rlxvk_shape s = call_shape(c, 0);
     int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
-    const host_array *sizes = call_host(c, 1, "the shape of the result");
+    const host_array *sizes = call_host_integers(c, 1, "the shape of the result");
     size_t count;
     const int64_t *axes = call_integers(c, "axes", &count);
     if (c->failed || !sizes || !call_is_fixed(c, s))
@@ -483,7 +484,7 @@ void onnx_non_zero(call *c)
 void onnx_compress(call *c)
 {
     const onnx_attribute *given = call_attribute(c, "axis", ONNX_ATTRIBUTE_INT);
-    const host_array *condition = call_host(c, 1, "how many elements the result has");
+    const host_array *condition = call_host_integers(c, 1, "how many elements the result has");
     rlxvk_shape s = call_shape(c, 0);
     rlxvk_tensor x = call_tensor(c, 0), indices;
     onnx_value v = {.type = ONNX_INT64, .input = UINT32_MAX};

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const onnx_op ops[] = {
-#define OP(domain, name, first, last, function) {domain, #name, first, last, onnx_##function},
+#define OP(domain, name, first, last, operands, function)                                          \
+    {domain, #name, first, last, operands, onnx_##function},
 #include "model/onnx_ops.def"
 #undef OP
 };

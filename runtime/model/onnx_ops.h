@@ -12,6 +12,7 @@ typedef void onnx_lowering(call *c);
 typedef struct onnx_op {
     const char *domain, *name;
     int64_t first, last; /* opsets; last 0: no end */
+    size_t operands;     /* so many at least */
     onnx_lowering *lower;
 } onnx_op;
 
@@ -22,7 +23,7 @@ void onnx_explain_missing(const char *domain, const char *name, int64_t opset, t
 /* Row `i` of the table; NULL behind the last one. */
 const onnx_op *onnx_op_at(size_t i);
 
-#define OP(domain, name, first, last, function) onnx_lowering onnx_##function;
+#define OP(domain, name, first, last, operands, function) onnx_lowering onnx_##function;
 #include "model/onnx_ops.def"
 #undef OP
 

@@ -29,7 +29,7 @@ static bool are_usual(call *c, const char *const *usual, uint32_t count, int64_t
 /* Sequences of different lengths are not supported. */
 static void check_lengths(call *c, size_t i, int64_t steps)
 {
-    const host_array *h = call_host(c, i, "the lengths of the sequences");
+    const host_array *h = call_host_integers(c, i, "the lengths of the sequences");
     for (uint64_t k = 0; h && h->integers && k < h->numel; k++)
         if (h->integers[k] != steps) {
             call_refuse(c, NULL, "sequences of different lengths are not supported");

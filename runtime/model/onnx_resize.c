@@ -176,7 +176,7 @@ static rlxvk_tensor resize_axis(call *c, rlxvk_tensor x, const resizing *r, uint
     int64_t *firsts = arena_allocate(c->a, (size_t)MAX(out, 1) * sizeof *firsts);
     double *weights = NULL;
     rlxvk_tensor sum = RLXVK_NONE;
-    if (count > 4096 || out * count > (1 << 24)) {
+    if (count > 4096 || out * count > (1 << 17)) {
         call_refuse(c, "antialias", "it would add up too many elements");
         return x;
     }
@@ -381,7 +381,7 @@ void onnx_resize(call *c)
     if (r.coordinates == CROP_AND_RESIZE && !read_roi(c, &r, &axes))
         return;
     if (read_sizes(c, &r, &axes, call_host(c, 2, "the shape of the result"),
-                   call_host(c, 3, "the shape of the result")))
+                   call_host_integers(c, 3, "the shape of the result")))
         give_resized(c, &r);
 }
 

@@ -22,7 +22,7 @@ void onnx_grid_sample(call *c)
 void onnx_affine_grid(call *c)
 {
     bool corners = call_flag(c, "align_corners", false);
-    rlxvk_shape size = host_to_shape(c, call_host(c, 1, "the shape of the result")), s;
+    rlxvk_shape size = host_to_shape(c, call_host_integers(c, 1, "the shape of the result")), s;
     uint32_t axes = size.rank >= 2 ? size.rank - 2 : 0;
     rlxvk_matmul_options transposed = {.transpose_b = true};
     host_array *points;
@@ -88,7 +88,7 @@ void onnx_max_unpool(call *c)
         !read_numbers(c, "strides", axes, 1, stride) || !read_numbers(c, "pads", 2 * axes, 0, pads))
         return;
     if (call_has(c, 2))
-        wanted = host_to_shape(c, call_host(c, 2, "the shape of the result"));
+        wanted = host_to_shape(c, call_host_integers(c, 2, "the shape of the result"));
     for (uint32_t i = 0; i < axes; i++) {
         size[i] = (s.dims[2 + i] - 1) * stride[i] - pads[i] - pads[axes + i] + kernel[i];
         plane *= size[i];
@@ -108,8 +108,8 @@ void onnx_col2im(call *c)
     rlxvk_graph *g = c->graph;
     static const int32_t perm[] = {0, 2, 1};
     rlxvk_shape s = call_shape(c, 0);
-    rlxvk_shape image = host_to_shape(c, call_host(c, 1, "the shape of the result"));
-    rlxvk_shape block = host_to_shape(c, call_host(c, 2, "the shape of the result"));
+    rlxvk_shape image = host_to_shape(c, call_host_integers(c, 1, "the shape of the result"));
+    rlxvk_shape block = host_to_shape(c, call_host_integers(c, 2, "the shape of the result"));
     int64_t pads[4];
     rlxvk_conv_options o = {0};
     rlxvk_tensor x = call_tensor(c, 0);

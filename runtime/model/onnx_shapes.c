@@ -66,16 +66,22 @@ void onnx_size(call *c)
     call_give_host(c, 0, host_reshape(c, h, RLXVK_SCALAR));
 }
 
+/* A longer result is made on the device. */
+enum { LONG = 4096 };
+
+static bool is_long(rlxvk_shape s)
+{
+    uint64_t count;
+    return rlxvk_shape_elements(s, &count) != RLXVK_OK || count > LONG;
+}
+
 void onnx_constant_of_shape(call *c)
 {
     const onnx_attribute *value = call_attribute(c, "value", ONNX_ATTRIBUTE_TENSOR);
-    rlxvk_shape shape = host_to_shape(c, call_host(c, 0, "the shape of the result"));
+    rlxvk_shape shape = host_to_shape(c, call_host_integers(c, 0, "the shape of the result"));
     host_array *filler = NULL, *h;
     onnx_value v = {.type = ONNX_FLOAT, .input = UINT32_MAX};
     rlxvk_tensor one;
-    bool fixed = true;
-    for (uint32_t i = 0; i < shape.rank; i++)
-        fixed = fixed && shape.dims[i] >= 0;
     if (value) {
         const host_array *given = NULL;
         rlxvk_status status;
@@ -93,7 +99,7 @@ void onnx_constant_of_shape(call *c)
         filler = call_make_host(c, ONNX_FLOAT, RLXVK_SCALAR);
     if (c->failed || !filler)
         return;
-    h = fixed ? host_expand(c, filler, shape) : NULL;
+    h = is_long(shape) ? NULL : host_expand(c, filler, shape);
     if (h) {
         call_give_host(c, 0, h);
         return;
@@ -103,7 +109,18 @@ void onnx_constant_of_shape(call *c)
         call_give_as(c, 0, rlxvk_expand(c->graph, one, shape), filler->type);
 }
 
-/* How many elements a range has, and whether its bounds are known. */
+static double first_of(const host_array *h)
+{
+    return h->integers ? (double)h->integers[0] : h->reals[0];
+}
+
+/* Whether all numbers of a range are exact in F32. */
+static bool is_exact(const host_array *start, const host_array *limit, const host_array *delta)
+{
+    return fabs(first_of(start)) <= 1 << 24 && fabs(first_of(limit)) <= 1 << 24 &&
+           fabs(first_of(delta)) <= 1 << 24;
+}
+
 void onnx_range(call *c)
 {
     const host_array *start = call_host(c, 0, "the length"), *limit = call_host(c, 1, "the length");
@@ -112,8 +129,9 @@ void onnx_range(call *c)
     double count;
     if (c->failed || !start || !limit || !delta)
         return;
-    if (start->numel != 1 || limit->numel != 1 || delta->numel != 1) {
-        call_refuse(c, NULL, "its operands must be single numbers");
+    if (start->numel != 1 || limit->numel != 1 || delta->numel != 1 || start->type != limit->type ||
+        start->type != delta->type) {
+        call_refuse(c, NULL, "its operands must be single numbers of one type");
         return;
     }
     if (start->integers &&
@@ -135,6 +153,12 @@ void onnx_range(call *c)
     count = fmax(ceil(count), 0);
     if (!(count <= INT32_MAX)) {
         call_refuse(c, NULL, "the range is too long");
+        return;
+    }
+    if (count > LONG && (start->reals || is_exact(start, limit, delta))) {
+        call_give(c, 0,
+                  rlxvk_arange(c->graph, (float)first_of(start), (float)first_of(delta),
+                               (int64_t)count));
         return;
     }
     h = call_make_host(c, start->type, RLXVK_SHAPE((int64_t)count));
@@ -178,7 +202,7 @@ void onnx_reshape(call *c)
         for (uint32_t i = 0; i < shape.rank; i++)
             shape.dims[i] = sizes[i];
     } else
-        shape = host_to_shape(c, call_host(c, 1, "the shape of the result"));
+        shape = host_to_shape(c, call_host_integers(c, 1, "the shape of the result"));
     for (uint32_t i = 0; i < shape.rank && !zero_is_zero; i++)
         if (shape.dims[i] == 0 && i < from.rank)
             shape.dims[i] = from.dims[i];
@@ -219,7 +243,7 @@ void onnx_unsqueeze(call *c)
     call_axes axes;
     uint32_t taken = 0;
     if (c->opset >= 13) {
-        const host_array *h = call_host(c, 1, "the axes");
+        const host_array *h = call_host_integers(c, 1, "the axes");
         count = h ? (size_t)h->numel : 0;
     } else
         (void)call_integers(c, "axes", &count);
@@ -243,7 +267,7 @@ void onnx_unsqueeze(call *c)
 void onnx_expand(call *c)
 {
     rlxvk_shape from = call_shape(c, 0);
-    rlxvk_shape to = host_to_shape(c, call_host(c, 1, "the shape of the result"));
+    rlxvk_shape to = host_to_shape(c, call_host_integers(c, 1, "the shape of the result"));
     uint32_t rank = MAX(from.rank, to.rank);
     rlxvk_shape shape = {.rank = rank};
     if (c->failed)
@@ -303,8 +327,12 @@ void onnx_concat(call *c)
     }
     for (size_t i = 0; i < c->input_count && !c->failed; i++) {
         rlxvk_shape part = call_shape(c, i);
-        if (part.rank != s.rank)
+        if (!call_has(c, i))
+            call_refuse(c, NULL, "operand %zu is missing", i);
+        else if (part.rank != s.rank)
             call_refuse(c, NULL, "operand %zu has %u axes, the first %u", i, part.rank, s.rank);
+        if (c->failed)
+            return;
         if (host)
             arrays[i] = call_host(c, i, "the result");
         else
@@ -346,7 +374,8 @@ void onnx_split(call *c)
     size_t count = 0, parts = c->output_count;
     const int64_t *sizes = c->opset < 13 ? call_integers(c, "split", &count) : NULL;
     int64_t start = 0;
-    const host_array *h = c->opset >= 13 ? call_host(c, 1, "the sizes of the parts") : NULL;
+    const host_array *h =
+        c->opset >= 13 ? call_host_integers(c, 1, "the sizes of the parts") : NULL;
     if (h) {
         sizes = h->integers;
         count = (size_t)h->numel;
@@ -384,7 +413,7 @@ static bool read_slices(call *c, uint32_t rank, slices *out)
             lists[k] = k < 3 ? call_integers(c, names[k], &counts[k]) : NULL;
             continue;
         }
-        h = call_host(c, (size_t)k + 1, "what is taken");
+        h = call_host_integers(c, (size_t)k + 1, "what is taken");
         if (h) {
             lists[k] = h->integers;
             counts[k] = (size_t)h->numel;

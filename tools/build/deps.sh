@@ -31,6 +31,7 @@ missing() {
         have pkg-config || echo pkg-config
         have python3 || echo python
         have spirv-cross || have dnf || echo spirv-cross # Fedora has no package of it
+        ! have apt-get || [ -d /usr/share/libonnx-testdata ] || echo onnx-tests # other systems have no such package
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
         ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
     esac
@@ -58,6 +59,7 @@ package() {
     dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
     *:cmake) echo cmake ;;
     dnf:pkg-config) echo pkgconf-pkg-config ;; pacman:pkg-config) echo pkgconf ;; *:pkg-config) echo pkg-config ;;
+    apt:onnx-tests) echo libonnx-testdata ;;
     pacman:python) echo python ;; *:python) echo python3 ;;
     *:spirv-cross) echo spirv-cross ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;

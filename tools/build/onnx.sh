@@ -15,8 +15,8 @@ trap 'rm -f "$fresh" "$fresh.ops"' EXIT
             next }
         /^OP\(/ {
             domain = $2; gsub(/"/, "", domain)
-            file = at[$6]; sub(/.*\//, "", file)
-            if (file == "") { print "onnx.sh: no lowering " $6 > "/dev/stderr"; exit 1 }
+            file = at[$7]; sub(/.*\//, "", file)
+            if (file == "") { print "onnx.sh: no lowering " $7 > "/dev/stderr"; exit 1 }
             print "| " $3 " | " (domain == "" ? "ai.onnx" : domain) " | " ($5 == 0 ? "from " $4 : $4 " to " $5) " | `" file "` |"
         }' runtime/model/onnx_*.c runtime/model/onnx_ops.def
 } >"$fresh.ops"

@@ -188,6 +188,20 @@ static bool is_bound(const job *j, const char *name)
     return false;
 }
 
+static rlxvk_status require_sizes(const job *j)
+{
+    for (size_t i = 0; i < j->input_count; i++)
+        for (uint32_t a = 0; a < j->inputs[i].info.shape.rank; a++) {
+            const char *name = j->inputs[i].info.dim_names[a];
+            if (name && !is_bound(j, name) && !j->inputs[i].is_value)
+                return status_fail(RLXVK_E_UNBOUND_SYMBOL,
+                                   "dim %u of input '%s' has no size; give the input a file, or "
+                                   "--bind '%s'=SIZE",
+                                   a, j->inputs[i].info.name, name);
+        }
+    return RLXVK_OK;
+}
+
 /* Named dims get their sizes from the arrays that are given. */
 static rlxvk_status bind_dims(job *j)
 {
@@ -206,7 +220,7 @@ static rlxvk_status bind_dims(job *j)
                 (rlxvk_model_binding){.name = name, .size = in->value.shape.dims[a]};
         }
     }
-    return RLXVK_OK;
+    return require_sizes(j);
 }
 
 /* ---- The executable ---- */
