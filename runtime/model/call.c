@@ -164,6 +164,15 @@ const host_array *call_host(call *c, size_t i, const char *what)
     return h;
 }
 
+const host_array *call_known(call *c, size_t i)
+{
+    const onnx_value *v = call_has(c, i) ? c->inputs[i] : NULL;
+    if (!v || c->failed)
+        return NULL;
+    return v->host || (is_known(v) && !onnx_is_real(v->type)) ? call_host(c, i, "the result")
+                                                              : NULL;
+}
+
 const host_array *call_host_integers(call *c, size_t i, const char *what)
 {
     const host_array *h = call_host(c, i, what);

@@ -49,6 +49,9 @@ bool call_is_fixed(call *c, rlxvk_shape shape);
 bool call_is_known(const call *c, size_t i);
 /* Whether all operands are known and short: then the node is computed on the host. */
 bool call_is_host(const call *c);
+/* The operand as an array if it lies on the host, or is a short initializer of integers; else NULL.
+ * It never refuses the node for that. */
+const host_array *call_known(call *c, size_t i);
 /* The operand as an array on the host. If it is not known, refuses the node: `what` is what the
  * operand decides, for example "the shape". NULL if it is left out, too. */
 const host_array *call_host(call *c, size_t i, const char *what);

@@ -479,6 +479,26 @@ void onnx_cast_like(call *c)
         cast_to(c, type);
 }
 
+/* Bits of integers of 8 and 16 bits, which wrap around between the types. */
+void onnx_bit_cast(call *c)
+{
+    int32_t from = call_type(c, 0), to = (int32_t)call_integer(c, "to", ONNX_UNDEFINED);
+    if (!onnx_is_integer(from) || !onnx_is_integer(to) || onnx_type_bits(from) > 16 ||
+        onnx_type_bits(from) != onnx_type_bits(to)) {
+        call_refuse(c, "to",
+                    "bits of %s as %s are not supported; only integers of 8 or 16 bits are",
+                    onnx_type_name(from), onnx_type_name(to));
+        return;
+    }
+    call_give_as(c, 0, call_wrap(c, call_cast(c, call_tensor(c, 0), ONNX_FLOAT), to), to);
+}
+
+void onnx_binarizer(call *c)
+{
+    rlxvk_tensor limit = call_scalar(c, call_real(c, "threshold", 0));
+    call_give(c, 0, rlxvk_gt(c->graph, call_tensor(c, 0), limit));
+}
+
 void onnx_identity(call *c)
 {
     call_give_value(c, 0, c->inputs[0]);

@@ -175,10 +175,10 @@ void onnx_range(call *c)
 /* Gives operand 0 in another shape; one dim may be -1. */
 static void give_reshaped(call *c, rlxvk_shape shape)
 {
+    const host_array *x = call_known(c, 0);
     if (c->failed)
         return;
-    if (call_is_known(c, 0) && c->inputs[0]->host) {
-        const host_array *x = call_host(c, 0, "the result");
+    if (x) {
         int64_t known = 1;
         for (uint32_t i = 0; i < shape.rank; i++)
             known *= shape.dims[i] == -1 ? 1 : shape.dims[i];
@@ -270,10 +270,11 @@ void onnx_expand(call *c)
     rlxvk_shape to = host_to_shape(c, call_host_integers(c, 1, "the shape of the result"));
     uint32_t rank = MAX(from.rank, to.rank);
     rlxvk_shape shape = {.rank = rank};
+    const host_array *x = is_long(to) ? NULL : call_known(c, 0);
     if (c->failed)
         return;
-    if (c->inputs[0]->host) {
-        call_give_host(c, 0, host_expand(c, c->inputs[0]->host, to));
+    if (x) {
+        call_give_host(c, 0, host_expand(c, x, to));
         return;
     }
     for (uint32_t i = 0; i < rank; i++) {
@@ -294,6 +295,7 @@ void onnx_transpose(call *c)
     rlxvk_shape out = {.rank = s.rank};
     size_t count;
     const int64_t *given = call_integers(c, "perm", &count);
+    const host_array *x = call_known(c, 0);
     if (given && count != s.rank) {
         call_refuse(c, "perm", "it has %zu axes, the operand %u", count, s.rank);
         return;
@@ -302,7 +304,7 @@ void onnx_transpose(call *c)
         perm[i] = given ? call_axis(c, "perm", given[i], s.rank) : (int32_t)(s.rank - 1 - i);
     if (c->failed)
         return;
-    if (!c->inputs[0]->host) {
+    if (!x) {
         call_give(c, 0, rlxvk_transpose(c->graph, call_tensor(c, 0), perm, s.rank));
         return;
     }
@@ -311,7 +313,7 @@ void onnx_transpose(call *c)
         out.dims[i] = s.dims[perm[i]];
         moved[i] = strides[perm[i]];
     }
-    call_give_host(c, 0, host_view(c, c->inputs[0]->host, out, 0, moved));
+    call_give_host(c, 0, host_view(c, x, out, 0, moved));
 }
 
 void onnx_concat(call *c)
@@ -351,13 +353,14 @@ static void give_part(call *c, size_t i, int32_t axis, int64_t start, int64_t le
 {
     rlxvk_shape s = call_shape(c, 0);
     int64_t strides[RLXVK_MAX_RANK];
-    if (!c->inputs[0]->host) {
+    const host_array *x = call_known(c, 0);
+    if (!x) {
         call_give(c, i, rlxvk_narrow(c->graph, call_tensor(c, 0), axis, start, length));
         return;
     }
     host_strides(s, strides);
     s.dims[axis] = length;
-    call_give_host(c, i, host_view(c, c->inputs[0]->host, s, start * strides[axis], strides));
+    call_give_host(c, i, host_view(c, x, s, start * strides[axis], strides));
 }
 
 /* The length of part i of `count` parts of an axis: all alike, the last one perhaps shorter. */
@@ -495,11 +498,12 @@ static bool slice_symbolic(call *c, rlxvk_shape shape, const slices *s)
 void onnx_slice(call *c)
 {
     rlxvk_shape shape = call_shape(c, 0);
+    const host_array *x = call_known(c, 0);
     slices s;
     if (!read_slices(c, shape.rank, &s))
         return;
-    if (c->inputs[0]->host) {
-        slice_host(c, c->inputs[0]->host, &s);
+    if (x) {
+        slice_host(c, x, &s);
         return;
     }
     if (slice_symbolic(c, shape, &s))

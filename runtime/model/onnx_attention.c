@@ -1,0 +1,427 @@
+/* Lowerings of attention, and of ops that stand beside it in transformers. */
+#include "model/host.h"
+#include "model/onnx_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Operands ---- */
+
+typedef struct attention {
+    rlxvk_tensor q, k, v, mask; /* [batch, heads, length, width]; the mask is of BOOL or F32 */
+    int64_t batch, heads, kv_heads, queries, keys, past, width, value_width;
+    float scale, softcap;
+    bool causal, packed;
+    int mode; /* which scores are the last result */
+} attention;
+
+/* [B, S, H * D] to [B, H, S, D]. */
+static rlxvk_tensor split_heads(call *c, rlxvk_tensor x, int64_t heads)
+{
+    static const int32_t perm[] = {0, 2, 1, 3};
+    rlxvk_shape s = call_tensor_shape(c, x);
+    if (heads < 1 || s.dims[2] % heads) {
+        call_refuse(c, "q_num_heads", "it does not divide the width");
+        return x;
+    }
+    x = rlxvk_reshape(c->graph, x, RLXVK_SHAPE(s.dims[0], s.dims[1], heads, s.dims[2] / heads));
+    return rlxvk_transpose(c->graph, x, perm, 4);
+}
+
+static bool read_operands(call *c, attention *a)
+{
+    rlxvk_shape q = call_shape(c, 0), k = call_shape(c, 1), v = call_shape(c, 2), s;
+    a->packed = q.rank == 3;
+    a->q = call_tensor(c, 0);
+    a->k = call_tensor(c, 1);
+    a->v = call_tensor(c, 2);
+    if (c->failed || !call_is_fixed(c, q) || !call_is_fixed(c, k) || !call_is_fixed(c, v))
+        return false;
+    if ((q.rank != 3 && q.rank != 4) || k.rank != q.rank || v.rank != q.rank) {
+        call_refuse(c, NULL, "its operands must have 3 or 4 axes, all the same number");
+        return false;
+    }
+    if (a->packed) {
+        a->q = split_heads(c, a->q, a->heads);
+        a->k = split_heads(c, a->k, a->kv_heads);
+        a->v = split_heads(c, a->v, a->kv_heads);
+    }
+    if (c->failed)
+        return false;
+    if (call_has(c, 4) && call_has(c, 5)) {
+        a->past = call_shape(c, 4).dims[2];
+        a->k = rlxvk_concat(c->graph, (rlxvk_tensor[]){call_tensor(c, 4), a->k}, 2, 2);
+        a->v = rlxvk_concat(c->graph, (rlxvk_tensor[]){call_tensor(c, 5), a->v}, 2, 2);
+    }
+    s = call_tensor_shape(c, a->q);
+    a->batch = s.dims[0];
+    a->heads = s.dims[1];
+    a->queries = s.dims[2];
+    a->width = s.dims[3];
+    s = call_tensor_shape(c, a->k);
+    a->kv_heads = s.dims[1];
+    a->keys = s.dims[2];
+    a->value_width = call_tensor_shape(c, a->v).dims[3];
+    if (a->kv_heads < 1 || a->heads % a->kv_heads || s.dims[3] != a->width)
+        call_refuse(c, NULL, "the heads or widths of its operands do not agree");
+    return !c->failed;
+}
+
+/* Pads the mask at its end: the keys that it does not name are not seen. */
+static void read_mask(call *c, attention *a)
+{
+    rlxvk_shape s = call_shape(c, 3);
+    int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
+    rlxvk_pad_options out = {.value = call_type(c, 3) == ONNX_BOOL ? 0 : -INFINITY};
+    if (!call_has(c, 3))
+        return;
+    a->mask = call_tensor(c, 3);
+    if (call_type(c, 3) != ONNX_BOOL)
+        a->mask = call_cast(c, a->mask, ONNX_FLOAT);
+    if (c->failed || s.rank < 1 || s.rank > 4 || s.dims[s.rank - 1] == a->keys)
+        return;
+    if (s.dims[s.rank - 1] < 0 || s.dims[s.rank - 1] > a->keys || s.dims[s.rank - 1] == 1)
+        return; /* it broadcasts, or rlxvk refuses it */
+    after[s.rank - 1] = a->keys - s.dims[s.rank - 1];
+    a->mask = rlxvk_pad(c->graph, a->mask, before, after, s.rank, &out);
+}
+
+/* ---- By one op ---- */
+
+/* Whether rlxvk_attention does the same. Its causal mask ends at the last key. */
+static bool has_op(const call *c, const attention *a)
+{
+    bool aligned = !a->causal || a->keys - a->queries == a->past;
+    return aligned && !(a->causal && a->mask.graph) && a->softcap == 0 && !call_has(c, 6) &&
+           !call_wants(c, 3) && a->value_width == a->width && a->width <= 512 && a->width > 0 &&
+           a->scale != 0;
+}
+
+static rlxvk_tensor attend_by_op(call *c, const attention *a)
+{
+    rlxvk_attention_options o = {.layout = RLXVK_LAYOUT_BHSD, .score_scale = a->scale};
+    rlxvk_tensor mask = a->mask;
+    if (mask.graph) {
+        rlxvk_shape s = call_tensor_shape(c, mask), four = {.rank = 4, .dims = {1, 1, 1, 1}};
+        for (uint32_t i = 0; i < s.rank; i++)
+            four.dims[4 - s.rank + i] = s.dims[i];
+        mask = rlxvk_reshape(c->graph, mask, four);
+        four.dims[2] = a->queries;
+        four.dims[3] = a->keys;
+        mask = rlxvk_expand(c->graph, mask, four);
+        o.mask = call_type(c, 3) == ONNX_BOOL ? RLXVK_MASK_CUSTOM : RLXVK_MASK_BIAS;
+    } else
+        o.mask = a->causal ? RLXVK_MASK_CAUSAL : RLXVK_MASK_NONE;
+    return rlxvk_attention(c->graph, a->q, a->k, a->v, call_cast(c, mask, ONNX_FLOAT), &o);
+}
+
+/* ---- Step by step ---- */
+
+/* Each head of keys or values serves several heads of queries. */
+static rlxvk_tensor repeat_heads(call *c, rlxvk_tensor x, const attention *a, int64_t width)
+{
+    int64_t times = a->heads / a->kv_heads;
+    if (times == 1)
+        return x;
+    x = rlxvk_reshape(c->graph, x, RLXVK_SHAPE(a->batch, a->kv_heads, 1, a->keys, width));
+    x = rlxvk_expand(c->graph, x, RLXVK_SHAPE(a->batch, a->kv_heads, times, a->keys, width));
+    return rlxvk_reshape(c->graph, x, RLXVK_SHAPE(a->batch, a->heads, a->keys, width));
+}
+
+/* 0 where the condition holds, else -Inf, added to what there is. */
+static rlxvk_tensor add_condition(call *c, rlxvk_tensor bias, rlxvk_tensor allowed)
+{
+    rlxvk_tensor more =
+        rlxvk_where(c->graph, allowed, call_scalar(c, 0), call_scalar(c, -INFINITY));
+    return bias.graph ? rlxvk_add(c->graph, bias, more) : more;
+}
+
+/* The sum of all masks, [.., queries, keys]; RLXVK_NONE: there is none. */
+static rlxvk_tensor make_bias(call *c, const attention *a)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor bias = RLXVK_NONE, key = rlxvk_arange(g, 0, 1, a->keys), used, first;
+    if (a->mask.graph && call_type(c, 3) == ONNX_BOOL)
+        bias = add_condition(c, bias, a->mask);
+    else if (a->mask.graph)
+        bias = a->mask;
+    first = call_scalar(c, (double)a->past);
+    if (call_has(c, 6)) {
+        used = call_cast(c, call_tensor(c, 6), ONNX_FLOAT);
+        used = rlxvk_reshape(g, used, RLXVK_SHAPE(a->batch, 1, 1, 1));
+        bias = add_condition(c, bias, rlxvk_lt(g, key, used));
+        first = rlxvk_sub(g, used, call_scalar(c, (double)a->queries));
+    }
+    if (a->causal) {
+        rlxvk_tensor query = rlxvk_arange(g, 0, 1, a->queries);
+        query = rlxvk_add(g, rlxvk_reshape(g, query, RLXVK_SHAPE(a->queries, 1)), first);
+        bias = add_condition(c, bias, rlxvk_le(g, key, query));
+    }
+    return bias;
+}
+
+/* A row that sees no key is 0. */
+static rlxvk_tensor attend(call *c, const attention *a, rlxvk_tensor *out_scores)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_matmul_options transposed = {.transpose_b = true};
+    rlxvk_tensor keys = repeat_heads(c, a->k, a, a->width), shown, scores, bias;
+    rlxvk_tensor values = repeat_heads(c, a->v, a, a->value_width);
+    int32_t last = -1;
+    scores = call_cast(c, rlxvk_matmul_with(g, a->q, keys, &transposed), ONNX_FLOAT);
+    shown = scores = rlxvk_mul(g, scores, call_scalar(c, a->scale));
+    if (a->softcap != 0) {
+        rlxvk_tensor cap = call_scalar(c, a->softcap);
+        scores = rlxvk_mul(g, rlxvk_tanh(g, rlxvk_div(g, scores, cap)), cap);
+    }
+    shown = a->mode == 1 ? scores : shown;
+    bias = make_bias(c, a);
+    scores = bias.graph ? rlxvk_add(g, scores, bias) : scores;
+    shown = a->mode == 2 ? scores : shown;
+    scores = rlxvk_softmax(g, scores, -1);
+    if (bias.graph) {
+        rlxvk_tensor empty = rlxvk_reduce_max(g, bias, &last, 1, true);
+        empty = rlxvk_eq(g, empty, call_scalar(c, -INFINITY));
+        scores = rlxvk_where(g, empty, call_scalar(c, 0), scores);
+    }
+    *out_scores = a->mode == 3 ? scores : shown;
+    return rlxvk_matmul(g, scores, values);
+}
+
+static rlxvk_tensor join_heads(call *c, rlxvk_tensor y)
+{
+    static const int32_t perm[] = {0, 2, 1, 3};
+    rlxvk_shape s = call_tensor_shape(c, y);
+    y = rlxvk_transpose(c->graph, y, perm, 4);
+    return rlxvk_reshape(c->graph, y, RLXVK_SHAPE(s.dims[0], s.dims[2], s.dims[1] * s.dims[3]));
+}
+
+void onnx_attention(call *c)
+{
+    attention a = {0};
+    rlxvk_tensor y, scores = RLXVK_NONE;
+    a.heads = call_integer(c, "q_num_heads", 0);
+    a.kv_heads = call_integer(c, "kv_num_heads", 0);
+    a.causal = call_flag(c, "is_causal", false);
+    a.softcap = call_real(c, "softcap", 0);
+    a.mode = (int)call_integer(c, "qk_matmul_output_mode", 0);
+    call_ignore(c, "softmax_precision"); /* it is f32 */
+    if (a.mode < 0 || a.mode > 3)
+        call_refuse(c, "qk_matmul_output_mode", "%d is not supported", a.mode);
+    if (call_has(c, 4) != call_has(c, 5))
+        call_refuse(c, NULL, "past keys and values must be given both or not");
+    if (!read_operands(c, &a))
+        return;
+    a.scale = call_real(c, "scale", (float)(1 / sqrt((double)MAX(a.width, 1))));
+    read_mask(c, &a);
+    if (c->failed)
+        return;
+    y = has_op(c, &a) ? attend_by_op(c, &a) : attend(c, &a, &scores);
+    call_give(c, 0, a.packed ? join_heads(c, y) : y);
+    call_give_as(c, 1, a.k, call_type(c, 1));
+    call_give_as(c, 2, a.v, call_type(c, 2));
+    if (call_wants(c, 3))
+        call_give(c, 3, scores);
+}
+
+/* ---- Linear attention ---- */
+
+typedef struct linear {
+    int64_t batch, steps, heads, kv_heads, key_width, value_width;
+    bool gated, delta;
+    float scale;
+} linear;
+
+/* Step t of [B, T, H * D] as [B, H, rows, columns]. */
+static rlxvk_tensor take_step(call *c, rlxvk_tensor x, int64_t t, const linear *l, int64_t heads,
+                              int64_t rows, int64_t columns)
+{
+    x = rlxvk_narrow(c->graph, x, 1, t, 1);
+    return rlxvk_reshape(c->graph, x, RLXVK_SHAPE(l->batch, heads, rows, columns));
+}
+
+/* state = exp(decay) state; state += key (value or beta (value - key state)); q state. */
+static rlxvk_tensor run_step(call *c, const linear *l, int64_t t, rlxvk_tensor *state)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_matmul_options transposed = {.transpose_a = true};
+    int64_t widths = call_has(c, 4) ? call_shape(c, 4).dims[2] / l->kv_heads : 1;
+    int64_t betas = call_has(c, 5) ? call_shape(c, 5).dims[2] : 1;
+    int64_t times = l->heads / l->kv_heads;
+    rlxvk_tensor key = take_step(c, call_tensor(c, 1), t, l, l->kv_heads, 1, l->key_width);
+    rlxvk_tensor value = take_step(c, call_tensor(c, 2), t, l, l->kv_heads, 1, l->value_width);
+    rlxvk_tensor query = take_step(c, call_tensor(c, 0), t, l, l->kv_heads, times, l->key_width);
+    if (l->gated) {
+        rlxvk_tensor decay = take_step(c, call_tensor(c, 4), t, l, l->kv_heads, widths, 1);
+        *state = rlxvk_mul(g, *state, rlxvk_exp(g, call_cast(c, decay, ONNX_FLOAT)));
+    }
+    key = call_cast(c, key, ONNX_FLOAT);
+    value = call_cast(c, value, ONNX_FLOAT);
+    if (l->delta) {
+        rlxvk_tensor beta = take_step(c, call_tensor(c, 5), t, l, betas, 1, 1);
+        value = rlxvk_sub(g, value, rlxvk_matmul(g, key, *state));
+        value = rlxvk_mul(g, value, call_cast(c, beta, ONNX_FLOAT));
+    }
+    *state = rlxvk_add(g, *state, rlxvk_matmul_with(g, key, value, &transposed));
+    query = rlxvk_matmul(g, call_cast(c, query, ONNX_FLOAT), *state);
+    query = rlxvk_mul(g, query, call_scalar(c, l->scale));
+    return rlxvk_reshape(g, query, RLXVK_SHAPE(l->batch, 1, l->heads * l->value_width));
+}
+
+static bool begin_linear(call *c, linear *l)
+{
+    static const char *const rules[] = {"linear", "gated", "delta", "gated_delta", NULL};
+    rlxvk_shape q = call_shape(c, 0), k = call_shape(c, 1), v = call_shape(c, 2);
+    int rule = call_word(c, "update_rule", rules, 3);
+    l->heads = call_integer(c, "q_num_heads", 0);
+    l->kv_heads = call_integer(c, "kv_num_heads", 0);
+    l->gated = rule == 1 || rule == 3;
+    l->delta = rule >= 2;
+    call_ignore(c, "chunk_size"); /* it does not change the result */
+    if (c->failed || !call_is_fixed(c, q) || !call_is_fixed(c, k) || !call_is_fixed(c, v))
+        return false;
+    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || l->kv_heads < 1 || l->heads < 1 ||
+        l->heads % l->kv_heads || q.dims[2] % l->heads || v.dims[2] % l->kv_heads ||
+        k.dims[2] != l->kv_heads * (q.dims[2] / l->heads)) {
+        call_refuse(c, "q_num_heads", "the heads or widths of its operands do not agree");
+        return false;
+    }
+    if (l->gated != call_has(c, 4) || l->delta != call_has(c, 5)) {
+        call_refuse(c, "update_rule", "decay or beta is missing, or not used by the rule");
+        return false;
+    }
+    l->batch = q.dims[0];
+    l->steps = q.dims[1];
+    l->key_width = q.dims[2] / l->heads;
+    l->value_width = v.dims[2] / l->kv_heads;
+    l->scale = call_real(c, "scale", 0);
+    if (l->scale == 0)
+        l->scale = (float)(1 / sqrt((double)l->key_width));
+    return true;
+}
+
+void onnx_linear_attention(call *c)
+{
+    linear l = {0};
+    rlxvk_tensor state, *steps;
+    if (!begin_linear(c, &l))
+        return;
+    if (l.steps < 1 || l.steps > 4096) {
+        call_refuse(c, NULL, "1 to 4096 steps are supported");
+        return;
+    }
+    steps = arena_allocate(c->a, (size_t)l.steps * sizeof *steps);
+    if (!steps) {
+        import_end(c->import, status_fail_memory("linear attention"));
+        return;
+    }
+    state =
+        call_has(c, 3)
+            ? call_cast(c, call_tensor(c, 3), ONNX_FLOAT)
+            : rlxvk_full(c->graph, RLXVK_SHAPE(l.batch, l.kv_heads, l.key_width, l.value_width), 0);
+    for (int64_t t = 0; t < l.steps && !c->failed; t++)
+        steps[t] = run_step(c, &l, t, &state);
+    if (c->failed)
+        return;
+    call_give(c, 0, rlxvk_concat(c->graph, steps, (size_t)l.steps, 1));
+    call_give(c, 1, state);
+}
+
+/* ---- Beside attention ---- */
+
+/* The tables are read by position, or have a row for each token. */
+void onnx_rotary_embedding(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape s = call_shape(c, 0), table;
+    int64_t heads = call_integer(c, "num_heads", 0);
+    rlxvk_rope_options o = {.table = RLXVK_ROPE_TABLE_PER_TOKEN};
+    rlxvk_tensor x = call_tensor(c, 0), cos = call_tensor(c, 1), sin = call_tensor(c, 2);
+    int64_t tokens;
+    o.style = call_flag(c, "interleaved", false) ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX;
+    o.n_rot = call_integer(c, "rotary_embedding_dim", 0);
+    if (c->failed || !call_is_fixed(c, s))
+        return;
+    if ((s.rank != 3 && s.rank != 4) || (s.rank == 3 && (heads < 1 || s.dims[2] % heads))) {
+        call_refuse(c, "num_heads", "it does not divide the width");
+        return;
+    }
+    o.head_dim = s.rank == 4 ? s.dims[3] : s.dims[2] / heads;
+    o.n_rot = o.n_rot ? o.n_rot : o.head_dim;
+    tokens = s.dims[0] * (s.rank == 4 ? s.dims[2] : s.dims[1]);
+    if (call_has(c, 3)) {
+        cos = rlxvk_gather(g, cos, call_tensor(c, 3), 0);
+        sin = rlxvk_gather(g, sin, call_tensor(c, 3), 0);
+    }
+    table = call_tensor_shape(c, cos);
+    table = RLXVK_SHAPE(tokens, table.rank ? table.dims[table.rank - 1] : 1);
+    cos = rlxvk_reshape(g, cos, table);
+    sin = rlxvk_reshape(g, sin, table);
+    call_give(c, 0, rlxvk_rope(g, x, cos, sin, &o));
+}
+
+void onnx_swi_glu(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    float alpha = call_real(c, "alpha", 1);
+    rlxvk_tensor gate = call_tensor(c, 0);
+    rlxvk_tensor scaled = rlxvk_sigmoid(g, rlxvk_mul(g, gate, call_scalar(c, alpha)));
+    gate = alpha == 1 ? rlxvk_silu(g, gate) : rlxvk_mul(g, gate, scaled);
+    call_give(c, 0, rlxvk_mul(g, gate, call_tensor(c, 1)));
+}
+
+/* A convolution by channel over the past inputs and the new ones. */
+void onnx_causal_conv_with_state(call *c)
+{
+    static const char *const words[] = {"none", "silu", "swish", NULL};
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape s = call_shape(c, 0), k = call_shape(c, 1);
+    int activation = call_word(c, "activation", words, 0);
+    rlxvk_conv_options o = {0};
+    rlxvk_tensor x = call_tensor(c, 0), past, y;
+    if (c->failed || !call_is_fixed(c, s) || !call_is_fixed(c, k))
+        return;
+    if (s.rank != 3 || k.rank != 3) {
+        call_refuse(c, NULL, "one spatial axis is supported");
+        return;
+    }
+    past = call_has(c, 3)
+               ? call_tensor(c, 3)
+               : call_cast(c, rlxvk_full(g, RLXVK_SHAPE(s.dims[0], s.dims[1], k.dims[2] - 1), 0),
+                           call_type(c, 0));
+    x = rlxvk_concat(g, (rlxvk_tensor[]){past, x}, 2, 2);
+    o.groups = s.dims[1];
+    y = rlxvk_conv(g, x, call_tensor(c, 1), call_tensor(c, 2), &o);
+    call_give(c, 0, activation ? rlxvk_silu(g, y) : y);
+    call_give(c, 1, rlxvk_narrow(g, x, 2, s.dims[2], k.dims[2] - 1));
+}
+
+/* Writes rows into a cache, from an index of each sequence on. */
+void onnx_tensor_scatter(call *c)
+{
+    static const char *const words[] = {"linear", "circular", NULL};
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape s = call_shape(c, 0), u = call_shape(c, 1), row = {.rank = u.rank}, first = row;
+    int circular = call_word(c, "mode", words, 0);
+    int32_t axis = call_axis(c, "axis", call_integer(c, "axis", -2), s.rank);
+    rlxvk_tensor at;
+    if (c->failed || !call_is_fixed(c, s) || !call_is_fixed(c, u))
+        return;
+    if (u.rank != s.rank || axis == 0) {
+        call_refuse(c, "axis", "it is that of the batch, or the ranks differ");
+        return;
+    }
+    for (uint32_t i = 0; i < u.rank; i++) {
+        row.dims[i] = (int32_t)i == axis ? u.dims[i] : 1;
+        first.dims[i] = i == 0 ? u.dims[0] : 1;
+    }
+    first.rank = u.rank;
+    at = rlxvk_reshape(g, rlxvk_arange(g, 0, 1, u.dims[axis]), row);
+    if (call_has(c, 2))
+        at = rlxvk_add(g, at, rlxvk_reshape(g, call_cast(c, call_tensor(c, 2), ONNX_FLOAT), first));
+    if (circular)
+        at = rlxvk_mod(g, at, call_scalar(c, (double)s.dims[axis]));
+    call_give(c, 0,
+              rlxvk_scatter(g, call_tensor(c, 0), rlxvk_expand(g, at, u), call_tensor(c, 1), axis,
+                            RLXVK_SCATTER_ASSIGN));
+}
