@@ -132,20 +132,20 @@ static bool ask_for_inputs(call *c, uint64_t depends, text *out)
     return asked;
 }
 
-static void need_value(call *c, size_t i, const char *what)
+void call_need(call *c, const onnx_value *v, const char *what)
 {
     char buffer[320] = "";
     text names = {buffer, sizeof buffer, 0};
-    if (ask_for_inputs(c, c->inputs[i]->depends, &names))
+    if (ask_for_inputs(c, v->depends, &names))
         call_refuse(c, NULL,
-                    "operand %zu decides %s, so the values of the inputs from which it is "
+                    "an operand decides %s, so the values of the inputs from which it is "
                     "computed must be known before the graph is built: %s",
-                    i, what, buffer);
+                    what, buffer);
     else
         call_refuse(c, NULL,
-                    "operand %zu decides %s, but is computed from the data of a run; a "
+                    "an operand decides %s, but is computed from the data of a run; a "
                     "graph has sizes that do not depend on data",
-                    i, what);
+                    what);
 }
 
 const host_array *call_host(call *c, size_t i, const char *what)
@@ -155,7 +155,7 @@ const host_array *call_host(call *c, size_t i, const char *what)
     if (c->failed || !call_has(c, i))
         return NULL;
     if (!call_is_known(c, i)) {
-        need_value(c, i, what);
+        call_need(c, c->inputs[i], what);
         return NULL;
     }
     status = import_host(c->import, c->inputs[i], &h);

@@ -277,6 +277,35 @@ static bool begin_pool(call *c, window *w)
            call_is_fixed(c, call_shape(c, 0));
 }
 
+/* Indices that count the rows of a column first, for images. */
+static rlxvk_tensor turn_indices(call *c, rlxvk_tensor indices, rlxvk_shape s)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor width = call_scalar(c, (double)s.dims[s.rank - 1]), column;
+    if (s.rank != 4) {
+        call_refuse(c, "storage_order", "column-major indices are supported for two spatial axes");
+        return indices;
+    }
+    indices = call_cast(c, indices, ONNX_FLOAT);
+    column = rlxvk_mod(g, indices, width);
+    indices = rlxvk_round(g, rlxvk_div(g, rlxvk_sub(g, indices, column), width));
+    return rlxvk_add(g, indices, rlxvk_mul(g, column, call_scalar(c, (double)s.dims[2])));
+}
+
+/* Indices count from the first plane on; those of rlxvk from their own. */
+static rlxvk_tensor count_from_first_plane(call *c, rlxvk_tensor indices, rlxvk_shape s)
+{
+    rlxvk_shape y = call_tensor_shape(c, indices), planes = {.rank = y.rank};
+    int64_t plane = call_product(c, s, 2, s.rank), count = s.dims[0] * s.dims[1];
+    rlxvk_tensor first = rlxvk_arange(c->graph, 0, (float)plane, count);
+    if (count * plane > (1 << 24))
+        call_refuse(c, NULL, "indices above 2^24 are not exact in f32 words");
+    for (uint32_t i = 0; i < y.rank; i++)
+        planes.dims[i] = i < 2 ? y.dims[i] : 1;
+    first = rlxvk_reshape(c->graph, first, planes);
+    return rlxvk_add(c->graph, call_cast(c, indices, ONNX_FLOAT), first);
+}
+
 void onnx_max_pool(call *c)
 {
     rlxvk_tensor x = call_tensor(c, 0), indices = RLXVK_NONE;
@@ -300,24 +329,10 @@ void onnx_max_pool(call *c)
         call_give(c, 0, rlxvk_pool_max(c->graph, x, &o));
         return;
     }
-    if (column_major) {
-        call_refuse(c, "storage_order", "column-major indices are not supported");
-        return;
-    }
     call_give(c, 0, rlxvk_pool_max_with_indices(c->graph, x, &o, &indices));
-    /* Indices count from the first plane on. */
-    {
-        rlxvk_shape y = call_tensor_shape(c, indices), planes = {.rank = y.rank};
-        int64_t plane = call_product(c, s, 2, s.rank), count = s.dims[0] * s.dims[1];
-        rlxvk_tensor first = rlxvk_arange(c->graph, 0, (float)plane, count);
-        if (count * plane > (1 << 24))
-            call_refuse(c, NULL, "indices above 2^24 are not exact in f32 words");
-        for (uint32_t i = 0; i < y.rank; i++)
-            planes.dims[i] = i < 2 ? y.dims[i] : 1;
-        first = rlxvk_reshape(c->graph, first, planes);
-        call_give_as(c, 1, rlxvk_add(c->graph, call_cast(c, indices, ONNX_FLOAT), first),
-                     ONNX_INT64);
-    }
+    if (column_major)
+        indices = turn_indices(c, indices, s);
+    call_give_as(c, 1, count_from_first_plane(c, indices, s), ONNX_INT64);
 }
 
 /* How many cells of each window count: those of x, or those of x and its padding. Cells that only

@@ -16,7 +16,8 @@ enum coordinates {
     PYTORCH_HALF_PIXEL,
     ALIGN_CORNERS,
     ASYMMETRIC,
-    CROP_AND_RESIZE
+    CROP_AND_RESIZE,
+    HALF_PIXEL_FOR_NEAREST /* only in opset 11 */
 };
 enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL };
 
@@ -58,6 +59,8 @@ static double position(const resizing *r, uint32_t axis, int64_t o)
     case HALF_PIXEL_SYMMETRIC:
         return in / 2 * (1 - (double)r->sizes[axis] / (scale * in)) + ((double)o + 0.5) / scale -
                0.5;
+    case HALF_PIXEL_FOR_NEAREST:
+        return ((double)o + 0.5) / scale;
     case CROP_AND_RESIZE:
         return out == 1 ? (roi[0] + roi[1]) / 2 * (in - 1)
                         : roi[0] * (in - 1) + (double)o * (roi[1] - roi[0]) * (in - 1) / (out - 1);
@@ -351,13 +354,10 @@ static bool begin(call *c, resizing *r)
 void onnx_resize(call *c)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const places[] = {"half_pixel",
-                                         "half_pixel_symmetric",
-                                         "pytorch_half_pixel",
-                                         "align_corners",
-                                         "asymmetric",
-                                         "tf_crop_and_resize",
-                                         NULL};
+    static const char *const places[] = {"half_pixel",           "half_pixel_symmetric",
+                                         "pytorch_half_pixel",   "align_corners",
+                                         "asymmetric",           "tf_crop_and_resize",
+                                         "tf_half_pixel_for_nn", NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     size_t count;

@@ -1,7 +1,7 @@
 /* See run.h: one model, its inputs, its runs and what is expected. */
 #include "cli/clock.h"
 #include "cli/run.h"
-#include "base/input.h"
+#include "base/new_file.h"
 
 #include <rlxvk_symbols.h>
 
@@ -490,7 +490,8 @@ static rlxvk_status compare_output(job *j, size_t index)
     char path[4096];
     rlxvk_status status = RLXVK_OK;
     if (!find_file(j->o->compare, "output", index, got->name, path, sizeof path))
-        return RLXVK_OK;
+        return status_fail(RLXVK_E_FILE, "%s has no output_%zu.pb, output_%zu.npy or %s.npy",
+                           j->o->compare, index, index, got->name);
     TRY(array_read(path, &wanted));
     if (wanted.short_words && got->value.dtype == RLXVK_BF16)
         array_take_as_bf16(&wanted);
@@ -538,10 +539,20 @@ error:
 
 /* ---- A job ---- */
 
+static rlxvk_status check_output(const run_options *o)
+{
+    char path[4096];
+    if (!o->output)
+        return RLXVK_OK;
+    snprintf(path, sizeof path, "%s/output_0.npy", o->output);
+    return new_file_check(path);
+}
+
 static rlxvk_status load(job *j)
 {
     double start = clock_seconds();
     rlxvk_status status;
+    TRY(check_output(j->o));
     TRY(rlxvk_model_open(j->o->model, NULL, &j->model));
     j->r->load_ms = 1e3 * (clock_seconds() - start);
     TRY(list_inputs(j));
@@ -557,7 +568,7 @@ error:
 }
 
 /* All problems of the model, one a line. */
-static void tell_problems(job *j)
+static void tell_problems(job *j, rlxvk_status status)
 {
     static rlxvk_model_problem problems[16];
     text t = {j->r->why, sizeof j->r->why, 0};
@@ -565,7 +576,7 @@ static void tell_problems(job *j)
     if (j->model)
         (void)!rlxvk_model_problems(j->model, problems, ARRAY_COUNT(problems), &count);
     if (count == 0)
-        text_append(&t, "%s", rlxvk_last_error());
+        text_append(&t, "%s: %s", rlxvk_status_name(status), rlxvk_last_error());
     for (size_t i = 0; i < MIN(count, ARRAY_COUNT(problems)); i++)
         text_append(&t, "%s%s '%s'%s%s: %s", i ? "\n" : "", problems[i].op, problems[i].node,
                     *problems[i].attribute ? ", attribute " : "", problems[i].attribute,
@@ -589,10 +600,15 @@ void run_model(const run_options *o, rlxvk_context *context, run_result *out)
     status = load(j);
     if (status != RLXVK_OK) {
         out->verdict = RUN_REFUSED;
-        tell_problems(j);
-    } else if (run_executable(j) != RLXVK_OK || finish(j) != RLXVK_OK) {
+        tell_problems(j, status);
+    } else {
+        status = run_executable(j);
+        status = status == RLXVK_OK ? finish(j) : status;
+    }
+    if (status != RLXVK_OK && out->verdict != RUN_REFUSED) {
         out->verdict = RUN_FAILED;
-        snprintf(out->why, sizeof out->why, "%s", rlxvk_last_error());
+        snprintf(out->why, sizeof out->why, "%s: %s", rlxvk_status_name(status),
+                 rlxvk_last_error());
     }
     rlxvk_executable_destroy(j->e);
     rlxvk_model_destroy(j->model);

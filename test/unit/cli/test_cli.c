@@ -99,6 +99,9 @@ static void lost_output_fails_every_command(void **state)
         "bench --filter '^copy' --json",
         "bench --training --filter '^none' --json",
         "bench --inference --filter '^none' --json",
+        "run --help",
+        "run test/fuzz/seeds/onnx/01",
+        "run test/fuzz/seeds/onnx/01 --json",
         "generate --help",
         "generate " MODEL " -p The -n 2 --greedy",
         "generate " MODEL " -p The -n 2 --greedy --json",
@@ -209,6 +212,7 @@ static void a_bad_path_fails_before_any_work(void **state)
     static const char *const lines[] = {
         "conform --html /nosuch/page.html",
         "conform --html /tmp --op abs",
+        "run test/fuzz/seeds/onnx/01 --output /nosuch",
         "generate " MODEL " -p The --logits /nosuch/logits.npy -n 100000000",
     };
     (void)state;
@@ -309,6 +313,8 @@ static void numbers_are_decimal_and_within_limits(void **state)
         {"generate " MODEL " -p x --device-memory M", "not 'M'"},
         {"generate " MODEL " -p x --device-memory 1T", "not '1T'"},
         {"generate " MODEL " -p x --device-memory 17179869184G", "not '17179869184G'"},
+        {"run x --repeat -1", "--repeat takes a decimal number from 0 to 1000000, not '-1'"},
+        {"run x --rtol nan", "--rtol takes a number from 0 to"},
         {"generate " MODEL " -p x -n 4294967296", "--tokens takes a decimal number"},
         {"generate " MODEL " -p x --temperature -1", "--temperature takes a number from 0 to"},
         {"generate " MODEL " -p x --temperature nan", "not 'nan'"},
@@ -412,6 +418,14 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"bench --pipelines --sparse 0", "rlxvk bench: --sparse takes", 2},
         {"bench --seconds 0", "rlxvk bench: --seconds takes", 2},
         {"bench --precision f31", "rlxvk bench: --precision takes f32, f16, bf16 or split", 2},
+        {"run", "rlxvk run: name a model file", 2},
+        {"run x --list y", "rlxvk run: name a model file", 2},
+        {"run /nosuch", "rlxvk run: E_FILE: '/nosuch'", 1},
+        {"run README.md", "rlxvk run: E_FILE: 'README.md'", 1},
+        {"run test/fuzz/seeds/onnx/00", "rlxvk run: E_UNBOUND_SYMBOL: dim 0 of input 'x'", 1},
+        {"run test/fuzz/seeds/onnx/00 --bind M=1", "rlxvk run: E_UN", 1},
+        {"run test/fuzz/seeds/onnx/01 --input z=random",
+         "rlxvk run: E_UNKNOWN_NAME: the model has no input 'z'", 1},
         {"generate", "rlxvk generate: no model file", 2},
         {"generate /nosuch -p x", "rlxvk generate: E_FILE: '/nosuch'", 1},
     };
@@ -422,6 +436,35 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         if (strncmp(got.err, rows[i].begin, strlen(rows[i].begin)) != 0)
             fail_msg("%s: %s", rows[i].line, got.err);
     }
+}
+
+#define ONNX "test/fuzz/seeds/onnx/"
+
+/* Outputs are written, read as inputs and expected results, and compared. */
+static void a_model_runs_and_compares(void **state)
+{
+    char folder[] = "/tmp/rlxvk-run-XXXXXX", line[512];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(line, sizeof line, "run " ONNX "08 --output %s", folder);
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, "y  F32 4  min");
+    assert_says(got.out, "load ");
+    snprintf(line, sizeof line, "run " ONNX "08 --compare %s --repeat 3 --json", folder);
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, "\"name\": \"y\", \"dtype\": \"F32\", \"shape\": [4]");
+    /* Quantized numbers stay as they are. */
+    snprintf(line, sizeof line, "run " ONNX "08 --input x=%s/output_0.npy --compare %s", folder,
+             folder);
+    assert_int_equal(run(line), 0);
+    snprintf(line, sizeof line, "run " ONNX "04 --compare %s", folder);
+    assert_int_equal(run(line), 1);
+    assert_says(got.err, "output 'y' is F32 2 instead of F32 4");
+    assert_int_equal(remove_folder(folder), 0);
+    assert_int_equal(run("run " ONNX "04 --compare test/golden"), 1);
+    assert_says(got.err, "test/golden has no output_0");
+    assert_int_equal(run("run " ONNX "00 --bind N=2"), 0);
+    assert_says(got.out, "y  F32 2x2  min");
 }
 
 static void several_ops_can_be_named(void **state)
@@ -590,6 +633,7 @@ int main(void)
         cmocka_unit_test(modules_are_written),
         cmocka_unit_test(info_tells_whether_a_device_executes),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
+        cmocka_unit_test(a_model_runs_and_compares),
         cmocka_unit_test(several_ops_can_be_named),
         cmocka_unit_test(cases_are_left_out_by_their_pipelines),
         cmocka_unit_test(variants_end_in_several_processes),
