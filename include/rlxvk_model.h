@@ -19,8 +19,8 @@
  * computed while the graph is built. If such an operand is an input, the options give its value,
  * and it is no input of the graph.
  *
- * Types. The graph's tensors have the types of the file, with three exceptions: UINT16 becomes U32,
- * UINT64 becomes I64, and results of F64 have the precision of f32. Integers are exact up to 2^24
+ * Types. The graph's tensors have the types of the file. But UINT16 becomes U32, UINT64 becomes
+ * I64, and results of F64 have the precision of f32. Integers are exact up to 2^24
  * in magnitude, because tensors are f32 words. Integers of 8 bits wrap around as they should; wider
  * ones do not. A larger constant is refused.
  *
@@ -132,16 +132,17 @@ typedef struct rlxvk_model_problem {
 /*
  * Builds the graph with the builder calls of the other headers. Inputs, params and outputs have the
  * names and the order of the file. Floating-point weights become params, unless they have only one
- * element; all others become constants. rlxvk_model_executable sets the params; for a graph that
- * you compile yourself, set them from elsewhere, for example by rlxvk_load_params.
+ * element. All others become constants. rlxvk_model_executable sets the params. If you compile the
+ * graph yourself, set them from elsewhere, for example by rlxvk_load_params.
  *   E_UNKNOWN_NAME   a binding, value or output names nothing in the model
  *   E_RANGE          a size is outside 0 .. 2^31 - 1
  *   E_LENGTH         a value has another length than its input's shape says
  *   E_DTYPE          a value's dtype is none of those above
  *   E_NULL, E_ATTR   a name is NULL; a bad struct_size
- *   and the first problem of rlxvk_model_problems: E_UNSUPPORTED if an op, an attribute or a type
- * is not taken, or an operand must be known and is not; E_RANGE for a constant beyond 2^24; or the
- *   error of a builder call
+ *   E_UNSUPPORTED    an op, an attribute or a type is not taken; or an operand decides a size, and
+ *                    is not known
+ *   E_RANGE          an integer constant is beyond 2^24
+ *   and the errors of builder calls. The first problem of rlxvk_model_problems is the error.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_model_graph(rlxvk_model *model,
                                                 const rlxvk_model_graph_options *options,
@@ -157,8 +158,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_model_problems(const rlxvk_model *model,
 
 /* Builds the graph, compiles it, and sets its params. Params that are shared with another
  * executable (compile option share_with) keep their content: so a second binding of a model
- * uploads nothing. Errors are those of rlxvk_model_graph, rlxvk_compile and rlxvk_set_params, and
- * E_FILE if weights in a file of their own cannot be read. */
+ * uploads nothing. Errors are those of rlxvk_model_graph, rlxvk_compile and
+ * rlxvk_set_params. E_FILE: weights in a file of their own cannot be read. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_model_executable(rlxvk_model *model, rlxvk_context *context,
                                                      const rlxvk_model_graph_options *options,
                                                      const rlxvk_compile_options *compile_options,

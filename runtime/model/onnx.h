@@ -1,5 +1,5 @@
 /*
- * An ONNX file as plain structs. They point into the file's bytes and into an arena, and they take
+ * An ONNX file as plain structs. They point into the file's bytes and into an arena. They take
  * memory in proportion to the file: nothing is allocated by what a number in the file claims.
  */
 #ifndef RLXVK_ONNX_H

@@ -201,8 +201,8 @@ void onnx_conv_transpose(call *c)
 /* ---- Pools ---- */
 
 /* The number of windows along an axis. The last one must begin inside of the data or the padding
- * before it. A window that is longer than the axis by less than a stride counts as one, because
- * other programs cut the quotient off instead of rounding it down. */
+ * before it. If a window is longer than the axis by less than a stride, it counts as
+ * one, because other programs cut the quotient off. */
 static int64_t window_count(const window *w, uint32_t i, int64_t in)
 {
     int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
@@ -238,8 +238,9 @@ static rlxvk_pool_options pool_options(const window *w)
     return o;
 }
 
-/* Pads x so that every window has all its cells, and gathers the cells of each axis in turn: the
- * axis [in] becomes [windows * kernel]. A plain pool with a stride of a kernel then does the rest.
+/* Pads x so that every window has all its cells. Then it gathers the cells of each axis in turn:
+ * the axis [in] becomes [windows * kernel]. A plain pool with a stride of a kernel then does the
+ * rest.
  */
 static rlxvk_tensor spread_windows(call *c, rlxvk_tensor x, window *w, float filler)
 {

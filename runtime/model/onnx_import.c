@@ -111,23 +111,21 @@ static bool go_deeper(onnx_import *import, call *c)
 }
 
 /* The caller's attributes, with those of an outer function in place of references to them. */
-static onnx_node resolve_attributes(call *c)
+static void resolve_attributes(call *c, onnx_node *n)
 {
-    onnx_node n = *c->node;
-    onnx_attribute *own = arena_allocate(c->a, MAX(n.attribute_count, 1) * sizeof *own);
+    onnx_attribute *own = arena_allocate(c->a, MAX(n->attribute_count, 1) * sizeof *own);
     size_t count = 0;
-    for (size_t i = 0; own && i < n.attribute_count; i++) {
-        const onnx_attribute *a = call_attribute(c, n.attributes[i].name, ONNX_UNDEFINED);
+    for (size_t i = 0; own && i < n->attribute_count; i++) {
+        const onnx_attribute *a = call_attribute(c, n->attributes[i].name, ONNX_UNDEFINED);
         if (a) {
             own[count] = *a;
-            own[count++].name = n.attributes[i].name;
+            own[count++].name = n->attributes[i].name;
         }
     }
     if (!own)
         import_end(c->import, status_fail_memory("function of a model"));
-    n.attributes = own;
-    n.attribute_count = count;
-    return n;
+    n->attributes = own;
+    n->attribute_count = count;
 }
 
 static void inline_function(call *c, const onnx_function *f)
@@ -136,10 +134,13 @@ static void inline_function(call *c, const onnx_function *f)
     const onnx_function *function = import->function;
     call *caller = import->caller;
     import_scope *before = import->scope, inner;
-    onnx_node resolved = resolve_attributes(c);
-    if (!go_deeper(import, c))
+    onnx_node *resolved = arena_copy(c->a, c->node, sizeof *resolved);
+    if (!resolved)
+        import_end(import, status_fail_memory("function of a model"));
+    if (!resolved || !go_deeper(import, c))
         return;
-    c->node = &resolved;
+    resolve_attributes(c, resolved);
+    c->node = resolved;
     begin_scope(import, &inner, NULL);
     for (size_t i = 0; i < f->input_count; i++)
         define(import, f->inputs[i], i < c->input_count ? c->inputs[i] : NULL);

@@ -10,8 +10,8 @@
 
 /* ---- Scales and zero points ---- */
 
-/* A scale or zero point of the shape of x: a number, one for each index of an axis, or, with
- * blocks, one for each block along the axis. */
+/* A scale or zero point for x: a number, or one for each index of an axis. With blocks, there is
+ * one for each block along the axis. */
 static rlxvk_tensor spread(call *c, size_t i, rlxvk_shape x, int32_t axis, int64_t block)
 {
     rlxvk_graph *g = c->graph;

@@ -121,74 +121,86 @@ static bool is_exact(const host_array *start, const host_array *limit, const hos
            fabs(first_of(delta)) <= 1 << 24;
 }
 
-void onnx_range(call *c)
+/* A range up to a named dim. False: it is none. */
+static bool is_symbolic_range(call *c, const host_array *start, const host_array *limit,
+                              const host_array *delta)
 {
-    const host_array *start = call_host(c, 0, "the length"), *limit = call_host(c, 1, "the length");
-    const host_array *delta = call_host(c, 2, "the length");
+    if (!start->integers ||
+        !(onnx_is_code(start, start->integers[0]) || onnx_is_code(limit, limit->integers[0])))
+        return false;
+    if (start->integers[0] != 0 || delta->integers[0] != 1)
+        call_refuse(c, NULL,
+                    "a range up to a named dim must begin at 0 and go in steps of 1; give "
+                    "the dim a size (--bind NAME=SIZE)");
+    else
+        call_give(c, 0, rlxvk_arange(c->graph, 0, 1, limit->integers[0]));
+    return true;
+}
+
+/* Long ranges are made on the device, if their numbers are exact there. */
+static void give_range(call *c, const host_array *start, const host_array *limit,
+                       const host_array *delta)
+{
+    double first = first_of(start), step = first_of(delta);
+    double count = fmax(ceil((first_of(limit) - first) / step), 0);
     host_array *h;
-    double count;
-    if (c->failed || !start || !limit || !delta)
-        return;
-    if (start->numel != 1 || limit->numel != 1 || delta->numel != 1 || start->type != limit->type ||
-        start->type != delta->type) {
-        call_refuse(c, NULL, "its operands must be single numbers of one type");
-        return;
-    }
-    if (start->integers &&
-        (onnx_is_code(start, start->integers[0]) || onnx_is_code(limit, limit->integers[0]))) {
-        rlxvk_tensor row;
-        if (start->integers[0] != 0 || delta->integers[0] != 1) {
-            call_refuse(c, NULL,
-                        "a range up to a named dim must begin at 0 and go in steps of 1; "
-                        "give the dim a size (--bind NAME=SIZE)");
-            return;
-        }
-        row = rlxvk_arange(c->graph, 0, 1, limit->integers[0]);
-        call_give(c, 0, row);
-        return;
-    }
-    count = start->integers ? ((double)limit->integers[0] - (double)start->integers[0]) /
-                                  (double)delta->integers[0]
-                            : (limit->reals[0] - start->reals[0]) / delta->reals[0];
-    count = fmax(ceil(count), 0);
     if (!(count <= INT32_MAX)) {
         call_refuse(c, NULL, "the range is too long");
         return;
     }
     if (count > LONG && (start->reals || is_exact(start, limit, delta))) {
-        call_give(c, 0,
-                  rlxvk_arange(c->graph, (float)first_of(start), (float)first_of(delta),
-                               (int64_t)count));
+        call_give(c, 0, rlxvk_arange(c->graph, (float)first, (float)step, (int64_t)count));
         return;
     }
     h = call_make_host(c, start->type, RLXVK_SHAPE((int64_t)count));
     for (uint64_t i = 0; h && i < h->numel; i++)
         if (h->reals)
-            h->reals[i] = onnx_round_to(start->type, start->reals[0] + (double)i * delta->reals[0]);
+            h->reals[i] = onnx_round_to(start->type, first + (double)i * step);
         else
             h->integers[i] = start->integers[0] + (int64_t)i * delta->integers[0];
     call_give_host(c, 0, h);
 }
 
+void onnx_range(call *c)
+{
+    const host_array *start = call_host(c, 0, "the length"), *limit = call_host(c, 1, "the length");
+    const host_array *delta = call_host(c, 2, "the length");
+    if (c->failed || !start || !limit || !delta)
+        return;
+    if (start->numel != 1 || limit->numel != 1 || delta->numel != 1 || start->type != limit->type ||
+        start->type != delta->type)
+        call_refuse(c, NULL, "its operands must be single numbers of one type");
+    else if (!is_symbolic_range(c, start, limit, delta))
+        give_range(c, start, limit, delta);
+}
+
 /* ---- Shapes ---- */
+
+/* Replaces a -1 by what the other dims leave. False: the sizes are no numbers. */
+static bool complete_shape(rlxvk_shape *shape, uint64_t numel)
+{
+    uint64_t known = 1;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < -1 ||
+            (shape->dims[i] >= 0 && !size_multiply(known, (uint64_t)shape->dims[i], &known)))
+            return false;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] == -1)
+            shape->dims[i] = known ? (int64_t)(numel / known) : 0;
+    return true;
+}
 
 /* Gives operand 0 in another shape; one dim may be -1. */
 static void give_reshaped(call *c, rlxvk_shape shape)
 {
     const host_array *x = call_known(c, 0);
+    rlxvk_shape whole = shape;
     if (c->failed)
         return;
-    if (x) {
-        int64_t known = 1;
-        for (uint32_t i = 0; i < shape.rank; i++)
-            known *= shape.dims[i] == -1 ? 1 : shape.dims[i];
-        for (uint32_t i = 0; i < shape.rank; i++)
-            if (shape.dims[i] == -1)
-                shape.dims[i] = known ? (int64_t)x->numel / known : 0;
-        call_give_host(c, 0, host_reshape(c, x, shape));
-        return;
-    }
-    call_give(c, 0, rlxvk_reshape(c->graph, call_tensor(c, 0), shape));
+    if (x && complete_shape(&whole, x->numel))
+        call_give_host(c, 0, host_reshape(c, x, whole));
+    else
+        call_give(c, 0, rlxvk_reshape(c->graph, call_tensor(c, 0), shape));
 }
 
 void onnx_reshape(call *c)
@@ -204,7 +216,7 @@ void onnx_reshape(call *c)
     } else
         shape = host_to_shape(c, call_host_integers(c, 1, "the shape of the result"));
     for (uint32_t i = 0; i < shape.rank && !zero_is_zero; i++)
-        if (shape.dims[i] == 0 && i < from.rank)
+        if (i < from.rank && shape.dims[i] == 0)
             shape.dims[i] = from.dims[i];
     give_reshaped(c, shape);
 }
