@@ -224,6 +224,49 @@ void onnx_attention(call *c)
         call_give(c, 3, scores);
 }
 
+/* Changes scores by a graph of the node. Softmax takes F32. */
+static rlxvk_tensor modify(call *c, const char *name, rlxvk_tensor scores)
+{
+    const onnx_attribute *a = call_attribute(c, name, ONNX_ATTRIBUTE_GRAPH);
+    onnx_value *in = import_make_value(c->import), *out = NULL;
+    rlxvk_status status;
+    if (!a || !in)
+        return scores;
+    if (a->graph->input_count != 1 || a->graph->output_count != 1) {
+        call_refuse(c, name, "it must have one input and one output");
+        return scores;
+    }
+    in->type = ONNX_FLOAT;
+    in->tensor = scores;
+    in->has_tensor = true;
+    c->import->inline_graph(c->import, c, a->graph, &in, &out);
+    if (c->failed || c->import->status != RLXVK_OK)
+        return scores;
+    status = import_tensor(c->import, out, &scores);
+    if (status != RLXVK_OK)
+        call_fail(c, name, status);
+    return scores;
+}
+
+/* Attention whose scores and shares are changed by graphs. */
+void onnx_flex_attention(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_matmul_options transposed = {.transpose_b = true};
+    attention a = {0};
+    rlxvk_tensor scores;
+    call_ignore(c, "softmax_precision"); /* it is f32 */
+    if (!read_operands(c, &a))
+        return;
+    a.scale = call_real(c, "scale", (float)(1 / sqrt((double)MAX(a.width, 1))));
+    scores = rlxvk_matmul_with(g, a.q, repeat_heads(c, a.k, &a, a.width), &transposed);
+    scores = rlxvk_mul(g, call_cast(c, scores, ONNX_FLOAT), call_scalar(c, a.scale));
+    scores = rlxvk_softmax(g, modify(c, "score_mod", scores), -1);
+    scores = modify(c, "prob_mod", scores);
+    if (!c->failed)
+        call_give(c, 0, rlxvk_matmul(g, scores, repeat_heads(c, a.v, &a, a.value_width)));
+}
+
 /* ---- Linear attention ---- */
 
 typedef struct linear {

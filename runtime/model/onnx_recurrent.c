@@ -135,6 +135,124 @@ static void turn_back(call *c, recurrent *n)
         n->x = rlxvk_reverse(c->graph, n->x, &time, 1);
 }
 
+/* ---- Step by step ---- */
+
+enum { MOST_STEPS = 4096 };
+
+/* The parts of a net's weights for one direction, by gate. */
+typedef struct gates {
+    rlxvk_tensor w[4], r[4], b[4], p[3];
+    rlxvk_tensor h, cell;
+} gates;
+
+/* Rows [at, at + hidden) of direction d of an operand, in a shape. */
+static rlxvk_tensor rows_of(call *c, const recurrent *n, size_t i, int64_t d, int64_t at,
+                            rlxvk_shape shape)
+{
+    rlxvk_tensor t = rlxvk_narrow(c->graph, call_tensor(c, i), 0, d, 1);
+    return rlxvk_reshape(c->graph, rlxvk_narrow(c->graph, t, 1, at, n->hidden), shape);
+}
+
+static gates take_gates(call *c, const recurrent *n, int64_t d)
+{
+    rlxvk_graph *g = c->graph;
+    int64_t width = call_shape(c, 1).dims[2], count = n->gates;
+    rlxvk_shape row = RLXVK_SHAPE(n->hidden), state = RLXVK_SHAPE(n->batch, n->hidden);
+    gates out = {0};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = i * n->hidden;
+        out.w[i] = rows_of(c, n, 1, d, at, RLXVK_SHAPE(n->hidden, width));
+        out.r[i] = rows_of(c, n, 2, d, at, RLXVK_SHAPE(n->hidden, n->hidden));
+        out.b[i] = call_has(c, 3) ? rlxvk_add(g, rows_of(c, n, 3, d, at, row),
+                                              rows_of(c, n, 3, d, at + count * n->hidden, row))
+                                  : call_scalar(c, 0);
+    }
+    for (int64_t i = 0; i < 3 && call_has(c, 7); i++)
+        out.p[i] = rows_of(c, n, 7, d, i * n->hidden, row);
+    out.h = rlxvk_reshape(g, rlxvk_narrow(g, initial(c, 5, n), 0, d, 1), state);
+    if (count == 4)
+        out.cell = rlxvk_reshape(g, rlxvk_narrow(g, initial(c, 6, n), 0, d, 1), state);
+    return out;
+}
+
+/* w x + r h + b of gate i. */
+static rlxvk_tensor gate_of(call *c, const gates *k, int i, rlxvk_tensor x, rlxvk_tensor h)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_matmul_options t = {.transpose_b = true};
+    x = rlxvk_add(g, rlxvk_matmul_with(g, x, k->w[i], &t), k->b[i]);
+    return rlxvk_add(g, x, rlxvk_matmul_with(g, h, k->r[i], &t));
+}
+
+/* The state is reset before its product. */
+static void step_gru(call *c, gates *k, rlxvk_tensor x)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor z = rlxvk_sigmoid(g, gate_of(c, k, 0, x, k->h));
+    rlxvk_tensor r = rlxvk_sigmoid(g, gate_of(c, k, 1, x, k->h));
+    rlxvk_tensor n = rlxvk_tanh(g, gate_of(c, k, 2, x, rlxvk_mul(g, r, k->h)));
+    k->h = rlxvk_add(g, rlxvk_mul(g, z, rlxvk_sub(g, k->h, n)), n); /* z h + (1 - z) n */
+}
+
+/* Gates i, o, f, c, of which the first three also see the cell: peepholes in the order i, o, f. */
+static void step_lstm(call *c, gates *k, rlxvk_tensor x)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor gate[4];
+    for (int i = 0; i < 4; i++)
+        gate[i] = gate_of(c, k, i, x, k->h);
+    gate[0] = rlxvk_sigmoid(g, rlxvk_add(g, gate[0], rlxvk_mul(g, k->p[0], k->cell)));
+    gate[2] = rlxvk_sigmoid(g, rlxvk_add(g, gate[2], rlxvk_mul(g, k->p[2], k->cell)));
+    k->cell =
+        rlxvk_add(g, rlxvk_mul(g, gate[2], k->cell), rlxvk_mul(g, gate[0], rlxvk_tanh(g, gate[3])));
+    gate[1] = rlxvk_sigmoid(g, rlxvk_add(g, gate[1], rlxvk_mul(g, k->p[1], k->cell)));
+    k->h = rlxvk_mul(g, gate[1], rlxvk_tanh(g, k->cell));
+}
+
+/* One direction: [batch, steps, hidden] in the order of time. */
+static rlxvk_tensor run_direction(call *c, const recurrent *n, gates *k, bool backwards,
+                                  rlxvk_tensor *steps)
+{
+    rlxvk_shape s = call_tensor_shape(c, n->x);
+    for (int64_t i = 0; i < n->steps; i++) {
+        int64_t t = backwards ? n->steps - 1 - i : i;
+        rlxvk_tensor x = rlxvk_narrow(c->graph, n->x, 1, t, 1);
+        x = rlxvk_reshape(c->graph, x, RLXVK_SHAPE(n->batch, s.dims[2]));
+        if (n->gates == 4)
+            step_lstm(c, k, x);
+        else
+            step_gru(c, k, x);
+        steps[t] = rlxvk_reshape(c->graph, k->h, RLXVK_SHAPE(n->batch, 1, n->hidden));
+    }
+    return rlxvk_concat(c->graph, steps, (size_t)n->steps, 1);
+}
+
+/* Nets that rlxvk has no op for. The results are in the order of time, so nothing is turned. */
+static void unroll(call *c, recurrent *n, const char *attribute)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor *steps = arena_allocate(c->a, MOST_STEPS * sizeof *steps), y[2], h[2], cell[2];
+    rlxvk_shape state = RLXVK_SHAPE(1, n->batch, n->hidden);
+    size_t count = (size_t)n->directions;
+    if (!steps || n->steps < 1 || n->steps > MOST_STEPS) {
+        call_refuse(c, attribute, "it is supported for 1 to %d steps", MOST_STEPS);
+        return;
+    }
+    for (size_t d = 0; d < count && !c->failed; d++) {
+        gates k = take_gates(c, n, (int64_t)d);
+        y[d] = run_direction(c, n, &k, n->backwards || d == 1, steps);
+        h[d] = rlxvk_reshape(g, k.h, state);
+        cell[d] = n->gates == 4 ? rlxvk_reshape(g, k.cell, state) : RLXVK_NONE;
+    }
+    if (c->failed)
+        return;
+    n->backwards = false;
+    give_steps(c, n, count == 1 ? y[0] : rlxvk_concat(g, y, count, 2));
+    give_state(c, 1, n, count == 1 ? h[0] : rlxvk_concat(g, h, count, 0));
+    if (n->gates == 4)
+        give_state(c, 2, n, count == 1 ? cell[0] : rlxvk_concat(g, cell, count, 0));
+}
+
 /* ---- Nets ---- */
 
 void onnx_lstm(call *c)
@@ -146,12 +264,12 @@ void onnx_lstm(call *c)
     rlxvk_tensor input, state, y, h, cell;
     if (!begin(c, &n, usual, 3))
         return;
-    if (call_has(c, 7)) {
-        call_refuse(c, NULL, "peepholes (operand 7) are not supported");
-        return;
-    }
     if (call_flag(c, "input_forget", false)) {
         call_refuse(c, "input_forget", "it is not supported");
+        return;
+    }
+    if (call_has(c, 7)) {
+        unroll(c, &n, NULL);
         return;
     }
     turn_back(c, &n);
@@ -166,64 +284,6 @@ void onnx_lstm(call *c)
     give_state(c, 2, &n, cell);
 }
 
-/* Without linear_before_reset the state is reset before its product: step by step. */
-static rlxvk_tensor step_gru(call *c, const recurrent *n, rlxvk_tensor x, rlxvk_tensor h,
-                             const rlxvk_tensor *w, const rlxvk_tensor *r, const rlxvk_tensor *b)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_matmul_options t = {.transpose_b = true};
-    rlxvk_tensor gate[3], reset = h;
-    for (int i = 0; i < 3; i++) {
-        gate[i] = rlxvk_add(g, rlxvk_matmul_with(g, x, w[i], &t), b[i]);
-        gate[i] = rlxvk_add(g, gate[i], rlxvk_matmul_with(g, i == 2 ? reset : h, r[i], &t));
-        gate[i] = i == 2 ? rlxvk_tanh(g, gate[i]) : rlxvk_sigmoid(g, gate[i]);
-        if (i == 1)
-            reset = rlxvk_mul(g, gate[1], h);
-    }
-    (void)n;
-    h = rlxvk_mul(g, gate[0], rlxvk_sub(g, h, gate[2])); /* z h + (1 - z) n */
-    return rlxvk_add(g, h, gate[2]);
-}
-
-static void unroll_gru(call *c, recurrent *n)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_tensor w[3], r[3], b[3], h = initial(c, 5, n), *steps;
-    rlxvk_shape s = call_tensor_shape(c, n->x);
-    if (n->directions != 1) {
-        call_refuse(c, "linear_before_reset", "0 is not supported in two directions");
-        return;
-    }
-    steps = arena_allocate(c->a, (size_t)MAX(n->steps, 1) * sizeof *steps);
-    if (!steps || n->steps < 1 || n->steps > 4096) {
-        call_refuse(c, "linear_before_reset", "0 is supported for 1 to 4096 steps");
-        return;
-    }
-    h = rlxvk_reshape(g, h, RLXVK_SHAPE(n->batch, n->hidden));
-    for (int i = 0; i < 3; i++) {
-        rlxvk_shape square = RLXVK_SHAPE(n->hidden, n->hidden), row = RLXVK_SHAPE(n->hidden);
-        rlxvk_shape wide = RLXVK_SHAPE(n->hidden, s.dims[2]);
-        int64_t at = i * n->hidden, more = (3 + i) * n->hidden;
-        w[i] = rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 1), 1, at, n->hidden), wide);
-        r[i] = rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 2), 1, at, n->hidden), square);
-        b[i] =
-            call_has(c, 3)
-                ? rlxvk_add(g,
-                            rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 3), 1, at, n->hidden),
-                                          row),
-                            rlxvk_reshape(g, rlxvk_narrow(g, call_tensor(c, 3), 1, more, n->hidden),
-                                          row))
-                : call_scalar(c, 0);
-    }
-    for (int64_t t = 0; t < n->steps; t++) {
-        rlxvk_tensor x = rlxvk_narrow(g, n->x, 1, t, 1);
-        h = step_gru(c, n, rlxvk_reshape(g, x, RLXVK_SHAPE(n->batch, s.dims[2])), h, w, r, b);
-        steps[t] = rlxvk_reshape(g, h, RLXVK_SHAPE(n->batch, 1, n->hidden));
-    }
-    give_steps(c, n, rlxvk_concat(g, steps, (size_t)n->steps, 1));
-    give_state(c, 1, n, rlxvk_reshape(g, h, RLXVK_SHAPE(1, n->batch, n->hidden)));
-}
-
 void onnx_gru(call *c)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh"};
@@ -233,11 +293,11 @@ void onnx_gru(call *c)
     rlxvk_tensor input, state, y, h;
     if (!begin(c, &n, usual, 2))
         return;
-    turn_back(c, &n);
     if (!call_flag(c, "linear_before_reset", false)) {
-        unroll_gru(c, &n);
+        unroll(c, &n, "linear_before_reset");
         return;
     }
+    turn_back(c, &n);
     take_biases(c, &n, order, &input, &state);
     o.hidden_size = n.hidden;
     o.bidirectional = n.directions == 2;

@@ -175,3 +175,192 @@ void onnx_det(call *c)
     out.rank = s.rank - 2;
     call_give(c, 0, rlxvk_reshape(g, sum, out));
 }
+
+/* ---- Sampling by the node's own points ---- */
+
+/* Cells as points of rlxvk_grid_sample: 2 x + 1 over the width, less 1. */
+static rlxvk_tensor to_points(call *c, rlxvk_tensor cell, int64_t size)
+{
+    cell = rlxvk_add(c->graph, cell, call_scalar(c, 0.5));
+    cell = rlxvk_mul(c->graph, cell, call_scalar(c, 2.0 / (double)size));
+    return rlxvk_sub(c->graph, cell, call_scalar(c, 1));
+}
+
+/* x and y [.., 1] to points [.., 2]. */
+static rlxvk_tensor pair(call *c, rlxvk_tensor x, rlxvk_tensor y, rlxvk_shape s)
+{
+    s.dims[s.rank++] = 1;
+    return rlxvk_concat(c->graph,
+                        (rlxvk_tensor[]){rlxvk_reshape(c->graph, x, s),
+                                         rlxvk_reshape(c->graph, y, s)},
+                        2, -1);
+}
+
+typedef struct deformed {
+    rlxvk_shape x, w, out;
+    int64_t stride[2], dilation[2], pads[4], groups, offset_groups, taps;
+} deformed;
+
+static bool begin_deformed(call *c, deformed *d)
+{
+    int64_t kernel[2];
+    *d = (deformed){.x = call_shape(c, 0), .w = call_shape(c, 1)};
+    d->groups = call_integer(c, "group", 1);
+    d->offset_groups = call_integer(c, "offset_group", 1);
+    if (d->x.rank != 4 || d->w.rank != 4 || !call_is_fixed(c, d->x) || !call_is_fixed(c, d->w)) {
+        call_refuse(c, NULL, "two spatial axes are supported");
+        return false;
+    }
+    if (!read_numbers(c, "strides", 2, 1, d->stride) ||
+        !read_numbers(c, "dilations", 2, 1, d->dilation) ||
+        !read_numbers(c, "pads", 4, 0, d->pads) || !read_numbers(c, "kernel_shape", 2, 0, kernel))
+        return false;
+    d->out = call_shape(c, 2);
+    d->taps = d->w.dims[2] * d->w.dims[3];
+    if (d->offset_groups < 1 || d->groups < 1 || d->x.dims[1] % d->offset_groups ||
+        d->x.dims[1] % d->groups || d->w.dims[0] % d->groups || d->out.rank != 4 ||
+        d->out.dims[1] != d->offset_groups * d->taps * 2) {
+        call_refuse(c, "offset_group", "the shapes of its operands do not agree");
+        return false;
+    }
+    return !c->failed;
+}
+
+/* Where tap k of each window lies along axis a without an offset: [taps, rows, columns]. */
+static rlxvk_tensor tap_places(call *c, const deformed *d, int a)
+{
+    rlxvk_graph *g = c->graph;
+    int64_t rows = d->w.dims[2], columns = d->w.dims[3], out = d->out.dims[2 + a];
+    rlxvk_tensor tap = rlxvk_arange(g, 0, (float)d->dilation[a], d->w.dims[2 + a]), window;
+    tap = rlxvk_reshape(g, tap, a == 0 ? RLXVK_SHAPE(rows, 1) : RLXVK_SHAPE(1, columns));
+    tap = rlxvk_reshape(g, rlxvk_expand(g, tap, RLXVK_SHAPE(rows, columns)),
+                        RLXVK_SHAPE(d->taps, 1, 1));
+    window = rlxvk_arange(g, -(float)d->pads[a], (float)d->stride[a], out);
+    window = rlxvk_reshape(g, window, a == 0 ? RLXVK_SHAPE(1, out, 1) : RLXVK_SHAPE(1, 1, out));
+    return rlxvk_add(g, tap, window);
+}
+
+/* All taps of all windows are sampled, then multiplied by the weights. */
+void onnx_deform_conv(call *c)
+{
+    rlxvk_graph *g = c->graph;
+    deformed d;
+    rlxvk_tensor x, offset, points[2], y;
+    int64_t batch, rows, columns, channels;
+    rlxvk_shape places;
+    rlxvk_grid_options o = {0};
+    if (!begin_deformed(c, &d))
+        return;
+    batch = d.x.dims[0] * d.offset_groups;
+    channels = d.x.dims[1] / d.offset_groups;
+    rows = d.out.dims[2];
+    columns = d.out.dims[3];
+    places = RLXVK_SHAPE(batch, d.taps, rows, columns);
+    x = rlxvk_reshape(g, call_tensor(c, 0), RLXVK_SHAPE(batch, channels, d.x.dims[2], d.x.dims[3]));
+    offset = rlxvk_reshape(g, call_tensor(c, 2), RLXVK_SHAPE(batch, d.taps, 2, rows, columns));
+    for (int a = 0; a < 2; a++) {
+        rlxvk_tensor own = rlxvk_reshape(g, rlxvk_narrow(g, offset, 2, a, 1), places);
+        own = rlxvk_add(g, own, tap_places(c, &d, a));
+        points[a] = to_points(c, own, d.x.dims[2 + a]);
+    }
+    places = RLXVK_SHAPE(batch, d.taps * rows, columns);
+    y = rlxvk_grid_sample(g, x, pair(c, points[1], points[0], places), &o);
+    y = rlxvk_reshape(g, y, RLXVK_SHAPE(batch, channels, d.taps, rows * columns));
+    if (call_has(c, 4))
+        y = rlxvk_mul(g, y,
+                      rlxvk_reshape(g, call_tensor(c, 4),
+                                    RLXVK_SHAPE(batch, 1, d.taps, rows * columns)));
+    y = rlxvk_reshape(g, y,
+                      RLXVK_SHAPE(d.x.dims[0], d.groups, d.x.dims[1] / d.groups * d.taps,
+                                  rows * columns));
+    x = rlxvk_reshape(g, call_tensor(c, 1),
+                      RLXVK_SHAPE(d.groups, d.w.dims[0] / d.groups, d.w.dims[1] * d.taps));
+    y = rlxvk_reshape(g, rlxvk_matmul(g, x, y),
+                      RLXVK_SHAPE(d.x.dims[0], d.w.dims[0], rows, columns));
+    if (call_has(c, 3))
+        y = rlxvk_add(g, y, rlxvk_reshape(g, call_tensor(c, 3), RLXVK_SHAPE(d.w.dims[0], 1, 1)));
+    call_give(c, 0, y);
+}
+
+/* ---- Regions ---- */
+
+typedef struct regions {
+    rlxvk_shape x;
+    int64_t count, rows, columns, samples;
+    float scale;
+    bool half_pixel;
+} regions;
+
+/* Number `i` of all regions, scaled: [regions, 1]. */
+static rlxvk_tensor corner(call *c, const regions *r, int64_t i)
+{
+    rlxvk_tensor t = rlxvk_narrow(c->graph, call_tensor(c, 1), 1, i, 1);
+    t = rlxvk_mul(c->graph, t, call_scalar(c, r->scale));
+    return r->half_pixel ? rlxvk_sub(c->graph, t, call_scalar(c, 0.5)) : t;
+}
+
+/* The sampled cells of an axis [regions, bins * samples], and which of them are inside. */
+static rlxvk_tensor sampled_cells(call *c, const regions *r, int64_t first, int64_t bins,
+                                  int64_t size, rlxvk_tensor *out_inside)
+{
+    rlxvk_graph *g = c->graph;
+    int64_t count = bins * r->samples;
+    rlxvk_tensor from = corner(c, r, first), length, at;
+    length = rlxvk_sub(g, corner(c, r, first + 2), from);
+    if (!r->half_pixel)
+        length = rlxvk_max(g, length, call_scalar(c, 1));
+    at = rlxvk_arange(g, 0.5f, 1, count);
+    at = rlxvk_mul(g, at, rlxvk_mul(g, length, call_scalar(c, 1.0 / (double)count)));
+    at = rlxvk_add(g, at, from);
+    *out_inside = rlxvk_min(g, rlxvk_ge(g, at, call_scalar(c, -1)),
+                            rlxvk_le(g, at, call_scalar(c, (double)size)));
+    return at;
+}
+
+/* The mean of samples in each bin; samples beyond the image by more than a cell count as 0. */
+void onnx_roi_align(call *c)
+{
+    static const char *const modes[] = {"avg", NULL};
+    static const char *const places[] = {"half_pixel", "output_half_pixel", NULL};
+    rlxvk_graph *g = c->graph;
+    regions r = {.x = call_shape(c, 0), .count = call_shape(c, 1).dims[0]};
+    rlxvk_grid_options o = {.padding = RLXVK_GRID_BORDER};
+    rlxvk_pool_options pool = {0};
+    rlxvk_tensor x, cells[2], inside[2];
+    rlxvk_shape grid;
+    (void)call_word(c, "mode", modes, 0);
+    r.half_pixel = call_word(c, "coordinate_transformation_mode", places, c->opset < 16) == 0;
+    r.rows = call_integer(c, "output_height", 1);
+    r.columns = call_integer(c, "output_width", 1);
+    r.samples = call_integer(c, "sampling_ratio", 0);
+    r.scale = call_real(c, "spatial_scale", 1);
+    if (c->failed || !call_is_fixed(c, r.x))
+        return;
+    if (r.samples < 1) {
+        call_refuse(c, "sampling_ratio",
+                    "0 takes as many samples as the data of a run say; give a "
+                    "number");
+        return;
+    }
+    if (r.x.rank != 4 || call_shape(c, 1).rank != 2 || r.rows < 1 || r.columns < 1 ||
+        r.rows * r.samples > 32768 || r.columns * r.samples > 32768) {
+        call_refuse(c, NULL, "the shapes of its operands do not agree");
+        return;
+    }
+    grid = RLXVK_SHAPE(r.count, r.rows * r.samples, r.columns * r.samples);
+    x = rlxvk_gather(g, call_tensor(c, 0), call_tensor(c, 2), 0);
+    cells[0] = sampled_cells(c, &r, 0, r.columns, r.x.dims[3], &inside[0]);
+    cells[1] = sampled_cells(c, &r, 1, r.rows, r.x.dims[2], &inside[1]);
+    for (int a = 0; a < 2; a++) {
+        rlxvk_shape one = grid;
+        one.dims[a == 0 ? 1 : 2] = 1;
+        cells[a] = rlxvk_reshape(g, to_points(c, cells[a], r.x.dims[3 - a]), one);
+        cells[a] = rlxvk_expand(g, cells[a], grid);
+        one = RLXVK_SHAPE(r.count, 1, one.dims[1], one.dims[2]);
+        inside[a] = rlxvk_reshape(g, inside[a], one);
+    }
+    x = rlxvk_grid_sample(g, x, pair(c, cells[0], cells[1], grid), &o);
+    x = rlxvk_where(g, rlxvk_min(g, inside[0], inside[1]), x, call_scalar(c, 0));
+    pool.kernel[0] = pool.kernel[1] = r.samples;
+    call_give(c, 0, rlxvk_pool_mean(g, x, &pool));
+}
