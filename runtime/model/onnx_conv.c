@@ -220,10 +220,12 @@ static bool is_simple(const window *w, rlxvk_shape s)
 {
     for (uint32_t i = 0; i < w->axes; i++) {
         int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        if (w->before[i] != w->after[i] || w->dilation[i] != 1 || s.dims[2 + i] < span ||
-            2 * w->before[i] > w->kernel[i] || s.dims[2 + i] < 0 ||
-            window_count(w, i, s.dims[2 + i]) !=
-                (s.dims[2 + i] + 2 * w->before[i] - span) / w->stride[i] + 1)
+        int64_t in = s.dims[2 + i], room = in + 2 * w->before[i] - span;
+        bool plain =
+            w->before[i] == w->after[i] && w->dilation[i] == 1 && 2 * w->before[i] <= w->kernel[i];
+        bool counted =
+            in < 0 ? !w->ceil : room >= 0 && window_count(w, i, in) == room / w->stride[i] + 1;
+        if (!plain || !counted)
             return false;
     }
     return true;
@@ -274,20 +276,30 @@ static rlxvk_tensor spread_windows(call *c, rlxvk_tensor x, window *w, float fil
 
 static bool begin_pool(call *c, window *w)
 {
-    return !c->failed && read_window(c, call_shape(c, 0), NULL, w) &&
-           call_is_fixed(c, call_shape(c, 0));
+    rlxvk_shape s = call_shape(c, 0);
+    if (c->failed || !read_window(c, s, NULL, w))
+        return false;
+    if (is_simple(w, s))
+        return true;
+    for (uint32_t i = 2; i < s.rank; i++)
+        if (!call_is_fixed(c, RLXVK_SHAPE(s.dims[i])))
+            return false;
+    return true;
 }
 
 /* Indices that count the rows of a column first, for images. */
 static rlxvk_tensor turn_indices(call *c, rlxvk_tensor indices, rlxvk_shape s)
 {
     rlxvk_graph *g = c->graph;
-    rlxvk_tensor width = call_scalar(c, (double)s.dims[s.rank - 1]), column;
+    rlxvk_tensor width, column;
+    if (!call_is_fixed(c, s))
+        return indices;
     if (s.rank != 4) {
         call_refuse(c, "storage_order", "column-major indices are supported for two spatial axes");
         return indices;
     }
     indices = call_cast(c, indices, ONNX_FLOAT);
+    width = call_scalar(c, (double)s.dims[3]);
     column = rlxvk_mod(g, indices, width);
     indices = rlxvk_round(g, rlxvk_div(g, rlxvk_sub(g, indices, column), width));
     return rlxvk_add(g, indices, rlxvk_mul(g, column, call_scalar(c, (double)s.dims[2])));
@@ -297,10 +309,15 @@ static rlxvk_tensor turn_indices(call *c, rlxvk_tensor indices, rlxvk_shape s)
 static rlxvk_tensor count_from_first_plane(call *c, rlxvk_tensor indices, rlxvk_shape s)
 {
     rlxvk_shape y = call_tensor_shape(c, indices), planes = {.rank = y.rank};
-    int64_t plane = call_product(c, s, 2, s.rank), count = s.dims[0] * s.dims[1];
-    rlxvk_tensor first = rlxvk_arange(c->graph, 0, (float)plane, count);
-    if (count * plane > (1 << 24))
+    int64_t plane, count;
+    rlxvk_tensor first;
+    if (!call_is_fixed(c, s))
+        return indices;
+    plane = call_product(c, s, 2, s.rank);
+    count = s.dims[0] * s.dims[1];
+    if (plane > (1 << 24) || count > (1 << 24) || count * plane > (1 << 24))
         call_refuse(c, NULL, "indices above 2^24 are not exact in f32 words");
+    first = rlxvk_arange(c->graph, 0, (float)plane, count);
     for (uint32_t i = 0; i < y.rank; i++)
         planes.dims[i] = i < 2 ? y.dims[i] : 1;
     first = rlxvk_reshape(c->graph, first, planes);

@@ -59,7 +59,7 @@ static bool begin(call *c, recurrent *n, const char *const *usual, uint32_t acti
     if (call_attribute(c, "activation_alpha", ONNX_ATTRIBUTE_FLOATS) ||
         call_attribute(c, "activation_beta", ONNX_ATTRIBUTE_FLOATS))
         call_refuse(c, "activation_alpha", "only the usual activations are supported");
-    if (!are_usual(c, usual, activations, n->directions) || !call_is_fixed(c, s))
+    if (!are_usual(c, usual, activations, n->directions))
         return false;
     if (call_has(c, 4))
         check_lengths(c, 4, n->steps);
@@ -100,7 +100,8 @@ static rlxvk_tensor initial(call *c, size_t i, const recurrent *n)
 {
     static const int32_t swap[] = {1, 0, 2};
     if (!call_has(c, i))
-        return rlxvk_full(c->graph, RLXVK_SHAPE(n->directions, n->batch, n->hidden), 0);
+        return rlxvk_expand(c->graph, call_scalar(c, 0),
+                            RLXVK_SHAPE(n->directions, n->batch, n->hidden));
     return n->batch_first ? rlxvk_transpose(c->graph, call_tensor(c, i), swap, 3)
                           : call_tensor(c, i);
 }
@@ -234,6 +235,8 @@ static void unroll(call *c, recurrent *n, const char *attribute)
     rlxvk_tensor *steps = arena_allocate(c->a, MOST_STEPS * sizeof *steps), y[2], h[2], cell[2];
     rlxvk_shape state = RLXVK_SHAPE(1, n->batch, n->hidden);
     size_t count = (size_t)n->directions;
+    if (!call_is_fixed(c, call_shape(c, 0)))
+        return;
     if (!steps || n->steps < 1 || n->steps > MOST_STEPS) {
         call_refuse(c, attribute, "it is supported for 1 to %d steps", MOST_STEPS);
         return;

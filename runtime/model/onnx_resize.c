@@ -249,14 +249,31 @@ static void keep_aspect(resizing *r, const call_axes *axes, bool smaller)
     }
 }
 
+/* Whether each element of an axis is repeated so often: element o is element o / scale. */
+static bool is_repeated(const resizing *r, uint32_t axis)
+{
+    double scale = r->scales[axis];
+    bool rounded = r->coordinates == HALF_PIXEL && r->rounding <= PREFER_CEIL;
+    return r->mode == NEAREST && scale >= 1 && scale <= 4096 && scale == floor(scale) &&
+           (rounded || (r->coordinates == ASYMMETRIC && r->rounding == FLOOR));
+}
+
 static bool take_scale(call *c, resizing *r, int32_t axis, double scale)
 {
     double size = floor((double)r->from.dims[axis] * scale);
+    if (scale == 1)
+        return true;
+    r->scales[axis] = scale;
+    if (is_repeated(r, axis)) {
+        r->sizes[axis] = rlxvk_dim_multiply(c->graph, r->from.dims[axis], (int64_t)scale);
+        return true;
+    }
+    if (!call_is_fixed(c, RLXVK_SHAPE(r->from.dims[axis])))
+        return false;
     if (!(scale > 0) || !(size <= INT32_MAX)) {
         call_refuse(c, NULL, "a scale is %g", scale);
         return false;
     }
-    r->scales[axis] = scale;
     r->sizes[axis] = (int64_t)size;
     return true;
 }
@@ -281,6 +298,10 @@ static bool read_sizes(call *c, resizing *r, const call_axes *axes, const host_a
                 return false;
             continue;
         }
+        if (given->integers[i] == r->from.dims[axis])
+            continue;
+        if (!call_is_fixed(c, RLXVK_SHAPE(r->from.dims[axis])))
+            return false;
         if (given->integers[i] < 0 || given->integers[i] > INT32_MAX || r->from.dims[axis] < 1) {
             call_refuse(c, NULL, "size %lld is not supported", (long long)given->integers[i]);
             return false;
@@ -304,7 +325,7 @@ static bool has_op(const resizing *r)
         r->exclude_outside || !coordinates || (r->mode == CUBIC && r->cubic != -0.75))
         return false;
     for (uint32_t i = 0; i < r->from.rank; i++)
-        if ((i < 2 && r->sizes[i] != r->from.dims[i]) || !is_whole(r, i) || r->sizes[i] < 1)
+        if (i < 2 ? r->sizes[i] != r->from.dims[i] : !is_whole(r, i) || r->sizes[i] < 1)
             return false;
     return true;
 }
@@ -319,9 +340,46 @@ static rlxvk_tensor resize_by_op(call *c, rlxvk_tensor x, const resizing *r)
     return rlxvk_resize(c->graph, x, &o);
 }
 
+/* Repeats all elements by views and one copy, also along named dims. */
+static rlxvk_tensor repeat_elements(call *c, rlxvk_tensor x, const resizing *r)
+{
+    rlxvk_shape split = {.rank = 0}, wide = split, joined = {.rank = r->from.rank};
+    for (uint32_t i = 0; i < r->from.rank; i++) {
+        split.dims[split.rank++] = r->from.dims[i];
+        joined.dims[i] = r->sizes[i];
+        if (r->scales[i] != 1)
+            split.dims[split.rank++] = 1;
+    }
+    for (uint32_t i = 0; i < r->from.rank; i++) {
+        wide.dims[wide.rank++] = r->from.dims[i];
+        if (r->scales[i] != 1)
+            wide.dims[wide.rank++] = (int64_t)r->scales[i];
+    }
+    x = rlxvk_expand(c->graph, rlxvk_reshape(c->graph, x, split), wide);
+    return rlxvk_reshape(c->graph, x, joined);
+}
+
+static bool is_repetition(const resizing *r)
+{
+    uint32_t rank = r->from.rank;
+    for (uint32_t i = 0; i < r->from.rank; i++) {
+        if (r->scales[i] != 1 && !is_repeated(r, i))
+            return false;
+        rank += r->scales[i] != 1;
+    }
+    return rank <= RLXVK_MAX_RANK;
+}
+
 static void give_resized(call *c, const resizing *r)
 {
     rlxvk_tensor x = call_tensor(c, 0);
+    if (is_repetition(r) && r->coordinates != CROP_AND_RESIZE) {
+        call_give(c, 0, repeat_elements(c, x, r));
+        return;
+    }
+    for (uint32_t i = 0; i < r->from.rank; i++)
+        if (r->sizes[i] != r->from.dims[i] && !call_is_fixed(c, RLXVK_SHAPE(r->from.dims[i])))
+            return;
     if (has_op(r)) {
         call_give(c, 0, resize_by_op(c, x, r));
         return;
@@ -342,7 +400,7 @@ static void give_resized(call *c, const resizing *r)
 static bool begin(call *c, resizing *r)
 {
     *r = (resizing){.from = call_shape(c, 0), .cubic = -0.75};
-    if (c->failed || !call_is_fixed(c, r->from))
+    if (c->failed)
         return false;
     for (uint32_t i = 0; i < r->from.rank; i++) {
         r->sizes[i] = r->from.dims[i];
