@@ -194,6 +194,18 @@ rlxvk_shape host_to_shape(call *c, const host_array *sizes)
 
 /* ---- Numbers ---- */
 
+/* Keeps the low bits of an integer, as a conversion to that type does. */
+static int64_t truncate_to(int32_t type, int64_t v)
+{
+    uint32_t bits = onnx_type_bits(type);
+    uint64_t low = bits < 64 ? (uint64_t)v & ((UINT64_C(1) << bits) - 1) : (uint64_t)v;
+    bool negative = bits < 64 && (type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_INT32) &&
+                    low >> (bits - 1);
+    if (type == ONNX_BOOL)
+        return v != 0;
+    return negative ? (int64_t)(low | ~((UINT64_C(1) << bits) - 1)) : (int64_t)low;
+}
+
 static bool compare(enum host_binary op, bool less, bool equal, bool greater)
 {
     switch (op) {
@@ -438,18 +450,6 @@ host_array *host_unary(call *c, enum host_unary op, const host_array *x)
 }
 
 /* ---- Other types ---- */
-
-/* Keeps the low bits of an integer, as a conversion to that type does. */
-static int64_t truncate_to(int32_t type, int64_t v)
-{
-    uint32_t bits = onnx_type_bits(type);
-    uint64_t low = bits < 64 ? (uint64_t)v & ((UINT64_C(1) << bits) - 1) : (uint64_t)v;
-    bool negative = bits < 64 && (type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_INT32) &&
-                    low >> (bits - 1);
-    if (type == ONNX_BOOL)
-        return v != 0;
-    return negative ? (int64_t)(low | ~((UINT64_C(1) << bits) - 1)) : (int64_t)low;
-}
 
 static int64_t real_to_integer(int32_t type, double v)
 {
