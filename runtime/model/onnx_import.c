@@ -310,7 +310,10 @@ static void define_input(onnx_import *import, uint32_t index, const onnx_import_
     else if (info->kind != ONNX_TENSOR)
         refuse_input(import, v, info->name, "sequences, maps and optionals are not supported");
     else if (!onnx_value_dtype(info->type, &dtype))
-        refuse_input(import, v, info->name, onnx_type_name(info->type));
+        refuse_input(import, v, info->name,
+                     info->type == ONNX_STRING ? "strings are not supported"
+                                               : "its element type is not supported; export the "
+                                                 "model with floats of 16 or 32 bits");
     else if (!info->has_shape || info->rank > RLXVK_MAX_RANK)
         refuse_input(import, v, info->name,
                      info->has_shape ? "it has more than 8 axes"

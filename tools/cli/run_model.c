@@ -154,7 +154,9 @@ static rlxvk_status read_folder(job *j)
     char path[4096];
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; j->o->data && i < j->input_count; i++)
-        if (find_file(j->o->data, "input", i, j->inputs[i].info.name, path, sizeof path))
+        /* Files of sequences and the like are not read: the model is refused for them. */
+        if (j->inputs[i].info.dtype != RLXVK_DTYPE_COUNT &&
+            find_file(j->o->data, "input", i, j->inputs[i].info.name, path, sizeof path))
             TRY(array_read(path, &j->inputs[i].value));
 error:
     return status;
