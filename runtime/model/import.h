@@ -34,6 +34,7 @@ typedef struct onnx_import {
     VECTOR(rlxvk_model_problem) problems;
     VECTOR(import_param) params;
     name_map param_names;
+    name_map functions;     /* the model's, by "domain:name" */
     bool *needs_value;      /* for each input of the model */
     bool stuck;             /* the graph has a sticky error: the rest is only checked for ops */
     uint64_t node_count;    /* that were walked, inlined ones and rounds of loops included */

@@ -488,6 +488,7 @@ static void end_import(rlxvk_model *m, onnx_import *import)
 {
     keep_problems(m, import);
     name_destroy(&import->param_names);
+    name_destroy(&import->functions);
     VECTOR_FREE(&import->params);
     rlxvk_graph_destroy(import->graph);
 }

@@ -2,6 +2,7 @@
 #include "model/onnx_import.h"
 #include "model/onnx_ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_NODES = 1000000, MOST_DEPTH = 64 };
@@ -87,13 +88,34 @@ static int64_t opset_of(const onnx_import *import, const char *domain)
     return f && f->opset_count == 0 ? 0 : 1;
 }
 
-static const onnx_function *find_function(const onnx_model *m, const onnx_node *n)
+/* The key of a function in import->functions. */
+static const char *function_key(onnx_import *import, const char *domain, const char *name)
 {
-    for (size_t i = 0; i < m->function_count; i++)
-        if (strcmp(m->functions[i].name, n->op) == 0 &&
-            strcmp(m->functions[i].domain, n->domain) == 0)
-            return &m->functions[i];
-    return NULL;
+    size_t length = strlen(domain) + strlen(name) + 2;
+    char *key = arena_allocate(&import->a, length);
+    if (key)
+        snprintf(key, length, "%s:%s", domain, name);
+    else
+        import_end(import, status_fail_memory("functions of a model"));
+    return key;
+}
+
+static void define_functions(onnx_import *import)
+{
+    const onnx_model *m = import->model;
+    for (size_t i = m->function_count; i-- > 0 && import->status == RLXVK_OK;) {
+        const char *key = function_key(import, m->functions[i].domain, m->functions[i].name);
+        rlxvk_status status = key ? name_put(&import->functions, key, (uint32_t)i) : RLXVK_OK;
+        if (status != RLXVK_OK)
+            import_end(import, status);
+    }
+}
+
+static const onnx_function *find_function(onnx_import *import, const onnx_node *n)
+{
+    const char *key = import->functions.count ? function_key(import, n->domain, n->op) : NULL;
+    uint32_t i = key ? name_find(&import->functions, key) : NAME_NONE;
+    return i == NAME_NONE ? NULL : &import->model->functions[i];
 }
 
 static void walk_nodes(onnx_import *import, const onnx_graph *g);
@@ -211,7 +233,7 @@ static void check_graph(call *c)
 
 static void lower(call *c, bool operands_failed)
 {
-    const onnx_function *f = find_function(c->import->model, c->node);
+    const onnx_function *f = find_function(c->import, c->node);
     const onnx_op *op = onnx_find_op(c->node->domain, c->node->op, c->opset);
     char buffer[256];
     text why = {buffer, sizeof buffer, 0};
@@ -282,14 +304,6 @@ static void walk_nodes(onnx_import *import, const onnx_graph *g)
 
 /* ---- Inputs and outputs ---- */
 
-static bool is_initializer(const onnx_graph *g, const char *name)
-{
-    for (size_t i = 0; i < g->initializer_count; i++)
-        if (strcmp(g->initializers[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static void refuse_input(onnx_import *import, onnx_value *v, const char *name, const char *why)
 {
     v->failed = true;
@@ -334,7 +348,7 @@ static void define_inputs(onnx_import *import, const onnx_import_input *inputs)
 {
     const onnx_graph *g = &import->model->graph;
     for (size_t i = 0; i < g->input_count; i++)
-        if (!is_initializer(g, g->inputs[i].name))
+        if (!look_up(import, g->inputs[i].name)) /* only initializers have names yet */
             define_input(import, (uint32_t)i, &inputs[i]);
     if (rlxvk_graph_status(import->graph) != RLXVK_OK)
         import_add_problem(import, rlxvk_graph_status(import->graph), "", "input", NULL,
@@ -379,6 +393,7 @@ rlxvk_status onnx_import_model(onnx_import *import, const onnx_import_input *inp
     import->inline_graph = inline_graph;
     begin_scope(import, &scope, NULL);
     check_opsets(import);
+    define_functions(import);
     define_initializers(import, g);
     define_inputs(import, inputs);
     walk_nodes(import, g);
