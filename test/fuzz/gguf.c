@@ -7,13 +7,14 @@
 #include "model/llama_internal.h"
 #include "op/op.h"
 #include "support/fuzz_input.h"
+#include "model/chat.h"
 #include "model/tokenizer.h"
 
 enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
 
 /* How many inputs got how far. */
 static struct {
-    uint64_t files, tokenizers, models, graphs;
+    uint64_t files, tokenizers, chats, models, graphs;
 } reached;
 
 static void read_values(gguf_file *file)
@@ -53,6 +54,25 @@ static void encode(const tokenizer *t, const char *text, size_t length)
     VECTOR_FREE(&back);
 }
 
+/* The file's template may be anything. If it is known, a turn has its tokens. */
+static void check_chat(gguf_file *file, tokenizer *t, const char *text, size_t length)
+{
+    token_list ids = {0};
+    chat *c = NULL;
+    if (chat_open(file, t, (chat_day){2025, 1, 1}, &c) == RLXVK_OK) {
+        reached.chats++;
+        rlxvk_status status = chat_begin(c, "x", text, length, &ids);
+        if (status == RLXVK_OK)
+            status = chat_continue(c, ids.count ? ids.items[0] : TOKEN_NONE, text, length, &ids);
+        for (size_t i = 0; i < ids.count; i++)
+            FUZZ_CHECK(ids.items[i] < tokenizer_size(t), "token %u", ids.items[i]);
+        FUZZ_CHECK(status == RLXVK_OK || status == RLXVK_E_RANGE || status == RLXVK_E_UNSUPPORTED,
+                   "chat: %s", rlxvk_last_error());
+    }
+    VECTOR_FREE(&ids);
+    chat_close(c);
+}
+
 static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
 {
     static const char text[] = "Hello  w\xc3\xa9rld, it's 2024\n<|end|>x \xe2\x96\x81 ab \xff\xc3";
@@ -62,6 +82,7 @@ static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
         reached.tokenizers++;
         encode(t, text, sizeof text - 1);
         encode(t, (const char *)bytes + size - tail, tail);
+        check_chat(file, t, (const char *)bytes + size - tail, tail);
     }
     tokenizer_destroy(t);
 }
@@ -124,7 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 void fuzz_report(void)
 {
-    printf("accepted: %llu files, %llu tokenizers, %llu models, %llu graphs\n",
+    printf("accepted: %llu files, %llu tokenizers, %llu chats, %llu models, %llu graphs\n",
            (unsigned long long)reached.files, (unsigned long long)reached.tokenizers,
-           (unsigned long long)reached.models, (unsigned long long)reached.graphs);
+           (unsigned long long)reached.chats, (unsigned long long)reached.models,
+           (unsigned long long)reached.graphs);
 }

@@ -164,7 +164,7 @@ bool tokenizer_is_end(const tokenizer *t, uint32_t id)
 
 bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
 {
-    return t->add_bos && t->bos != TOKEN_NONE && special_at(t, bytes, length) == t->bos;
+    return t->add_bos && t->bos != TOKEN_NONE && special_at(t, bytes, length, false) == t->bos;
 }
 
 uint32_t token_of(const tokenizer *t, const gguf_string *pieces, size_t count)
@@ -182,12 +182,43 @@ rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t leng
     size_t count = out->count;
     if (add_bos && t->bos != TOKEN_NONE)
         TRY(token_append(out, t->bos));
-    TRY(specials_cut(t, bytes, length, 0, t->encode, out));
+    TRY(specials_cut(t, bytes, length, 0, (encode_mode){0}, t->encode, out));
     return RLXVK_OK;
 error:
     out->count = count;
     return status;
 }
+
+rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before, const char *bytes,
+                                    size_t length, token_list *out)
+{
+    bool text = before < t->size && t->tokens[before].kind != TOKEN_CONTROL;
+    encode_mode mode = {.plain = true, .continued = text};
+    rlxvk_status status;
+    size_t count = out->count;
+    size_t dropped = before < t->size && !text ? special_drops(t, before, bytes, length) : 0;
+    TRY(specials_cut(t, bytes + dropped, length - dropped, 0, mode, t->encode, out));
+    return RLXVK_OK;
+error:
+    out->count = count;
+    return status;
+}
+
+/* ---- Control tokens ---- */
+
+uint32_t tokenizer_find(const tokenizer *t, const char *written)
+{
+    gguf_string string = {written, strlen(written)};
+    return string_map_find(&t->ids, &string, 1);
+}
+
+void tokenizer_make_control(tokenizer *t, uint32_t id)
+{
+    t->tokens[id].kind = TOKEN_CONTROL;
+    t->tokens[id].decoded.length = 0;
+}
+
+/* ---- Decoding ---- */
 
 gguf_string tokenizer_token_bytes(const tokenizer *t, uint32_t id)
 {

@@ -43,6 +43,20 @@ bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
 RLXVK_MUST_CHECK rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t length,
                                                bool add_bos, token_list *out);
 
+/* Appends the ids of a text in which no control token counts, whatever it spells. User-defined
+ * tokens do, because they stand for ordinary text. `before` is the token in front of the text:
+ * TOKEN_NONE or a control token if the text begins there. If it is a token of text, the new text
+ * continues that one. Errors as tokenizer_encode. */
+RLXVK_MUST_CHECK rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before,
+                                                     const char *bytes, size_t length,
+                                                     token_list *out);
+
+/* The token that is written so in the file; TOKEN_NONE if there is none. */
+uint32_t tokenizer_find(const tokenizer *t, const char *written);
+/* Makes a token a control token, because a chat template uses it as one. Some files have it as
+ * another kind. */
+void tokenizer_make_control(tokenizer *t, uint32_t id);
+
 /* The bytes that one token adds to a text, for streaming. They may be an incomplete UTF-8 sequence.
  * Control tokens and ids outside the vocabulary add none. They live as long as the tokenizer. */
 gguf_string tokenizer_token_bytes(const tokenizer *t, uint32_t id);

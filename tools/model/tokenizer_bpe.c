@@ -164,10 +164,11 @@ error:
 }
 
 static rlxvk_status bpe_encode(const tokenizer *t, const char *bytes, size_t length,
-                               token_list *out)
+                               encode_mode mode, token_list *out)
 {
     token_text composed = {0};
     rlxvk_status status;
+    (void)mode;
     if (!presplit_composes(t->flavour))
         return encode_pieces(t, bytes, length, out);
     TRY(text_append_nfc(&composed, bytes, length));

@@ -44,9 +44,15 @@ uint32_t string_map_find(const string_map *map, const gguf_string *pieces, size_
 
 typedef struct presplit_flavour presplit_flavour;
 
+/* How a text is encoded. */
+typedef struct encode_mode {
+    bool plain;     /* only user-defined tokens are found by their spelling */
+    bool continued; /* a token of text stands before it, so it gets no space in front */
+} encode_mode;
+
 /* Encodes a text without special tokens, of at least one byte. */
 typedef rlxvk_status (*encode_function)(const tokenizer *t, const char *bytes, size_t length,
-                                        token_list *out);
+                                        encode_mode mode, token_list *out);
 
 struct tokenizer {
     token *tokens;
@@ -103,12 +109,16 @@ RLXVK_MUST_CHECK rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file);
 /* Collects the special tokens. Call it after the kinds of tokens are known and their texts are
  * decoded. */
 RLXVK_MUST_CHECK rlxvk_status specials_prepare(tokenizer *t);
-/* The longest special token with which the text begins; TOKEN_NONE if there is none. */
-uint32_t special_at(const tokenizer *t, const char *bytes, size_t length);
+/* The longest special token with which the text begins; TOKEN_NONE if there is none. If `plain`,
+ * only user-defined tokens count. */
+uint32_t special_at(const tokenizer *t, const char *bytes, size_t length, bool plain);
 /* Encodes a text whose special tokens begin at `from` or later. The parts between them go to
  * `encode`. */
 RLXVK_MUST_CHECK rlxvk_status specials_cut(const tokenizer *t, const char *bytes, size_t length,
-                                           size_t from, encode_function encode, token_list *out);
+                                           size_t from, encode_mode mode, encode_function encode,
+                                           token_list *out);
+/* The length of the white space at the beginning of a text that the token before it drops. */
+size_t special_drops(const tokenizer *t, uint32_t id, const char *bytes, size_t length);
 /* Finds the tokens that end a generation. Those known only by name become control tokens. */
 RLXVK_MUST_CHECK rlxvk_status ends_prepare(tokenizer *t, const gguf_file *file);
 

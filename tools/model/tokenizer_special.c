@@ -60,7 +60,19 @@ static size_t first_from(const tokenizer *t, size_t low, size_t high, size_t dep
     return low;
 }
 
-uint32_t special_at(const tokenizer *t, const char *bytes, size_t length)
+/* Of tokens with the same spelling, the first one counts. */
+static uint32_t first_of_kind(const tokenizer *t, size_t low, size_t high, size_t length,
+                              bool plain)
+{
+    for (; low < high && t->spellings.items[low].text.length == length; low++) {
+        uint32_t id = t->spellings.items[low].id;
+        if (!plain || t->tokens[id].kind == TOKEN_USER_DEFINED)
+            return id;
+    }
+    return TOKEN_NONE;
+}
+
+uint32_t special_at(const tokenizer *t, const char *bytes, size_t length, bool plain)
 {
     uint32_t found = TOKEN_NONE;
     size_t low = 0, high = t->spellings.count;
@@ -70,8 +82,8 @@ uint32_t special_at(const tokenizer *t, const char *bytes, size_t length)
         unsigned byte = (uint8_t)bytes[depth];
         low = first_from(t, low, high, depth, byte);
         high = first_from(t, low, high, depth, byte + 1);
-        if (low < high && t->spellings.items[low].text.length == depth + 1)
-            found = t->spellings.items[low].id;
+        uint32_t id = first_of_kind(t, low, high, depth + 1, plain);
+        found = id != TOKEN_NONE ? id : found;
     }
     return found;
 }
@@ -168,29 +180,34 @@ static size_t skip_space(const char *bytes, size_t at, size_t length)
     return at;
 }
 
+size_t special_drops(const tokenizer *t, uint32_t id, const char *bytes, size_t length)
+{
+    return special_strips(t, id) ? skip_space(bytes, 0, length) : 0;
+}
+
 /* ---- Cutting ---- */
 
 rlxvk_status specials_cut(const tokenizer *t, const char *bytes, size_t length, size_t from,
-                          encode_function encode, token_list *out)
+                          encode_mode mode, encode_function encode, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
     size_t start = 0;
     for (size_t i = from; i < length;) {
-        uint32_t id = special_at(t, bytes + i, length - i);
+        uint32_t id = special_at(t, bytes + i, length - i, mode.plain);
         if (id == TOKEN_NONE) {
             i++;
             continue;
         }
         if (i > start)
-            TRY(encode(t, bytes + start, i - start, out));
+            TRY(encode(t, bytes + start, i - start, mode, out));
         TRY(token_append(out, id));
+        mode.continued = false;
         i += (size_t)t->tokens[id].written.length;
-        if (special_strips(t, id))
-            i = skip_space(bytes, i, length);
+        i += special_drops(t, id, bytes + i, length - i);
         start = i;
     }
     if (length > start)
-        TRY(encode(t, bytes + start, length - start, out));
+        TRY(encode(t, bytes + start, length - start, mode, out));
 error:
     return status;
 }

@@ -149,8 +149,9 @@ error:
 }
 
 static rlxvk_status merge_marked(const tokenizer *t, const char *marked, size_t length,
-                                 token_list *out)
+                                 encode_mode mode, token_list *out)
 {
+    (void)mode;
     rlxvk_status status = RLXVK_OK;
     symbol_list symbols = {0};
     for (size_t i = 0, size; i < length; i += size) {
@@ -168,13 +169,14 @@ error:
 /* Marking the spaces may create user-defined tokens that consist of marks, for example runs of
  * spaces. */
 static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t length,
-                               token_list *out)
+                               encode_mode mode, token_list *out)
 {
-    size_t marked_length, prefix = t->add_space ? SPACE_MARK_LENGTH : 0;
-    char *marked = mark_spaces(bytes, length, t->add_space, &marked_length);
+    bool add_space = t->add_space && !mode.continued;
+    size_t marked_length, prefix = add_space ? SPACE_MARK_LENGTH : 0;
+    char *marked = mark_spaces(bytes, length, add_space, &marked_length);
     if (marked == NULL)
         return status_fail_memory("tokenizer text");
-    rlxvk_status status = specials_cut(t, marked, marked_length, prefix, merge_marked, out);
+    rlxvk_status status = specials_cut(t, marked, marked_length, prefix, mode, merge_marked, out);
     memory_free(marked);
     return status;
 }
