@@ -44,7 +44,7 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 NUMBERS  := test_fft test_large test_radix_sort# slow under sanitizers, which find nothing in them
 # They take 10 s or more each, so that only CI and RLXVK_TEST_ALL=1 run them.
-LONG     := $(addprefix test_,bounded cli fft generate knn llama lm models operands parts permute radix_sort range row_ranges specialize transform)
+LONG     := $(addprefix test_,bounded chat_generate cli fft generate knn llama lm models operands parts permute radix_sort range row_ranges specialize transform)
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a

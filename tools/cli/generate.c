@@ -20,8 +20,12 @@ static const char help[] =
     "Continues TEXT with a language model.\n\n"
     "  -p, --prompt TEXT    the text to continue\n"
     "      --file FILE      read it from FILE, less a newline at its end; - is standard input\n"
-    "      --interactive    answer line after line of standard input, all in one context; lines\n"
-    "                       are continued as they are: no chat template is put around them\n"
+    "      --interactive    answer line after line of standard input, all in one context; without\n"
+    "                       --chat, lines are continued as they are\n"
+    "      --chat           prompts and lines are a user's turns: the model's chat template is "
+    "put\n"
+    "                       around them, and the end of a turn ends a reply\n"
+    "      --system TEXT    with --chat: what the model is told before the first turn\n"
     "      --batch FILE     continue every line of FILE, less empty ones, several at once; a line\n"
     "                       each in their order, newlines in it written \\n, backslashes \\\\\n"
     "      --parallel N     of a batch N at once (default 8); one that ends makes room for the "
@@ -55,6 +59,7 @@ static const struct option long_options[] = {
     {"ctx", required_argument, NULL, 'c'},    {"precision", required_argument, NULL, 'x'},
     {"batch", required_argument, NULL, 'b'},  {"parallel", required_argument, NULL, 'a'},
     {"cache", required_argument, NULL, 'C'},  {"device-memory", required_argument, NULL, 'm'},
+    {"chat", no_argument, NULL, 'T'},         {"system", required_argument, NULL, 'S'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
@@ -101,13 +106,13 @@ static bool set_number(generate_options *o, int letter)
 
 static bool set_option(generate_options *o, int letter)
 {
-    const char **const words[128] = {['p'] = &o->prompt,
-                                     ['d'] = &o->device,
-                                     ['l'] = &o->logits,
-                                     ['f'] = &o->file,
-                                     ['b'] = &o->batch};
-    bool *const flags[128] = {
-        ['g'] = &o->greedy, ['J'] = &o->json, ['h'] = &o->help, ['i'] = &o->interactive};
+    const char **const words[128] = {['p'] = &o->prompt, ['d'] = &o->device, ['l'] = &o->logits,
+                                     ['f'] = &o->file,   ['b'] = &o->batch,  ['S'] = &o->system};
+    bool *const flags[128] = {['g'] = &o->greedy,
+                              ['J'] = &o->json,
+                              ['h'] = &o->help,
+                              ['i'] = &o->interactive,
+                              ['T'] = &o->chat};
     if (letter > 0 && letter < 128 && words[letter])
         *words[letter] = optarg;
     else if (letter > 0 && letter < 128 && flags[letter])
@@ -132,6 +137,8 @@ static bool check_options(const generate_options *o)
         report_error("--interactive does not go with %s", o->json ? "--json" : "--batch");
     else if (o->interactive && o->file && strcmp(o->file, "-") == 0)
         report_error("--interactive reads standard input itself; give a prompt in another way");
+    else if (o->system && !o->chat)
+        report_error("--system is a part of the chat template; give --chat, too");
     else if (several && o->logits)
         report_error("%s does not go with --logits", several);
     else

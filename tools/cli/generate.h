@@ -2,13 +2,14 @@
 #ifndef RLXVK_GENERATE_H
 #define RLXVK_GENERATE_H
 
+#include "model/chat.h"
 #include "model/llama.h"
 #include "model/tokenizer.h"
 
 typedef struct generate_options {
-    const char *model, *prompt, *file, *batch, *device, *logits;
+    const char *model, *prompt, *file, *batch, *device, *logits, *system;
     uint64_t tokens, context; /* context 0: the length that prompt and tokens need */
-    bool tokens_given, interactive, json, help;
+    bool tokens_given, interactive, chat, json, help;
     bool greedy;
     rlxvk_sample_options sampling;
     rlxvk_precision precision;
@@ -28,12 +29,14 @@ typedef struct session {
     const generate_options *options;
     gguf_file *file;
     tokenizer *tokenizer;
+    chat *chat; /* NULL without --chat */
     rlxvk_context *context;
     llama *model;
     token_text text; /* the prompt */
     token_list prompt, made;
     VECTOR(batch_item) items; /* with a batch: used instead of text */
     float *logits;
+    uint32_t last;              /* of the latest answer, the last token before its end */
     uint32_t next;              /* the latest token, chosen on the device */
     bool pending;               /* the model's sequence does not have `next` yet */
     bool warned;                /* a prompt with two bos was reported */

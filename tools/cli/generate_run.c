@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CONTEXT_UNIT = 64, READ_SIZE = 65536, TURNS_CONTEXT = 4096 };
@@ -74,6 +75,8 @@ static void warn_of_two_bos(session *s, const char *bytes, size_t length)
 
 static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, token_list *out)
 {
+    if (s->chat)
+        return chat_begin(s->chat, s->options->system, bytes, length, out);
     warn_of_two_bos(s, bytes, length);
     return tokenizer_encode(s->tokenizer, bytes, length, tokenizer_adds_bos(s->tokenizer), out);
 }
@@ -96,6 +99,17 @@ static rlxvk_status encode_lines(session *s)
         status = status_fail(RLXVK_E_RANGE, "'%s' holds no prompt", s->options->batch);
 error:
     return status;
+}
+
+/* Some templates tell the model the date. */
+static rlxvk_status open_chat(session *s)
+{
+    time_t now = time(NULL);
+    struct tm day = {0};
+    if (!localtime_r(&now, &day))
+        return status_fail(RLXVK_E_RANGE, "the date of the day is not known");
+    return chat_open(s->file, s->tokenizer,
+                     (chat_day){day.tm_year + 1900, day.tm_mon + 1, day.tm_mday}, &s->chat);
 }
 
 static size_t longest_prompt(const session *s)
@@ -182,6 +196,8 @@ rlxvk_status generate_open(session *s)
     TRY(gguf_result(gguf_open(o->model, &s->file)));
     TRY(llama_read_config(s->file, &config));
     TRY(tokenizer_create(s->file, &s->tokenizer));
+    if (o->chat)
+        TRY(open_chat(s));
     TRY(read_prompt(o, &s->text));
     if (o->batch)
         TRY(encode_lines(s));
@@ -211,6 +227,7 @@ void generate_close(session *s)
     memory_free(s->logits);
     llama_destroy(s->model);
     rlxvk_context_destroy(s->context);
+    chat_close(s->chat);
     tokenizer_destroy(s->tokenizer);
     gguf_close(s->file);
 }
@@ -290,6 +307,7 @@ static rlxvk_status run_tokens(session *s, uint64_t tokens)
 {
     rlxvk_status status = RLXVK_OK;
     s->pending = false;
+    s->last = TOKEN_NONE;
     for (uint64_t made = 0; made < tokens; made++) {
         if (made)
             TRY(run_step(s));
@@ -299,6 +317,7 @@ static rlxvk_status run_tokens(session *s, uint64_t tokens)
         s->pending = !tokenizer_is_end(s->tokenizer, s->next);
         if (!s->pending)
             break;
+        s->last = s->next;
     }
 error:
     return status;
@@ -324,8 +343,8 @@ error:
 
 /* ---- Turns ---- */
 
-/* Encodes the part of the last answer that the sequence does not have yet, a newline, and the next
- * line. */
+/* Encodes the part of the last answer that the sequence does not have yet, and the next line. With
+ * a chat template, the line is a turn; otherwise a newline stands before it. */
 static rlxvk_status encode_turn(session *s, const char *line, size_t length, token_list *out)
 {
     bool first = s->turns == 0;
@@ -334,6 +353,9 @@ static rlxvk_status encode_turn(session *s, const char *line, size_t length, tok
     out->count = 0;
     if (s->pending && !VECTOR_PUSH(out, s->next))
         TRY(status_fail_memory("tokens"));
+    if (s->chat)
+        return first ? encode_prompt(s, line, length, out)
+                     : chat_continue(s->chat, s->last, line, length, out);
     if (!first)
         TRY(append(&turn, "\n", 1));
     TRY(append(&turn, line, length));
