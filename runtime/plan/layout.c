@@ -223,6 +223,15 @@ static uint64_t pinned_bytes(const layout *l)
     return sum;
 }
 
+uint64_t plan_device_bytes(const plan *p)
+{
+    uint64_t sum = 0;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        for (size_t i = 0; c != CLASS_HOST_WEIGHTS && i < p->blocks[c].count; i++)
+            sum = saturated_sum(sum, p->blocks[c].items[i]);
+    return sum;
+}
+
 /* Blocks of pinned values have no gaps, so the excess is exact. */
 static rlxvk_status move_weights(layout *l)
 {

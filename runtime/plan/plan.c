@@ -18,15 +18,6 @@ error:
     return status;
 }
 
-uint64_t plan_device_bytes(const plan *p)
-{
-    uint64_t sum = 0;
-    for (int c = 0; c < CLASS_COUNT; c++)
-        for (size_t i = 0; c != CLASS_HOST_WEIGHTS && i < p->blocks[c].count; i++)
-            sum = saturated_sum(sum, p->blocks[c].items[i]);
-    return sum;
-}
-
 void plan_destroy(plan *p)
 {
     memory_free(p->slots);

@@ -175,15 +175,10 @@ static uint32_t split_gather(pass *p, uint32_t id)
 
 uint32_t split_weight(pass *p, uint32_t id)
 {
-    switch (p->nodes[id].op) {
-    case OP_gather:
-    case OP_dequant_gather:
+    op_kind op = (op_kind)p->nodes[id].op;
+    if (op == OP_gather || op == OP_dequant_gather)
         return split_gather(p, id);
-    case OP_matmul:
-    case OP_fused_matmul_bias_act:
-    case OP_dequant_matmul:
+    if (op == OP_matmul || op == OP_fused_matmul_bias_act || op == OP_dequant_matmul)
         return split_product(p, id);
-    default:
-        return NODE_NONE;
-    }
+    return NODE_NONE;
 }
