@@ -166,6 +166,7 @@ static const options_row rows[] = {
 
 /* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */
 static const char *const others[] = {"rlxvk_context_options", "rlxvk_compile_options",
+                                     "rlxvk_model_options",   "rlxvk_model_graph_options",
                                      "rlxvk_rng_options",     "rlxvk_save_options",
                                      "rlxvk_load_options",    "rlxvk_values_options"};
 
