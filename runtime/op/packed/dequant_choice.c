@@ -143,12 +143,13 @@ uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c, const dequan
 }
 
 /* Registers of an invocation: two sums for each output, the codes of each column, and addresses. If
- * several rows are shared, the next words, too (AHEAD). With integers, x is held. */
+ * several rows are shared, the next words, too (AHEAD), and elements of x. With integers, x is
+ * held. */
 static uint32_t vector_kept(const dequant_vector_class *c)
 {
     if (c->integers)
         return 136;
-    return 2u * c->rows * c->columns + 16u * c->columns + (c->rows > 1 && c->chunk ? 80 : 32);
+    return 2u * c->rows * c->columns + 16u * c->columns + (c->rows > 1 && c->chunk ? 152 : 32);
 }
 
 /* The elements of x that one unit needs, and addresses. A compiler takes few of them early from
