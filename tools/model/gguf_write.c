@@ -140,8 +140,10 @@ rlxvk_status gguf_begin(gguf_writer *w, FILE *stream)
     bool complete = !w->out_of_memory && !head.out_of_memory;
     if (complete) {
         fwrite(head.pairs.items, 1, head.pairs.count, stream);
-        fwrite(w->pairs.items, 1, w->pairs.count, stream);
-        fwrite(w->tensors.items, 1, w->tensors.count, stream);
+        if (w->pairs.count)
+            fwrite(w->pairs.items, 1, w->pairs.count, stream);
+        if (w->tensors.count)
+            fwrite(w->tensors.items, 1, w->tensors.count, stream);
         pad(w, head.pairs.count + w->pairs.count + w->tensors.count);
     }
     gguf_writer_destroy(&head);
