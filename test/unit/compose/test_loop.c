@@ -375,7 +375,7 @@ static void test_long_loops_take_no_more(void **state)
 {
     const char *given = getenv("RLXVK_TEST_LOOP_STEPS");
     int64_t steps = given ? strtoll(given, NULL, 10) : 20000;
-    rlxvk_memory_report few_bytes, many_bytes;
+    rlxvk_memory_report few_bytes = {.struct_size = sizeof few_bytes}, many_bytes = few_bytes;
     rlxvk_graph *few = counting(1000, (rlxvk_scan_options){0});
     rlxvk_graph *many = counting(1000000, (rlxvk_scan_options){0});
     rlxvk_graph *run = counting(steps, (rlxvk_scan_options){0});
