@@ -172,14 +172,6 @@ error:
 
 /* ---- Lists ---- */
 
-static bool is_weight(const onnx_graph *g, const char *name)
-{
-    for (size_t i = 0; i < g->initializer_count; i++)
-        if (strcmp(g->initializers[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static int64_t symbol_of(const rlxvk_model *m, const char *name)
 {
     return rlxvk_symbol(RLXVK_USER_SYMBOL + name_find(&m->dims, name));
@@ -216,7 +208,7 @@ rlxvk_status rlxvk_model_inputs(const rlxvk_model *model, rlxvk_model_info *info
     for (size_t i = 0; i < model->onnx.graph.input_count; i++) {
         const onnx_value_info *v = &model->onnx.graph.inputs[i];
         rlxvk_model_info info = describe(model, v, true, i);
-        if (is_weight(&model->onnx.graph, v->name))
+        if (v->is_weight)
             continue;
         if (count < capacity)
             sized_put(SIZED(rlxvk_model_info), &room, count, &info);
@@ -386,7 +378,7 @@ static rlxvk_status take_values(const rlxvk_model *m, const rlxvk_model_graph_op
         size_t input;
         TRY(status_require(v->name, "model_graph", "values[].name"));
         input = find_input(g, v->name);
-        if (input == g->input_count || is_weight(g, v->name))
+        if (input == g->input_count || g->inputs[input].is_weight)
             return status_fail(RLXVK_E_UNKNOWN_NAME, "the model has no input '%.80s'", v->name);
         TRY(make_value(v, &g->inputs[input], inputs[input].shape, a, &inputs[input].value));
     }

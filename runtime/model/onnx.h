@@ -106,7 +106,8 @@ typedef struct onnx_value_info {
     enum onnx_value_kind kind;
     int32_t type;
     bool has_shape;
-    uint32_t rank; /* may be above RLXVK_MAX_RANK; then `dims` has no more */
+    bool is_weight; /* of an input, after onnx_check: an initializer has its name */
+    uint32_t rank;  /* may be above RLXVK_MAX_RANK; then `dims` has no more */
     onnx_dim dims[RLXVK_MAX_RANK];
 } onnx_value_info;
 

@@ -56,6 +56,8 @@ static rlxvk_status define_all(checker *k, const onnx_graph *g, scope *s)
         TRY(define(k, s, g->inputs[i].name, IS_INPUT));
     for (size_t i = 0; i < g->initializer_count; i++)
         TRY(define_initializer(k, s, g->initializers[i].name));
+    for (size_t i = 0; i < g->input_count; i++)
+        g->inputs[i].is_weight = name_find(&s->names, g->inputs[i].name) == IS_INITIALIZER;
     for (size_t i = 0; i < g->node_count; i++)
         for (size_t o = 0; o < g->nodes[i].output_count; o++)
             TRY(define(k, s, g->nodes[i].outputs[o], (uint32_t)i));

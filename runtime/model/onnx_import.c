@@ -348,7 +348,7 @@ static void define_inputs(onnx_import *import, const onnx_import_input *inputs)
 {
     const onnx_graph *g = &import->model->graph;
     for (size_t i = 0; i < g->input_count; i++)
-        if (!look_up(import, g->inputs[i].name)) /* only initializers have names yet */
+        if (!g->inputs[i].is_weight)
             define_input(import, (uint32_t)i, &inputs[i]);
     if (rlxvk_graph_status(import->graph) != RLXVK_OK)
         import_add_problem(import, rlxvk_graph_status(import->graph), "", "input", NULL,
