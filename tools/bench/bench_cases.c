@@ -16,6 +16,11 @@
             "dequant_matmul precision=f16 format=" FORMAT " in=x:f32:" #M "x" #K ";w:u8:" #N       \
             "x" #BYTES ":quant:" FORMAT                                                            \
     }
+#define MATMUL_F16(M, N, K)                                                                        \
+    {                                                                                              \
+        "matmul f16 " #M "x" #N "x" #K ", f32 operands",                                           \
+            "matmul precision=f16 in=a:f32:" #M "x" #K ";b:f32:" #K "x" #N                         \
+    }
 #define SQUARE(N)                                                                                  \
     {                                                                                              \
         "matmul f32 " #N, "matmul in=a:f32:" #N "x" #N ";b:f32:" #N "x" #N                         \
@@ -94,6 +99,13 @@ const bench_case bench_gpu_cases[] = {
     SQUARE(2048),
     SQUARE(4096),
     SQUARE(8192),
+    MATMUL_F16(512, 14336, 4096),
+    MATMUL_F16(512, 4096, 14336),
+    MATMUL_F16(1500, 5120, 1280),
+    MATMUL_F16(16384, 1024, 1024),
+    MATMUL_F16(2048, 32000, 2048),
+    MATMUL_F16(32, 4096, 4096),
+    MATMUL_F16(631, 4096, 4096),
     {"matmul f16 weight 4096", "matmul in=a:f32:4096x4096;b:f16:4096x4096"},
     {"matmul f16 4096", "matmul precision=f16 in=a:f16:4096x4096;b:f16:4096x4096"},
     {"matmul f16 8192", "matmul precision=f16 in=a:f16:8192x8192;b:f16:8192x8192"},
@@ -101,6 +113,8 @@ const bench_case bench_gpu_cases[] = {
     {"matmul bf16 4096", "matmul precision=bf16 in=a:bf16:4096x4096;b:bf16:4096x4096"},
     {"matmul split 4096", "matmul precision=split in=a:f32:4096x4096;b:f32:4096x4096"},
     IN_F16("q4_K", "q4_k", 512, 4096, 14336, 8064),
+    IN_F16("q4_K", "q4_k", 1024, 4096, 14336, 8064),
+    IN_F16("q4_K", "q4_k", 4096, 4096, 14336, 8064),
     IN_F16("q8_0", "q8_0", 512, 4096, 14336, 15232),
     IN_F16("q4_K", "q4_k", 512, 4096, 4096, 2304),
     IN_F16("q4_K", "q4_k", 512, 28672, 4096, 2304),

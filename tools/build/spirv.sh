@@ -1,6 +1,7 @@
 #!/bin/bash
 # Some kernels need a newer glslang than many systems have. Their SPIR-V is checked in under spv/, with a manifest of source digests.
-#   tools/build/spirv.sh update         compiles all of them into spv/ with the glslang on PATH (2025 or newer), and checks them
+#   tools/build/spirv.sh update [NAME...] compiles all of them, or these, into spv/ with the glslang on PATH (2025 or newer), and checks
+#                                       them
 #   tools/build/spirv.sh raw NAME OUT   compiles NAME to OUT if the installed glslang can. Otherwise it copies spv/NAME.spv, and
 #                                       fails if the sources changed since. It also writes a .d for make next to OUT
 # A digest and a .d cover the kernel and every file that it includes.
@@ -29,8 +30,13 @@ compile() { "$glslang" --quiet -V --target-env vulkan1.2 -Iglsl -o "$2" "${@:3}"
 
 case ${1:-} in
 update)
+    all=$(grep -l 'GL_KHR_cooperative_matrix' glsl/*/*.comp | sed 's#.*/\(.*\)\.comp#\1#')
     : >$manifest.new
-    for kernel in $(grep -l 'GL_KHR_cooperative_matrix' glsl/*/*.comp | sed 's#.*/\(.*\)\.comp#\1#'); do
+    for kernel in $all; do
+        if (($# > 1)) && [[ " ${*:2} " != *" $kernel "* ]]; then
+            grep "^$kernel " $manifest >>$manifest.new || { echo "spv/ has no $kernel yet" >&2; exit 1; }
+            continue
+        fi
         compile "$kernel" "spv/$kernel.spv" --depfile $manifest.d
         for file in $(sed 's/.*://' $manifest.d); do
             sources "$kernel" | grep -qx "$file" || { echo "the digest of $kernel leaves out $file" >&2; exit 1; }

@@ -256,7 +256,7 @@ const op_family matmul_family = {
     .infer = matmul_infer,
     .storage = {.half_inputs = 3},
     .views = {.writes_parts = matmul_writes_parts},
-    .execution = {.lower = matmul_lower, .host = matmul_host},
+    .execution = {.matrix_layout = true, .lower = matmul_lower, .host = matmul_host},
     .rows = {.bucket = matmul_bucket, .shorten = matmul_shorten},
     .derivative = {.vjp = matmul_vjp, .expand = matmul_expand},
     .describe = matmul_describe,

@@ -10,11 +10,20 @@ enum {
     IF_CROWDS = CHOICE_OWN /* only if every compute unit has two tiles to turn to */
 };
 
-/* With large tiles, an H200 is busy loading operands, which takes time in proportion to a tile's
- * sides. Of the three largest tiles, the one is taken whose rounds and edges waste least. */
+/*
+ * The cost of a round of tiles, one for each compute unit, as measured on an H200. Among rows with
+ * a cost, the one is taken whose rounds and edges waste least. With large tiles in shared memory,
+ * the GPU is busy loading operands, which takes time in proportion to a tile's sides. The direct
+ * rows need no shared memory, and two workgroups (of half the size, four) share a compute unit.
+ * Their cost is that of a round of these.
+ */
 /* clang-format off */
 const matrix_class matrix_classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost */
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, ahead, splits, depth, crowd */
+    {{"direct",     ON_ALL, IF_FILLS},  128, 128, 64, 64, 64, 0, 65,  65, 167, false, 0, 2, 2},
+    {{"direct_low", ON_ALL, IF_FILLS},   64, 128, 64, 64, 64, 0, 33,  65, 170, false, 0, 2, 4},
+    {{"direct_deep", ON_ALL, IF_FILLS}, 128,  64, 64, 64, 32, 0, 65,  33,  93, false, 0, 4, 2},
+    {{"direct_small", ON_ALL, IF_FILLS}, 32,  64, 64, 32, 16, 0, 17,  33,  50, false, 0, 4, 4},
     {{"tall",       ON_ALL, IF_FILLS},  192, 128, 64, 48, 64, 1, 65,  65, 136},
     {{"wide",       ON_ALL, IF_FILLS},  128, 192, 64, 32, 48, 1, 65,  65, 136},
     {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65, 100},
@@ -57,6 +66,8 @@ typedef struct matrix_unit_problem {
     const matmul_shape *shape;
     matrix_shape unit;
     uint32_t planes;
+    bool whole_halves; /* an operand is one plane of 16 bits, as blocks need it */
+    bool in_lanes;
 } matrix_unit_problem;
 
 /* Are parts whole units, and do threads carry whole octets? The sums leave through shared memory of
@@ -76,26 +87,60 @@ static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, 
            (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units);
 }
 
+/* Words of a subgroup's part of the operands of one step, for each lane. */
+static uint32_t step_words(const matrix_class *c, const matrix_shape *unit, uint32_t lanes)
+{
+    return (uint32_t)(c->part_m + c->part_n) * unit->k / 2 / lanes;
+}
+
+#define DIRECT_PRODUCTS 64 /* of the units, in the unrolled code of a turn */
+
+/* Whole turns of blocks must make a step of tile_k, and a part whole blocks. */
+static choice_fit fit_direct(const matrix_class *c, const matrix_unit_problem *p,
+                             const device_profile *profile)
+{
+    const matrix_shape *unit = &p->unit;
+    uint32_t threads = matrix_unit_threads(c, profile), lanes = profile->subgroup_size;
+    return (choice_fit){.can = p->whole_halves && c->part_m % unit->m == 0 &&
+                               c->part_n % unit->n == 0 && unit->k % 8 == 0 && unit->k <= 32 &&
+                               c->tile_k / unit->k % c->depth == 0 &&
+                               (uint32_t)c->part_m / unit->m * (c->part_n / unit->n) * c->depth <=
+                                   DIRECT_PRODUCTS,
+                        .suits = p->in_lanes,
+                        .threads = threads,
+                        .shared_bytes = p->in_lanes ? 0 : 4u * threads / lanes * unit->m * unit->n,
+                        .kept = (uint32_t)c->part_m * c->part_n / lanes,
+                        .loaded = c->depth * step_words(c, unit, lanes)};
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const matrix_class *c = row;
     const matrix_unit_problem *p = problem;
     const matmul_shape *s = p->shape;
-    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
-                        .suits = suits(c, s, tiles, profile->compute_units),
-                        .threads = matrix_unit_threads(c, profile),
-                        .shared_bytes = matrix_unit_shared_bytes(c, p->planes),
-                        .groups = tiles,
-                        .cost = c->cost * (double)divide_up(tiles, profile->compute_units)};
+    choice_fit f = {.can = divides(c, &p->unit, c->tile_m, profile),
+                    .suits = true,
+                    .threads = matrix_unit_threads(c, profile),
+                    .shared_bytes = matrix_unit_shared_bytes(c, p->planes)};
+    if (c->depth)
+        f = fit_direct(c, p, profile);
+    f.groups = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    f.suits = f.suits && suits(c, s, f.groups, profile->compute_units);
+    f.cost = c->cost * (double)divide_up(f.groups, profile->compute_units * MAX(c->crowd, 1u));
+    return f;
 }
 
 const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 
 const matrix_class *matrix_unit_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                       const device_profile *profile, size_t forced)
+                                       const device_profile *profile, bool in_lanes, size_t forced)
 {
-    matrix_unit_problem p = {shape, matrix_unit(precision, profile), matrix_unit_planes(precision)};
+    matrix_unit_problem p = {.shape = shape,
+                             .unit = matrix_unit(precision, profile),
+                             .planes = matrix_unit_planes(precision),
+                             .whole_halves = precision == RLXVK_PRECISION_F16 ||
+                                             precision == RLXVK_PRECISION_BF16,
+                             .in_lanes = in_lanes};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }
 
@@ -129,7 +174,7 @@ const matrix_class *matrix_unit_packed_choose(const matmul_shape *shape, rlxvk_p
                                               const device_profile *profile, size_t forced)
 {
     bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
-    matrix_unit_problem p = {shape, matrix_unit(precision, profile), 1};
+    matrix_unit_problem p = {.shape = shape, .unit = matrix_unit(precision, profile), .planes = 1};
     return has_kernel && p.unit.m ? choice_select(&matrix_packed_choice, &p, profile, forced)
                                   : NULL;
 }

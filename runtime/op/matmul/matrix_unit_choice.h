@@ -17,16 +17,20 @@ typedef struct matrix_class {
     uint8_t cost;                    /* of a tile, relative to others; 0: in order of the rows */
     bool ahead;                      /* packed weights: decoded among the products */
     uint8_t splits; /* packed weights: K is split until each compute unit has so many workgroups */
+    uint8_t depth;  /* 0: tiles go through shared memory. Otherwise operands are packed as blocks,
+                     * and a subgroup holds so many steps of them in registers */
+    uint8_t crowd;  /* workgroups that a compute unit runs at once, if not 1 */
 } matrix_class;
 
 extern const matrix_class matrix_classes[];
 
 /* The shape of the matrix unit for a precision. If the device has none, m is 0. */
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile);
-/* The first class that suits. The row `forced` comes before all others (VARIANT_NONE: none).
- * Returns NULL if the device can do none. */
+/* The first class that suits. `in_lanes`: lanes may read and write operands and sums
+ * (vk_matrix_layout). The row `forced` comes before all others (VARIANT_NONE: none). Returns NULL
+ * if the device can do none. */
 const matrix_class *matrix_unit_choose(const matmul_shape *shape, rlxvk_precision precision,
-                                       const device_profile *profile, size_t forced);
+                                       const device_profile *profile, bool in_lanes, size_t forced);
 uint32_t matrix_unit_threads(const matrix_class *c, const device_profile *profile);
 uint64_t matrix_unit_shared_bytes(const matrix_class *c, uint32_t planes);
 

@@ -2,8 +2,8 @@
  * See matrix_unit_product.h. A product takes these steps:
  *
  *   matrix_scale        in split mode, finds the exponents of both operands' rows
- *   matrix_pack         packs both operands K-major
- *   matrix_product_*    multiplies and adds the bias
+ *   matrix_pack         packs both operands K-major; matrix_block_pack as blocks
+ *   matrix_product_*    multiplies and adds the bias; matrix_direct_* from blocks
  *   matmul_sum          applies the activation
  *
  * Packed operands and exponents are temporaries.
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-#define PACK_GROUP  128
+#define PACK_GROUP  128 /* divides the octets of a tile of blocks */
 #define SCALE_GROUP 128
 #define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
 #define TURNED_K    64
@@ -35,7 +35,7 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
         variant_named(&l->variants, CHOICE_matrix) == VARIANT_NONE)
         return false;
     return shape->m >= LEAST_SIDE && shape->n >= LEAST_SIDE && shape->k > 0 &&
-           matrix_unit_choose(shape, l->precision, l->profile, VARIANT_NONE);
+           matrix_unit_choose(shape, l->precision, l->profile, false, VARIANT_NONE);
 }
 
 /* One operand as rows along K: the rows of a, or the columns of b. */
@@ -119,7 +119,7 @@ static bool unpacks_at_once(const lowering *l, uint64_t k, uint64_t tile_k)
 
 uint64_t matrix_unit_unpacked_bytes(const lowering *l, const matmul_shape *s)
 {
-    const matrix_class *c = matrix_unit_choose(s, l->precision, l->profile, VARIANT_NONE);
+    const matrix_class *c = matrix_unit_choose(s, l->precision, l->profile, false, VARIANT_NONE);
     uint64_t packed = round_up(s->n, c->tile_n) * round_up(s->k, c->tile_k) * 2 *
                       matrix_unit_planes(l->precision);
     return packed + (unpacks_at_once(l, s->k, c->tile_k) ? 0 : s->n * s->k * sizeof(float));
@@ -193,6 +193,35 @@ rlxvk_status matrix_unit_pack_emit(lowering *l, uint32_t id, const matmul_reques
     return status;
 }
 
+/* Packs an operand as blocks, in which form both matrix_direct kernels take it. */
+static rlxvk_status emit_block_pack(lowering *l, uint32_t id, side *s)
+{
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
+                                    (uint32_t)s->matrices, (uint32_t)s->matrix_unit_step,
+                                    s->source.offset,      (uint32_t)s->round_rows,
+                                    (uint32_t)s->round_k,  0};
+    uint64_t across = s->turned ? s->rows : s->k; /* where neighbours in memory lie */
+    dispatch d = {.kernel = KERNEL_MATRIX_BLOCK_PACK, .node = id};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 16 * plane_octets(s), &s->packed));
+    const operand operands[] = {s->source, s->packed};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {MATRIX_BLOCK_PACK_STORAGE, s->storage},
+                  {MATRIX_BLOCK_PACK_TO_BF16, l->precision == RLXVK_PRECISION_BF16},
+                  {MATRIX_BLOCK_PACK_TRANSPOSED, s->turned},
+                  {MATRIX_BLOCK_PACK_QUADS,
+                   (s->source.offset | across | s->matrix_unit_step) % 4 == 0},
+                  {MATRIX_BLOCK_PACK_BY_LANES, l->matrix_in_lanes},
+                  {MATRIX_BLOCK_PACK_BLOCK_ROWS, s->is_b ? unit.n : unit.m},
+                  {MATRIX_BLOCK_PACK_UNIT_K, unit.k});
+    lower_groups(l, &d,
+                 s->matrices * (s->round_rows / MATRIX_BLOCK_ROWS) * (s->round_k / MATRIX_BLOCK_K));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    s->packed.access = ACCESS_READ;
+error:
+    return status;
+}
+
 static void set_batch(const matmul_problem *p, const side *a, const side *b,
                       struct matrix_product_args *args)
 {
@@ -223,15 +252,10 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                       {MATRIX_PRODUCT_STAGES, c->stages});
 }
 
-static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
-                                 const matrix_class *c, const side *a, const side *b)
+static struct matrix_product_args product_args(const matmul_request *r, const side *a,
+                                               const side *b)
 {
-    static const uint16_t kernels[] = {[RLXVK_PRECISION_F32] = KERNEL_MATRIX_PRODUCT_F32,
-                                       [RLXVK_PRECISION_F16] = KERNEL_MATRIX_PRODUCT_F16,
-                                       [RLXVK_PRECISION_BF16] = KERNEL_MATRIX_PRODUCT_BF16,
-                                       [RLXVK_PRECISION_SPLIT] = KERNEL_MATRIX_PRODUCT_F16};
     const matmul_shape *s = &r->problem.shape;
-    bool split = l->precision == RLXVK_PRECISION_SPLIT;
     struct matrix_product_args args = {.m = (uint32_t)s->m,
                                        .n = (uint32_t)s->n,
                                        .k_octets = (uint32_t)(a->round_k / 8),
@@ -242,6 +266,31 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                        .bias_offset = r->bias ? r->bias->offset : 0,
                                        .y_offset = r->y.offset};
     matmul_set_ends(r, s->n, args.ends);
+    set_batch(&r->problem, a, b, &args);
+    return args;
+}
+
+/* The workgroups of a product, and the order in which they write y. */
+static void set_groups(const lowering *l, const matmul_shape *s, const matrix_class *c, dispatch *d)
+{
+    uint64_t tiles_m = divide_up(s->m, c->tile_m), tiles_n = divide_up(s->n, c->tile_n);
+    lower_groups(l, d, s->batch * tiles_m * tiles_n);
+    d->order = (group_order){.run = s->batch > 1 ? 1 : MATMUL_BAND * (uint32_t)tiles_n,
+                             .span = s->batch > 1 ? s->m * s->n : 0,
+                             .cycle = (uint32_t)(tiles_m * tiles_n),
+                             .cycles = (uint32_t)s->batch,
+                             .rows_run = MATMUL_BAND * (uint32_t)tiles_n};
+}
+
+static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
+                                 const matrix_class *c, const side *a, const side *b)
+{
+    static const uint16_t kernels[] = {[RLXVK_PRECISION_F32] = KERNEL_MATRIX_PRODUCT_F32,
+                                       [RLXVK_PRECISION_F16] = KERNEL_MATRIX_PRODUCT_F16,
+                                       [RLXVK_PRECISION_BF16] = KERNEL_MATRIX_PRODUCT_BF16,
+                                       [RLXVK_PRECISION_SPLIT] = KERNEL_MATRIX_PRODUCT_F16};
+    bool split = l->precision == RLXVK_PRECISION_SPLIT;
+    struct matrix_product_args args = product_args(r, a, b);
     dispatch d = {.kernel = kernels[l->precision], .node = id, .variant = c->row.name};
     /* Unused bindings get an operand that is read anyway. */
     const operand bias = r->bias ? *r->bias : a->packed;
@@ -250,17 +299,63 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
         a->packed, b->packed, split ? a->exponent : a->packed, split ? b->exponent : b->packed,
         bias,      r->y};
     bool words = l->precision == RLXVK_PRECISION_F32;
-    set_batch(&r->problem, a, b, &args);
     set_constants(l, r, c, &d);
-    lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
-    uint32_t tiles_n = (uint32_t)divide_up(s->n, c->tile_n);
-    d.order = (group_order){.run = s->batch > 1 ? 1 : MATMUL_BAND * tiles_n,
-                            .span = s->batch > 1 ? s->m * s->n : 0,
-                            .cycle = (uint32_t)divide_up(s->m, c->tile_m) * tiles_n,
-                            .cycles = (uint32_t)s->batch,
-                            .rows_run = MATMUL_BAND * tiles_n};
+    set_groups(l, &r->problem.shape, c, &d);
     return lower_emit(l, &d, &args, sizeof args, words ? in_words : operands,
                       words ? ARRAY_COUNT(in_words) : ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_direct(lowering *l, uint32_t id, const matmul_request *r,
+                                const matrix_class *c, const side *a, const side *b)
+{
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    struct matrix_product_args args = product_args(r, a, b);
+    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_DIRECT_BF16
+                                                                 : KERNEL_MATRIX_DIRECT_F16,
+                  .node = id,
+                  .variant = c->row.name};
+    const operand operands[] = {a->packed, b->packed, r->bias ? *r->bias : a->packed, r->y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, matrix_unit_threads(c, l->profile)},
+                  {MATRIX_DIRECT_TILE_M, c->tile_m}, {MATRIX_DIRECT_TILE_N, c->tile_n},
+                  {MATRIX_DIRECT_PART_M, c->part_m}, {MATRIX_DIRECT_PART_N, c->part_n},
+                  {MATRIX_DIRECT_UNIT_M, unit.m}, {MATRIX_DIRECT_UNIT_N, unit.n},
+                  {MATRIX_DIRECT_UNIT_K, unit.k}, {MATRIX_DIRECT_DEPTH, c->depth},
+                  {MATRIX_DIRECT_BY_LANES, l->matrix_in_lanes},
+                  {MATRIX_DIRECT_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
+                  {MATRIX_DIRECT_BAND, MATMUL_BAND},
+                  {MATRIX_DIRECT_PAIRS,
+                   (args.n | args.y_offset | args.ends[0] | args.ends[1]) % 2 == 0});
+    set_groups(l, &r->problem.shape, c, &d);
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* Packs both operands as the class takes them. */
+static rlxvk_status emit_packed(lowering *l, uint32_t id, const matmul_request *r,
+                                const matrix_class *c, side *a, side *b)
+{
+    rlxvk_status status;
+    if (c->depth) {
+        if (r->unpack_b) { /* to halves first */
+            b->storage = packed_storage(l);
+            TRY(r->unpack_b(l, id, b->storage, (matmul_rows_of_b){0, b->rows, b->rows},
+                            &b->source));
+        }
+        TRY(emit_block_pack(l, id, a));
+        return emit_block_pack(l, id, b);
+    }
+    if (r->unpack_b)
+        TRY(unpack_side(l, id, r, c->tile_k, b));
+    else
+        take_packed(l, b);
+    if (l->precision == RLXVK_PRECISION_SPLIT) {
+        TRY(emit_scale(l, id, a));
+        TRY(emit_scale(l, id, b));
+    }
+    TRY(emit_pack(l, id, a));
+    if (!b->is_packed)
+        TRY(emit_pack(l, id, b));
+error:
+    return status;
 }
 
 static size_t choose(lowering *l, const matmul_shape *s)
@@ -275,24 +370,15 @@ static size_t choose(lowering *l, const matmul_shape *s)
 rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                       operand *out_sums)
 {
-    const matrix_class *c = matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
-                                               choose(l, &r->problem.shape));
+    const matrix_class *c =
+        matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
+                           l->matrix_in_lanes && !r->unpack_b, choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c->tile_m, c->tile_k);
     side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;
     rlxvk_status status;
     l->prepares = true;
-    if (r->unpack_b)
-        TRY(unpack_side(l, id, r, c->tile_k, &b));
-    else
-        take_packed(l, &b);
-    if (l->precision == RLXVK_PRECISION_SPLIT) {
-        TRY(emit_scale(l, id, &a));
-        TRY(emit_scale(l, id, &b));
-    }
-    TRY(emit_pack(l, id, &a));
-    if (!b.is_packed)
-        TRY(emit_pack(l, id, &b));
+    TRY(emit_packed(l, id, r, c, &a, &b));
     l->prepares = false;
     /* The kernel has no activation, because that is long code and the sums must stay in
      * registers. */
@@ -302,7 +388,7 @@ rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_req
         plain.bias = NULL;
         plain.ends[0] = plain.ends[1] = 0;
     }
-    TRY(emit_product(l, id, &plain, c, &a, &b));
+    TRY((c->depth ? emit_direct : emit_product)(l, id, &plain, c, &a, &b));
     *out_sums = plain.y;
 error:
     return status;

@@ -52,22 +52,53 @@ static void large_results_take_large_tiles(void **state)
     matmul_shape large = of(4096, 4096, 4096), few = of(16, 4096, 4096), least = of(16, 16, 16);
     matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
     matmul_shape even = of(8192, 8192, 4096), one_round = of(512, 6144, 4096);
-    const matrix_class *c = matrix_unit_choose(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    const matrix_class *c =
+        matrix_unit_choose(&large, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_64");
-    c = matrix_unit_choose(&even, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&even, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "tall");
-    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "wide"); /* two rounds of squares */
-    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&one_round, RLXVK_PRECISION_SPLIT, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_32"); /* there is room for it */
-    c = matrix_unit_choose(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&few, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
-    c = matrix_unit_choose(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&some, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "small");
-    c = matrix_unit_choose(&more, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&more, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "medium");
-    c = matrix_unit_choose(&least, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
+    c = matrix_unit_choose(&least, RLXVK_PRECISION_SPLIT, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, matrix_classes[matrix_choice.count - 1].row.name);
+}
+
+static const char *in_lanes(uint64_t m, uint64_t n, rlxvk_precision precision)
+{
+    device_profile gpu = large_gpu();
+    matmul_shape s = of(m, n, 4096);
+    return matrix_unit_choose(&s, precision, &gpu, true, VARIANT_NONE)->row.name;
+}
+
+/* Lanes that hold operands themselves need no shared memory. The rows are those that were fastest
+ * on an H200. */
+static void operands_in_lanes_come_straight_from_memory(void **state)
+{
+    (void)state;
+    device_profile gpu = large_gpu(), small_units = software();
+    matmul_shape large = of(4096, 4096, 4096);
+    assert_string_equal(in_lanes(8192, 8192, RLXVK_PRECISION_F16), "direct");
+    assert_string_equal(in_lanes(4096, 4096, RLXVK_PRECISION_BF16), "direct");
+    assert_string_equal(in_lanes(512, 14336, RLXVK_PRECISION_F16), "direct");
+    assert_string_equal(in_lanes(512, 4096, RLXVK_PRECISION_F16), "direct_deep");
+    assert_string_equal(in_lanes(4096, 4096, RLXVK_PRECISION_SPLIT), "square_32"); /* two planes */
+    for (size_t i = 0; i < matrix_choice.count; i++) {
+        const matrix_class *c =
+            matrix_unit_choose(&large, RLXVK_PRECISION_F16, &small_units, false, i);
+        bool unrolls_less = !strcmp(c->row.name, "direct_small");
+        if (matrix_classes[i].depth)
+            assert_int_equal(c == &matrix_classes[i], unrolls_less);
+        c = matrix_unit_choose(&large, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
+        assert_int_equal(c->depth, 0);
+    }
 }
 
 static void without_units_there_is_none(void **state)
@@ -75,10 +106,10 @@ static void without_units_there_is_none(void **state)
     (void)state;
     device_profile cpu = software(), plain = {.subgroup_size = 32};
     matmul_shape s = of(64, 64, 64);
-    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_BF16, &cpu, VARIANT_NONE));
-    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &plain, VARIANT_NONE));
-    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &cpu, VARIANT_NONE));
-    assert_non_null(matrix_unit_choose(&s, RLXVK_PRECISION_SPLIT, &cpu, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_BF16, &cpu, false, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &plain, false, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &cpu, false, VARIANT_NONE));
+    assert_non_null(matrix_unit_choose(&s, RLXVK_PRECISION_SPLIT, &cpu, false, VARIANT_NONE));
 }
 
 static void f32_takes_units_for_it(void **state)
@@ -87,11 +118,12 @@ static void f32_takes_units_for_it(void **state)
     device_profile words = units_for_words(), halves = large_gpu();
     matmul_shape s = of(4096, 4096, 4096), batch = s;
     batch.batch = 2;
-    assert_string_equal(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE)->row.name,
-                        "square_32");
-    assert_non_null(matrix_unit_choose(&batch, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
-    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &halves, VARIANT_NONE));
-    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &words, VARIANT_NONE));
+    assert_string_equal(
+        matrix_unit_choose(&s, RLXVK_PRECISION_F32, &words, false, VARIANT_NONE)->row.name,
+        "square_32");
+    assert_non_null(matrix_unit_choose(&batch, RLXVK_PRECISION_F32, &words, false, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F32, &halves, false, VARIANT_NONE));
+    assert_null(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &words, false, VARIANT_NONE));
     assert_null(matrix_unit_packed_choose(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
 }
 
@@ -103,6 +135,10 @@ static void check_fits(const matrix_class *c, rlxvk_precision precision, const d
     assert_true(matrix_unit_shared_bytes(c, matrix_unit_planes(precision)) <=
                 p->shared_memory_bytes);
     assert_int_equal(c->part_m % unit.m | c->part_n % unit.n | c->tile_k % unit.k, 0);
+    if (c->depth) {
+        assert_int_equal(c->tile_k / unit.k % c->depth, 0);
+        return;
+    }
     assert_int_equal(c->tile_m * c->tile_k / 8 % threads, 0);
     assert_int_equal(c->tile_n * c->tile_k / 8 % threads, 0);
 }
@@ -117,9 +153,9 @@ static void everything_fits(void **state)
             for (rlxvk_precision p = RLXVK_PRECISION_F32; p <= RLXVK_PRECISION_SPLIT; p++) {
                 matmul_shape s =
                     of(extents[i % ARRAY_COUNT(extents)], extents[i / ARRAY_COUNT(extents)], 64);
-                const matrix_class *c = matrix_unit_choose(&s, p, &devices[d], VARIANT_NONE);
-                if (matrix_unit(p, &devices[d]).m)
-                    check_fits(c, p, &devices[d]);
+                for (int lanes = 0; lanes < 2 && matrix_unit(p, &devices[d]).m; lanes++)
+                    check_fits(matrix_unit_choose(&s, p, &devices[d], lanes, VARIANT_NONE), p,
+                               &devices[d]);
             }
 }
 
@@ -129,7 +165,8 @@ static void every_row_can_be_forced(void **state)
     device_profile gpu = large_gpu();
     matmul_shape s = of(64, 64, 64);
     for (size_t i = 0; i < matrix_choice.count; i++)
-        assert_ptr_equal(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &gpu, i), &matrix_classes[i]);
+        assert_ptr_equal(matrix_unit_choose(&s, RLXVK_PRECISION_F16, &gpu, false, i),
+                         &matrix_classes[i]);
 }
 
 /* ---- Packed weights ---- */
@@ -211,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_results_take_large_tiles),
+        cmocka_unit_test(operands_in_lanes_come_straight_from_memory),
         cmocka_unit_test(without_units_there_is_none),
         cmocka_unit_test(f32_takes_units_for_it),
         cmocka_unit_test(everything_fits),
