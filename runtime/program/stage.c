@@ -254,9 +254,7 @@ static rlxvk_status get_ranges(program *p, pipeline_request *requests)
         p->ranges[i] = p->pipelines[i];
         if (requests[i].ranges)
             continue;
-        if (!requests[i].grid[0])
-            memcpy(requests[i].grid, p->schedule.dispatches.items[i].groups,
-                   sizeof requests[i].grid);
+        memcpy(requests[i].grid, p->schedule.dispatches.items[i].groups, sizeof requests[i].grid);
         requests[i].ranges = true;
         TRY(pipeline_get_all(p->device, &requests[i], 1, &p->ranges[i]));
     }

@@ -682,6 +682,39 @@ static void active_extents(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* The cycle of the only dispatch; 0: it is not launched in cycles. */
+static uint32_t cycle_of(const rlxvk_executable *e)
+{
+    assert_int_equal(e->program->schedule.dispatches.count, 1);
+    return e->program->extent.groups[0].cycle;
+}
+
+/* Without an active extent, a dispatch that launches fewer workgroups under one is cut, too. Its
+ * workgroups are then numbered in the grid of the whole dispatch, not in that of the extent. */
+static void ranges_of_folded_extents(void **state)
+{
+    static const rlxvk_bucket_axis axes[] = {{"x", 1, false}};
+    rlxvk_compile_options o = {.bucket_axes = axes, .bucket_axis_count = 1};
+    uint32_t *most = &shared_context->device->setup.profile.max_group_count[0], before = *most;
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(5, 256, 40)),
+                                        -1));
+    rlxvk_executable *plain = compile_plain(g, &o);
+    uint32_t cycle = cycle_of(plain), row = 5 * cycle / 2;
+    assert_true(cycle > 0);
+    *most = row; /* the whole grid has two rows, which are longer than a cycle */
+    rlxvk_executable *e = compile_sliced(g, &o);
+    *most = before;
+    assert_int_equal(cycle_of(e), cycle);
+    assert_int_equal(e->program->schedule.dispatches.items[0].groups[0], row);
+    assert_non_null(e->program->ranges[0]);
+    expect_equal_runs(plain, e, g, 2);
+    rlxvk_executable_destroy(plain);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 /* Steps that were measured together and were too long are measured one by one in the next run. The
  * bound is what the estimate of two steps says, and a submission alone may take longer. */
 static void doubts_of_the_estimate(void **state)
@@ -733,6 +766,7 @@ int main(void)
         cmocka_unit_test(prepared_weights),
         cmocka_unit_test(timestamps),
         cmocka_unit_test(active_extents),
+        cmocka_unit_test(ranges_of_folded_extents),
         cmocka_unit_test(doubts_of_the_estimate),
         cmocka_unit_test(long_product),
         cmocka_unit_test(long_convolution),
