@@ -287,26 +287,30 @@ static uint64_t now_ns(void)
 }
 
 /* Polls for a while before sleeping, because waking up takes longer than short work. It does not
- * poll if the device's work runs on the processor. */
-static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
+ * poll if the device's work runs on the processor. All polls of a wait count as one call, so that
+ * the number of calls does not depend on time. */
+static rlxvk_status look(device *d, VkSemaphore timeline, uint64_t value, bool *out_reached)
 {
+    rlxvk_status status;
     uint64_t reached = 0, begin = now_ns();
     if (profile_is_software(&d->setup.profile))
-        return false;
-    while (d->fn.GetSemaphoreCounterValue(d->handle, timeline, &reached) == VK_SUCCESS) {
-        if (reached >= value)
-            return true;
-        if (now_ns() - begin > LOOKING_NS)
-            return false;
-    }
-    return false;
+        return RLXVK_OK;
+    VK(d, GetSemaphoreCounterValue(d->handle, timeline, &reached));
+    while (reached < value && now_ns() - begin <= LOOKING_NS)
+        TRY(vk_check(d, d->fn.GetSemaphoreCounterValue(d->handle, timeline, &reached),
+                     "GetSemaphoreCounterValue"));
+    *out_reached = reached >= value;
+error:
+    return status;
 }
 
 rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
 {
-    if (vk_is_lost(d))
-        return vk_require_device(d, "wait");
-    if (reached_soon(d, timeline, value))
+    rlxvk_status status;
+    bool reached = false;
+    TRY(vk_require_device(d, "wait"));
+    TRY(look(d, timeline, value, &reached));
+    if (reached)
         return RLXVK_OK;
     VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -321,5 +325,7 @@ rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, u
             "wait: submission %llu not done after %.3f s; raise timeout_ns if it may take "
             "longer",
             (unsigned long long)value, (double)timeout_ns * 1e-9);
-    return vk_check(d, result, "WaitSemaphores");
+    TRY(vk_check(d, result, "WaitSemaphores"));
+error:
+    return status;
 }

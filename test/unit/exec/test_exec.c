@@ -631,8 +631,8 @@ static void test_injected_failures(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* The error names the kernels that were submitted last. The device is not really lost, and still
- * works on what was submitted. */
+/* A wait for a processor sleeps, and one for a GPU polls first. The error names the kernels that
+ * were submitted last. The device is not really lost, and still works on what was submitted. */
 static void test_losing_a_device(void **state)
 {
     rlxvk_context *kept = shared_context;
@@ -641,23 +641,30 @@ static void test_losing_a_device(void **state)
     rlxvk_run_output out = {0, y, 4, RLXVK_F32};
     rlxvk_ticket ticket;
     char named[128];
+    static const struct {
+        bool waits;
+        rlxvk_device_kind kind;
+    } rows[] = {{false, RLXVK_DEVICE_CPU}, {true, RLXVK_DEVICE_CPU}, {true, RLXVK_DEVICE_DISCRETE}};
     (void)state;
-    for (int waits = 0; waits < 2; waits++) {
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        bool waits = rows[i].waits;
         shared_context = open_context(NULL);
         rlxvk_executable *e = increment();
         snprintf(named, sizeof named, "VK_ERROR_DEVICE_LOST: %s; submitted last (1 dispatches): %s",
                  "the device is lost; destroy everything on it and open it again",
                  kernel_table[e->program->schedule.dispatches.items[0].kernel].name);
         expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+        device *d = shared_context->device;
         if (waits)
             expect_ok(rlxvk_submit(e, &in, 1, &out, 1, &ticket));
+        assert_int_equal(d->fn.DeviceWaitIdle(d->handle), VK_SUCCESS);
+        d->setup.profile.kind = rows[i].kind;
         vk_hooks.fail_at = 1;
         vk_hooks.fail_result = VK_ERROR_DEVICE_LOST;
         expect_error(waits ? rlxvk_wait(e, ticket) : rlxvk_run(e, &in, 1, &out, 1),
                      RLXVK_E_DEVICE_LOST, named);
         vk_hooks.fail_result = VK_SUCCESS;
         assert_int_equal(vk_hooks.fail_at, 0);
-        device *d = shared_context->device;
         assert_int_equal(d->fn.DeviceWaitIdle(d->handle), VK_SUCCESS);
         rlxvk_executable_destroy(e);
         close_context(shared_context);
