@@ -20,6 +20,7 @@ typedef struct pipeline_entry {
     VkPipeline pipeline;
     VkResult result;
     bool permuted;    /* its invocations are in another order */
+    bool based;       /* ranges of its workgroups may be launched */
     double seconds;   /* processor time of the thread that made it */
     module_lack lack; /* what the device lacks for it; "": nothing */
 } pipeline_entry;
@@ -183,6 +184,9 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
     return key->ranges ? fix_grid(key, special, out_count) : special;
 }
 
+/* Whether ranges may be launched follows from the words alone: every module that reads no number of
+ * workgroups is made for them. On an H200, ranges began at workgroup 0 if an equal module had been
+ * made without them before, as if the driver had given both one program. */
 static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *out)
 {
     const pipeline_request *key = &entry->key;
@@ -200,8 +204,10 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
     VkResult result = info.pCode ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
     if (result == VK_SUCCESS && known)
         result = module_check(d, info.pCode, count, &entry->lack);
-    if (result == VK_SUCCESS)
+    if (result == VK_SUCCESS) {
+        entry->based = !spirv_reads_grid(info.pCode, count);
         result = VK_RESULT(d, CreateShaderModule(d->handle, &info, NULL, out));
+    }
     memory_free(words);
     return result;
 }
@@ -209,9 +215,9 @@ static VkResult module_create(device *d, pipeline_entry *entry, VkShaderModule *
 /* All constants are passed, also those that a specialized module no longer declares, because Vulkan
  * ignores them. If a kernel uses subgroup operations, the subgroup size is fixed to the one for
  * which its constants were computed. Otherwise the driver chooses. */
-static VkResult pipeline_create(device *d, const pipeline_request *key, VkShaderModule module,
-                                VkPipeline *out)
+static VkResult pipeline_create(device *d, pipeline_entry *entry, VkShaderModule module)
 {
+    const pipeline_request *key = &entry->key;
     VkSpecializationMapEntry map[KERNEL_MAX_CONSTANTS];
     for (uint32_t i = 0; i < key->constant_count; i++)
         map[i] = (VkSpecializationMapEntry){i, i * sizeof(uint32_t), sizeof(uint32_t)};
@@ -228,7 +234,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
     bool fix_size = kernel_find(key->kernel)->subgroups && d->snapshot.subgroup_size_control;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .flags = (key->ranges ? VK_PIPELINE_CREATE_DISPATCH_BASE : 0) |
+        .flags = (entry->based ? VK_PIPELINE_CREATE_DISPATCH_BASE : 0) |
                  (d->statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0),
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = fix_size ? &subgroup : NULL,
@@ -239,7 +245,7 @@ static VkResult pipeline_create(device *d, const pipeline_request *key, VkShader
         .layout = d->pipeline_layouts[kernel_bindings(kernel_find(key->kernel), key->constants)],
     };
     return VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1, &info,
-                                               NULL, out));
+                                               NULL, &entry->pipeline));
 }
 
 static double thread_seconds(void)
@@ -255,7 +261,7 @@ static void entry_create(device *d, pipeline_entry *entry)
     double begin = thread_seconds();
     entry->result = module_create(d, entry, &module);
     if (entry->result == VK_SUCCESS)
-        entry->result = pipeline_create(d, &entry->key, module, &entry->pipeline);
+        entry->result = pipeline_create(d, entry, module);
     if (entry->result != VK_SUCCESS)
         entry->pipeline = VK_NULL_HANDLE;
     if (module)

@@ -11,6 +11,7 @@
 #include "support/harness.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -245,38 +246,51 @@ static void test_old_version(void **state)
     assert_true(y[0] == 0 && y[1] == 4 && y[2] == 0 && y[3] == 0);
 }
 
+enum { COUNT = 40001, GLOBAL_ID = 28, WORKGROUP_ID = 26 };
+
+static void register_twice(void)
+{
+    uint32_t by_group[WORDS];
+    expect_ok(register_module("twice", twice, WORDS));
+    memcpy(by_group, twice, sizeof by_group);
+    assert_int_equal(by_group[BUILT_IN], GLOBAL_ID);
+    by_group[BUILT_IN] = WORKGROUP_ID; /* only one element of each workgroup is written */
+    expect_ok(register_module("twice_by_group", by_group, WORDS));
+}
+
+static rlxvk_executable *compile_custom(rlxvk_context *c, bool sliced)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
+    t = rlxvk_custom(g, "twice", &t, 1, NULL, 0);
+    t = rlxvk_custom(g, "twice_by_group", &t, 1, NULL, 0);
+    rlxvk_graph_output(g, rlxvk_custom(g, "my_gelu", &t, 1, NULL, 0));
+    c->switches.sliced = sliced;
+    rlxvk_status status = rlxvk_compile(c, g, NULL, &e);
+    c->switches.sliced = false;
+    expect_ok(status);
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
 /* If submissions are bounded, dispatches are cut into ranges of workgroups. That is not possible
  * for a custom kernel that reads the number of workgroups (as the unary kernel does), because such
  * kernels are not changed. Nor for one that reads the global number of an invocation, from which a
  * driver leaves out where the range begins. */
 static void test_ranges_of_workgroups(void **state)
 {
-    enum { COUNT = 40001, GLOBAL_ID = 28, WORKGROUP_ID = 26 };
     static float x[COUNT], y[2][COUNT];
-    uint32_t by_group[WORDS];
     rlxvk_executable *e[2] = {NULL, NULL};
     (void)state;
     register_all();
-    expect_ok(register_module("twice", twice, WORDS));
-    memcpy(by_group, twice, sizeof by_group);
-    assert_int_equal(by_group[BUILT_IN], GLOBAL_ID);
-    by_group[BUILT_IN] = WORKGROUP_ID; /* only one element of each workgroup is written */
-    expect_ok(register_module("twice_by_group", by_group, WORDS));
+    register_twice();
     exec_scratch_fill = 0x3f000000;
     for (int i = 0; i < COUNT; i++)
         x[i] = (float)(i % 401) / 100 - 2;
     for (int k = 0; k < 2; k++) {
-        rlxvk_graph *g = NULL;
-        expect_ok(rlxvk_graph_create(&g));
-        rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
-        t = rlxvk_custom(g, "twice", &t, 1, NULL, 0);
-        t = rlxvk_custom(g, "twice_by_group", &t, 1, NULL, 0);
-        rlxvk_graph_output(g, rlxvk_custom(g, "my_gelu", &t, 1, NULL, 0));
-        shared_context->switches.sliced = k;
-        rlxvk_status status = rlxvk_compile(shared_context, g, NULL, &e[k]);
-        shared_context->switches.sliced = false;
-        expect_ok(status);
-        rlxvk_graph_destroy(g);
+        e[k] = compile_custom(shared_context, k);
         for (int run = 0; run < 2; run++) {
             rlxvk_run_input in = {"x", x, COUNT, RLXVK_F32};
             rlxvk_run_output out = {0, y[k], COUNT, RLXVK_F32};
@@ -291,6 +305,84 @@ static void test_ranges_of_workgroups(void **state)
     assert_memory_equal(y[0], y[1], sizeof y[0]);
     rlxvk_executable_destroy(e[0]);
     rlxvk_executable_destroy(e[1]);
+}
+
+/* ---- A driver that shares programs ---- */
+
+enum { MOST_MODULES = 64 };
+
+/* The modules that a driver got. `unequal` counts pairs of equal modules of which only one was made
+ * for ranges. A driver that gives both one program leaves out where a range begins. */
+static struct {
+    pthread_mutex_t lock;
+    PFN_vkCreateShaderModule make_module;
+    PFN_vkCreateComputePipelines make_pipelines;
+    struct {
+        VkShaderModule handle;
+        uint64_t hash;
+        bool based;
+    } seen[MOST_MODULES];
+    uint32_t count, pipelines, unequal;
+} sharing = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static VKAPI_ATTR VkResult VKAPI_CALL see_module(VkDevice device,
+                                                 const VkShaderModuleCreateInfo *info,
+                                                 const VkAllocationCallbacks *allocator,
+                                                 VkShaderModule *out)
+{
+    VkResult result = sharing.make_module(device, info, allocator, out);
+    pthread_mutex_lock(&sharing.lock);
+    if (sharing.count < MOST_MODULES) {
+        sharing.seen[sharing.count].handle = *out;
+        sharing.seen[sharing.count].hash = base_hash(BASE_HASH_START, info->pCode, info->codeSize);
+    }
+    sharing.count++;
+    pthread_mutex_unlock(&sharing.lock);
+    return result;
+}
+
+/* A handle may be used again, so the last module of that handle counts. */
+static VKAPI_ATTR VkResult VKAPI_CALL see_pipeline(VkDevice device, VkPipelineCache cache,
+                                                   uint32_t count,
+                                                   const VkComputePipelineCreateInfo *infos,
+                                                   const VkAllocationCallbacks *allocator,
+                                                   VkPipeline *out)
+{
+    pthread_mutex_lock(&sharing.lock);
+    uint32_t at = MIN(sharing.count, MOST_MODULES);
+    while (at > 0 && sharing.seen[at - 1].handle != infos->stage.module)
+        at--;
+    bool based = infos->flags & VK_PIPELINE_CREATE_DISPATCH_BASE;
+    for (uint32_t i = 0; at > 0 && i + 1 < at; i++)
+        sharing.unequal +=
+            sharing.seen[i].hash == sharing.seen[at - 1].hash && sharing.seen[i].based != based;
+    if (at > 0)
+        sharing.seen[at - 1].based = based;
+    sharing.pipelines += at > 0;
+    pthread_mutex_unlock(&sharing.lock);
+    return sharing.make_pipelines(device, cache, count, infos, allocator, out);
+}
+
+/* Equal modules are made for ranges either all or not at all. */
+static void test_equal_modules(void **state)
+{
+    rlxvk_context *c = open_context(&(rlxvk_context_options){.cache_directory = ""});
+    vk_functions *fn = &c->device->fn;
+    (void)state;
+    register_all();
+    register_twice();
+    sharing.make_module = fn->CreateShaderModule;
+    sharing.make_pipelines = fn->CreateComputePipelines;
+    fn->CreateShaderModule = see_module;
+    fn->CreateComputePipelines = see_pipeline;
+    for (int k = 0; k < 2; k++)
+        rlxvk_executable_destroy(compile_custom(c, k));
+    fn->CreateShaderModule = sharing.make_module;
+    fn->CreateComputePipelines = sharing.make_pipelines;
+    assert_in_range(sharing.count, 4, MOST_MODULES);
+    assert_int_equal(sharing.pipelines, sharing.count);
+    assert_int_equal(sharing.unequal, 0);
+    close_context(c);
 }
 
 /* None of these modules may reach a driver. */
@@ -453,6 +545,7 @@ int main(void)
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_old_version),
                                        cmocka_unit_test(test_ranges_of_workgroups),
+                                       cmocka_unit_test(test_equal_modules),
                                        cmocka_unit_test(test_bad_modules),
                                        cmocka_unit_test(test_push_constants),
                                        cmocka_unit_test(test_large_workgroup),
