@@ -503,7 +503,8 @@ static VKAPI_ATTR void VKAPI_CALL planted_room(VkPhysicalDevice device,
     budget->heapUsage[planted_heap] = planted_use;
 }
 
-/* The driver is asked for types only, so a heap may be added to the snapshot. */
+/* Host memory is in the heap of the device's, or in another. The driver is asked for types only, so
+ * the snapshot may have other heaps. */
 static rlxvk_context *open_planted(bool two_heaps)
 {
     rlxvk_context *c = open_context(&(rlxvk_context_options){.cache_directory = ""});
@@ -518,6 +519,8 @@ static rlxvk_context *open_planted(bool two_heaps)
         planted_heap = memory->memoryHeapCount;
         memory->memoryHeaps[planted_heap] = memory->memoryHeaps[0];
         memory->memoryTypes[setup->arena_type].heapIndex = planted_heap;
+    } else {
+        memory->memoryTypes[setup->upload_type].heapIndex = planted_heap;
     }
     return c;
 }
