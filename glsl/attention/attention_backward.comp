@@ -39,7 +39,7 @@ layout(constant_id = 2) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 3) const bool SOFTCAP = false;
 layout(constant_id = 4) const bool WHOLE = false;       /* quads are aligned */
 layout(constant_id = 5) const uint ROW_THREADS = 8;     /* 4, 8 or 16 */
-layout(constant_id = 6) const uint COLUMN_THREADS = 16; /* 8 or 16 */
+layout(constant_id = 6) const uint COLUMN_THREADS = 16; /* 8, 16 or 32 */
 layout(constant_id = 7) const uint ROW_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
 layout(constant_id = 9) const uint VALUE_ROWS = 8;   /* a multiple of 4 */
@@ -122,12 +122,14 @@ const uint OTHERS = 4 * COLUMN_THREADS;
 const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
 const uint PITCH = OWN_QUADS + 1;            /* stride of the weights of an other row */
 const uint OWN_PITCH = COLUMN_THREADS + 1u; /* stride of those of an own row */
-/* Quads that an invocation loads for a slice. */
-const uint OWN_LOADS = OWN_QUADS * DEPTH / THREADS;
-const uint OTHER_LOADS = COLUMN_THREADS * DEPTH / THREADS;
+/* Quads that an invocation loads for a slice, at most: a low tile has fewer own quads than
+ * invocations. */
+const uint OWN_SLICE = OWN_QUADS * DEPTH;
+const uint OWN_LOADS = (OWN_SLICE + THREADS - 1) / THREADS;
+const uint OTHER_LOADS = COLUMN_THREADS * DEPTH / THREADS; /* DEPTH / ROW_THREADS: no rest */
 const uint VALUE_SLICE = VALUE_ROWS * TILE_COLUMN_QUADS;
 const uint V_LOADS = (VALUE_SLICE + THREADS - 1) / THREADS;
-const uint SCORE_SLICE = DEPTH * (OWN_QUADS + COLUMN_THREADS);
+const uint SCORE_SLICE = OWN_SLICE + DEPTH * COLUMN_THREADS;
 const uint OTHER_WEIGHTS = OTHERS * PITCH, OWN_WEIGHTS = OF_ALL ? OWN * OWN_PITCH : 0u;
 const uint WEIGHTS = OWN_WEIGHTS > OTHER_WEIGHTS ? OWN_WEIGHTS : OTHER_WEIGHTS;
 const uint SLICES = TURNS ? 2 * SCORE_SLICE : SCORE_SLICE;

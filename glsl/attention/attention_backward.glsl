@@ -63,10 +63,16 @@ vec4 load_other(uint product, uint row, uint d)
 
 /* ---- Products over the columns ---- */
 
+/* Does an invocation load quad i of the own rows? */
+bool has_own(uint i)
+{
+    return OWN_LOADS * THREADS == OWN_SLICE || i * THREADS + lane < OWN_SLICE;
+}
+
 void fetch_slice(uint product, uint depth)
 {
     uint d = depth + lane % 4u * 4u;
-    [[unroll]] for (uint i = 0; i < OWN_LOADS; i++) next[i] =
+    [[unroll]] for (uint i = 0; i < OWN_LOADS; i++) if (has_own(i)) next[i] =
         load_own(product, i * (THREADS / 4u) + lane / 4u, d);
     [[unroll]] for (uint i = 0; i < OTHER_LOADS; i++) next[OWN_LOADS + i] =
         load_other(product, i * (THREADS / 4u) + lane / 4u, d);
@@ -82,10 +88,10 @@ void store_turned(uint first, uint pitch, uint row, vec4 value)
 
 void store_slice(uint slice)
 {
-    [[unroll]] for (uint i = 0; i < OWN_LOADS; i++)
+    [[unroll]] for (uint i = 0; i < OWN_LOADS; i++) if (has_own(i))
         store_turned(slice, OWN_QUADS, i * (THREADS / 4u) + lane / 4u, next[i]);
     [[unroll]] for (uint i = 0; i < OTHER_LOADS; i++)
-        store_turned(slice + DEPTH * OWN_QUADS, COLUMN_THREADS, i * (THREADS / 4u) + lane / 4u,
+        store_turned(slice + OWN_SLICE, COLUMN_THREADS, i * (THREADS / 4u) + lane / 4u,
                      next[OWN_LOADS + i]);
 }
 

@@ -31,6 +31,7 @@ static const attention_backward_class classes[] = {
     {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 0, 0},
     {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0, 0, 0},
     {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0, 0, 0},
+    {{"tile_16x128",   ON_NATIVE}, { 4,  4}, {1, 1}, 32, 257, 512,  4, 4, 0, 0, 0},
     {{"tile_16x64",    ON_ALL},    { 4,  4}, {1, 1}, 16,  0, 512,  4, 4, 0, 0, 0},
 };
 /* clang-format on */
