@@ -136,7 +136,8 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     char label[NODE_LABEL];
     rlxvk_status status = scan_read(e, n->inputs[r.operand], &words, &count);
     for (uint64_t i = 0; status == RLXVK_OK && words && i < count; i++) {
-        double index = floor((double)words[i] + 0.5), limit = (double)r.limits[i % r.columns];
+        double index = floor((double)words[i] + 0.5) + (double)r.base;
+        double limit = (double)r.limits[i % r.columns];
         bool inside = isnan(index) ? r.idles : (index >= 0 || r.skips) && index < limit;
         inside = inside && !is_misread(words[i]);
         inside = inside || !is_checked(e, n->inputs[r.operand], i);
@@ -148,7 +149,7 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
             RLXVK_E_INDEX_OOB,
             "%s: %llu indices are outside 0 .. %lld; the first is %g at position %llu%s",
             op_node_label(e->program->graph, id, label), (unsigned long long)bad,
-            (long long)r.limits[first % r.columns] - 1, (double)words[first],
+            (long long)r.limits[first % r.columns] - 1, (double)words[first] + (double)r.base,
             (unsigned long long)first,
             is_misread(words[first]) ? ", an int32_t in an input declared F32?" : "");
     memory_free(words);

@@ -267,8 +267,9 @@ static inline double flush_denormal(double v)
 typedef struct index_limits {
     uint32_t operand, columns;
     int64_t limits[RLXVK_MAX_RANK];
-    bool skips; /* negative indices are valid, too: they skip an element */
-    bool idles; /* NaN is valid, too */
+    int64_t base; /* the operand holds the indices less this (rewrite/split_experts.c) */
+    bool skips;   /* negative indices are valid, too: they skip an element */
+    bool idles;   /* NaN is valid, too */
 } index_limits;
 
 static inline index_limits index_limits_of(uint32_t operand, int64_t limit)

@@ -7,38 +7,42 @@
  */
 #include "op/movement/movement.h"
 #include "op/packed/dequant.h"
-#include "rewrite/fuse.h"
+#include "rewrite/split.h"
 
 #include <string.h>
 
-/* Rows of a part, or 0 if they do not fit. If the weight is held as halves later, its parts are
- * still aligned. The number is even, so that half below the first row of a part is a number of f32
- * or rounds to that row. */
-static int64_t rows_of_part(const node *w, const rewrite_options *options)
-{
-    const device_profile *profile = options->profile;
-    bool halves = w->dtype == RLXVK_F32 && options->may_halve;
-    uint64_t columns = shape_numel(&w->shape) / (uint64_t)w->shape.dims[0], unit = 2;
-    uint64_t bytes = columns * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
-    uint64_t least = columns * rlxvk_dtype_size(halves ? RLXVK_F16 : (rlxvk_dtype)w->dtype);
-    while (unit * least % MAX(profile->slot_alignment, 1))
-        unit *= 2;
-    return (int64_t)(profile->max_binding_bytes / bytes / unit * unit);
-}
-
-/* How many rows each node reads; 0 if the node stays as it is. */
-static int64_t part_rows(const pass *p, const node *n, uint32_t operand)
+bool split_is_needed(const pass *p, const node *n, uint32_t operand)
 {
     const rewrite_options *options = p->context;
     const node *w = fuse_operand(p, n, operand);
     uint64_t bytes = shape_numel(&w->shape) * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
-    if (!options->profile || (options->on_host && options->on_host[n->op]) || !node_is_weight(w) ||
-        w->shape.rank < 2 || bytes <= options->profile->max_binding_bytes ||
-        shape_numel(&n->shape) == 0)
+    return options->profile && !(options->on_host && options->on_host[n->op]) &&
+           node_is_weight(w) && bytes > options->profile->max_binding_bytes &&
+           shape_numel(&n->shape) > 0;
+}
+
+uint64_t split_rows(const pass *p, const node *w, uint64_t columns, uint64_t unit)
+{
+    const rewrite_options *options = p->context;
+    const device_profile *profile = options->profile;
+    bool halves = w->dtype == RLXVK_F32 && options->may_halve;
+    uint64_t bytes = columns * rlxvk_dtype_size((rlxvk_dtype)w->dtype);
+    uint64_t least = columns * rlxvk_dtype_size(halves ? RLXVK_F16 : (rlxvk_dtype)w->dtype);
+    while (unit * least % MAX(profile->slot_alignment, 1))
+        unit *= 2;
+    return profile->max_binding_bytes / bytes / unit * unit;
+}
+
+/* How many rows each node reads; 0 if the node stays as it is. The number is even, so that half
+ * below the first row of a part is a number of f32 or rounds to that row. */
+static int64_t part_rows(const pass *p, const node *n, uint32_t operand)
+{
+    const node *w = fuse_operand(p, n, operand);
+    if (!split_is_needed(p, n, operand) || w->shape.rank < 2)
         return 0;
-    int64_t rows = rows_of_part(w, options);
-    return rows && divide_up((uint64_t)w->shape.dims[0], (uint64_t)rows) <= SPLIT_MOST_PARTS ? rows
-                                                                                             : 0;
+    uint64_t all = (uint64_t)w->shape.dims[0];
+    uint64_t rows = split_rows(p, w, shape_numel(&w->shape) / all, 2);
+    return rows && divide_up(all, rows) <= SPLIT_MOST_PARTS ? (int64_t)rows : 0;
 }
 
 /* ---- Products ---- */
@@ -137,8 +141,7 @@ static uint32_t gather_part(pass *p, const node *n, int64_t start, int64_t rows,
     return append_like(p, n, inputs);
 }
 
-/* Whether each index is in this part or a later one, in the shape of the result. */
-static rlxvk_tensor reaches(rlxvk_graph *g, rlxvk_tensor index, int64_t start, uint32_t rank)
+rlxvk_tensor split_reaches(rlxvk_graph *g, rlxvk_tensor index, int64_t start, uint32_t rank)
 {
     rlxvk_shape shape = rlxvk_tensor_shape(g, index);
     while (shape.rank < rank)
@@ -165,7 +168,7 @@ static uint32_t split_gather(pass *p, uint32_t id)
             y = part;
             continue;
         }
-        rlxvk_tensor reached = reaches(p->graph, index, start, n.shape.rank);
+        rlxvk_tensor reached = split_reaches(p->graph, index, start, n.shape.rank);
         uint32_t inputs[] = {reached.id - 1, part, y};
         if (p->graph->status == RLXVK_OK)
             y = op_append(p->graph, OP_where, inputs, 3, NULL, ends ? n.name : NULL);
@@ -180,5 +183,7 @@ uint32_t split_weight(pass *p, uint32_t id)
         return split_gather(p, id);
     if (op == OP_matmul || op == OP_fused_matmul_bias_act || op == OP_dequant_matmul)
         return split_product(p, id);
+    if (op == OP_grouped_matmul || op == OP_dequant_grouped_matmul)
+        return split_experts(p, id);
     return NODE_NONE;
 }

@@ -92,6 +92,19 @@ uint64_t experts_host_index(float v, uint64_t experts)
     return index >= 0 && index < (double)experts ? (uint64_t)index : experts;
 }
 
+index_limits experts_indices(int64_t experts, experts_part part)
+{
+    index_limits r = index_limits_of(2, part.total ? part.total : experts);
+    r.base = part.first;
+    return r;
+}
+
+void experts_describe_part(experts_part part, text *out)
+{
+    if (part.total)
+        text_append(out, " from=%lld of=%lld", (long long)part.first, (long long)part.total);
+}
+
 rlxvk_status experts_check_index(const rlxvk_graph *g, const node *n, uint32_t operand,
                                  uint64_t rows)
 {

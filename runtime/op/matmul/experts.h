@@ -11,6 +11,19 @@
 
 #include "args/matmul.h"
 #include "op/bucket.h"
+#include "op/matmul/matmul.h"
+
+/* The experts of a node that reads a part of a weight (rewrite/split_experts.c). Its first expert
+ * is number `first` of `total`, and its indices are less `first`. Rows that name experts of other
+ * parts are zeros. If total is 0, the weight is whole. */
+typedef struct experts_part {
+    int64_t first, total;
+} experts_part;
+
+typedef struct grouped_attributes { /* grouped_matmul */
+    matmul_attributes product;
+    experts_part part;
+} grouped_attributes;
 
 typedef struct experts_class {
     choice_row row;
@@ -40,6 +53,9 @@ rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *a
 
 /* The expert that an index names, or `experts` if it names none. */
 uint64_t experts_host_index(float v, uint64_t experts);
+/* The limits of the indices, operand 2, of a node with `experts` experts. */
+index_limits experts_indices(int64_t experts, experts_part part);
+void experts_describe_part(experts_part part, text *out);
 /* The `bucket` of families whose operands 0 and 2 are x and the indices. */
 uint64_t experts_bucket(bucket_call *c);
 /* Fails with E_SHAPE if operand `operand` does not have one index for each of `rows` rows. */

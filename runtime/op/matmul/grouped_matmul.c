@@ -10,7 +10,6 @@
 #include "op/matmul/experts.h"
 #include "op/families.h"
 #include "op/gradient.h"
-#include "op/matmul/matmul.h"
 
 #include <rlxvk_train.h>
 
@@ -22,15 +21,15 @@ enum { LOW_TILE = 32, HIGH_TILE = 64, TILED_THREADS = 128, TILED_COLUMNS = 64 };
 rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor idx,
                                   bool transpose_w)
 {
-    matmul_attributes attributes;
+    grouped_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    attributes.transpose_b = transpose_w;
+    attributes.product.transpose_b = transpose_w;
     return op_build(g, OP_grouped_matmul, (rlxvk_tensor[]){x, w, idx}, 3, &attributes);
 }
 
 static rlxvk_status grouped_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    const matmul_attributes *a = attributes;
+    const matmul_attributes *a = &((const grouped_attributes *)attributes)->product;
     const rlxvk_shape *x = input_shape(g, n, 0), *w = input_shape(g, n, 1);
     char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
     rlxvk_status status;
@@ -116,7 +115,8 @@ static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)w->dims[0]};
     dispatch d = {.node = id};
-    SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, ((const matmul_attributes *)n->attributes)->transpose_b},
+    const grouped_attributes *a = n->attributes;
+    SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, a->product.transpose_b},
                   {MATMUL_A_STORAGE, storage_code(l, &operands[0])},
                   {MATMUL_B_STORAGE, storage_code(l, &operands[1])});
     return grouped_matmul_emit(l, &d, &args, operands);
@@ -125,7 +125,7 @@ static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)
 /* Bound: 1e-7 + u (8 + 4 sqrt K) sum |x w|, u = 2^-24. */
 static rlxvk_status grouped_matmul_host(const host_call *c)
 {
-    const matmul_attributes *a = c->node->attributes;
+    const matmul_attributes *a = &((const grouped_attributes *)c->node->attributes)->product;
     uint64_t rows = (uint64_t)c->node->shape.dims[0], columns = (uint64_t)c->node->shape.dims[1];
     uint64_t experts = (uint64_t)c->inputs[1].node->shape.dims[0];
     uint64_t k = (uint64_t)c->inputs[1].node->shape.dims[a->transpose_b ? 2 : 1];
@@ -150,7 +150,7 @@ static rlxvk_status grouped_matmul_host(const host_call *c)
 
 static rlxvk_status grouped_matmul_vjp(gradient_call *c)
 {
-    bool transposed = ((const matmul_attributes *)c->n.attributes)->transpose_b;
+    bool transposed = ((const grouped_attributes *)c->n.attributes)->product.transpose_b;
     rlxvk_tensor idx = gradient_operand(c, 2);
     if (gradient_wanted(c, 0)) {
         rlxvk_tensor dx =
@@ -167,18 +167,21 @@ static rlxvk_status grouped_matmul_vjp(gradient_call *c)
 
 static index_limits grouped_matmul_indices(const rlxvk_graph *g, const node *n)
 {
-    return index_limits_of(2, input_shape(g, n, 1)->dims[0]);
+    return experts_indices(input_shape(g, n, 1)->dims[0],
+                           ((const grouped_attributes *)n->attributes)->part);
 }
 
 static void grouped_matmul_describe(const node *n, text *out)
 {
-    if (((const matmul_attributes *)n->attributes)->transpose_b)
+    const grouped_attributes *a = n->attributes;
+    if (a->product.transpose_b)
         text_append(out, " transpose_w");
+    experts_describe_part(a->part, out);
 }
 
 const op_family grouped_matmul_family = {
     .name = "grouped_matmul",
-    .attribute_size = sizeof(matmul_attributes),
+    .attribute_size = sizeof(grouped_attributes),
     .infer = grouped_matmul_infer,
     .storage = {.half_inputs = 3},
     .execution = {.indexed_inputs = 2, .lower = grouped_matmul_lower, .host = grouped_matmul_host},

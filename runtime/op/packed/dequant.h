@@ -4,6 +4,7 @@
 #define RLXVK_DEQUANT_H
 
 #include "args/packed.h"
+#include "op/matmul/experts.h"
 #include "op/matmul/matmul.h"
 #include "op/packed/dequant_choice.h"
 
@@ -11,6 +12,12 @@ typedef struct dequant_attributes {
     uint32_t format; /* GGUF tensor type */
     int64_t k;
 } dequant_attributes;
+
+typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weights */
+    uint32_t format;               /* GGUF tensor type */
+    int64_t k, n, experts;
+    experts_part part; /* only dequant_grouped_matmul */
+} expert_attributes;
 
 #define DEQUANT_UNIT_ELEMENTS 32
 

@@ -16,7 +16,6 @@
 #include "constants/matmul.h"
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
-#include "op/matmul/experts.h"
 #include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -24,11 +23,6 @@
 
 #include <math.h>
 #include <string.h>
-
-typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weights */
-    uint32_t format;               /* GGUF tensor type */
-    int64_t k, n, experts;
-} expert_attributes;
 
 static bool is_plain(uint32_t type)
 {
@@ -75,6 +69,7 @@ static void experts_describe(const node *n, text *out)
     const quant_format *format = quant_format_find(a->format);
     text_append(out, " format=%s k=%lld n=%lld experts=%lld", format ? format->name : "?",
                 (long long)a->k, (long long)a->n, (long long)a->experts);
+    experts_describe_part(a->part, out);
 }
 
 static rlxvk_status experts_check_content(const node *n, uint32_t operand, const void *data,
@@ -237,7 +232,8 @@ static rlxvk_status dequant_grouped_matmul_vjp(gradient_call *c)
 static index_limits dequant_grouped_matmul_indices(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    return index_limits_of(2, ((const expert_attributes *)n->attributes)->experts);
+    const expert_attributes *a = n->attributes;
+    return experts_indices(a->experts, a->part);
 }
 
 const op_family dequant_grouped_matmul_family = {

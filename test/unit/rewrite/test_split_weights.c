@@ -245,6 +245,154 @@ static void packed_weights_are_read_in_parts(void **state)
     close_context(whole);
 }
 
+/* ---- Weights of experts. Each is the whole weight's result to the bit, also for rows that name no
+ * expert or numbers between two. ---- */
+
+typedef struct expert_case {
+    rlxvk_quant_format format;
+    bool plain, transposed; /* plain: no format, but floats */
+    int64_t experts, n, k, rows;
+    uint32_t parts;
+} expert_case;
+
+static const expert_case expert_cases[] = {
+    /* 8 experts of 17,408 bytes: three a part */
+    {RLXVK_Q8_0, false, false, 8, 64, 256, 5, 3},
+    {RLXVK_Q8_0, false, false, 8, 128, 128, 70, 3}, /* sorted */
+    {RLXVK_Q4_K, false, false, 20, 32, 512, 30, 3},
+    {RLXVK_IQ2_XXS, false, false, 40, 64, 256, 40, 3}, /* with a grid */
+    /* experts of 69,632 bytes: 240 of 256 rows, then 16 */
+    {RLXVK_Q8_0, false, false, 2, 256, 256, 20, 4},
+    {RLXVK_Q8_0, false, false, 1, 300, 256, 20, 2},
+    {0, true, false, 9, 32, 64, 24, 2},
+    {0, true, true, 9, 32, 64, 24, 2},
+    {0, true, true, 2, 300, 64, 24, 4},
+};
+
+static uint64_t bytes_of_row(const expert_case *t)
+{
+    return t->plain ? 4 * (uint64_t)t->k : rlxvk_quant_row_bytes(t->format, (uint64_t)t->k);
+}
+
+static rlxvk_executable *compile_experts(rlxvk_context *c, const expert_case *t, bool checked)
+{
+    const rlxvk_compile_options options = {.check_index = checked ? RLXVK_ON : RLXVK_DEFAULT};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(t->rows, t->k));
+    rlxvk_tensor i = input(g, "i", RLXVK_SHAPE(t->rows)), y;
+    if (t->plain) {
+        int64_t a = t->transposed ? t->n : t->k, b = t->transposed ? t->k : t->n;
+        y = rlxvk_grouped_matmul(g, x, param(g, "w", RLXVK_SHAPE(t->experts, a, b)), i,
+                                 t->transposed);
+    } else {
+        rlxvk_shape shape = {2, {t->experts, t->n * (int64_t)bytes_of_row(t)}};
+        rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, shape);
+        y = rlxvk_dequant_grouped_matmul(g, x, w, i, t->format, t->n);
+    }
+    rlxvk_graph_set_name(g, y, "y");
+    rlxvk_graph_output(g, y);
+    expect_ok(rlxvk_compile(c, g, &options, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+/* Formats with a grid have no encoder, so their bytes are any that make finite scales. */
+static void encode(const expert_case *t, const float *row, uint64_t bytes, uint8_t *out)
+{
+    if (t->plain)
+        memcpy(out, row, bytes);
+    else if (t->format == RLXVK_IQ2_XXS)
+        for (uint64_t i = 0; i < bytes; i++)
+            out[i] = (uint8_t)((int)row[i % (uint64_t)t->k] + (int)(i * 37)) % 60;
+    else
+        expect_ok(rlxvk_quant_encode_row(t->format, row, (uint64_t)t->k, out));
+}
+
+static void set_experts(rlxvk_executable *e, const expert_case *t)
+{
+    size_t rows = (size_t)(t->experts * t->n), k = (size_t)t->k;
+    uint64_t bytes = bytes_of_row(t);
+    uint8_t *w = malloc(rows * bytes);
+    float *row = malloc(k * sizeof *row);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t p = 0; p < k; p++)
+            row[p] = (float)((r * 7 + p * 13) % 101) / 8 - 6;
+        encode(t, row, bytes, w + r * bytes);
+    }
+    expect_ok(t->plain ? rlxvk_set_param_typed(e, "w", w, rows * bytes, RLXVK_F32)
+                       : rlxvk_set_param_bytes(e, "w", w, rows * bytes));
+    free(w);
+    free(row);
+}
+
+/* Rows name the experts in turn; some name none. */
+static rlxvk_status run_experts(rlxvk_executable *e, const expert_case *t, const float *odd,
+                                size_t odd_count, float *y)
+{
+    size_t rows = (size_t)t->rows, k = (size_t)t->k;
+    float *x = malloc(rows * k * sizeof *x), *index = malloc(rows * sizeof *index);
+    for (size_t i = 0; i < rows * k; i++)
+        x[i] = (float)(i % 37) / 16 - 1;
+    for (size_t i = 0; i < rows; i++)
+        index[i] = i < odd_count ? odd[i] : (float)(i * 5 % (size_t)t->experts);
+    rlxvk_run_input in[] = {{"x", x, rows * k, .f32_words = true},
+                            {"i", index, rows, .f32_words = true}};
+    rlxvk_run_output out = {.index = 0,
+                            .buffer = y,
+                            .length = rows * (size_t)t->n,
+                            .f32_words = true};
+    rlxvk_status status = rlxvk_run(e, in, 2, &out, 1);
+    free(x);
+    free(index);
+    return status;
+}
+
+static void experts_are_read_in_parts(void **state)
+{
+    static const float odd[] = {-1, 2.5f, NAN, 2.4999998f, 1e9f};
+    rlxvk_context *whole = open_context(NULL);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(expert_cases); i++) {
+        const expert_case *t = &expert_cases[i];
+        rlxvk_context *contexts[] = {small, whole};
+        float *y[2];
+        size_t count = (size_t)(t->rows * t->n);
+        for (int c = 0; c < 2; c++) {
+            rlxvk_executable *e = compile_experts(contexts[c], t, false);
+            uint32_t parts = count_op(e->program->graph, OP_grouped_matmul) +
+                             count_op(e->program->graph, OP_dequant_grouped_matmul);
+            assert_int_equal(parts, c ? 1 : t->parts);
+            if (c == 0)
+                (void)count_parts(e);
+            set_experts(e, t);
+            y[c] = malloc(count * sizeof *y[c]);
+            expect_ok(run_experts(e, t, odd, ARRAY_COUNT(odd), y[c]));
+            rlxvk_executable_destroy(e);
+        }
+        assert_memory_equal(y[0], y[1], count * sizeof *y[0]);
+        free(y[0]);
+        free(y[1]);
+    }
+    close_context(whole);
+}
+
+/* Indices of other parts are not outside. The message has the index that was given. */
+static void experts_outside_are_found(void **state)
+{
+    static const float above[] = {8}, below[] = {-1};
+    static float y[5 * 64];
+    const expert_case *t = &expert_cases[0];
+    rlxvk_executable *e = compile_experts(small, t, true);
+    (void)state;
+    set_experts(e, t);
+    expect_ok(run_experts(e, t, NULL, 0, y));
+    expect_error(run_experts(e, t, above, 1, y), RLXVK_E_INDEX_OOB,
+                 "1 indices are outside 0 .. 7; the first is 8 at position 0");
+    expect_error(run_experts(e, t, below, 1, y), RLXVK_E_INDEX_OOB, "the first is -1");
+    rlxvk_executable_destroy(e);
+}
+
 static void others_are_refused(void **state)
 {
     static const rlxvk_matmul_options transposed = {.transpose_a = true};
@@ -267,6 +415,8 @@ int main(void)
         cmocka_unit_test(gathers_read_parts),
         cmocka_unit_test(indices_outside_are_found),
         cmocka_unit_test(packed_weights_are_read_in_parts),
+        cmocka_unit_test(experts_are_read_in_parts),
+        cmocka_unit_test(experts_outside_are_found),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, open_small, close_small);
