@@ -39,21 +39,40 @@ error:
     return status;
 }
 
+/* *out_again: memory could not be allocated, and `options` were changed so that less is needed. */
+static rlxvk_status create_once(rlxvk_context *context, const rlxvk_graph *graph,
+                                program_options *options, const rlxvk_compile_options *given,
+                                rlxvk_executable **out, bool *out_again)
+{
+    const rlxvk_executable *share_with = given ? given->share_with : NULL;
+    program *p = NULL;
+    rlxvk_status status;
+    *out_again = false;
+    TRY(compile_program(context, graph, options, given, share_with ? share_with->program : NULL,
+                        &p));
+    status = create_executable(p, share_with, NULL, out);
+    *out_again = status == RLXVK_E_OUT_OF_DEVICE_MEMORY && room_shrink(p, options);
+error:
+    program_release(p); /* the executable has its own reference */
+    return status;
+}
+
 rlxvk_status create_compiled(rlxvk_context *context, const rlxvk_graph *graph,
                              const program_options *options, const rlxvk_compile_options *given,
                              rlxvk_executable **out)
 {
-    const rlxvk_executable *share_with = given ? given->share_with : NULL;
     double begin = trace_begin(context->trace);
-    program *p = NULL;
+    program_options tried = *options;
+    status_sentence before;
     rlxvk_status status;
+    bool again;
+    status_save(&before);
     TRY(vk_require_device(context->device, "compile"));
-    TRY(compile_program(context, graph, options, given, share_with ? share_with->program : NULL,
-                        &p));
-    TRY(create_executable(p, share_with, NULL, out));
-    param_begin_states(*out);
+    while ((status = create_once(context, graph, &tried, given, out, &again)) != RLXVK_OK && again)
+        status_restore(&before);
+    if (status == RLXVK_OK)
+        param_begin_states(*out);
 error:
     trace_end(context->trace, "compile", begin, NULL);
-    program_release(p); /* the executable has its own reference */
     return status;
 }

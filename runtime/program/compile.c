@@ -2,6 +2,7 @@
 #include "program/compile.h"
 #include "program/bucket_axes.h"
 #include "program/dump.h"
+#include "program/room.h"
 #include "program/share.h"
 #include "program/stage.h"
 
@@ -42,29 +43,38 @@ error:
     return status;
 }
 
-/* If *out_excess is set in the end, there is no program: a kernel of this op has more storage
- * buffers than the device takes, so the op should run on the host. */
+/* If *out_changed is set in the end, there is no program, because `tried` was changed and the graph
+ * must be compiled again. That is if a kernel of an op has more storage buffers than the device
+ * takes, so that the op must run on the host. Or it is if prepared weights exceed the memory that
+ * is allowed. */
 static rlxvk_status compile_once(rlxvk_context *context, const rlxvk_graph *graph,
-                                 const program_options *options, const rlxvk_compile_options *given,
-                                 const program *sharer, program **out, op_kind *out_excess)
+                                 program_options *tried, const rlxvk_compile_options *given,
+                                 const program *sharer, program **out, bool *out_changed)
 {
     const rlxvk_bucket_axis *axes = given ? given->bucket_axes : NULL;
     size_t axis_count = given ? given->bucket_axis_count : 0;
     trace *trace = context->trace;
+    op_kind excess = OP_COUNT;
     program *p = NULL;
     rlxvk_status status;
+    *out_changed = false;
     TRY(program_create(context, &p));
-    p->options = *options;
+    p->options = *tried;
     TRY(stage_source(p, graph));
-    if (options->shorter)
+    if (tried->shorter)
         TRACE_TRY(trace, "shorten", bucket_axes_shorten(p, axes, axis_count));
     TRACE_TRY(trace, "rewrite", stage_rewrite(p, sharer));
     TRACE_TRY(trace, "lower", stage_lower(p));
-    if (stage_finds_excess(p, out_excess))
+    if ((*out_changed = stage_finds_excess(p, &excess))) {
+        tried->on_host[excess] = true;
         goto error;
+    }
     TRY(program_list(p));
     TRACE_TRY(trace, "extent", bucket_axes_analyze(p, axes, axis_count));
     TRACE_TRY(trace, "plan", plan_shared(p, given, sharer));
+    if ((*out_changed = room_prepare_less(p, tried)))
+        goto error;
+    TRY(room_check(p));
     TRY(report(p));
     TRACE_TRY(trace, "pipelines", stage_pipelines(p));
     *out = p;
@@ -81,14 +91,11 @@ rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
                              const program *sharer, program **out)
 {
     program_options tried = *options;
+    bool changed;
     rlxvk_status status;
-    for (;;) {
-        op_kind excess = OP_COUNT;
-        TRY(compile_once(context, graph, &tried, given, sharer, out, &excess));
-        if (excess == OP_COUNT)
-            return RLXVK_OK;
-        tried.on_host[excess] = true;
-    }
+    do
+        TRY(compile_once(context, graph, &tried, given, sharer, out, &changed));
+    while (changed);
 error:
     return status;
 }

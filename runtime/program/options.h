@@ -26,6 +26,7 @@ typedef struct program_options {
     uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     uint64_t device_bytes;     /* most device memory; 0: what is free */
     uint64_t host_bytes;       /* most bytes of weights that may lie on the host */
+    uint64_t aimed_bytes;      /* of device memory, after an allocation failed; 0: none did */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
     rlxvk_weight_storage weight_storage;
     variant_set variants;   /* the caller's choice of kernel variants */

@@ -21,9 +21,11 @@ static uint64_t free_for_plan(const device *d)
 
 uint64_t room_on_device(const program *p)
 {
-    if (p->options.device_bytes)
-        return p->options.device_bytes;
-    return p->options.host_bytes ? free_for_plan(p->device) : UINT64_MAX;
+    const program_options *o = &p->options;
+    uint64_t most = o->device_bytes ? o->device_bytes
+                    : o->host_bytes ? free_for_plan(p->device)
+                                    : UINT64_MAX;
+    return o->aimed_bytes ? MIN(most, o->aimed_bytes) : most;
 }
 
 /* "12 bytes of device memory are needed (weights 8, state 4, scratch 0); 6 bytes are free of 10" */
@@ -55,10 +57,42 @@ static void append_remedy(const program *p, text *out)
     text_append(out, "; use smaller weights (weight_storage, a packed format), or shorter inputs");
 }
 
+static bool exceeds(const program *p)
+{
+    return p->options.device_bytes && plan_device_bytes(&p->plan) > p->options.device_bytes;
+}
+
+/* At least by half, so that few tries are made. */
+bool room_prepare_less(const program *p, program_options *o)
+{
+    uint64_t prepared = MIN(o->prepared_bytes, p->plan.prepared_bytes);
+    if (!exceeds(p) || !prepared)
+        return false;
+    uint64_t excess = plan_device_bytes(&p->plan) - o->device_bytes;
+    o->prepared_bytes = excess < prepared ? MIN(prepared - excess, prepared / 2) : 0;
+    return true;
+}
+
+/* A driver that fails does not tell what would fit. So the aim is lowered in steps, an eighth
+ * first, then quarters, until a plan cannot reach it. */
+bool room_shrink(const program *p, program_options *o)
+{
+    uint64_t needed = plan_device_bytes(&p->plan);
+    if (p->plan.class_bytes[CLASS_HOST_WEIGHTS] < o->host_bytes &&
+        (!o->aimed_bytes || needed <= o->aimed_bytes)) {
+        o->aimed_bytes = MAX(needed - needed / (o->aimed_bytes ? 4 : 8), 1);
+        return true;
+    }
+    if (!o->prepared_bytes || !p->plan.prepared_bytes)
+        return false;
+    o->prepared_bytes = 0;
+    return true;
+}
+
 rlxvk_status room_check(const program *p)
 {
     char needs[256] = "", remedy[256] = "";
-    if (!p->options.device_bytes || plan_device_bytes(&p->plan) <= p->options.device_bytes)
+    if (!exceeds(p))
         return RLXVK_OK;
     append_needs(p, &(text){needs, sizeof needs, 0});
     append_remedy(p, &(text){remedy, sizeof remedy, 0});

@@ -214,7 +214,6 @@ rlxvk_status stage_plan(program *p, const bool *shared)
     TRY(plan_create(&p->schedule, &layout, &p->plan));
     if (p->options.reorder)
         TRY(plan_levels(p, &layout));
-    TRY(room_check(p));
 error:
     memory_free(pinned);
     return status;

@@ -13,6 +13,7 @@
 #include <rlxvk_symbols.h>
 #include <rlxvk_train.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -605,6 +606,120 @@ static void test_failed_allocation(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* ---- Drivers that fail although the memory seems free ---- */
+
+static uint32_t planted_failures; /* so many large allocations fail */
+static PFN_vkAllocateMemory real_allocate;
+
+static VKAPI_ATTR VkResult VKAPI_CALL some_memory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                  const VkAllocationCallbacks *allocator,
+                                                  VkDeviceMemory *out)
+{
+    if (info->allocationSize < 20000 || planted_failures == 0)
+        return real_allocate(device, info, allocator, out);
+    planted_failures--;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static rlxvk_context *open_failing(void)
+{
+    rlxvk_context *c = open_context(&(rlxvk_context_options){.cache_directory = ""});
+    real_allocate = c->device->fn.AllocateMemory;
+    c->device->fn.AllocateMemory = some_memory;
+    return c;
+}
+
+/* After each failure, more weights go to the host: an eighth of what is needed, then a quarter. The
+ * results stay the same, and the last error stays as it was. */
+static void test_failures_move_weights(void **state)
+{
+    static const char *const moved[] = {"", "table", "table second", "table first second",
+                                        "table first bias second"};
+    rlxvk_graph *g = net();
+    rlxvk_context *c = open_failing();
+    rlxvk_executable *e = compiled(c, g, NULL);
+    size_t count, again;
+    float *wanted = run_seeded(e, g, 3, false, &count);
+    rlxvk_compile_options o = within(0, UINT64_MAX);
+    char before[1024];
+    (void)state;
+    snprintf(before, sizeof before, "%s", rlxvk_last_error());
+    rlxvk_executable_destroy(e);
+    for (uint32_t i = 0; i < ARRAY_COUNT(moved); i++) {
+        planted_failures = i;
+        e = compiled(c, g, &o);
+        assert_int_equal(planted_failures, 0);
+        assert_string_equal(rlxvk_last_error(), before);
+        expect_on_host(e, moved[i]);
+        float *got = run_seeded(e, g, 3, false, &again);
+        assert_int_equal(again, count);
+        assert_memory_equal(got, wanted, count * sizeof *got);
+        free(got);
+        rlxvk_executable_destroy(e);
+    }
+    planted_failures = UINT32_MAX;
+    expect_error(rlxvk_compile(c, g, &o, &e), RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                 "420352 bytes of weights lie on the host already");
+    assert_non_null(strstr(rlxvk_last_error(), " bytes are free of "));
+    o.host_weights_bytes = TABLE; /* no more than that may move */
+    planted_failures = 1;
+    e = compiled(c, g, &o);
+    expect_on_host(e, "table");
+    rlxvk_executable_destroy(e);
+    planted_failures = 2;
+    expect_error(rlxvk_compile(c, g, &o, &e), RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                 "256000 bytes of weights lie on the host already");
+    planted_failures = 0;
+    free(wanted);
+    close_context(c);
+    rlxvk_graph_destroy(g);
+}
+
+/* Products of one row. Their weights are stored by columns, so joining them takes a copy. */
+static rlxvk_graph *columns(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(1, 64));
+    rlxvk_graph_output(g, rlxvk_matmul(g, x, param(g, "q", RLXVK_SHAPE(64, 96))));
+    rlxvk_graph_output(g, rlxvk_matmul(g, x, param(g, "k", RLXVK_SHAPE(64, 96))));
+    rlxvk_graph_output(g, rlxvk_matmul(g, x, param(g, "v", RLXVK_SHAPE(64, 96))));
+    return g;
+}
+
+/* Prepared weights that do not fit, or whose memory cannot be had, are left out. */
+static void test_failures_prepare_less(void **state)
+{
+    rlxvk_graph *g = columns();
+    rlxvk_context *c = open_failing();
+    rlxvk_compile_options o = RLXVK_SIZED(rlxvk_compile_options, .prepared_bytes = UINT64_MAX);
+    rlxvk_executable *plain = compiled(c, g, NULL), *e = compiled(c, g, &o);
+    uint64_t all = device_bytes(e), least = device_bytes(plain);
+    size_t count, again;
+    float *wanted = run_seeded(plain, g, 3, false, &count);
+    (void)state;
+    assert_true(all > least && report_of(e).prepared_bytes > 0);
+    rlxvk_executable_destroy(plain);
+    rlxvk_executable_destroy(e);
+    for (int i = 0; i < 3; i++) {
+        o.device_memory_bytes = i == 0 ? all : i == 1 ? all - 1 : 0;
+        planted_failures = i == 2;
+        e = compiled(c, g, &o);
+        assert_int_equal(planted_failures, 0);
+        assert_int_equal(report_of(e).prepared_bytes > 0, i == 0);
+        float *got = run_seeded(e, g, 3, false, &again);
+        for (size_t k = 0; k < count; k++)
+            assert_true(fabsf(got[k] - wanted[k]) < 1e-4F);
+        free(got);
+        rlxvk_executable_destroy(e);
+    }
+    free(wanted);
+    o.device_memory_bytes = least - 1;
+    expect_error(rlxvk_compile(c, g, &o, &e), RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                 "; let weights lie on the host (host_weights_bytes); use smaller weights");
+    close_context(c);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -622,6 +737,8 @@ int main(void)
         cmocka_unit_test(test_automatic),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_failed_allocation),
+        cmocka_unit_test(test_failures_move_weights),
+        cmocka_unit_test(test_failures_prepare_less),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
