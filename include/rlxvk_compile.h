@@ -132,7 +132,8 @@ typedef struct rlxvk_compile_options {
      * Beyond the limit a form is made in every run, and weights are not joined. A product with
      * packed weights then unpacks them itself, except in split mode. UINT64_MAX: no limit. 0: as
      * RLXVK_PREPARED_BYTES; if that is unset or `fusion` is off, only a few values a channel.
-     * Executables do not share these copies, even if they share params. */
+     * Executables do not share these copies, even if they share params. Fewer are made if
+     * device_memory_bytes has no room for them, and none if their memory cannot be allocated. */
     uint64_t prepared_bytes;
     uint32_t max_in_flight;    /* most tickets outstanding at once; 0: 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0: 60 s */
@@ -207,9 +208,10 @@ typedef struct rlxvk_compile_options {
      * a bit. 0: none; UINT64_MAX: no limit. No more weights lie there than need be, beginning with
      * those of which a run reads the least, then the largest. So params of prepared forms go first,
      * then tables of which rows are gathered. Params that are joined go together. Those that a run
-     * writes never go. rlxvk_executable_host_params lists them; host_weight_bytes of
+     * writes never go. If an allocation fails though the memory seemed free, more go there, until
+     * the rest can be allocated. rlxvk_executable_host_params lists them; host_weight_bytes of
      * rlxvk_executable_memory is their size. If device and host share one memory, weights go there
-     * only for device_memory_bytes. */
+     * only for device_memory_bytes, or after a failed allocation. */
     uint64_t host_weights_bytes;
 } rlxvk_compile_options;
 

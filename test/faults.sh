@@ -61,6 +61,18 @@ RLXVK_TEST_MARKS=amd check "marks" rlxvk "" 0 $twice
 check "the report in JSON" rlxvk crash@9 1 conform $cases --jobs 1 --json
 check "... has the crash" grep -q '"message": "the process that ran it ended by signal 6' "$printed"
 
+# ---- Memory that seems free but cannot be had ----
+
+write="generate test/data/docs-5m-q8_0.gguf -p The --greedy -n 8"
+words() { grep -v "^\[" "$printed"; }
+check "a model" rlxvk "" 0 $write
+text=$(words)
+check "no memory for it" rlxvk memory@1 1 $write
+check "... is an error with what is free" grep -qE "E_OUT_OF_DEVICE_MEMORY: .*: device memory: a block needs [0-9]+ bytes; [0-9]+ bytes are free of" "$errors"
+check "... unless weights may lie on the host" rlxvk memory@1 0 $write --device-memory 1G
+check "... where some then do" grep -qE ", [0-9.]*[1-9][0-9.]* MiB of weights in host memory" "$printed"
+check "... and the text is the same" test "$(words)" = "$text"
+
 # ---- Going on after the machine died ----
 
 results=$work/results

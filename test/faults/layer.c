@@ -4,6 +4,7 @@
  * - RLXVK_TEST_FAULTS=crash@12,hang@40,lost@7 says what happens at which vkQueueSubmit: abort,
  * sleep forever, or VK_ERROR_DEVICE_LOST until another device is created. Submissions of all
  * processes count, in the file RLXVK_TEST_FAULTS_COUNT.
+ *   memory@2 makes the second vkAllocateMemory of at least 1 MiB of a process fail.
  * - RLXVK_TEST_DEVICES=name|type|uuid|pci|fault;... lists the devices to show instead of the first
  *   real one. The type is a VkPhysicalDeviceType, the uuid a byte that is repeated, the pci an
  *   address or empty. The fault is empty, or the call that fails: properties, create, or enumerate,
@@ -101,6 +102,19 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
     return lost ? VK_ERROR_DEVICE_LOST : real_submit(queue, count, infos, fence);
 }
 
+static PFN_vkAllocateMemory real_allocate;
+
+static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAllocateInfo *info,
+                                               const VkAllocationCallbacks *callbacks,
+                                               VkDeviceMemory *out)
+{
+    static unsigned large;
+    if (info->allocationSize >= 1 << 20 &&
+        happens("memory", __atomic_add_fetch(&large, 1, __ATOMIC_SEQ_CST)))
+        return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return real_allocate(device, info, callbacks, out);
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL wait(VkDevice device, const VkSemaphoreWaitInfo *info,
                                            uint64_t timeout)
 {
@@ -194,6 +208,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_call(VkDevice device, con
     } rows[] = {
         {"vkGetDeviceProcAddr", (void *)device_call, NULL},
         {"vkQueueSubmit", (void *)submit, &real_submit},
+        {"vkAllocateMemory", (void *)allocate, &real_allocate},
         {"vkWaitSemaphores", (void *)wait, &real_wait},
         {"vkGetSemaphoreCounterValue", (void *)counter_value, &real_counter},
         {"vkDeviceWaitIdle", (void *)wait_idle, &real_idle},
