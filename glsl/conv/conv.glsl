@@ -21,10 +21,7 @@
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "args/conv.h"
-#include "lib/divide.glsl"
 
-layout(constant_id = 1) const uint DEPTH = 0;
-layout(constant_id = 2) const uint TRANSPOSED = 0;
 layout(constant_id = 3) const uint SWAPPED = 0;
 /* The register block of an invocation: channels and positions of y. */
 layout(constant_id = 4) const uint REG_M = 1;
@@ -40,33 +37,8 @@ layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y_quads[]; };
 #define EPILOGUE_BINDING 3
 #include "conv/epilogue.glsl"
 
-/* ---- Sizes ---- */
+#include "conv/positions.glsl"
 
-/* Not a function: SPIRV-Cross cannot copy arrays of push constants (test/metal.sh). */
-#define triple(v) uvec3(DEPTH != 0 ? v[0] : 1, v[1], v[2])
-uint volume(uvec3 size)
-{
-    return size.x * size.y * size.z;
-}
-uint linear(uvec3 at, uvec3 size)
-{
-    return (at.x * size.y + at.y) * size.z + at.z;
-}
-
-uvec3 in_size()
-{
-    return triple(args.in_size);
-}
-uvec3 out_size()
-{
-    return triple(args.out_size);
-}
-/* The cells o' of a phase. The last ones may lie outside y. */
-uvec3 grid_size()
-{
-    uvec3 size = out_size(), stride = triple(args.stride);
-    return TRANSPOSED != 0 ? (size + stride - 1) / stride : size;
-}
 uint phase_count()
 {
     return TRANSPOSED != 0 ? volume(min(triple(args.stride), out_size())) : 1;
@@ -74,8 +46,8 @@ uint phase_count()
 
 /* ---- The phase of an invocation ---- */
 
-uvec3 phase, tap_first, tap_step, tap_count;
-ivec3 base, shift;
+uvec3 tap_first, tap_step, tap_count;
+ivec3 shift;
 
 /* Finds the taps of one axis that contribute to cells of this phase: those whose distance is a
  * multiple of the stride. */
@@ -127,40 +99,12 @@ uint tap_weight(uvec3 j)
 
 /* ---- Positions ---- */
 
-/* Splits a position into (b, o'). Stores o' in `at` and returns b. */
-uint locate(uint n, out uvec3 at)
-{
-    uvec3 size = grid_size();
-    uint cells = volume(size), image = divide(n, cells, args.divide[0]), cell = n - image * cells;
-    uint row = divide(cell, size.z, args.divide[2]), plane = 0;
-    if (DEPTH != 0)
-        plane = divide(row, size.y, args.divide[1]);
-    at = uvec3(plane, row - plane * size.y, cell - row * size.z);
-    return image;
-}
-
-/* The coordinates in x of tap 0 of the phase for o'. */
-ivec3 window_origin(uvec3 at)
-{
-    return ivec3(TRANSPOSED != 0 ? at : at * triple(args.stride)) + base;
-}
-
 /* The cell of x at these coordinates. Returns false if they are outside x. */
 bool source_cell(ivec3 at, out uint cell)
 {
     uvec3 place = uvec3(at), size = in_size();
     cell = linear(place, size);
     return place.z < size.z && place.y < size.y && (DEPTH == 0 || place.x < size.x);
-}
-
-/* The cell of y that o' stands for in this phase. Returns false if it is outside y. */
-bool target_cell(uvec3 at, out uint cell)
-{
-    uvec3 size = out_size(), place = at;
-    if (TRANSPOSED != 0)
-        place = at * triple(args.stride) + phase;
-    cell = linear(place, size);
-    return TRANSPOSED == 0 || all(lessThan(place, size));
 }
 
 uint image_count()

@@ -4,9 +4,18 @@
  * shape of y. Bits and activation are specialization constants, so that unused parts are not
  * compiled.
  *
- * The includer declares args, with bias_offset, residual_offset and y_offset.
+ * The includer declares args, with bias_offset, residual_offset and y_offset. If it defines
+ * RELU_ONLY, there are no other activations, and none of their code.
  */
+#ifdef RELU_ONLY
+#include "args/elementwise.h"
+float activation(uint code, float v)
+{
+    return is_nan(v) || v > 0.0 ? v : 0.0;
+}
+#else
 #include "elementwise/activation.glsl"
+#endif
 
 layout(constant_id = 13) const uint BITS = 0; /* of CONV_EPILOGUE_... */
 layout(constant_id = 14) const uint ACTIVATION = UNARY_NONE;

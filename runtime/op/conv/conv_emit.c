@@ -14,18 +14,17 @@ static uint32_t out_cells(const conv_problem *p)
 
 /* ---- Epilogues ---- */
 
-static void set_epilogue(dispatch *d, const conv_epilogue *e)
+void conv_set_epilogue(dispatch *d, const conv_epilogue *e)
 {
     SET_CONSTANTS(d, {EPILOGUE_BITS, e->bits},
                   {EPILOGUE_ACTIVATION, activation_code(e->activation)});
 }
 
-/* The operand to bind. If the epilogue does not read it, any buffer will do: `stand_in`. */
-static operand bias_of(const conv_epilogue *e, operand stand_in)
+operand conv_bias_of(const conv_epilogue *e, operand stand_in)
 {
     return e->bits & CONV_EPILOGUE_BIAS ? e->bias : stand_in;
 }
-static operand residual_of(const conv_epilogue *e, operand stand_in)
+operand conv_residual_of(const conv_epilogue *e, operand stand_in)
 {
     return e->bits & CONV_EPILOGUE_RESIDUAL ? e->residual : stand_in;
 }
@@ -87,12 +86,12 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     const conv_epilogue none = {0}, *e = p->splits == 1 ? &p->epilogue : &none; /* else conv_sum
                                                                                    has the
                                                                                    epilogue */
-    const operand operands[] = {p->x, p->w, p->y, bias_of(e, p->x), residual_of(e, p->x)};
+    const operand operands[] = {p->x, p->w, p->y, conv_bias_of(e, p->x), conv_residual_of(e, p->x)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
                   {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
                   {CONV_REG_M, c->register_m}, {CONV_REG_N, c->register_n},
                   {CONV_SWAPPED, p->swapped});
-    set_epilogue(&d, e);
+    conv_set_epilogue(&d, e);
     if (tiled)
         SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
                       {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
@@ -104,7 +103,7 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     return lower_emit(l, &d, &p->args, sizeof p->args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
+rlxvk_status conv_emit_sum(lowering *l, const conv_problem *p, operand y)
 {
     uint64_t count = shape_numel(&graph_node(l->graph, p->node)->shape);
     dispatch d = {.kernel = KERNEL_CONV_SUM, .node = p->node};
@@ -118,9 +117,9 @@ static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
     operand partial = p->y;
     partial.access = ACCESS_READ;
     const conv_epilogue *e = &p->epilogue;
-    const operand operands[] = {partial, y, bias_of(e, partial), residual_of(e, partial)};
+    const operand operands[] = {partial, y, conv_bias_of(e, partial), conv_residual_of(e, partial)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    set_epilogue(&d, e);
+    conv_set_epilogue(&d, e);
     lower_groups_in_order(l, &d, count, l->profile->workgroup_size);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -186,7 +185,7 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
     bool quads_y = (args.y_offset | args.residual_offset | args.columns) % 4 == 0;
     dispatch d = {.kernel = KERNEL_CONV_STRIPS, .node = p->node, .variant = c->row.name};
     const conv_epilogue *e = &p->epilogue;
-    const operand operands[] = {p->x, p->w, p->y, bias_of(e, p->x), residual_of(e, p->x)};
+    const operand operands[] = {p->x, p->w, p->y, conv_bias_of(e, p->x), conv_residual_of(e, p->x)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads},
                   {CONV_STRIPS_QUADS,
                    (quads_y ? CONV_QUADS_Y : 0u) | (quads_x ? CONV_QUADS_X : 0u)},
@@ -196,7 +195,7 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
                   {CONV_STRIPS_STRIDE, p->args.stride[2]},
                   {CONV_STRIPS_SHIFT, quads_x ? (0u - args.padding[1]) % 4 : 0},
                   {CONV_STRIPS_WEIGHTS, (u32)conv_strip_weights(c, &p->shape)});
-    set_epilogue(&d, e);
+    conv_set_epilogue(&d, e);
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile));
     d.order.run = 1;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
@@ -236,7 +235,7 @@ rlxvk_status conv_emit(lowering *l, conv_problem *p)
         TRY(emit_packing(l, p));
     TRY(p->class->form == CONV_FORM_TAPS ? emit_taps(l, p) : emit_product(l, p));
     if (p->splits > 1)
-        TRY(emit_sum(l, p, y));
+        TRY(conv_emit_sum(l, p, y));
 error:
     return status;
 }

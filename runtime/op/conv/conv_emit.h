@@ -21,8 +21,9 @@ typedef struct conv_problem {
     operand x, w, y;
     conv_epilogue epilogue;
     bool transposed;
-    bool swapped; /* a gradient of w (see conv.glsl): "w" is dy */
-    bool deep;    /* three spatial axes */
+    bool swapped;    /* a gradient of w (see conv.glsl): "w" is dy */
+    bool deep;       /* three spatial axes */
+    uint64_t images; /* or, if swapped, channels of x in a group */
     uint64_t slice, splits;
     struct conv_args args;
 } conv_problem;
@@ -32,5 +33,14 @@ typedef struct conv_problem {
 rlxvk_status conv_lower_problem(lowering *l, conv_problem *p, const rlxvk_shape *x,
                                 const rlxvk_shape *y, const rlxvk_conv_options *o);
 rlxvk_status conv_emit(lowering *l, conv_problem *p);
+
+/* Parts of it that conv_matrix.c needs, too. */
+
+void conv_set_epilogue(dispatch *d, const conv_epilogue *e);
+/* The operand to bind. If the epilogue does not read it, any buffer will do: `stand_in`. */
+operand conv_bias_of(const conv_epilogue *e, operand stand_in);
+operand conv_residual_of(const conv_epilogue *e, operand stand_in);
+/* Sums the p->splits partial results in p->y to y, and applies the epilogue. */
+rlxvk_status conv_emit_sum(lowering *l, const conv_problem *p, operand y);
 
 #endif

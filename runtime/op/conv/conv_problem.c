@@ -7,7 +7,7 @@
  * a w with reversed taps and swapped channels. If the product is large enough, a copy permutes w in
  * this way first.
  */
-#include "op/conv/conv_emit.h"
+#include "op/conv/conv_matrix.h"
 #include "op/movement/layout.h"
 
 /* A transposed convolution must be at least this large before permuting w pays. */
@@ -47,8 +47,9 @@ static phase_axis phases_of(const conv_problem *p, uint32_t i)
 
 /* Positions are cells of `images` images: the images of y or, if swapped, the channels of x in a
  * group. */
-static void fill_sizes(conv_problem *p, uint64_t images)
+static void fill_sizes(conv_problem *p)
 {
+    uint64_t images = p->images;
     struct conv_args *args = &p->args;
     phase_axis total = {1, 1, 1};
     for (uint32_t i = 0; i < CONV_AXES; i++) {
@@ -79,9 +80,9 @@ static void fill_sizes(conv_problem *p, uint64_t images)
 }
 
 /* Fills in the sizes of the three axes. If the problem is swapped, it swaps strides with dilations
- * and windows with taps. Returns the number of images. */
-static uint64_t fill_problem(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y,
-                             const rlxvk_conv_options *o)
+ * and windows with taps. */
+static void fill_problem(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y,
+                         const rlxvk_conv_options *o)
 {
     struct conv_args *args = &p->args;
     uint64_t inputs = (uint64_t)x->dims[1] / (uint64_t)o->groups;
@@ -97,15 +98,15 @@ static uint64_t fill_problem(conv_problem *p, const rlxvk_shape *x, const rlxvk_
         args->stride[i] = args->dilation[i];
         args->dilation[i] = stride;
     }
-    return p->swapped ? inputs : (uint64_t)y->dims[0];
+    p->images = p->swapped ? inputs : (uint64_t)y->dims[0];
 }
 
 /* ---- Transposed, without strides ---- */
 
-static bool turning_pays(const conv_problem *p, uint64_t images)
+static bool turning_pays(const conv_problem *p)
 {
     const struct conv_args *a = &p->args;
-    uint64_t n = images, taps = 1;
+    uint64_t n = p->images, taps = 1;
     for (uint32_t i = 0; i < CONV_AXES; i++) {
         if (a->stride[i] != 1 || a->padding[i] > (uint64_t)a->dilation[i] * (a->kernel[i] - 1))
             return false;
@@ -156,18 +157,22 @@ static size_t choose(lowering *l, const conv_problem *p)
 rlxvk_status conv_lower_problem(lowering *l, conv_problem *p, const rlxvk_shape *x,
                                 const rlxvk_shape *y, const rlxvk_conv_options *o)
 {
-    uint64_t images = fill_problem(p, x, y, o);
     rlxvk_status status;
-    if (p->transposed && turning_pays(p, images))
-        TRY(turn(l, p));
-    fill_sizes(p, images);
+    fill_problem(p, x, y, o);
+    fill_sizes(p);
     if (p->shape.groups * p->shape.m > UINT32_MAX / 2 / MAX(p->shape.n, 1))
         return op_fail(graph_node(l->graph, p->node), RLXVK_E_TOO_LARGE,
                        "the phases of this stride have 2^31 cells or more; use a smaller one");
-    p->args.x_offset = p->x.offset;
-    p->args.w_offset = p->w.offset;
     p->args.bias_offset = p->epilogue.bias.offset;
     p->args.residual_offset = p->epilogue.residual.offset;
+    if (conv_matrix_wanted(l, p))
+        return conv_matrix_lower(l, p);
+    if (p->transposed && turning_pays(p)) {
+        TRY(turn(l, p));
+        fill_sizes(p);
+    }
+    p->args.x_offset = p->x.offset;
+    p->args.w_offset = p->w.offset;
     p->class = conv_choose(&p->shape, l->profile, choose(l, p));
     p->slice = conv_slice(p->class, &p->shape, l->profile);
     p->splits = p->slice < p->shape.k ? divide_up(p->shape.k, p->slice) : 1;

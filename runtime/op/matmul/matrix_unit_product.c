@@ -25,7 +25,6 @@
 #define SCALE_GROUP 128
 #define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
 #define TURNED_K    64
-#define IN_ORDER    16 /* a distance that leaves K as it is */
 #define LEAST_SIDE  16 /* with fewer rows or columns it is a matrix-vector product */
 
 bool matrix_wanted(const lowering *l, const matmul_shape *shape)
@@ -71,7 +70,7 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, uin
               .rows = is_b ? shape->n : shape->m,
               .k = shape->k,
               .turned = is_b ? !shape->transpose_b : shape->transpose_a,
-              .distance = IN_ORDER};
+              .distance = MATRIX_IN_ORDER};
     s.storage = is_b && r->unpack_b ? MATMUL_WORDS : matmul_storage_code(l, &s.source);
     s.round_rows = round_up(s.rows, tile);
     s.round_k = round_up(s.k, tile_k);

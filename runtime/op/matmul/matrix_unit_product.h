@@ -23,6 +23,8 @@ rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_req
 /* How much memory matrix_unit_product_emit takes for b if b is packed weights. */
 uint64_t matrix_unit_unpacked_bytes(const lowering *l, const matmul_shape *shape);
 
+#define MATRIX_IN_ORDER 16 /* a distance that leaves K as it is */
+
 /* How an operand is packed: rows are filled up to whole tiles, K to whole steps, and K has an
  * order. */
 typedef struct matrix_unit_packing {

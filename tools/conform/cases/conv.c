@@ -509,6 +509,53 @@ static void generate_lone_weights(case_list *list)
                  i % 3 ? "1,1" : "0,1", tiles[i % 2], 3 + i, i % 3 ? "3x3" : "1x3");
 }
 
+/* The opt-in precisions: one to three axes, groups, every kind of window, channels that are whole
+ * octets or not, splits of K, and epilogues. Devices without matrix units run them on the f32
+ * kernels. */
+static void generate_precisions(case_list *list)
+{
+    static const char *const lines[] = {
+        "conv padding=1,1 in=x:f32:2x16x9x7;w:f32:20x16x3x3;bias:f32:20",
+        "conv in=x:f32:2x64x6x6;w:f32:48x64x1x1",
+        "conv padding=1,1 in=x:f32:1x128x8x8;w:f32:40x128x3x3",
+        "conv stride=2,2 padding=3,3 in=x:f32:2x3x30x31;w:f32:24x3x7x7;bias:f32:24",
+        "conv stride=2,1 dilation=1,2 padding=2,0 in=x:f32:2x33x11x14;w:f32:70x33x3x4",
+        "conv padding=1,1,1 in=x:f32:1x9x6x5x7;w:f32:36x9x3x3x3",
+        "conv stride=1,2,1 padding=0,1,2 in=x:f32:2x96x4x5x6;w:f32:33x96x2x3x2;bias:f32:33",
+        "conv padding=4 in=x:f32:3x24x150;w:f32:40x24x9",
+        "conv padding=40 in=x:f32:1x16x150;w:f32:16x16x80",
+        "conv groups=2 padding=1,1 in=x:f32:2x64x8x8;w:f32:70x32x3x3;bias:f32:70",
+        "conv groups=3 in=x:f32:2x60x5x8;w:f32:51x20x1x1",
+        "conv groups=4 padding=1,1 in=x:f32:2x32x8x8;w:f32:64x8x3x3", /* stays f32 */
+        "conv in=x:f32:2x640x6x6:unit;w:f32:20x640x3x3:unit;bias:f32:20",
+        "conv padding=1,1 in=x:f32:2x32x8x8:integers;w:f32:32x32x3x3:integers",
+        "conv padding=1,1 in=x:f32:1x64x12x12:positive;w:f32:64x64x3x3:positive",
+        "conv shift=1 w_shift=1 padding=1,1 in=x:f32:3x32x7x7;w:f32:33x32x3x3;bias:f32:32",
+        "conv padding=1,1 in=x:f32:1x16x9x9;w:f16:20x16x3x3",
+        "conv padding=1,1 in=x:f32:1x16x9x9:special;w:f32:20x16x3x3",
+        "conv padding=1,1 in=x:f32:1x16x9x9;w:f32:20x16x3x3:special",
+        "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:2x20x7x6;w:f32:20x40x4x4;bias:f32:40",
+        "conv_transpose2d stride=3,2 dilation=2,1 output_padding=2,1 in=x:f32:2x64x4x5;"
+        "w:f32:64x18x3x3",
+        "conv_transpose2d padding=1,1 in=x:f32:1x32x9x9;w:f32:32x24x3x3",
+        "conv_transpose2d groups=2 stride=5,4 in=x:f32:1x36x8x8;w:f32:36x35x3x2;bias:f32:70",
+        "conv_transpose2d stride=2 padding=1 in=x:f32:2x40x19;w:f32:40x33x4",
+        "fused_conv activation=relu padding=1,1 in=x:f32:2x17x13x11;w:f32:65x17x3x3;"
+        "bias:f32:2x65;residual:f32:2x65x13x11",
+        "fused_conv activation=relu activation_first=1 in=x:f32:2x32x8x8;w:f32:40x32x1x1;"
+        "bias:f32:40;residual:f32:2x40x8x8",
+        "fused_conv activation=silu padding=1,1 in=x:f32:2x32x7x9;w:f32:40x32x3x3;bias:f32:40",
+        "fused_conv activation=relu padding=1,1 residual_shift=1 in=x:f32:1x640x4x4:unit;"
+        "w:f32:40x640x3x3:unit;residual:f32:2x40x4x4",
+    };
+    for (rlxvk_precision p = RLXVK_PRECISION_F16; p <= RLXVK_PRECISION_SPLIT; p++)
+        for (size_t i = 0; i < COUNT(lines); i++) {
+            const char *rest = strchr(lines[i], ' ');
+            case_add(list, "%.*s precision=%s%s", (int)(rest - lines[i]), lines[i],
+                     rlxvk_precision_name(p), rest);
+        }
+}
+
 static void generate(case_list *list)
 {
     generate_windows(list);
@@ -520,6 +567,7 @@ static void generate(case_list *list)
     generate_columns(list);
     generate_refusals(list);
     generate_lone_weights(list);
+    generate_precisions(list);
 }
 
 static const char *const rows[] = {"conv",   "conv_transpose2d", "fused_conv",

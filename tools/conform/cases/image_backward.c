@@ -265,6 +265,41 @@ static void generate_weights(case_list *list)
     case_add_all(list, "conv_backward_weight", lines, COUNT(lines));
 }
 
+/* The opt-in precisions. Devices without matrix units run them on the f32 kernels. */
+static void generate_precisions(case_list *list)
+{
+    static const char *const lines[] = {
+        "conv_backward_input input_size=9,9 padding=1,1 in=w:f32:65x33x3x3;dy:f32:2x65x9x9",
+        "conv_backward_input input_size=12,12 stride=2,2 padding=1,1 in=w:f32:40x20x4x4;"
+        "dy:f32:2x40x6x6",
+        "conv_backward_input input_size=9,11 stride=1,3 padding=2,0 dilation=3,1 "
+        "in=w:f32:64x24x2x4;dy:f32:2x64x10x3",
+        "conv_backward_input input_size=6,6,8 stride=2,1,2 padding=0,1,1 in=w:f32:32x16x2x3x3;"
+        "dy:f32:1x32x3x6x4",
+        "conv_backward_input input_size=31 padding=1 groups=2 in=w:f32:70x20x3;dy:f32:2x70x31",
+        "conv_backward_input input_size=14,14 stride=2,2 in=w:f32:64x32x1x1;dy:f32:1x64x7x7",
+        "conv_backward_weight kernel=3,3 padding=1,1 in=x:f32:2x16x9x7:unit;dy:f32:2x20x9x7:unit",
+        "conv_backward_weight kernel=3,3 stride=2,2 padding=1,1 in=x:f32:3x17x33x31:unit;"
+        "dy:f32:3x40x17x16:unit",
+        "conv_backward_weight kernel=7,7 stride=2,2 padding=3,3 in=x:f32:2x3x40x40:unit;"
+        "dy:f32:2x24x20x20:unit",
+        "conv_backward_weight kernel=3 padding=1 in=x:f32:5x33x129:unit;dy:f32:5x70x129:unit",
+        "conv_backward_weight kernel=3,3 padding=1,1 groups=2 in=x:f32:4x66x8x8;dy:f32:4x70x8x8",
+        "conv_backward_weight kernel=3,3,2 padding=1,1,1 dilation=1,2,1 in=x:f32:2x24x6x7x6;"
+        "dy:f32:2x36x6x5x7",
+        "conv_backward_weight kernel=1,1 in=x:f32:3x40x6x6;dy:f32:3x70x6x6",
+        "conv_backward_weight kernel=3,3 padding=1,1 in=x:f32:2x16x9x9:integers;"
+        "dy:f32:2x33x9x9:integers",
+        "conv_backward_weight kernel=3,3 padding=1,1 in=x:f32:2x16x6x6;dy:f32:2x33x6x6:special",
+    };
+    for (rlxvk_precision p = RLXVK_PRECISION_F16; p <= RLXVK_PRECISION_SPLIT; p++)
+        for (size_t i = 0; i < COUNT(lines); i++) {
+            const char *rest = strchr(lines[i], ' ');
+            case_add(list, "%.*s precision=%s%s", (int)(rest - lines[i]), lines[i],
+                     rlxvk_precision_name(p), rest);
+        }
+}
+
 static void generate(case_list *list)
 {
     generate_pools(list, "pool_max_backward");
@@ -277,6 +312,7 @@ static void generate(case_list *list)
                 add_windows(list, axes, i);
     generate_inputs(list);
     generate_weights(list);
+    generate_precisions(list);
 }
 
 static const char *const rows[] = {"pool_max_backward",

@@ -1,0 +1,104 @@
+/*
+ * The tiles of convolutions on matrix units. The row wins whose busiest compute unit finishes
+ * first. Rows with steps of 32 are for devices with 32 KiB of shared memory. The last row is also
+ * for software drivers, because their units and subgroups are small.
+ */
+#include "op/conv/conv_matrix_choice.h"
+
+#define LEAST_STEPS   8 /* of a split */
+#define MOST_PARTIALS (UINT64_C(1) << 26)
+
+/* clang-format off */
+static const matrix_class classes[] = {
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost of a tile */
+    {{"square_64", ON_HARDWARE, 0}, 128, 128, 64, 64, 32, 1, 0, 0, 100},
+    {{"square_32", ON_HARDWARE, 0}, 128, 128, 32, 64, 32, 1, 0, 0, 108},
+    {{"flat_64",   ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  56},
+    {{"flat_32",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  62},
+    {{"medium",    ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  34},
+    {{"small",     ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14},
+};
+/* clang-format on */
+
+typedef struct conv_matrix_problem {
+    const conv_matrix_shape *shape;
+    matrix_shape unit;
+} conv_matrix_problem;
+
+/* Do invocations carry whole octets, each of them the same octet of every row? */
+static bool carries(uint32_t rows, uint32_t octets, uint32_t threads)
+{
+    return octets > 0 && threads % octets == 0 && rows * octets % threads == 0;
+}
+
+/* The sums leave through shared memory of the tile of w or dy. It must have room for one unit of
+ * each part, and a lane must stay in its column. */
+static bool leaves(const matrix_class *c, const matrix_shape *unit, bool weight,
+                   const device_profile *profile)
+{
+    uint32_t parts = matrix_unit_threads(c, profile) / profile->subgroup_size;
+    uint32_t words = weight ? c->tile_k * (c->tile_m / 2u + 4) : c->tile_m * (c->tile_k / 2u + 4);
+    return parts * unit->m * unit->n <= words && profile->subgroup_size % unit->n == 0 &&
+           unit->m % 8 == 0 && unit->n % 8 == 0;
+}
+
+static bool divides(const matrix_class *c, const matrix_shape *unit, bool weight,
+                    const device_profile *profile)
+{
+    uint32_t threads = matrix_unit_threads(c, profile);
+    bool whole = c->part_m % unit->m == 0 && c->part_n % unit->n == 0 && c->tile_k % unit->k == 0;
+    bool carried = weight ? carries(c->tile_k, c->tile_m / 8u, threads) &&
+                                carries(c->tile_k, c->tile_n / 8u, threads)
+                          : carries(c->tile_m, c->tile_k / 8u, threads) &&
+                                carries(c->tile_n, c->tile_k / 8u, threads);
+    return whole && carried && leaves(c, unit, weight, profile);
+}
+
+static uint64_t shared_bytes(const matrix_class *c, bool weight)
+{
+    return weight ? UINT64_C(16) * c->tile_k * ((c->tile_m + c->tile_n) / 8u + 2) * c->stages
+                  : matrix_unit_shared_bytes(c, 1);
+}
+
+uint64_t conv_matrix_tiles(const matrix_class *c, const conv_matrix_shape *s)
+{
+    return s->groups * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+}
+
+uint64_t conv_matrix_slice(const matrix_class *c, const conv_matrix_shape *s,
+                           const device_profile *profile)
+{
+    uint64_t tiles = conv_matrix_tiles(c, s), steps = divide_up(s->k, c->tile_k);
+    uint64_t wanted = 2 * (uint64_t)profile->compute_units, outputs = s->groups * s->m * s->n;
+    uint64_t most = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
+    uint64_t splits = 1;
+    if (outputs > 0 && tiles * 2 <= wanted)
+        splits = MIN(MIN(wanted / tiles, steps / LEAST_STEPS), most / outputs);
+    return divide_up(steps, MAX(splits, 1u)) * c->tile_k;
+}
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matrix_class *c = row;
+    const conv_matrix_problem *p = problem;
+    const conv_matrix_shape *s = p->shape;
+    uint64_t slice = MIN(conv_matrix_slice(c, s, profile), MAX(s->k, 1u));
+    uint64_t groups = conv_matrix_tiles(c, s) * divide_up(s->k, slice);
+    uint64_t rounds = divide_up(groups, MAX(profile->compute_units, 1u));
+    return (choice_fit){.can = divides(c, &p->unit, s->weight, profile),
+                        .suits = true,
+                        .threads = matrix_unit_threads(c, profile),
+                        .shared_bytes = shared_bytes(c, s->weight),
+                        .groups = groups,
+                        .cost = c->cost * (double)rounds * (double)slice};
+}
+
+const choice_table conv_matrix_choice = {CHOICE_ROWS(classes), .fit = fit};
+
+const matrix_class *conv_matrix_choose(const conv_matrix_shape *shape, rlxvk_precision precision,
+                                       const device_profile *profile, size_t forced)
+{
+    bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
+    conv_matrix_problem p = {shape, matrix_unit(precision, profile)};
+    return has_kernel && p.unit.m ? choice_select(&conv_matrix_choice, &p, profile, forced) : NULL;
+}

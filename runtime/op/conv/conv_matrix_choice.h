@@ -1,0 +1,29 @@
+/*
+ * Which tiles convolutions use on matrix units, for products and for gradients of weights. It is
+ * pure: it reads only the problem and the profile.
+ */
+#ifndef RLXVK_CONV_MATRIX_CHOICE_H
+#define RLXVK_CONV_MATRIX_CHOICE_H
+
+#include "op/matmul/matrix_unit_choice.h"
+
+/* The matrix products of a convolution, one for each of `groups` (and phases, if transposed): m
+ * channels of y, n positions, and K. For a gradient of weights, n is taps * channels of x, padded
+ * to octets, and k is positions. */
+typedef struct conv_matrix_shape {
+    uint64_t m, n, k, groups;
+    bool weight; /* a gradient of weights: the tiles are turned */
+} conv_matrix_shape;
+
+/* The class of least cost. The row `forced` comes before all others (VARIANT_NONE: none). Returns
+ * NULL if the device can do none. */
+const matrix_class *conv_matrix_choose(const conv_matrix_shape *shape, rlxvk_precision precision,
+                                       const device_profile *profile, size_t forced);
+/* How many workgroups cover y once. */
+uint64_t conv_matrix_tiles(const matrix_class *c, const conv_matrix_shape *shape);
+/* How many elements of K a workgroup sums, in whole steps. It is at least k if the tiles fill the
+ * device. Otherwise K is split, and the parts are summed afterwards. */
+uint64_t conv_matrix_slice(const matrix_class *c, const conv_matrix_shape *shape,
+                           const device_profile *profile);
+
+#endif
