@@ -8,18 +8,19 @@
 /*
  * conv_matrix. `places` begins with two ivec4 for each phase: the range of its octets of K, and the
  * coordinates in x of its first tap. Then each octet of K has an ivec4: the distance from the first
- * tap along the three axes, and in octets of x.
+ * tap along the three axes, and in x.
  *   positions, divide   as in conv_args
  *   w_rows, k_octets    packed rows of w of a group; octets of K of all phases, the length of a row
  *   k_slice, splits     octets of K of a phase in a split, in whole steps; number of splits
- *   image, group, cell  octets of x from one to the next
+ *   image, group, cell  distance in x from one to the next. Distances in x count octets, or words
+ *                       if x is not packed
  */
 struct conv_matrix_args {
     u32 positions, groups, m, w_rows, k_octets, phases;
     u32 k_slice, splits;
     u32 in_size[3], out_size[3], stride[3], divide[3];
     u32 image, group, cell;
-    u32 bias_offset, residual_offset, y_offset;
+    u32 x_offset, bias_offset, residual_offset, y_offset;
 };
 
 /*

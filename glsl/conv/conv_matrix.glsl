@@ -9,6 +9,10 @@
  * of channels instead of groups. An invocation loads the same octet of K for all its positions, so
  * it reads one entry of `places` for each step. A tap outside x counts as 0.
  *
+ * If WORDS, x is not packed: it is f32 words [images, channels, cells]. Then an invocation loads
+ * octets of one position, so that neighbours load neighbours, and rounds them on the way into shared
+ * memory. Channels of a block must be whole octets.
+ *
  * Tiles and steps are as in matrix_product.glsl. Grid, fastest first: tiles of channels, tiles of
  * positions, phases, groups, splits of K. With splits, y is [splits, y].
  */
@@ -20,10 +24,13 @@
 #include "args/conv_matrix.h"
 
 layout(constant_id = 11) const uint STAGES = 1;
+layout(constant_id = 12) const bool WORDS = false;
+layout(constant_id = 15) const bool HALF_ROUNDING = false; /* f32 to f16 rounds to nearest even */
 const uint PLANES = 1;
 
 layout(push_constant) uniform block { conv_matrix_args args; };
 layout(set = 0, binding = 0) readonly buffer x_view { uvec4 x[]; };
+layout(set = 0, binding = 0) readonly buffer x_word_view { float x_words[]; };
 layout(set = 0, binding = 1) readonly buffer w_view { uvec4 w[]; };
 layout(set = 0, binding = 2) readonly buffer place_view { ivec4 places[]; };
 layout(set = 0, binding = 3) writeonly buffer y_view { float y[]; };
@@ -31,20 +38,33 @@ layout(set = 0, binding = 3) writeonly buffer y_view { float y[]; };
 #define RELU_ONLY
 #include "conv/epilogue.glsl"
 #include "conv/positions.glsl"
+#include "lib/narrow.glsl"
 #define MATRIX_CONSTANT 3
 #include "matmul/matrix_tiles.glsl"
 
 const uint CARRY_X = TILE_N * OCTETS / THREADS, LINES = THREADS / OCTETS;
+/* Positions of an invocation, its octets of one of them, and with WORDS the distance of these. */
+const uint POSITIONS = WORDS ? 1 : CARRY_X, TURNS = WORDS ? CARRY_X : 1;
+const uint SPREAD = THREADS > TILE_N ? THREADS / TILE_N : 1;
 
 uvec4 next_w[CARRY_A], next_x[CARRY_X];
-ivec4 next_place;
-ivec3 origin[CARRY_X]; /* coordinates in x of the first tap of a position, perhaps outside */
-int x_at[CARRY_X];     /* octet of x at these coordinates */
+float next_words[WORDS ? CARRY_X * 8 : 1];
+ivec4 next_place[TURNS];
+ivec3 origin[POSITIONS]; /* coordinates in x of a position's first tap, perhaps outside */
+int x_at[POSITIONS];     /* where they are in x */
 uint w_at, y_base, group;
 
-void find_place(uint octet)
+/* The row of the tile of x, and the octet in it, of an invocation's first octet. */
+uvec2 first_slot()
 {
-    next_place = places[2 * args.phases + octet + gl_LocalInvocationID.x % OCTETS];
+    uint lane = gl_LocalInvocationID.x;
+    return WORDS ? uvec2(lane % TILE_N, lane / TILE_N) : uvec2(lane / OCTETS, lane % OCTETS);
+}
+
+void find_places(uint octet)
+{
+    [[unroll]] for (uint i = 0; i < TURNS; i++)
+        next_place[i] = places[2 * args.phases + octet + first_slot().y + i * SPREAD];
 }
 
 /* Positions past the last one repeat it. */
@@ -52,28 +72,52 @@ void start(uint m0, uint n0)
 {
     uint line = gl_LocalInvocationID.x / OCTETS;
     ivec3 size = ivec3(in_size());
-    [[unroll]] for (uint i = 0; i < CARRY_X; i++) {
+    [[unroll]] for (uint i = 0; i < POSITIONS; i++) {
         uvec3 at;
-        uint image = locate(min(n0 + line + i * LINES, args.positions - 1), at);
+        uint image = locate(min(n0 + first_slot().x + i * LINES, args.positions - 1), at);
         origin[i] = window_origin(at);
-        x_at[i] = int(image * args.image + group * args.group) +
+        x_at[i] = int(args.x_offset + image * args.image + group * args.group) +
                   ((origin[i].x * size.y + origin[i].y) * size.z + origin[i].z) * int(args.cell);
     }
     w_at = (group * args.w_rows + m0 + line) * args.k_octets + gl_LocalInvocationID.x % OCTETS;
 }
 
+bool is_inside(uint i, ivec4 place)
+{
+    uvec3 at = uvec3(origin[i] + place.xyz), size = in_size();
+    return at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
+}
+
+void fetch_words(uint i)
+{
+    bool inside = is_inside(0, next_place[i]);
+    int at = x_at[0] + next_place[i].w, plane = int(volume(in_size()));
+    [[unroll]] for (uint c = 0; c < 8; c++)
+        next_words[i * 8 + c] = inside ? x_words[at + int(c) * plane] : 0.0;
+}
+
 /* Loads a step, and finds the places of the next one. */
 void fetch(uint octet)
 {
-    uvec3 size = in_size();
     [[unroll]] for (uint i = 0; i < CARRY_A; i++)
         next_w[i] = w[w_at + octet + i * LINES * args.k_octets];
     [[unroll]] for (uint i = 0; i < CARRY_X; i++) {
-        uvec3 at = uvec3(origin[i] + next_place.xyz);
-        bool inside = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
-        next_x[i] = inside ? x[x_at[i] + next_place.w] : uvec4(0);
+        if (WORDS)
+            fetch_words(i);
+        else
+            next_x[i] = is_inside(i, next_place[0]) ? x[x_at[i] + next_place[0].w] : uvec4(0);
     }
-    find_place(octet + OCTETS);
+    find_places(octet + OCTETS);
+}
+
+uint narrow_pair(uint i)
+{
+    float low = next_words[i], high = next_words[i + 1];
+#ifdef IN_BF16
+    return bf16_pair(low, high);
+#else
+    return HALF_ROUNDING ? packFloat2x16(f16vec2(low, high)) : f16_pair(low, high);
+#endif
 }
 
 void store(uint stage)
@@ -81,8 +125,15 @@ void store(uint stage)
     uint at = gl_LocalInvocationID.x / OCTETS * PITCH + gl_LocalInvocationID.x % OCTETS;
     [[unroll]] for (uint i = 0; i < CARRY_A; i++)
         tile_a[stage * STAGE_A + at + i * LINES * PITCH] = next_w[i];
-    [[unroll]] for (uint i = 0; i < CARRY_X; i++)
-        tile_b[stage * STAGE_B + at + i * LINES * PITCH] = next_x[i];
+    at = stage * STAGE_B + first_slot().x * PITCH + first_slot().y;
+    [[unroll]] for (uint i = 0; i < CARRY_X; i++) {
+        uint word = WORDS ? i * 8 : 0;
+        if (WORDS)
+            tile_b[at + i * SPREAD] = uvec4(narrow_pair(word), narrow_pair(word + 2),
+                                            narrow_pair(word + 4), narrow_pair(word + 6));
+        else
+            tile_b[at + i * LINES * PITCH] = next_x[i];
+    }
 }
 
 uint column_place(uint column, out bool real)
@@ -132,10 +183,9 @@ void main()
     uvec2 part = uvec2(gl_SubgroupID / PARTS_N * PART_M, gl_SubgroupID % PARTS_N * PART_N);
     start(tile.x, tile.y);
 
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
-        sums[i] = SUM(0.0);
+    EACH_SUM(CLEAR_SUM)
     if (first < last) {
-        find_place(first);
+        find_places(first);
         fetch(first);
     }
     uint stage = 0;
@@ -146,9 +196,11 @@ void main()
         barrier();
         if (octet + OCTETS < last)
             fetch(octet + OCTETS);
-        multiply(stage, part);
+        MULTIPLY_STEP(stage)
         if (STAGES == 2)
             stage ^= 1;
     }
-    LEAVE
+    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
+    barrier();
+    EACH_SUM(LEAVE)
 }

@@ -6,4 +6,5 @@
 #extension GL_EXT_bfloat16 : require
 #extension GL_GOOGLE_include_directive : require
 #define ELEMENT bfloat16_t
+#define IN_BF16
 #include "conv/conv_matrix.glsl"

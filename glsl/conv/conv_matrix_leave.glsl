@@ -6,9 +6,11 @@
  * The includer declares
  *   uint column_place(uint column, out bool real)     where a column begins in y
  *   void write(float value, uint row, uint place)
- * and `tile` and `part` in main(): the first row and column of the workgroup, and of the subgroup
- * from there.
+ * and in main(): `tile` and `part`, the first row and column of the workgroup, and of the subgroup
+ * from there; and `patch_start`.
  */
+#include "matmul/matrix_sums.glsl"
+
 const uint SUBGROUP = THREADS / (TILE_M / PART_M * PARTS_N); /* a multiple of UNIT_N */
 
 void leave(uint patch_start, uvec2 at)
@@ -22,13 +24,21 @@ void leave(uint patch_start, uvec2 at)
     }
 }
 
-/* The loop over the sums must be unrolled, so that they stay in registers. */
-#define LEAVE                                                                                      \
-    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;                                        \
-    barrier();                                                                                     \
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {                                        \
-        coopMatStore(sums[i], tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);\
+#define LEAVE(sum, i, j)                                                                           \
+    if (i < SUMS_M && j < SUMS_N) {                                                                \
+        coopMatStore(sum, tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);    \
         subgroupBarrier();                                                                         \
-        leave(patch_start, tile + part + uvec2(i / SUMS_N * UNIT_M, i % SUMS_N * UNIT_N));         \
+        leave(patch_start, tile + part + uvec2(i * UNIT_M, j * UNIT_N));                           \
         subgroupBarrier();                                                                         \
     }
+
+/* The products of one step: up to eight of the units. */
+#define MULTIPLY_STEP(stage)                                                                       \
+    MULTIPLY(stage, 0)                                                                             \
+    MULTIPLY(stage, 1)                                                                             \
+    MULTIPLY(stage, 2)                                                                             \
+    MULTIPLY(stage, 3)                                                                             \
+    MULTIPLY(stage, 4)                                                                             \
+    MULTIPLY(stage, 5)                                                                             \
+    MULTIPLY(stage, 6)                                                                             \
+    MULTIPLY(stage, 7)

@@ -133,8 +133,7 @@ void main()
     uvec2 part = uvec2(gl_SubgroupID / PARTS_N * PART_M, gl_SubgroupID % PARTS_N * PART_N);
     start(tile);
 
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
-        sums[i] = SUM(0.0);
+    EACH_SUM(CLEAR_SUM)
     fetch(first);
     uint stage = 0;
     [[dont_unroll]] for (uint position = first; position < last; position += TILE_K) {
@@ -144,9 +143,11 @@ void main()
         barrier();
         if (position + TILE_K < last)
             fetch(position + TILE_K);
-        multiply(stage, part);
+        MULTIPLY_STEP(stage)
         if (STAGES == 2)
             stage ^= 1;
     }
-    LEAVE
+    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
+    barrier();
+    EACH_SUM(LEAVE)
 }

@@ -1,7 +1,8 @@
 /*
  * See conv_matrix.h. A convolution takes these steps:
  *
- *   matrix_pack            packs x to octets of channels, and dy for a gradient of weights
+ *   matrix_pack            packs x to octets of channels, and dy for a gradient of weights; if it
+ *                          does not pay, conv_matrix_* reads x as it is
  *   conv_matrix_filters    packs w
  *   conv_matrix_*          multiplies and applies a light epilogue; conv_matrix_weight_* for a
  *                          gradient of weights
@@ -37,11 +38,18 @@ static uint64_t product_of(const uint32_t sizes[CONV_AXES])
 static conv_matrix_shape shape_of(const conv_problem *p)
 {
     const conv_shape *s = &p->shape;
-    conv_matrix_shape shape = {s->m, s->n, s->k, s->groups, p->swapped};
+    uint64_t cells = product_of(p->args.in_size), channels = p->args.channels;
+    conv_matrix_shape shape = {.m = s->m,
+                               .n = s->n,
+                               .k = s->k,
+                               .groups = s->groups,
+                               .x_elements = p->images * p->args.groups * channels * cells,
+                               .weight = p->swapped,
+                               .octets = channels % 8 == 0};
     if (p->swapped)
         shape.n = product_of(p->args.out_size) * round_up(p->images, 8);
     else
-        shape.k = s->k / MAX(p->args.channels, 1u) * round_up(p->args.channels, 8);
+        shape.k = s->k / MAX(channels, 1u) * round_up(channels, 8);
     return shape;
 }
 
@@ -126,41 +134,43 @@ static bool holds_epilogue(const conv_problem *p)
     return p->splits == 1 && (code == UNARY_NONE || code == UNARY_RELU);
 }
 
-static rlxvk_status emit_product(lowering *l, conv_problem *p, const matrix_class *c,
+static rlxvk_status emit_product(lowering *l, conv_problem *p, const conv_matrix_class *c,
                                  const conv_matrix_layout *layout, const conv_matrix_order *o,
                                  operand x, operand w, operand places)
 {
     const struct conv_args *a = &p->args;
-    uint64_t channels = divide_up(a->m, c->tile_m),
-             group = layout->blocks * layout->cells * layout->octets;
+    uint64_t channels = divide_up(a->m, c->tiles.tile_m);
     struct conv_matrix_args args = {.positions = a->positions,
                                     .groups = a->groups,
                                     .m = a->m,
-                                    .w_rows = (u32)round_up(a->m, c->tile_m),
+                                    .w_rows = (u32)round_up(a->m, c->tiles.tile_m),
                                     .k_octets = (u32)o->octets,
                                     .phases = (u32)o->phases,
                                     .k_slice = (u32)(p->slice / 8),
                                     .splits = (u32)p->splits,
-                                    .image = (u32)(a->groups * group),
-                                    .group = (u32)group,
-                                    .cell = (u32)layout->octets,
+                                    .image = (u32)(a->groups * layout->group_stride),
+                                    .group = (u32)layout->group_stride,
+                                    .cell = (u32)layout->cell_stride,
+                                    .x_offset = x.offset,
                                     .bias_offset = a->bias_offset,
                                     .residual_offset = a->residual_offset,
                                     .y_offset = p->y.offset};
     dispatch d = {.kernel = l->precision == RLXVK_PRECISION_F16 ? KERNEL_CONV_MATRIX_F16
                                                                 : KERNEL_CONV_MATRIX_BF16,
                   .node = p->node,
-                  .variant = c->row.name};
+                  .variant = c->tiles.row.name};
     const conv_epilogue none = {0}, *e = holds_epilogue(p) ? &p->epilogue : &none;
     const operand operands[] = {x, w, places, p->y, conv_bias_of(e, x), conv_residual_of(e, x)};
     memcpy(args.in_size, a->in_size, sizeof args.in_size);
     memcpy(args.out_size, a->out_size, sizeof args.out_size);
     memcpy(args.stride, a->stride, sizeof args.stride);
     memcpy(args.divide, a->divide, sizeof args.divide);
-    set_tiles(l, c, &d);
-    SET_CONSTANTS(&d, {POSITIONS_DEPTH, p->deep}, {POSITIONS_TRANSPOSED, p->transposed});
+    set_tiles(l, &c->tiles, &d);
+    SET_CONSTANTS(&d, {POSITIONS_DEPTH, p->deep}, {POSITIONS_TRANSPOSED, p->transposed},
+                  {CONV_MATRIX_WORDS, c->words},
+                  {CONV_MATRIX_HALF_ROUNDING, l->profile->half_rounding});
     conv_set_epilogue(&d, e);
-    uint64_t tiles = channels * divide_up(p->shape.n, c->tile_n);
+    uint64_t tiles = channels * divide_up(p->shape.n, c->tiles.tile_n);
     lower_groups(l, &d, tiles * p->shape.groups * p->splits);
     d.order = (group_order){.span = shape_numel(&graph_node(l->graph, p->node)->shape),
                             .cycle = (u32)tiles,
@@ -169,16 +179,17 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p, const matrix_clas
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status emit_forward(lowering *l, conv_problem *p, const matrix_class *c)
+static rlxvk_status emit_forward(lowering *l, conv_problem *p, const conv_matrix_class *c)
 {
-    conv_matrix_layout layout = conv_matrix_layout_of(p);
+    conv_matrix_layout layout = conv_matrix_layout_of(p, c->words);
     conv_matrix_order order;
-    operand x, w, places;
+    operand x = p->x, w, places;
     rlxvk_status status;
-    TRY(conv_matrix_order_create(p, &layout, c->tile_k / 8u, &order));
-    TRY(pack_cells(l, p->node, p->x, p->images * p->args.groups * layout.blocks, layout.channels,
-                   layout.cells, &x));
-    TRY(pack_filters(l, p, &order, round_up(p->args.m, c->tile_m), &w));
+    TRY(conv_matrix_order_create(p, &layout, c->tiles.tile_k / 8u, &order));
+    if (!c->words)
+        TRY(pack_cells(l, p->node, p->x, p->images * p->args.groups * layout.blocks,
+                       layout.channels, layout.cells, &x));
+    TRY(pack_filters(l, p, &order, round_up(p->args.m, c->tiles.tile_m), &w));
     TRY(lower_constant(l, order.places, order.place_count * sizeof *order.places, &places));
     TRY(emit_product(l, p, c, &layout, &order, x, w, places));
 error:
@@ -187,7 +198,7 @@ error:
 }
 
 /* The problem is swapped: its "kernel" is dy, and its output the taps. */
-static rlxvk_status emit_weight(lowering *l, conv_problem *p, const matrix_class *c)
+static rlxvk_status emit_weight(lowering *l, conv_problem *p, const conv_matrix_class *c)
 {
     const struct conv_args *a = &p->args;
     uint64_t images = a->channels, cells = product_of(a->kernel);
@@ -208,7 +219,7 @@ static rlxvk_status emit_weight(lowering *l, conv_problem *p, const matrix_class
     dispatch d = {.kernel = l->precision == RLXVK_PRECISION_F16 ? KERNEL_CONV_MATRIX_WEIGHT_F16
                                                                 : KERNEL_CONV_MATRIX_WEIGHT_BF16,
                   .node = p->node,
-                  .variant = c->row.name};
+                  .variant = c->tiles.row.name};
     operand x, dy;
     rlxvk_status status;
     memcpy(args.in_size, a->in_size, sizeof args.in_size);
@@ -220,7 +231,7 @@ static rlxvk_status emit_weight(lowering *l, conv_problem *p, const matrix_class
     TRY(pack_cells(l, p->node, p->x, images * a->groups, channels, x_cells, &x));
     TRY(pack_cells(l, p->node, p->w, images * a->groups, a->m, cells, &dy));
     const operand operands[] = {x, dy, p->y};
-    set_tiles(l, c, &d);
+    set_tiles(l, &c->tiles, &d);
     SET_CONSTANTS(&d, {POSITIONS_DEPTH, p->deep}, {POSITIONS_TRANSPOSED, 0});
     lower_groups(l, &d, conv_matrix_tiles(c, &shape) * p->splits);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
@@ -244,7 +255,7 @@ static size_t choose(lowering *l, const conv_problem *p, const conv_matrix_shape
 rlxvk_status conv_matrix_lower(lowering *l, conv_problem *p)
 {
     conv_matrix_shape shape = shape_of(p);
-    const matrix_class *c =
+    const conv_matrix_class *c =
         conv_matrix_choose(&shape, l->precision, l->profile, choose(l, p, &shape));
     operand y = p->y;
     rlxvk_status status;

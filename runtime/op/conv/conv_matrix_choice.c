@@ -1,22 +1,34 @@
 /*
- * The tiles of convolutions on matrix units. The row wins whose busiest compute unit finishes
- * first. Rows with steps of 32 are for devices with 32 KiB of shared memory. The last row is also
- * for software drivers, because their units and subgroups are small.
+ * The tiles of convolutions on matrix units. The row of least cost wins: the work of the busiest
+ * compute unit, and the packing of x. The unit of cost is a hundredth of one element of K of a tile
+ * of 128x128, about 0.1 ns on a large GPU. If x is not packed, the compute units load twice as many
+ * bytes, and round them. That pays for windows of one cell, and for small convolutions.
+ *
+ * Rows with steps of 32 are for devices with 32 KiB of shared memory. The small tiles are also for
+ * software drivers, because their units and subgroups are small.
  */
 #include "op/conv/conv_matrix_choice.h"
 
 #define LEAST_STEPS   8 /* of a split */
 #define MOST_PARTIALS (UINT64_C(1) << 26)
+/* Costs of packing: of its dispatch and the barrier, and of an element. */
+#define PACKING         48000.0
+#define PACKING_ELEMENT 0.015
 
 /* clang-format off */
-static const matrix_class classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost of a tile */
-    {{"square_64", ON_HARDWARE, 0}, 128, 128, 64, 64, 32, 1, 0, 0, 100},
-    {{"square_32", ON_HARDWARE, 0}, 128, 128, 32, 64, 32, 1, 0, 0, 108},
-    {{"flat_64",   ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  56},
-    {{"flat_32",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  62},
-    {{"medium",    ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  34},
-    {{"small",     ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14},
+const conv_matrix_class conv_matrix_classes[] = {
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, words */
+    {{{"square_64",    ON_HARDWARE, 0}, 128, 128, 64, 32, 64, 1, 0, 0, 100}, false},
+    {{{"square_32",    ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 108}, false},
+    {{{"wide_32",      ON_HARDWARE, 0}, 128, 256, 32, 64, 64, 1, 0, 0, 220}, false},
+    {{{"flat_64",      ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  56}, false},
+    {{{"flat_32",      ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  62}, false},
+    {{{"medium",       ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  34}, false},
+    {{{"small",        ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14}, false},
+    {{{"words_square", ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 145}, true},
+    {{{"words_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  82}, true},
+    {{{"words_medium", ON_HARDWARE, 0},  64,  64, 32, 32, 32, 1, 0, 0,  45}, true},
+    {{{"words_small",  ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  18}, true},
 };
 /* clang-format on */
 
@@ -24,6 +36,17 @@ typedef struct conv_matrix_problem {
     const conv_matrix_shape *shape;
     matrix_shape unit;
 } conv_matrix_problem;
+
+/* Limits of matrix_sums.glsl and MULTIPLY_STEP: matrices of sums of a subgroup along m and n, and
+ * products of the units along K in a step. */
+#define MOST_SUMS  4
+#define MOST_STEPS 8
+
+/* Is a part whole units, and are there variables for its sums? */
+static bool is_whole(uint32_t part, uint32_t unit, uint32_t most)
+{
+    return part % unit == 0 && part / unit <= most;
+}
 
 /* Do invocations carry whole octets, each of them the same octet of every row? */
 static bool carries(uint32_t rows, uint32_t octets, uint32_t threads)
@@ -42,11 +65,19 @@ static bool leaves(const matrix_class *c, const matrix_shape *unit, bool weight,
            unit->m % 8 == 0 && unit->n % 8 == 0;
 }
 
+/* With words, an invocation carries octets of one row. */
+static bool carries_words(const matrix_class *c, uint32_t threads)
+{
+    return threads % c->tile_n == 0 && c->tile_n * c->tile_k / 8u % threads == 0;
+}
+
 static bool divides(const matrix_class *c, const matrix_shape *unit, bool weight,
                     const device_profile *profile)
 {
     uint32_t threads = matrix_unit_threads(c, profile);
-    bool whole = c->part_m % unit->m == 0 && c->part_n % unit->n == 0 && c->tile_k % unit->k == 0;
+    bool whole = is_whole(c->part_m, unit->m, MOST_SUMS) &&
+                 is_whole(c->part_n, unit->n, MOST_SUMS) &&
+                 is_whole(c->tile_k, unit->k, MOST_STEPS);
     bool carried = weight ? carries(c->tile_k, c->tile_m / 8u, threads) &&
                                 carries(c->tile_k, c->tile_n / 8u, threads)
                           : carries(c->tile_m, c->tile_k / 8u, threads) &&
@@ -60,43 +91,48 @@ static uint64_t shared_bytes(const matrix_class *c, bool weight)
                   : matrix_unit_shared_bytes(c, 1);
 }
 
-uint64_t conv_matrix_tiles(const matrix_class *c, const conv_matrix_shape *s)
+uint64_t conv_matrix_tiles(const conv_matrix_class *c, const conv_matrix_shape *s)
 {
-    return s->groups * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    return s->groups * divide_up(s->m, c->tiles.tile_m) * divide_up(s->n, c->tiles.tile_n);
 }
 
-uint64_t conv_matrix_slice(const matrix_class *c, const conv_matrix_shape *s,
+uint64_t conv_matrix_slice(const conv_matrix_class *c, const conv_matrix_shape *s,
                            const device_profile *profile)
 {
-    uint64_t tiles = conv_matrix_tiles(c, s), steps = divide_up(s->k, c->tile_k);
+    uint64_t tiles = conv_matrix_tiles(c, s), steps = divide_up(s->k, c->tiles.tile_k);
     uint64_t wanted = 2 * (uint64_t)profile->compute_units, outputs = s->groups * s->m * s->n;
     uint64_t most = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
     uint64_t splits = 1;
     if (outputs > 0 && tiles * 2 <= wanted)
         splits = MIN(MIN(wanted / tiles, steps / LEAST_STEPS), most / outputs);
-    return divide_up(steps, MAX(splits, 1u)) * c->tile_k;
+    return divide_up(steps, MAX(splits, 1u)) * c->tiles.tile_k;
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    const matrix_class *c = row;
+    const conv_matrix_class *c = row;
     const conv_matrix_problem *p = problem;
     const conv_matrix_shape *s = p->shape;
+    uint32_t threads = matrix_unit_threads(&c->tiles, profile);
     uint64_t slice = MIN(conv_matrix_slice(c, s, profile), MAX(s->k, 1u));
     uint64_t groups = conv_matrix_tiles(c, s) * divide_up(s->k, slice);
     uint64_t rounds = divide_up(groups, MAX(profile->compute_units, 1u));
-    return (choice_fit){.can = divides(c, &p->unit, s->weight, profile),
+    bool words = !s->weight && s->octets && carries_words(&c->tiles, threads);
+    double packing = c->words ? 0 : PACKING + PACKING_ELEMENT * (double)s->x_elements;
+    return (choice_fit){.can = (!c->words || words) &&
+                               divides(&c->tiles, &p->unit, s->weight, profile),
                         .suits = true,
-                        .threads = matrix_unit_threads(c, profile),
-                        .shared_bytes = shared_bytes(c, s->weight),
+                        .threads = threads,
+                        .shared_bytes = shared_bytes(&c->tiles, s->weight),
                         .groups = groups,
-                        .cost = c->cost * (double)rounds * (double)slice};
+                        .cost = c->tiles.cost * (double)rounds * (double)slice + packing};
 }
 
-const choice_table conv_matrix_choice = {CHOICE_ROWS(classes), .fit = fit};
+const choice_table conv_matrix_choice = {CHOICE_ROWS(conv_matrix_classes), .fit = fit};
 
-const matrix_class *conv_matrix_choose(const conv_matrix_shape *shape, rlxvk_precision precision,
-                                       const device_profile *profile, size_t forced)
+const conv_matrix_class *conv_matrix_choose(const conv_matrix_shape *shape,
+                                            rlxvk_precision precision,
+                                            const device_profile *profile, size_t forced)
 {
     bool has_kernel = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
     conv_matrix_problem p = {shape, matrix_unit(precision, profile)};

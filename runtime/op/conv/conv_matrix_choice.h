@@ -12,18 +12,28 @@
  * to octets, and k is positions. */
 typedef struct conv_matrix_shape {
     uint64_t m, n, k, groups;
-    bool weight; /* a gradient of weights: the tiles are turned */
+    uint64_t x_elements; /* that would be packed */
+    bool weight;         /* a gradient of weights: the tiles are turned */
+    bool octets;         /* channels of x are whole octets */
 } conv_matrix_shape;
+
+typedef struct conv_matrix_class {
+    matrix_class tiles;
+    bool words; /* x is rounded on the way into shared memory, not packed before */
+} conv_matrix_class;
+
+extern const conv_matrix_class conv_matrix_classes[];
 
 /* The class of least cost. The row `forced` comes before all others (VARIANT_NONE: none). Returns
  * NULL if the device can do none. */
-const matrix_class *conv_matrix_choose(const conv_matrix_shape *shape, rlxvk_precision precision,
-                                       const device_profile *profile, size_t forced);
+const conv_matrix_class *conv_matrix_choose(const conv_matrix_shape *shape,
+                                            rlxvk_precision precision,
+                                            const device_profile *profile, size_t forced);
 /* How many workgroups cover y once. */
-uint64_t conv_matrix_tiles(const matrix_class *c, const conv_matrix_shape *shape);
+uint64_t conv_matrix_tiles(const conv_matrix_class *c, const conv_matrix_shape *shape);
 /* How many elements of K a workgroup sums, in whole steps. It is at least k if the tiles fill the
  * device. Otherwise K is split, and the parts are summed afterwards. */
-uint64_t conv_matrix_slice(const matrix_class *c, const conv_matrix_shape *shape,
+uint64_t conv_matrix_slice(const conv_matrix_class *c, const conv_matrix_shape *shape,
                            const device_profile *profile);
 
 #endif

@@ -32,14 +32,21 @@ static void find_taps(const struct conv_args *a, bool transposed, uint32_t axis,
         out->base = 0;
 }
 
-conv_matrix_layout conv_matrix_layout_of(const conv_problem *p)
+conv_matrix_layout conv_matrix_layout_of(const conv_problem *p, bool words)
 {
     const struct conv_args *a = &p->args;
     uint64_t all = a->channels, channels = all % 64 == 0 ? 64 : all % 32 == 0 ? 32 : all;
-    return (conv_matrix_layout){.channels = channels,
-                                .octets = divide_up(channels, 8),
-                                .blocks = all / MAX(channels, 1u),
-                                .cells = (uint64_t)a->in_size[0] * a->in_size[1] * a->in_size[2]};
+    uint64_t octets = divide_up(channels, 8);
+    uint64_t cells = (uint64_t)a->in_size[0] * a->in_size[1] * a->in_size[2];
+    conv_matrix_layout l = {.channels = channels,
+                            .octets = octets,
+                            .blocks = all / MAX(channels, 1u),
+                            .cells = cells,
+                            .block_stride = cells * (words ? channels : octets),
+                            .cell_stride = words ? 1 : octets,
+                            .octet_stride = words ? 8 * cells : 1};
+    l.group_stride = l.blocks * l.block_stride;
+    return l;
 }
 
 typedef struct writer {
@@ -76,8 +83,9 @@ static void add_tap(writer *w, uint64_t block, const uint32_t at[CONV_AXES])
     }
     for (uint64_t octet = 0; octet < l->octets; octet++) {
         uint64_t channel = block * l->channels + octet * 8;
-        int64_t offset = (int64_t)(block * l->cells * l->octets) + cell * (int64_t)l->octets;
-        set_place(o, 2 * o->phases + o->octets, d[0], d[1], d[2], offset + (int64_t)octet);
+        int64_t offset = (int64_t)(block * l->block_stride + octet * l->octet_stride);
+        set_place(o, 2 * o->phases + o->octets, d[0], d[1], d[2],
+                  offset + cell * (int64_t)l->cell_stride);
         o->filters[o->octets][0] = (uint32_t)(channel * w->channel_step + tap);
         o->filters[o->octets++][1] = (uint32_t)MIN(l->channels - octet * 8, 8);
     }

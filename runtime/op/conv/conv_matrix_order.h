@@ -8,10 +8,12 @@
 
 #include "op/conv/conv_emit.h"
 
-/* How x is packed: [images, groups, blocks, cells, octets]. */
+/* How x lies: packed as [images, groups, blocks, cells, octets], or as words [images, groups,
+ * channels, cells]. Strides count octets or words. */
 typedef struct conv_matrix_layout {
     uint64_t channels, octets, blocks; /* of a block; of a cell in a block; of a group */
     uint64_t cells;
+    uint64_t group_stride, block_stride, cell_stride, octet_stride;
 } conv_matrix_layout;
 
 /* The tables of conv_matrix and conv_matrix_filters (args/conv_matrix.h). */
@@ -22,7 +24,7 @@ typedef struct conv_matrix_order {
     uint64_t octets, longest; /* in all phases; in the longest one. Each phase has whole steps */
 } conv_matrix_order;
 
-conv_matrix_layout conv_matrix_layout_of(const conv_problem *p);
+conv_matrix_layout conv_matrix_layout_of(const conv_problem *p, bool words);
 /* `step` is the number of octets of a step. E_OUT_OF_MEMORY; then there is nothing to destroy. */
 rlxvk_status conv_matrix_order_create(const conv_problem *p, const conv_matrix_layout *layout,
                                       uint64_t step, conv_matrix_order *out);
