@@ -30,6 +30,10 @@ extern "C" {
  *           of 32 neighbours, which adds 2^-22 K max|x| max|w| to the error.
  *   SPLIT   operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
  *           over the element's row of a and column of b; infinite operands give NaN
+ * F16 and BF16 also apply to conv, conv_transpose2d, fused_conv and the gradients of conv, with the
+ * same bounds. A group must have at least 16 channels of the result, 16 positions and 16 terms; if
+ * there are several groups, also 16 channels of x. Then a weight that is not finite, or beyond
+ * 65504 in F16, spoils borders, too, because taps outside x count as 0. In SPLIT they stay f32.
  */
 typedef enum rlxvk_precision {
     RLXVK_PRECISION_F32 = 0,

@@ -121,8 +121,8 @@ typedef struct rlxvk_conv_options {
  *    result  [N, Cout, floor((in + 2p - d (k - 1) - 1) / s) + 1]
  * Taps outside x are skipped, so an infinite weight does not spoil the border. Options may be NULL.
  * Error at most 1e-7 + u (8 + 4 sqrt K) S with K = Cin/groups * taps and S the sum of the terms'
- * magnitudes. E_SHAPE: the window is longer than the padded input, or groups do not divide the
- * channels. */
+ * magnitudes. The compile option `precision` may add to it (rlxvk_compile.h). E_SHAPE: the window
+ * is longer than the padded input, or groups do not divide the channels. */
 rlxvk_tensor rlxvk_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                         const rlxvk_conv_options *options);
 

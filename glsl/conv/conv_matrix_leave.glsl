@@ -20,13 +20,13 @@ void leave(uint patch_start, uvec2 at)
     [[dont_unroll]] for (uint e = lane; e < UNIT_M * UNIT_N; e += SUBGROUP) {
         uint row = at.x + e / UNIT_N;
         if (real && row < args.m)
-            write(uintBitsToFloat(tile_a[patch_start + e / 4][e % 4]), row, place);
+            write(uintBitsToFloat(tile_b[patch_start + e / 4][e % 4]), row, place);
     }
 }
 
 #define LEAVE(sum, i, j)                                                                           \
     if (i < SUMS_M && j < SUMS_N) {                                                                \
-        coopMatStore(sum, tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);    \
+        coopMatStore(sum, tile_b, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);    \
         subgroupBarrier();                                                                         \
         leave(patch_start, tile + part + uvec2(i * UNIT_M, j * UNIT_N));                           \
         subgroupBarrier();                                                                         \

@@ -186,16 +186,20 @@ static void tune_products(tuner *t, bool cpu)
             tune_product(t, cpu ? &cpu_products[i] : &gpu_products[i], (rlxvk_precision)p);
 }
 
+static void tune_conv(tuner *t, const conv_grid *c, rlxvk_precision precision)
+{
+    char line[LINE];
+    snprintf(line, sizeof line, "%s %s in=x:f32:%s:unit;w:f32:%s:unit", c->op, c->attributes, c->x,
+             c->w);
+    tune_line(t, line, precision);
+}
+
 static void tune_convs(tuner *t, bool cpu)
 {
     size_t count = cpu ? ARRAY_COUNT(cpu_convs) : ARRAY_COUNT(gpu_convs);
-    for (size_t i = 0; i < count; i++) {
-        const conv_grid *c = cpu ? &cpu_convs[i] : &gpu_convs[i];
-        char line[LINE];
-        snprintf(line, sizeof line, "%s %s in=x:f32:%s:unit;w:f32:%s:unit", c->op, c->attributes,
-                 c->x, c->w);
-        tune_line(t, line, RLXVK_PRECISION_F32);
-    }
+    for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++)
+        for (size_t i = 0; i < count && has_precision(t, p); i++)
+            tune_conv(t, cpu ? &cpu_convs[i] : &gpu_convs[i], (rlxvk_precision)p);
 }
 
 static void tune_format(tuner *t, size_t f, bool cpu, rlxvk_precision precision)
@@ -226,6 +230,7 @@ static const struct {
 } grids[] = {{CHOICE_matmul, tune_products},
              {CHOICE_matrix, tune_products},
              {CHOICE_conv, tune_convs},
+             {CHOICE_conv_matrix, tune_convs},
              {CHOICE_matrix_packed, tune_packed},
              {CHOICE_dequant, tune_packed}};
 

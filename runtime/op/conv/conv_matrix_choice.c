@@ -21,13 +21,13 @@ const conv_matrix_class conv_matrix_classes[] = {
     {{{"square_64",    ON_HARDWARE, 0}, 128, 128, 64, 32, 64, 1, 0, 0, 100}, false},
     {{{"square_32",    ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 108}, false},
     {{{"wide_32",      ON_HARDWARE, 0}, 128, 256, 32, 64, 64, 1, 0, 0, 220}, false},
-    {{{"flat_64",      ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  56}, false},
-    {{{"flat_32",      ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  62}, false},
-    {{{"medium",       ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  34}, false},
+    {{{"flat_64",      ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  60}, false},
+    {{{"flat_32",      ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  66}, false},
+    {{{"medium",       ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  36}, false},
     {{{"small",        ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14}, false},
     {{{"words_square", ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 145}, true},
-    {{{"words_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  82}, true},
-    {{{"words_medium", ON_HARDWARE, 0},  64,  64, 32, 32, 32, 1, 0, 0,  45}, true},
+    {{{"words_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  88}, true},
+    {{{"words_medium", ON_HARDWARE, 0},  64,  64, 32, 32, 32, 1, 0, 0,  48}, true},
     {{{"words_small",  ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  18}, true},
 };
 /* clang-format on */
@@ -54,13 +54,13 @@ static bool carries(uint32_t rows, uint32_t octets, uint32_t threads)
     return octets > 0 && threads % octets == 0 && rows * octets % threads == 0;
 }
 
-/* The sums leave through shared memory of the tile of w or dy. It must have room for one unit of
+/* The sums leave through shared memory of the tile of x. It must have room for one unit of
  * each part, and a lane must stay in its column. */
 static bool leaves(const matrix_class *c, const matrix_shape *unit, bool weight,
                    const device_profile *profile)
 {
     uint32_t parts = matrix_unit_threads(c, profile) / profile->subgroup_size;
-    uint32_t words = weight ? c->tile_k * (c->tile_m / 2u + 4) : c->tile_m * (c->tile_k / 2u + 4);
+    uint32_t words = weight ? c->tile_k * (c->tile_n / 2u + 4) : c->tile_n * (c->tile_k / 2u + 4);
     return parts * unit->m * unit->n <= words && profile->subgroup_size % unit->n == 0 &&
            unit->m % 8 == 0 && unit->n % 8 == 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "op/conv/conv.h"
 #include "op/conv/conv_choice.h"
+#include "op/conv/conv_matrix_choice.h"
 #include "support/profiles.h"
 
 #include <setjmp.h>
@@ -163,6 +164,114 @@ static void slices_cover_k(void **state)
     }
 }
 
+/* ---- Matrix units ---- */
+
+static device_profile with_units(device_profile p, uint32_t subgroup, matrix_shape unit)
+{
+    p.subgroup_size = subgroup;
+    p.matrix_f16 = p.matrix_bf16 = unit;
+    return p;
+}
+
+/* Units of 16x16x16; wide subgroups; 8x16x16 and little shared memory; and a software driver's. */
+static device_profile unit_device(size_t which)
+{
+    device_profile small = big_gpu();
+    small.shared_memory_bytes = 32768;
+    const device_profile all[] = {with_units(big_gpu(), 32, (matrix_shape){16, 16, 16}),
+                                  with_units(big_gpu(), 64, (matrix_shape){16, 16, 16}),
+                                  with_units(small, 16, (matrix_shape){8, 16, 16}),
+                                  with_units(software(), 8, (matrix_shape){8, 8, 8})};
+    return all[which];
+}
+
+enum { UNIT_DEVICES = 4 };
+
+static const char *unit_tiles(uint64_t m, uint64_t n, uint64_t taps, uint64_t channels,
+                              uint64_t x_elements, size_t device)
+{
+    device_profile p = unit_device(device);
+    conv_matrix_shape s = {.m = m,
+                           .n = n,
+                           .k = taps * channels,
+                           .groups = 1,
+                           .x_elements = x_elements,
+                           .octets = channels % 8 == 0};
+    const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_F16, &p, VARIANT_NONE);
+    return c ? c->tiles.row.name : "none";
+}
+
+static void units_take_tiles_by_size(void **state)
+{
+    (void)state;
+    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 0), "square_64");
+    assert_string_equal(unit_tiles(64, 401408, 49, 8, 4816896, 0), "flat_64");
+    /* Packing would take longer than reading words. */
+    assert_string_equal(unit_tiles(256, 6272, 1, 1024, 6422528, 0), "words_square");
+    assert_string_equal(unit_tiles(64, 100352, 1, 256, 25690112, 0), "words_flat");
+    assert_string_equal(unit_tiles(64, 3136, 9, 64, 200704, 0), "words_medium");
+    /* These channels are no whole octets. */
+    assert_string_equal(unit_tiles(256, 6272, 1, 1020, 6422528, 0), "square_64");
+    /* 32 KiB of shared memory. */
+    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 2), "square_32");
+    assert_string_equal(unit_tiles(32, 100, 9, 32, 3200, 3), "words_small");
+    assert_string_equal(unit_tiles(32, 100, 9, 33, 3300, 3), "small");
+}
+
+/* The conditions that conv_matrix.glsl and conv_matrix_weight.glsl rely on. */
+static void check_carries(const conv_matrix_class *c, bool weight, const device_profile *p)
+{
+    const matrix_class *t = &c->tiles;
+    uint32_t threads = matrix_unit_threads(t, p), wide = t->tile_k / 8u;
+    uint32_t octets[2] = {weight ? t->tile_m / 8u : wide, weight ? t->tile_n / 8u : wide};
+    uint32_t rows[2] = {weight ? t->tile_k : t->tile_m, weight ? t->tile_k : t->tile_n};
+    assert_true(threads <= p->max_workgroup_invocations);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(threads % octets[i], 0);
+        assert_int_equal(rows[i] * octets[i] % threads, 0);
+    }
+    assert_true(!c->words || (!weight && threads % t->tile_n == 0));
+    assert_int_equal(p->subgroup_size % p->matrix_f16.n, 0);
+    assert_true(t->part_m / p->matrix_f16.m <= 4 && t->part_n / p->matrix_f16.n <= 4);
+    assert_true(t->tile_k / p->matrix_f16.k <= 8);
+}
+
+static void units_carry_whole_octets(void **state)
+{
+    (void)state;
+    bool reached[32] = {false};
+    for (size_t d = 0; d < UNIT_DEVICES; d++)
+        for (size_t i = 0; i < 2 * conv_matrix_choice.count; i++) {
+            device_profile p = unit_device(d);
+            conv_matrix_shape s = {
+                .m = 512, .n = 100352, .k = 4608, .groups = 1, .weight = i % 2, .octets = true};
+            const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_BF16, &p, i / 2);
+            uint64_t slice = conv_matrix_slice(c, &s, &p);
+            check_carries(c, s.weight, &p);
+            reached[c - conv_matrix_classes] = true;
+            assert_int_equal(slice % c->tiles.tile_k, 0);
+            assert_true(slice >= c->tiles.tile_k && slice <= round_up(s.k, c->tiles.tile_k));
+        }
+    for (size_t i = 0; i < conv_matrix_choice.count; i++)
+        assert_true(reached[i]);
+}
+
+static void units_are_asked_for(void **state)
+{
+    (void)state;
+    device_profile gpu = unit_device(0), plain = big_gpu();
+    conv_matrix_shape s = {.m = 64, .n = 64, .k = 64, .groups = 1};
+    assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
+    assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
+    assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_F16, &plain, VARIANT_NONE));
+    assert_non_null(conv_matrix_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE));
+    /* A result of few tiles splits a long K: each compute unit gets two parts. */
+    s = (conv_matrix_shape){.m = 256, .n = 2304, .k = 100352, .groups = 1, .weight = true};
+    const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    uint64_t parts = divide_up(s.k, conv_matrix_slice(c, &s, &gpu));
+    assert_in_range(conv_matrix_tiles(c, &s) * parts, gpu.compute_units, 2 * gpu.compute_units);
+}
+
 static uint32_t divide(uint32_t n, uint32_t by)
 {
     uint32_t shift = 0;
@@ -189,10 +298,16 @@ static void multipliers_divide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes),        cmocka_unit_test(planes),
-        cmocka_unit_test(packed),         cmocka_unit_test(weights),
-        cmocka_unit_test(forced),         cmocka_unit_test(tiles_divide),
-        cmocka_unit_test(slices_cover_k), cmocka_unit_test(multipliers_divide)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
+                                       cmocka_unit_test(planes),
+                                       cmocka_unit_test(packed),
+                                       cmocka_unit_test(weights),
+                                       cmocka_unit_test(forced),
+                                       cmocka_unit_test(tiles_divide),
+                                       cmocka_unit_test(slices_cover_k),
+                                       cmocka_unit_test(multipliers_divide),
+                                       cmocka_unit_test(units_take_tiles_by_size),
+                                       cmocka_unit_test(units_carry_whole_octets),
+                                       cmocka_unit_test(units_are_asked_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
