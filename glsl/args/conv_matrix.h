@@ -6,9 +6,19 @@
 #include "args/types.h"
 
 /*
+ * How conv_matrix reads x (FORM).
+ *   PACKED     packed octets of channels
+ *   WORDS      f32 words; K is a list of octets of channels
+ *   SCATTERED  f32 words; K is a list of elements, eight to an octet. It is for few channels
+ */
+#define CONV_MATRIX_PACKED    0
+#define CONV_MATRIX_WORDS     1
+#define CONV_MATRIX_SCATTERED 2
+
+/*
  * conv_matrix. `places` begins with two ivec4 for each phase: the range of its octets of K, and the
- * coordinates in x of its first tap. Then each octet of K has an ivec4: the distance from the first
- * tap along the three axes, and in x.
+ * coordinates in x of its first tap. Then each octet of K (SCATTERED: each element) has an ivec4:
+ * the distance from the first tap along the three axes, and in x.
  *   positions, divide   as in conv_args
  *   w_rows, k_octets    packed rows of w of a group; octets of K of all phases, the length of a row
  *   k_slice, splits     octets of K of a phase in a split, in whole steps; number of splits
@@ -38,8 +48,8 @@ struct conv_matrix_weight_args {
     u32 x_octets, dy_octets, y_offset;
 };
 
-/* conv_matrix_filters: packs w. `filters` has a pair for each octet of K: the index of its first
- * weight, from the row's first one, and how many of its channels are real. */
+/* conv_matrix_filters: packs w. `filters` has a pair for each octet of K (SCATTERED: each element):
+ * the index of its first weight, from the row's first one, and how many weights it has. */
 struct conv_matrix_filters_args {
     u32 rows, m, w_rows, k_octets;                    /* rows: of all groups */
     u32 group_step, row_step, channel_step, w_offset; /* elements of w from one to the next */

@@ -9,9 +9,9 @@
  * of channels instead of groups. An invocation loads the same octet of K for all its positions, so
  * it reads one entry of `places` for each step. A tap outside x counts as 0.
  *
- * If WORDS, x is not packed: it is f32 words [images, channels, cells]. Then an invocation loads
- * octets of one position, so that neighbours load neighbours, and rounds them on the way into shared
- * memory. Channels of a block must be whole octets.
+ * If FORM is not PACKED, x is f32 words [images, channels, cells]. Then an invocation loads octets
+ * of one position, so that neighbours load neighbours, and rounds them on the way into shared
+ * memory. If FORM is WORDS, channels of a block must be whole octets.
  *
  * Tiles and steps are as in matrix_product.glsl. Grid, fastest first: tiles of channels, tiles of
  * positions, phases, groups, splits of K. With splits, y is [splits, y].
@@ -24,7 +24,7 @@
 #include "args/conv_matrix.h"
 
 layout(constant_id = 11) const uint STAGES = 1;
-layout(constant_id = 12) const bool WORDS = false;
+layout(constant_id = 12) const uint FORM = CONV_MATRIX_PACKED;
 layout(constant_id = 15) const bool HALF_ROUNDING = false; /* f32 to f16 rounds to nearest even */
 const uint PLANES = 1;
 
@@ -43,6 +43,7 @@ layout(set = 0, binding = 3) writeonly buffer y_view { float y[]; };
 #include "matmul/matrix_tiles.glsl"
 
 const uint CARRY_X = TILE_N * OCTETS / THREADS, LINES = THREADS / OCTETS;
+const bool WORDS = FORM != CONV_MATRIX_PACKED, SCATTERED = FORM == CONV_MATRIX_SCATTERED;
 /* Positions of an invocation, its octets of one of them, and with WORDS the distance of these. */
 const uint POSITIONS = WORDS ? 1 : CARRY_X, TURNS = WORDS ? CARRY_X : 1;
 const uint SPREAD = THREADS > TILE_N ? THREADS / TILE_N : 1;
@@ -63,6 +64,8 @@ uvec2 first_slot()
 
 void find_places(uint octet)
 {
+    if (SCATTERED)
+        return;
     [[unroll]] for (uint i = 0; i < TURNS; i++)
         next_place[i] = places[2 * args.phases + octet + first_slot().y + i * SPREAD];
 }
@@ -96,13 +99,27 @@ void fetch_words(uint i)
         next_words[i * 8 + c] = inside ? x_words[at + int(c) * plane] : 0.0;
 }
 
+void fetch_scattered(uint i, uint octet)
+{
+    uint first = 2 * args.phases + (octet + first_slot().y + i * SPREAD) * 8;
+    [[unroll]] for (uint c = 0; c < 8; c++) {
+        ivec4 place = places[first + c];
+        /* A load in any case, because many branches take long to compile. */
+        bool inside = is_inside(0, place);
+        float word = x_words[inside ? x_at[0] + place.w : 0];
+        next_words[i * 8 + c] = inside ? word : 0.0;
+    }
+}
+
 /* Loads a step, and finds the places of the next one. */
 void fetch(uint octet)
 {
     [[unroll]] for (uint i = 0; i < CARRY_A; i++)
         next_w[i] = w[w_at + octet + i * LINES * args.k_octets];
     [[unroll]] for (uint i = 0; i < CARRY_X; i++) {
-        if (WORDS)
+        if (SCATTERED)
+            fetch_scattered(i, octet);
+        else if (WORDS)
             fetch_words(i);
         else
             next_x[i] = is_inside(i, next_place[0]) ? x[x_at[i] + next_place[0].w] : uvec4(0);

@@ -227,12 +227,9 @@ static void tune_packed(tuner *t, bool cpu)
 static const struct {
     choice_kind kind;
     void (*tune)(tuner *t, bool cpu);
-} grids[] = {{CHOICE_matmul, tune_products},
-             {CHOICE_matrix, tune_products},
-             {CHOICE_conv, tune_convs},
-             {CHOICE_conv_matrix, tune_convs},
-             {CHOICE_matrix_packed, tune_packed},
-             {CHOICE_dequant, tune_packed}};
+} grids[] = {{CHOICE_matmul, tune_products},      {CHOICE_matrix, tune_products},
+             {CHOICE_conv, tune_convs},           {CHOICE_conv_matrix, tune_convs},
+             {CHOICE_matrix_packed, tune_packed}, {CHOICE_dequant, tune_packed}};
 
 /* Keeps the file's entries of other kinds. */
 static void keep_others(tuner *t, const char *kind)

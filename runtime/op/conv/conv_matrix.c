@@ -27,7 +27,7 @@
 
 #define LEAST_SIDE    16 /* with fewer rows, columns or terms, a unit is hardly filled */
 #define FILTERS_GROUP 128
-#define MOST_OCTETS   (1u << 20) /* of K; the tables list them */
+#define MOST_ELEMENTS (1u << 22) /* of K; the tables list its octets, or even these */
 
 static uint64_t product_of(const uint32_t sizes[CONV_AXES])
 {
@@ -42,6 +42,7 @@ static conv_matrix_shape shape_of(const conv_problem *p)
     conv_matrix_shape shape = {.m = s->m,
                                .n = s->n,
                                .k = s->k,
+                               .k_elements = s->k,
                                .groups = s->groups,
                                .x_elements = p->images * p->args.groups * channels * cells,
                                .weight = p->swapped,
@@ -63,7 +64,7 @@ bool conv_matrix_wanted(const lowering *l, const conv_problem *p)
         return false;
     return s->m >= LEAST_SIDE && s->n >= LEAST_SIDE && s->k >= LEAST_SIDE &&
            (p->args.groups == 1 || channels >= LEAST_SIDE) &&
-           product_of(p->args.kernel) * divide_up(channels, 8) <= MOST_OCTETS &&
+           (p->swapped || product_of(p->args.kernel) * channels <= MOST_ELEMENTS) &&
            conv_matrix_choose(&shape, l->precision, l->profile, VARIANT_NONE);
 }
 
@@ -84,14 +85,14 @@ static rlxvk_status pack_cells(lowering *l, uint32_t id, operand source, uint64_
 }
 
 static rlxvk_status pack_filters(lowering *l, const conv_problem *p, const conv_matrix_order *o,
-                                 uint64_t w_rows, operand *out)
+                                 uint64_t octets, uint64_t w_rows, operand *out)
 {
     const struct conv_args *a = &p->args;
     uint32_t taps = (uint32_t)product_of(a->kernel);
     struct conv_matrix_filters_args args = {.rows = a->groups * a->m,
                                             .m = a->m,
                                             .w_rows = (uint32_t)w_rows,
-                                            .k_octets = (uint32_t)o->octets,
+                                            .k_octets = (uint32_t)octets,
                                             .group_step = a->m * a->channels * taps,
                                             .row_step = p->transposed ? taps : a->channels * taps,
                                             .channel_step = p->transposed ? a->m * taps : taps,
@@ -99,13 +100,14 @@ static rlxvk_status pack_filters(lowering *l, const conv_problem *p, const conv_
     dispatch d = {.kernel = KERNEL_CONV_MATRIX_FILTERS, .node = p->node};
     operand filters;
     rlxvk_status status;
-    TRY(lower_constant(l, o->filters, o->octets * sizeof *o->filters, &filters));
-    TRY(lower_temporary(l, a->groups * w_rows * o->octets * 16, out));
+    TRY(lower_constant(l, o->filters, o->items * sizeof *o->filters, &filters));
+    TRY(lower_temporary(l, a->groups * w_rows * octets * 16, out));
     const operand operands[] = {p->w, filters, *out};
     SET_CONSTANTS(&d, {LOCAL_SIZE, FILTERS_GROUP},
                   {CONV_MATRIX_FILTERS_TO,
-                   l->precision == RLXVK_PRECISION_F16 ? MATRIX_F16 : MATRIX_BF16});
-    lower_groups(l, &d, groups_for(args.rows * o->octets, FILTERS_GROUP));
+                   l->precision == RLXVK_PRECISION_F16 ? MATRIX_F16 : MATRIX_BF16},
+                  {CONV_MATRIX_FILTERS_SCATTERED, o->items != octets});
+    lower_groups(l, &d, groups_for(args.rows * octets, FILTERS_GROUP));
     l->prepares = true;
     status = lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
     l->prepares = false;
@@ -144,7 +146,7 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p, const conv_matrix
                                     .groups = a->groups,
                                     .m = a->m,
                                     .w_rows = (u32)round_up(a->m, c->tiles.tile_m),
-                                    .k_octets = (u32)o->octets,
+                                    .k_octets = (u32)(o->items / layout->octet_items),
                                     .phases = (u32)o->phases,
                                     .k_slice = (u32)(p->slice / 8),
                                     .splits = (u32)p->splits,
@@ -167,7 +169,7 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p, const conv_matrix
     memcpy(args.divide, a->divide, sizeof args.divide);
     set_tiles(l, &c->tiles, &d);
     SET_CONSTANTS(&d, {POSITIONS_DEPTH, p->deep}, {POSITIONS_TRANSPOSED, p->transposed},
-                  {CONV_MATRIX_WORDS, c->words},
+                  {CONV_MATRIX_FORM, c->form},
                   {CONV_MATRIX_HALF_ROUNDING, l->profile->half_rounding});
     conv_set_epilogue(&d, e);
     uint64_t tiles = channels * divide_up(p->shape.n, c->tiles.tile_n);
@@ -181,15 +183,16 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p, const conv_matrix
 
 static rlxvk_status emit_forward(lowering *l, conv_problem *p, const conv_matrix_class *c)
 {
-    conv_matrix_layout layout = conv_matrix_layout_of(p, c->words);
+    conv_matrix_layout layout = conv_matrix_layout_of(p, c->form);
     conv_matrix_order order;
     operand x = p->x, w, places;
     rlxvk_status status;
-    TRY(conv_matrix_order_create(p, &layout, c->tiles.tile_k / 8u, &order));
-    if (!c->words)
+    TRY(conv_matrix_order_create(p, &layout, c->tiles.tile_k / 8u * layout.octet_items, &order));
+    if (c->form == CONV_MATRIX_PACKED)
         TRY(pack_cells(l, p->node, p->x, p->images * p->args.groups * layout.blocks,
                        layout.channels, layout.cells, &x));
-    TRY(pack_filters(l, p, &order, round_up(p->args.m, c->tiles.tile_m), &w));
+    TRY(pack_filters(l, p, &order, order.items / layout.octet_items,
+                     round_up(p->args.m, c->tiles.tile_m), &w));
     TRY(lower_constant(l, order.places, order.place_count * sizeof *order.places, &places));
     TRY(emit_product(l, p, c, &layout, &order, x, w, places));
 error:
@@ -260,7 +263,7 @@ rlxvk_status conv_matrix_lower(lowering *l, conv_problem *p)
     operand y = p->y;
     rlxvk_status status;
     p->slice = conv_matrix_slice(c, &shape, l->profile);
-    p->splits = divide_up(shape.k, p->slice);
+    p->splits = divide_up(conv_matrix_k(c, &shape), p->slice);
     bool apart = !holds_epilogue(p);
     if (apart)
         TRY(lower_temporary(l,

@@ -2,11 +2,14 @@
  * The tiles of convolutions on matrix units. The row of least cost wins: the work of the busiest
  * compute unit, and the packing of x. The unit of cost is a hundredth of one element of K of a tile
  * of 128x128, about 0.1 ns on a large GPU. If x is not packed, the compute units load twice as many
- * bytes, and round them. That pays for windows of one cell, and for small convolutions.
+ * bytes, and round them. That pays for windows of one cell, and for small convolutions. With few
+ * channels, K is a list of single elements, because octets would be padded.
  *
  * Rows with steps of 32 are for devices with 32 KiB of shared memory. The small tiles are also for
- * software drivers, because their units and subgroups are small.
+ * software drivers, because their units and subgroups are small. The code for single elements is
+ * long, so these drivers take shorter steps, for which units of 16x16 have no room.
  */
+#include "args/conv_matrix.h"
 #include "op/conv/conv_matrix_choice.h"
 
 #define LEAST_STEPS   8 /* of a split */
@@ -16,19 +19,26 @@
 #define PACKING_ELEMENT 0.015
 
 /* clang-format off */
+#define PACKED    CONV_MATRIX_PACKED
+#define WORDS     CONV_MATRIX_WORDS
+#define SCATTERED CONV_MATRIX_SCATTERED
 const conv_matrix_class conv_matrix_classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, words */
-    {{{"square_64",    ON_HARDWARE, 0}, 128, 128, 64, 32, 64, 1, 0, 0, 100}, false},
-    {{{"square_32",    ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 108}, false},
-    {{{"wide_32",      ON_HARDWARE, 0}, 128, 256, 32, 64, 64, 1, 0, 0, 220}, false},
-    {{{"flat_64",      ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  60}, false},
-    {{{"flat_32",      ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  66}, false},
-    {{{"medium",       ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  36}, false},
-    {{{"small",        ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14}, false},
-    {{{"words_square", ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 145}, true},
-    {{{"words_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  88}, true},
-    {{{"words_medium", ON_HARDWARE, 0},  64,  64, 32, 32, 32, 1, 0, 0,  48}, true},
-    {{{"words_small",  ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  18}, true},
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, form */
+    {{{"square_64",    ON_HARDWARE, 0}, 128, 128, 64, 32, 64, 1, 0, 0, 100}, PACKED},
+    {{{"square_32",    ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 108}, PACKED},
+    {{{"wide_32",      ON_HARDWARE, 0}, 128, 256, 32, 64, 64, 1, 0, 0, 220}, PACKED},
+    {{{"flat_64",      ON_HARDWARE, 0},  64, 128, 64, 32, 32, 1, 0, 0,  60}, PACKED},
+    {{{"flat_32",      ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  66}, PACKED},
+    {{{"medium",       ON_HARDWARE, 0},  64,  64, 64, 32, 32, 1, 0, 0,  36}, PACKED},
+    {{{"small",        ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  14}, PACKED},
+    {{{"words_square", ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 145}, WORDS},
+    {{{"words_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0,  88}, WORDS},
+    {{{"words_medium", ON_HARDWARE, 0},  64,  64, 32, 32, 32, 1, 0, 0,  48}, WORDS},
+    {{{"words_small",  ON_ALL,      0},  32,  32, 64, 16, 16, 1, 0, 0,  18}, WORDS},
+    {{{"scattered_square", ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 210}, SCATTERED},
+    {{{"scattered_flat",   ON_HARDWARE, 0},  64, 128, 32, 32, 32, 1, 0, 0, 130}, SCATTERED},
+    {{{"scattered_small",  ON_HARDWARE, 0},  32,  32, 64, 16, 16, 1, 0, 0,  26}, SCATTERED},
+    {{{"scattered_little", ON_ALL,      0},  32,  32, 32, 16, 16, 1, 0, 0,  28}, SCATTERED},
 };
 /* clang-format on */
 
@@ -96,10 +106,16 @@ uint64_t conv_matrix_tiles(const conv_matrix_class *c, const conv_matrix_shape *
     return s->groups * divide_up(s->m, c->tiles.tile_m) * divide_up(s->n, c->tiles.tile_n);
 }
 
+uint64_t conv_matrix_k(const conv_matrix_class *c, const conv_matrix_shape *s)
+{
+    return c->form == CONV_MATRIX_SCATTERED ? s->k_elements : s->k;
+}
+
 uint64_t conv_matrix_slice(const conv_matrix_class *c, const conv_matrix_shape *s,
                            const device_profile *profile)
 {
-    uint64_t tiles = conv_matrix_tiles(c, s), steps = divide_up(s->k, c->tiles.tile_k);
+    uint64_t tiles = conv_matrix_tiles(c, s),
+             steps = divide_up(conv_matrix_k(c, s), c->tiles.tile_k);
     uint64_t wanted = 2 * (uint64_t)profile->compute_units, outputs = s->groups * s->m * s->n;
     uint64_t most = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
     uint64_t splits = 1;
@@ -114,13 +130,15 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const conv_matrix_problem *p = problem;
     const conv_matrix_shape *s = p->shape;
     uint32_t threads = matrix_unit_threads(&c->tiles, profile);
-    uint64_t slice = MIN(conv_matrix_slice(c, s, profile), MAX(s->k, 1u));
-    uint64_t groups = conv_matrix_tiles(c, s) * divide_up(s->k, slice);
+    uint64_t k = conv_matrix_k(c, s), slice = MIN(conv_matrix_slice(c, s, profile), MAX(k, 1u));
+    uint64_t groups = conv_matrix_tiles(c, s) * divide_up(k, slice);
     uint64_t rounds = divide_up(groups, MAX(profile->compute_units, 1u));
-    bool words = !s->weight && s->octets && carries_words(&c->tiles, threads);
-    double packing = c->words ? 0 : PACKING + PACKING_ELEMENT * (double)s->x_elements;
-    return (choice_fit){.can = (!c->words || words) &&
-                               divides(&c->tiles, &p->unit, s->weight, profile),
+    bool packed = c->form == CONV_MATRIX_PACKED;
+    bool words = !s->weight && (s->octets || c->form == CONV_MATRIX_SCATTERED) &&
+                 carries_words(&c->tiles, threads);
+    double packing = !packed ? 0 : PACKING + PACKING_ELEMENT * (double)s->x_elements;
+    return (choice_fit){.can =
+                            (packed || words) && divides(&c->tiles, &p->unit, s->weight, profile),
                         .suits = true,
                         .threads = threads,
                         .shared_bytes = shared_bytes(&c->tiles, s->weight),

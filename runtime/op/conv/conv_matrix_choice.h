@@ -9,17 +9,18 @@
 
 /* The matrix products of a convolution, one for each of `groups` (and phases, if transposed): m
  * channels of y, n positions, and K. For a gradient of weights, n is taps * channels of x, padded
- * to octets, and k is positions. */
+ * to octets, and K is positions. */
 typedef struct conv_matrix_shape {
-    uint64_t m, n, k, groups;
-    uint64_t x_elements; /* that would be packed */
-    bool weight;         /* a gradient of weights: the tiles are turned */
-    bool octets;         /* channels of x are whole octets */
+    uint64_t m, n, groups;
+    uint64_t k, k_elements; /* with channels padded to octets, and without */
+    uint64_t x_elements;    /* that would be packed */
+    bool weight;            /* a gradient of weights: the tiles are turned */
+    bool octets;            /* channels of x are whole octets */
 } conv_matrix_shape;
 
 typedef struct conv_matrix_class {
     matrix_class tiles;
-    bool words; /* x is rounded on the way into shared memory, not packed before */
+    uint8_t form; /* CONV_MATRIX_...: how x is read */
 } conv_matrix_class;
 
 extern const conv_matrix_class conv_matrix_classes[];
@@ -31,6 +32,8 @@ const conv_matrix_class *conv_matrix_choose(const conv_matrix_shape *shape,
                                             const device_profile *profile, size_t forced);
 /* How many workgroups cover y once. */
 uint64_t conv_matrix_tiles(const conv_matrix_class *c, const conv_matrix_shape *shape);
+/* The elements of K in the class's form. */
+uint64_t conv_matrix_k(const conv_matrix_class *c, const conv_matrix_shape *shape);
 /* How many elements of K a workgroup sums, in whole steps. It is at least k if the tiles fill the
  * device. Otherwise K is split, and the parts are summed afterwards. */
 uint64_t conv_matrix_slice(const conv_matrix_class *c, const conv_matrix_shape *shape,

@@ -1,8 +1,9 @@
 /* See conv_matrix_order.h. If a convolution is transposed, each of its phases has only the taps
  * that reach it, so a phase is a range of the list. */
 #include "op/conv/conv_matrix_order.h"
+#include "args/conv_matrix.h"
 
-#define OUTSIDE (1 << 30) /* the distance of octets that only fill up a step */
+#define OUTSIDE (1 << 30) /* the distance of items that only fill up a step */
 
 /* The taps of one axis that reach a phase: their numbers, and their distances in x from the first
  * one. */
@@ -32,19 +33,22 @@ static void find_taps(const struct conv_args *a, bool transposed, uint32_t axis,
         out->base = 0;
 }
 
-conv_matrix_layout conv_matrix_layout_of(const conv_problem *p, bool words)
+conv_matrix_layout conv_matrix_layout_of(const conv_problem *p, uint32_t form)
 {
     const struct conv_args *a = &p->args;
+    bool scattered = form == CONV_MATRIX_SCATTERED, words = form != CONV_MATRIX_PACKED;
     uint64_t all = a->channels, channels = all % 64 == 0 ? 64 : all % 32 == 0 ? 32 : all;
-    uint64_t octets = divide_up(channels, 8);
+    uint64_t item = scattered ? 1 : 8, items = divide_up(channels, item);
     uint64_t cells = (uint64_t)a->in_size[0] * a->in_size[1] * a->in_size[2];
     conv_matrix_layout l = {.channels = channels,
-                            .octets = octets,
+                            .items = items,
                             .blocks = all / MAX(channels, 1u),
+                            .item_channels = item,
+                            .octet_items = 8 / item,
                             .cells = cells,
-                            .block_stride = cells * (words ? channels : octets),
-                            .cell_stride = words ? 1 : octets,
-                            .octet_stride = words ? 8 * cells : 1};
+                            .block_stride = cells * (words ? channels : items),
+                            .cell_stride = words ? 1 : items,
+                            .item_stride = words ? item * cells : 1};
     l.group_stride = l.blocks * l.block_stride;
     return l;
 }
@@ -67,7 +71,7 @@ static void set_place(conv_matrix_order *o, uint64_t index, int32_t x, int32_t y
     place[3] = (int32_t)offset;
 }
 
-/* Appends the octets of one tap in one block. */
+/* Appends the items of one tap in one block. */
 static void add_tap(writer *w, uint64_t block, const uint32_t at[CONV_AXES])
 {
     const struct conv_args *a = &w->problem->args;
@@ -81,31 +85,30 @@ static void add_tap(writer *w, uint64_t block, const uint32_t at[CONV_AXES])
         tap = tap * a->kernel[i] + (uint64_t)w->axes[i].taps[at[i]];
         cell = cell * a->in_size[i] + d[i];
     }
-    for (uint64_t octet = 0; octet < l->octets; octet++) {
-        uint64_t channel = block * l->channels + octet * 8;
-        int64_t offset = (int64_t)(block * l->block_stride + octet * l->octet_stride);
-        set_place(o, 2 * o->phases + o->octets, d[0], d[1], d[2],
+    for (uint64_t item = 0; item < l->items; item++) {
+        uint64_t first = item * l->item_channels, channel = block * l->channels + first;
+        int64_t offset = (int64_t)(block * l->block_stride + item * l->item_stride);
+        set_place(o, 2 * o->phases + o->items, d[0], d[1], d[2],
                   offset + cell * (int64_t)l->cell_stride);
-        o->filters[o->octets][0] = (uint32_t)(channel * w->channel_step + tap);
-        o->filters[o->octets++][1] = (uint32_t)MIN(l->channels - octet * 8, 8);
+        o->filters[o->items][0] = (uint32_t)(channel * w->channel_step + tap);
+        o->filters[o->items++][1] = (uint32_t)MIN(l->channels - first, l->item_channels);
     }
 }
 
 static void add_phase(writer *w, uint64_t phase, uint64_t step)
 {
     conv_matrix_order *o = w->order;
-    uint64_t first = o->octets;
+    uint64_t first = o->items, unit = w->layout->octet_items;
     uint32_t at[CONV_AXES];
     for (uint64_t block = 0; block < w->layout->blocks; block++)
         for (at[0] = 0; at[0] < w->axes[0].count; at[0]++)
             for (at[1] = 0; at[1] < w->axes[1].count; at[1]++)
                 for (at[2] = 0; at[2] < w->axes[2].count; at[2]++)
                     add_tap(w, block, at);
-    for (; o->octets % step != 0; o->octets++)
-        set_place(o, 2 * o->phases + o->octets, 0, 0, OUTSIDE, 0);
-    set_place(o, 2 * phase, (int32_t)first, (int32_t)o->octets, 0, 0);
+    for (; o->items % step != 0; o->items++)
+        set_place(o, 2 * o->phases + o->items, 0, 0, OUTSIDE, 0);
+    set_place(o, 2 * phase, (int32_t)(first / unit), (int32_t)(o->items / unit), 0, 0);
     set_place(o, 2 * phase + 1, w->axes[0].base, w->axes[1].base, w->axes[2].base, 0);
-    o->longest = MAX(o->longest, o->octets - first);
 }
 
 static rlxvk_status write_order(writer *w, uint64_t step)
@@ -141,7 +144,7 @@ void conv_matrix_order_destroy(conv_matrix_order *o)
     *o = (conv_matrix_order){0};
 }
 
-/* Each tap belongs to one phase, so the phases together have as many octets as the window. */
+/* Each tap belongs to one phase, so the phases together have as many items as the window. */
 rlxvk_status conv_matrix_order_create(const conv_problem *p, const conv_matrix_layout *layout,
                                       uint64_t step, conv_matrix_order *out)
 {
@@ -152,7 +155,7 @@ rlxvk_status conv_matrix_order_create(const conv_problem *p, const conv_matrix_l
                 .channel_step = taps * (p->transposed ? a->m : 1),
                 .order = out};
     *out = (conv_matrix_order){.phases = p->shape.groups / a->groups};
-    uint64_t most = taps * layout->blocks * layout->octets + out->phases * step;
+    uint64_t most = taps * layout->blocks * layout->items + out->phases * step;
     rlxvk_status status;
     out->place_count = 2 * out->phases + most + step; /* kernels look one step ahead */
     out->places = memory_zeroed(out->place_count, sizeof *out->places);

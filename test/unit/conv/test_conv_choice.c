@@ -3,6 +3,7 @@
  * and the kernels' own conditions, and that splits cover K. Division by multipliers is compared
  * with division.
  */
+#include "args/conv_matrix.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_choice.h"
 #include "op/conv/conv_matrix_choice.h"
@@ -193,7 +194,8 @@ static const char *unit_tiles(uint64_t m, uint64_t n, uint64_t taps, uint64_t ch
     device_profile p = unit_device(device);
     conv_matrix_shape s = {.m = m,
                            .n = n,
-                           .k = taps * channels,
+                           .k = taps * round_up(channels, 8),
+                           .k_elements = taps * channels,
                            .groups = 1,
                            .x_elements = x_elements,
                            .octets = channels % 8 == 0};
@@ -205,17 +207,19 @@ static void units_take_tiles_by_size(void **state)
 {
     (void)state;
     assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 0), "square_64");
-    assert_string_equal(unit_tiles(64, 401408, 49, 8, 4816896, 0), "flat_64");
+    assert_string_equal(unit_tiles(64, 100352, 9, 256, 25690112, 0), "flat_64");
     /* Packing would take longer than reading words. */
     assert_string_equal(unit_tiles(256, 6272, 1, 1024, 6422528, 0), "words_square");
     assert_string_equal(unit_tiles(64, 100352, 1, 256, 25690112, 0), "words_flat");
     assert_string_equal(unit_tiles(64, 3136, 9, 64, 200704, 0), "words_medium");
     /* These channels are no whole octets. */
-    assert_string_equal(unit_tiles(256, 6272, 1, 1020, 6422528, 0), "square_64");
+    assert_string_equal(unit_tiles(256, 100352, 9, 255, 25589760, 0), "square_64");
     /* 32 KiB of shared memory. */
     assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 2), "square_32");
     assert_string_equal(unit_tiles(32, 100, 9, 32, 3200, 3), "words_small");
-    assert_string_equal(unit_tiles(32, 100, 9, 33, 3300, 3), "small");
+    /* Octets of three channels would be mostly padding. */
+    assert_string_equal(unit_tiles(64, 401408, 49, 3, 4816896, 0), "scattered_flat");
+    assert_string_equal(unit_tiles(32, 100, 9, 33, 3300, 3), "scattered_little");
 }
 
 /* The conditions that conv_matrix.glsl and conv_matrix_weight.glsl rely on. */
@@ -230,7 +234,7 @@ static void check_carries(const conv_matrix_class *c, bool weight, const device_
         assert_int_equal(threads % octets[i], 0);
         assert_int_equal(rows[i] * octets[i] % threads, 0);
     }
-    assert_true(!c->words || (!weight && threads % t->tile_n == 0));
+    assert_true(c->form == CONV_MATRIX_PACKED || (!weight && threads % t->tile_n == 0));
     assert_int_equal(p->subgroup_size % p->matrix_f16.n, 0);
     assert_true(t->part_m / p->matrix_f16.m <= 4 && t->part_n / p->matrix_f16.n <= 4);
     assert_true(t->tile_k / p->matrix_f16.k <= 8);
@@ -243,8 +247,13 @@ static void units_carry_whole_octets(void **state)
     for (size_t d = 0; d < UNIT_DEVICES; d++)
         for (size_t i = 0; i < 2 * conv_matrix_choice.count; i++) {
             device_profile p = unit_device(d);
-            conv_matrix_shape s = {
-                .m = 512, .n = 100352, .k = 4608, .groups = 1, .weight = i % 2, .octets = true};
+            conv_matrix_shape s = {.m = 512,
+                                   .n = 100352,
+                                   .k = 4608,
+                                   .k_elements = 4608,
+                                   .groups = 1,
+                                   .weight = i % 2,
+                                   .octets = true};
             const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_BF16, &p, i / 2);
             uint64_t slice = conv_matrix_slice(c, &s, &p);
             check_carries(c, s.weight, &p);
@@ -260,13 +269,14 @@ static void units_are_asked_for(void **state)
 {
     (void)state;
     device_profile gpu = unit_device(0), plain = big_gpu();
-    conv_matrix_shape s = {.m = 64, .n = 64, .k = 64, .groups = 1};
+    conv_matrix_shape s = {.m = 64, .n = 64, .k = 64, .k_elements = 64, .groups = 1};
     assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
     assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
     assert_null(conv_matrix_choose(&s, RLXVK_PRECISION_F16, &plain, VARIANT_NONE));
     assert_non_null(conv_matrix_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE));
     /* A result of few tiles splits a long K: each compute unit gets two parts. */
-    s = (conv_matrix_shape){.m = 256, .n = 2304, .k = 100352, .groups = 1, .weight = true};
+    s = (conv_matrix_shape){
+        .m = 256, .n = 2304, .k = 100352, .k_elements = 100352, .groups = 1, .weight = true};
     const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     uint64_t parts = divide_up(s.k, conv_matrix_slice(c, &s, &gpu));
     assert_in_range(conv_matrix_tiles(c, &s) * parts, gpu.compute_units, 2 * gpu.compute_units);
