@@ -2,7 +2,8 @@
 # Compiles the pipelines of the conformance cases for GPUs that are not in this machine, and compares what their compilers say with
 # test/compilers/table.txt: more spills, more scratch memory, more than 10 % more registers or a failure fail the test.
 #
-#   test/compilers.sh [DEVICE...]          all devices, or these; NAME-variants: each variant of each kernel kind, not only those chosen
+#   test/compilers.sh [DEVICE...]          all devices, or these; NAME-variants: each variant of each kernel kind. Of a variant and a
+#                                          kernel, 4 pipelines are made at most, and none that NAME chooses
 #   test/compilers.sh quick [DEVICE...]    every 128th case, on three devices
 #   test/compilers.sh update [DEVICE...]   writes the table's sections of these devices
 #   test/compilers.sh estimate [DEVICE...] compares the variants of products, convolutions and attention, on GPUs of AMD
@@ -29,7 +30,8 @@ kind_of() {
     *) return 1 ;;
     esac
 }
-devices=(polaris12 vega20 navi10 navi21 navi31 navi33 gfx1201 630 740 120 160 170 190 m1)
+devices=(120 160 170 190 m1 630 740 polaris12 vega20 navi10 navi21 navi31 navi33 gfx1201) # those that take longest first
+variants=(190-variants 740-variants vega20-variants navi31-variants)
 
 fail() {
     echo "$*" >&2
@@ -94,7 +96,7 @@ refuses() {
 # Surveys a device, or `NAME-variants`. If the program ends early, no report is left.
 survey() {
     local name=$1 options=(--pipelines --statistics --json) status=0
-    [[ $name == *-variants ]] && options+=(--each-variant)
+    [[ $name == *-variants ]] && options+=(--each-variant --at-most 4)
     [[ $sparse ]] && options+=(--sparse "$sparse")
     rm -f "$out/$name.json"
     refuses "${name%-variants}" || { echo "$name: rlxvk does not see that the device executes nothing"; return; }
@@ -137,7 +139,7 @@ fetch
 [[ $mode == fetch ]] && exit
 names=("$@")
 if ((${#names[@]} == 0)); then
-    names=("${devices[@]}")
+    names=("${devices[@]}" "${variants[@]}")
     [[ $mode == quick ]] && names=(navi31 740 190)
     [[ $mode == estimate ]] && names=(navi31 navi21 vega20)
 fi

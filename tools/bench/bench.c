@@ -23,6 +23,7 @@ typedef struct bench_job {
     uint64_t sparse; /* --pipelines: every Nth case; 0: all */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     bool statistics, each_variant; /* with --pipelines */
+    uint64_t at_most;              /* with --each-variant; 0: all */
     const char *shapes, *modules;  /* also; a file and a folder */
     uint64_t subgroup_size;        /* with --modules; 0: the device's */
     regex_t pattern;
@@ -130,6 +131,7 @@ static rlxvk_status survey_pipelines(const bench_job *j)
                                 .precision = j->precision,
                                 .statistics = j->statistics,
                                 .each_variant = j->each_variant,
+                                .at_most = j->at_most,
                                 .json = j->json,
                                 .shapes = j->shapes,
                                 .modules = j->modules,
@@ -228,6 +230,9 @@ static const char help[] =
     "  --each-variant\n"
     "                with --pipelines: every variant of every kernel kind, not only those "
     "chosen\n"
+    "  --at-most N   with --each-variant: of each variant and kernel only N pipelines, and none "
+    "of\n"
+    "                those that are chosen, too\n"
     "  --sparse N    with --pipelines: only every Nth case\n"
     "  --shapes FILE with --statistics or --each-variant: the case lines of this file instead; "
     "the\n"
@@ -260,6 +265,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"pipelines", no_argument, NULL, 'P'},
                                              {"statistics", no_argument, NULL, 'X'},
                                              {"each-variant", no_argument, NULL, 'E'},
+                                             {"at-most", required_argument, NULL, 'D'},
                                              {"sparse", required_argument, NULL, 'N'},
                                              {"shapes", required_argument, NULL, 'A'},
                                              {"modules", required_argument, NULL, 'M'},
@@ -290,6 +296,8 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             return false;
         if (letter == 'N' && !parse_number("sparse", optarg, 1, UINT32_MAX, &j->sparse))
             return false;
+        if (letter == 'D' && !parse_number("at-most", optarg, 1, UINT32_MAX, &j->at_most))
+            return false;
         if (letter == 'A')
             j->shapes = optarg;
         if (letter == 'M')
@@ -316,6 +324,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
     }
     if (j->shapes && !j->statistics && !j->each_variant) {
         report_error("--shapes needs --statistics or --each-variant");
+        return false;
+    }
+    if (j->at_most && (!j->each_variant || j->shapes)) {
+        report_error("--at-most needs --each-variant without --shapes");
         return false;
     }
     if (j->subgroup_size && !j->modules) {

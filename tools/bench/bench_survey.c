@@ -7,6 +7,7 @@
 #include "bench/bench_survey.h"
 #include "bench/bench_figures.h"
 #include "bench/bench_modules.h"
+#include "bench/bench_sample.h"
 #include "conform/conform.h"
 #include "program/context.h"
 #include "cli/clock.h"
@@ -46,6 +47,12 @@ typedef struct use {
     size_t lowering; /* dispatches of one lowering have the same number */
 } use;
 
+/* A pipeline of a row, of which a few are made. */
+typedef struct candidate {
+    pipeline_request request;
+    need by;
+} candidate;
+
 typedef struct failure {
     pipeline_request request;
     need by;
@@ -63,8 +70,11 @@ typedef struct survey {
     VECTOR(failure) failures;
     VECTOR(use) uses; /* with --shapes */
     bench_modules modules;
-    device_profile gpu; /* with the option for subgroups */
-    size_t dispatches;  /* of the current variant */
+    bench_sample sample;
+    bool knowing;                 /* with --at-most: what is chosen is not made, but known */
+    VECTOR(candidate) candidates; /* with --at-most: of all rows */
+    device_profile gpu;           /* with the option for subgroups */
+    size_t dispatches;            /* of the current variant */
     size_t lowerings;
     rlxvk_status status; /* of what `take` did */
     double seconds;
@@ -105,20 +115,37 @@ error:
 }
 
 /* If a pipeline cannot be made, it counts as failed, and the survey goes on. */
-static rlxvk_status make(survey *s, const dispatch *d)
+static rlxvk_status make(survey *s, const pipeline_request *request)
 {
     device *on = s->lowering.context->device;
     size_t before = pipeline_count_made(on);
-    pipeline_request request;
     VkPipeline pipeline;
-    request_of(d, &request);
+    if (s->modules.folder)
+        return bench_modules_add(&s->modules, on, request, s->current.line);
+    if (pipeline_get_all(on, request, 1, &pipeline) != RLXVK_OK)
+        return vk_is_lost(on) ? vk_require_device(on, "bench") : add_failure(s, request);
+    return pipeline_count_made(on) > before ? add_made(s, before) : RLXVK_OK;
+}
+
+/* With --at-most, which pipelines are made is only known when all are. */
+static rlxvk_status consider(survey *s, const dispatch *d)
+{
+    candidate c;
+    rlxvk_status status;
+    bool is_new;
+    request_of(d, &c.request);
     s->current.row = d->variant;
     s->current.named = d->source == VARIANT_BY_NAME;
-    if (s->modules.folder)
-        return bench_modules_add(&s->modules, on, &request, s->current.line);
-    if (pipeline_get_all(on, &request, 1, &pipeline) != RLXVK_OK)
-        return vk_is_lost(on) ? vk_require_device(on, "bench") : add_failure(s, &request);
-    return pipeline_count_made(on) > before ? add_made(s, before) : RLXVK_OK;
+    if (!s->setup->at_most)
+        return make(s, &c.request);
+    if (s->knowing)
+        return bench_sample_know(&s->sample, &c.request);
+    TRY(bench_sample_ask(&s->sample, &c.request, d->variant, &is_new));
+    c.by = s->current;
+    if (is_new && !VECTOR_PUSH(&s->candidates, c))
+        status = status_fail_memory("survey");
+error:
+    return status;
 }
 
 static rlxvk_status add_use(survey *s, const dispatch *d)
@@ -142,7 +169,7 @@ static void take(void *user, const schedule *schedule)
         if (row && d->variant != row && !s->setup->shapes)
             continue;
         s->dispatches++;
-        s->status = make(s, d);
+        s->status = consider(s, d);
         if (s->status == RLXVK_OK && s->setup->shapes)
             s->status = add_use(s, d);
     }
@@ -232,6 +259,47 @@ static rlxvk_status survey_variants(survey *s)
         }
 error:
     s->lowering.variant = s->lowering.row = NULL;
+    return status;
+}
+
+static bool are_alike(const candidate *a, const candidate *b)
+{
+    return a->by.row == b->by.row && a->by.precision == b->by.precision &&
+           a->request.kernel == b->request.kernel;
+}
+
+/* Of the candidates of a row, a kernel and a precision, makes at most so many. */
+static rlxvk_status make_sample(survey *s)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < s->candidates.count; i++) {
+        const candidate *c = &s->candidates.items[i];
+        size_t before = 0, count = 0;
+        for (size_t k = 0; k < s->candidates.count; k++)
+            if (are_alike(c, &s->candidates.items[k])) {
+                before += k < i;
+                count++;
+            }
+        s->current = c->by;
+        if (bench_sample_takes(before, count, (size_t)s->setup->at_most))
+            TRY(make(s, &c->request));
+        else
+            s->sample.left_out++;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status survey_each_variant(survey *s)
+{
+    rlxvk_status status = RLXVK_OK;
+    s->knowing = s->setup->at_most > 0;
+    if (s->knowing)
+        TRY(survey_chosen(s));
+    s->knowing = false;
+    TRY(survey_variants(s));
+    TRY(make_sample(s));
+error:
     return status;
 }
 
@@ -352,6 +420,8 @@ static void print_text(survey *s)
     printf("%zu pipelines, %zu failed, %zu with spills or scratch memory (%zu of them chosen by "
            "table), %zu above %.0f s, %.1f s\n",
            s->made.count, s->failures.count, troubled, chosen, slow, SLOW, s->seconds);
+    if (s->setup->at_most)
+        printf("%zu pipelines were left out\n", s->sample.left_out);
 }
 
 static void json_need(const pipeline_request *r, const need *by)
@@ -408,6 +478,7 @@ static void print_json(survey *s)
     print_json_string(stdout, s->device.driver);
     printf(", \"seconds\": ");
     print_json_number(stdout, s->seconds);
+    printf(", \"left_out\": %zu", s->sample.left_out);
     printf(",\n \"pipelines\": [");
     for (size_t i = 0; i < s->made.count; i++) {
         printf("%s", i ? "," : "");
@@ -464,6 +535,8 @@ error:
 static void survey_destroy(survey *s)
 {
     bench_modules_destroy(&s->modules);
+    bench_sample_destroy(&s->sample);
+    VECTOR_FREE(&s->candidates);
     for (size_t i = 0; i < s->made.count; i++)
         pipeline_description_destroy(&s->made.items[i].about);
     VECTOR_FREE(&s->made);
@@ -491,7 +564,7 @@ rlxvk_status bench_survey(const bench_survey_setup *setup)
     s.gpu = bench_profile_of_gpu(s.lowering.context->device, (uint32_t)setup->subgroup_size);
     if (setup->modules)
         TRY(bench_modules_open(&s.modules, setup->modules));
-    TRY(setup->each_variant ? survey_variants(&s) : survey_chosen(&s));
+    TRY(setup->each_variant ? survey_each_variant(&s) : survey_chosen(&s));
     s.seconds = clock_seconds() - begin;
     print_progress(NULL);
     if (setup->modules) {

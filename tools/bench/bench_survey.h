@@ -12,8 +12,10 @@ typedef struct bench_survey_setup {
     uint64_t sparse;           /* only every Nth of them; 0: all */
     rlxvk_precision precision; /* of matrix products; 0: each that the kernels know */
     bool statistics, each_variant, json;
-    const char *shapes;  /* a file of case lines instead of the conformance cases; also tells their
-                          * dispatches in JSON */
+    uint64_t at_most;   /* with each_variant: makes at most so many pipelines of a variant, a kernel
+                         * and a precision, and none of those that are chosen, too; 0: all */
+    const char *shapes; /* a file of case lines instead of the conformance cases; also tells their
+                         * dispatches in JSON */
     const char *modules; /* a folder: writes the modules there, and makes no pipelines */
     uint64_t
         subgroup_size; /* with `modules`: as a GPU of such subgroups gets them; 0: this device */

@@ -344,6 +344,11 @@ static void pipelines_are_surveyed(void **state)
         run("bench --pipelines --each-variant --filter '^softmax ' --sparse 100 --json"), 0);
     assert_says(got.out, "\"failures\": []}");
     assert_says(got.out, "\"chosen\": false, \"variant\": \"rows=shared_words\"");
+    assert_int_equal(
+        run("bench --pipelines --each-variant --at-most 1 --filter '^softmax ' --sparse 10"), 0);
+    assert_says(got.out, " (named)  softmax ");
+    assert_says(got.out, " pipelines were left out");
+    assert_null(strstr(got.out, "\n0 pipelines were left out"));
     assert_int_equal(run("bench --pipelines --each-variant --filter nosuch"), 1);
     assert_says(got.err, "no conformance case matches --filter");
     assert_int_equal(run("bench --pipelines --filter '^softmax ' --sparse 100"), 0);
@@ -413,6 +418,7 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
         {"bench --filter '('", "rlxvk bench: --filter '('", 2},
         {"bench --statistics", "rlxvk bench: --statistics, --each-variant, --sparse and --mod", 2},
+        {"bench --pipelines --at-most 1", "rlxvk bench: --at-most needs --each-variant with", 2},
         {"bench --pipelines --shapes x", "rlxvk bench: --shapes needs --statistics or --ea", 2},
         {"bench --pipelines --subgroups 32", "rlxvk bench: --subgroups needs --modules", 2},
         {"bench --pipelines --sparse 0", "rlxvk bench: --sparse takes", 2},
