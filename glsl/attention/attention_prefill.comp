@@ -33,7 +33,7 @@ layout(constant_id = 1) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 2) const bool SOFTCAP = false;
 layout(constant_id = 3) const bool WHOLE = false; /* quads are aligned */
 layout(constant_id = 4) const uint ROW_THREADS = 8;     /* 4, 8, 12 .. */
-layout(constant_id = 5) const uint COLUMN_THREADS = 16; /* 8 or 16 */
+layout(constant_id = 5) const uint COLUMN_THREADS = 16; /* 8, 16, 32 .. */
 layout(constant_id = 6) const uint ROW_QUADS = 1;
 layout(constant_id = 7) const uint KEY_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
@@ -64,8 +64,8 @@ const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
 const uint TILE_QUERIES = 4 * TILE_ROW_QUADS;
 const uint TILE_KEYS = 4 * TILE_KEY_QUADS;
 const uint PITCH = TILE_ROW_QUADS + 1; /* stride of the weights of a key */
-/* Quads that an invocation loads for a slice. */
-const uint Q_LOADS = TILE_ROW_QUADS * DEPTH / THREADS;
+/* Quads that an invocation loads for a slice, at most. */
+const uint Q_LOADS = (TILE_ROW_QUADS * DEPTH + THREADS - 1) / THREADS;
 const uint K_LOADS = TILE_KEY_QUADS * DEPTH / THREADS;
 const uint V_LOADS = (VALUE_KEYS * TILE_COLUMN_QUADS + THREADS - 1) / THREADS;
 const uint SCORE_SLICE = DEPTH * (TILE_ROW_QUADS + TILE_KEY_QUADS);
@@ -144,8 +144,10 @@ void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
 void store_scores(uint slice, float factor)
 {
     [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
-        store_turned(slice, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
-                     next[i] * factor);
+        if (Q_LOADS * THREADS == TILE_ROW_QUADS * DEPTH ||
+            i * THREADS + lane < TILE_ROW_QUADS * DEPTH)
+            store_turned(slice, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
+                         next[i] * factor);
     [[unroll]] for (uint i = 0; i < K_LOADS; i++)
         store_turned(slice + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);

@@ -10,15 +10,16 @@
 #include "op/op.h"
 #include "op/attention/attention.h"
 
-#define ANY         UINT64_MAX
-#define DEPTH       16 /* columns of a slice of q and k, in attention_prefill */
-#define QUAD_BYTES  16
-#define FLAG_BYTES  64 /* single shared words, rounded up */
-#define LEAST_CHUNK 32
-#define LOW_ROWS    32  /* tiles this low may be partly filled */
-#define MOST_LOADS  8   /* quads of v that an invocation carries */
-#define LEAST_TILES 4   /* of a chunk; with fewer, a merge costs more than it saves */
-#define MOST_JOINED 512 /* partial results; with more, the last workgroup would join too long */
+#define ANY          UINT64_MAX
+#define DEPTH        16 /* columns of a slice of q and k, in attention_prefill */
+#define QUAD_BYTES   16
+#define FLAG_BYTES   64 /* single shared words, rounded up */
+#define LEAST_CHUNK  32
+#define MOST_COLUMNS 16  /* column threads, unless registers are few */
+#define LOW_ROWS     32  /* tiles this low may be partly filled */
+#define MOST_LOADS   8   /* quads of v that an invocation carries */
+#define LEAST_TILES  4   /* of a chunk; with fewer, a merge costs more than it saves */
+#define MOST_JOINED  512 /* partial results; with more, the last workgroup would join too long */
 /* On a software driver, loops of an invocation end silently after 65,535 rounds. */
 #define PORTABLE_CHUNK 16384
 
@@ -40,6 +41,8 @@ const attention_class attention_classes[] = {
     {{"tile_128x128", ON_NATIVE},   T, 256, ANY, 65, 128,  16, 2, 2, 16, false, 0, 0, 0, 0},
     {{"tile_64x64",   ON_NATIVE},   T, 128, ANY,  1,  96,   8, 1, 2, 8, false, 0, 0, 0, 0},
     {{"tile_32x64",   ON_ALL},      T, 128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
+    {{"tile_16x128",  ON_NATIVE},   T, 128, ANY, 65, 512,  32, 1, 1, 4, false, 0, 0, 0, 0},
+    {{"tile_16x256",  ON_NATIVE},   T, 256, ANY, 129, 512, 64, 1, 1, 4, false, 0, 0, 0, 0},
     {{"tile_16x64",   ON_ALL},      T,  64, ANY,  0, 512,  16, 1, 1, 4, false, 0, 0, 0, 0},
 };
 /* clang-format on */
@@ -204,13 +207,27 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
            (s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks)));
 }
 
-/* Sums and scores of an invocation of a tile, and about so many other values. */
+/* Sums and scores of an invocation of a tile, the quads of v that it carries, and about so many
+ * other values. */
 static uint32_t kept(const attention_plan *p)
 {
+    enum { OTHERS = 40 };
     const attention_class *c = p->class;
     if (c->form == ATTENTION_FORM_ROWS)
         return 0;
-    return 16 * c->row_quads * (p->column_quads + c->key_quads) + 48;
+    uint32_t carried = p->value_keys * c->column_threads * p->column_quads;
+    return 16 * c->row_quads * (p->column_quads + c->key_quads) +
+           4 * (uint32_t)divide_up(carried, c->threads) + OTHERS;
+}
+
+/* More invocations for a row read more shared memory for each product. So they only suit if fewer
+ * would need too many registers. */
+static bool needs_wide_rows(const attention_shape *s, const device_profile *profile)
+{
+    enum { LAST = ARRAY_COUNT(attention_classes) - 1 };
+    attention_plan narrow;
+    make_plan(&attention_classes[LAST], s, profile, &narrow);
+    return kept(&narrow) > profile_registers(profile, narrow.threads);
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
@@ -220,7 +237,9 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     if (!make_plan(c, problem, profile, &p))
         return (choice_fit){0};
     return (choice_fit){.can = true,
-                        .suits = suits(&p, problem, profile),
+                        .suits =
+                            suits(&p, problem, profile) && (c->column_threads <= MOST_COLUMNS ||
+                                                            needs_wide_rows(problem, profile)),
                         .threads = c->threads,
                         .shared_bytes = attention_shared_bytes(&p),
                         .groups = p.blocks * p.chunks,

@@ -45,7 +45,7 @@ static void native_classes(void **state)
     expect("tile_16x64", of(8, 8, 1, 20, 300), baseline());
 }
 
-/* Apple's GPUs have 127 registers for a thread. */
+/* Apple's GPUs have 127 registers for a thread, and Adreno 192. */
 static void few_registers(void **state)
 {
     (void)state;
@@ -55,6 +55,12 @@ static void few_registers(void **state)
     expect("tile_64x64", of(128, 16, 1024, 1024, 64), p);
     expect("tile_32x64", of(128, 16, 1024, 1024, 96), p);
     expect("tile_32x64", of(32, 32, 2048, 2048, 128), p);
+    expect("tile_16x128", of(32, 32, 2048, 2048, 256), p);
+    expect("tile_16x256", of(32, 32, 2048, 2048, 512), p);
+    p.unit_registers = 49152;
+    p.thread_registers = 192;
+    expect("tile_32x64", of(32, 32, 2048, 2048, 256), p);
+    expect("tile_16x128", of(32, 32, 2048, 2048, 512), p);
 }
 
 static void portable_classes(void **state)
