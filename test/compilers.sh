@@ -2,8 +2,8 @@
 # Compiles the pipelines of the conformance cases for GPUs that are not in this machine, and compares what their compilers say with
 # test/compilers/table.txt: more spills, more scratch memory, more than 10 % more registers or a failure fail the test.
 #
-#   test/compilers.sh [DEVICE...]          all devices, or these; NAME-variants: each variant of each kernel kind. Of a variant and a
-#                                          kernel, 4 pipelines are made at most, and none that NAME chooses
+#   test/compilers.sh [DEVICE...]          all devices, or these: all pipelines that are chosen. NAME-variants: each variant of each kernel
+#                                          kind. Of a variant and a kernel, 4 pipelines are made at most, and none that NAME makes, too
 #   test/compilers.sh quick [DEVICE...]    every 128th case, on three devices
 #   test/compilers.sh update [DEVICE...]   writes the table's sections of these devices
 #   test/compilers.sh estimate [DEVICE...] compares the variants of products, convolutions and attention, on GPUs of AMD
@@ -96,7 +96,11 @@ refuses() {
 # Surveys a device, or `NAME-variants`. If the program ends early, no report is left.
 survey() {
     local name=$1 options=(--pipelines --statistics --json) status=0
-    [[ $name == *-variants ]] && options+=(--each-variant --at-most 4)
+    if [[ $name == *-variants ]]; then
+        options+=(--each-variant --at-most 4)
+    elif [[ " ${variants[*]} " != *" $name-variants "* ]]; then
+        options+=(--chosen) # variants that cases name are made on other devices
+    fi
     [[ $sparse ]] && options+=(--sparse "$sparse")
     rm -f "$out/$name.json"
     refuses "${name%-variants}" || { echo "$name: rlxvk does not see that the device executes nothing"; return; }

@@ -124,8 +124,11 @@ def summary(name, report):
     chosen = sum(1 for p in spilling if p["chosen"])
     scratch = sum(1 for p in pipelines if trouble_of(p)[1] and not trouble_of(p)[0])
     slowest = max((p["seconds"] for p in pipelines), default=0)
-    return "%-16s %5d pipelines, %d failed, %3d spill (%d chosen by table), %d others need scratch memory, slowest %.2f s, %.0f s (%s)" % (
-        name, len(pipelines), len(report["failures"]), len(spilling), chosen, scratch, slowest, report["seconds"], report["driver"])
+    made = sum(p["seconds"] for p in pipelines)
+    return ("%-16s %5d pipelines, %d left out, %d failed, %3d spill (%d chosen by table), %d others need scratch memory, "
+            "slowest %.2f s, %.0f s of a processor, %.0f s (%s)" % (
+                name, len(pipelines), report.get("left_out", 0), len(report["failures"]), len(spilling), chosen, scratch,
+                slowest, made, report["seconds"], report["driver"]))
 
 
 def judge(name, report, sections):

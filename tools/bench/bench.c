@@ -23,6 +23,7 @@ typedef struct bench_job {
     uint64_t sparse; /* --pipelines: every Nth case; 0: all */
     bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     bool statistics, each_variant; /* with --pipelines */
+    bool chosen;                   /* with --statistics */
     uint64_t at_most;              /* with --each-variant; 0: all */
     const char *shapes, *modules;  /* also; a file and a folder */
     uint64_t subgroup_size;        /* with --modules; 0: the device's */
@@ -131,6 +132,7 @@ static rlxvk_status survey_pipelines(const bench_job *j)
                                 .precision = j->precision,
                                 .statistics = j->statistics,
                                 .each_variant = j->each_variant,
+                                .chosen = j->chosen,
                                 .at_most = j->at_most,
                                 .json = j->json,
                                 .shapes = j->shapes,
@@ -230,6 +232,7 @@ static const char help[] =
     "  --each-variant\n"
     "                with --pipelines: every variant of every kernel kind, not only those "
     "chosen\n"
+    "  --chosen      with --statistics: without the pipelines of variants that cases name\n"
     "  --at-most N   with --each-variant: of each variant and kernel only N pipelines, and none "
     "of\n"
     "                those that are chosen, too\n"
@@ -265,6 +268,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"pipelines", no_argument, NULL, 'P'},
                                              {"statistics", no_argument, NULL, 'X'},
                                              {"each-variant", no_argument, NULL, 'E'},
+                                             {"chosen", no_argument, NULL, 'C'},
                                              {"at-most", required_argument, NULL, 'D'},
                                              {"sparse", required_argument, NULL, 'N'},
                                              {"shapes", required_argument, NULL, 'A'},
@@ -307,6 +311,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         j->tune |= letter == 't';
         j->statistics |= letter == 'X';
         j->each_variant |= letter == 'E';
+        j->chosen |= letter == 'C';
         j->replay |= letter == 'r';
         j->start |= letter == 's';
         j->start_child |= letter == 'S';
@@ -328,6 +333,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
     }
     if (j->at_most && (!j->each_variant || j->shapes)) {
         report_error("--at-most needs --each-variant without --shapes");
+        return false;
+    }
+    if (j->chosen && (!j->statistics || j->each_variant || j->variant)) {
+        report_error("--chosen needs --statistics without --each-variant or --variant");
         return false;
     }
     if (j->subgroup_size && !j->modules) {

@@ -136,6 +136,8 @@ static rlxvk_status consider(survey *s, const dispatch *d)
     request_of(d, &c.request);
     s->current.row = d->variant;
     s->current.named = d->source == VARIANT_BY_NAME;
+    if (s->setup->chosen && s->current.named)
+        return RLXVK_OK;
     if (!s->setup->at_most)
         return make(s, &c.request);
     if (s->knowing)

@@ -12,6 +12,7 @@ typedef struct bench_survey_setup {
     uint64_t sparse;           /* only every Nth of them; 0: all */
     rlxvk_precision precision; /* of matrix products; 0: each that the kernels know */
     bool statistics, each_variant, json;
+    bool chosen; /* with statistics: only what the tables choose, not variants that cases name */
     uint64_t at_most;   /* with each_variant: makes at most so many pipelines of a variant, a kernel
                          * and a precision, and none of those that are chosen, too; 0: all */
     const char *shapes; /* a file of case lines instead of the conformance cases; also tells their

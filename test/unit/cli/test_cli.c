@@ -353,8 +353,12 @@ static void pipelines_are_surveyed(void **state)
     assert_says(got.err, "no conformance case matches --filter");
     assert_int_equal(run("bench --pipelines --filter '^softmax ' --sparse 100"), 0);
     assert_says(got.out, " cases with any above ");
-    if (run("bench --pipelines --statistics --filter '^softmax ' --sparse 100") != 0)
+    if (run("bench --pipelines --statistics --filter '^softmax ' --sparse 100") != 0) {
         assert_says(got.err, "E_UNSUPPORTED: device '");
+        return;
+    }
+    assert_int_equal(run("bench --pipelines --statistics --chosen --filter '^welch variant='"), 0);
+    assert_null(strstr(got.out, "(named)"));
 }
 
 static void shapes_are_surveyed(void **state)
@@ -418,6 +422,7 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
         {"bench --filter '('", "rlxvk bench: --filter '('", 2},
         {"bench --statistics", "rlxvk bench: --statistics, --each-variant, --sparse and --mod", 2},
+        {"bench --pipelines --chosen", "rlxvk bench: --chosen needs --statistics without --e", 2},
         {"bench --pipelines --at-most 1", "rlxvk bench: --at-most needs --each-variant with", 2},
         {"bench --pipelines --shapes x", "rlxvk bench: --shapes needs --statistics or --ea", 2},
         {"bench --pipelines --subgroups 32", "rlxvk bench: --subgroups needs --modules", 2},
