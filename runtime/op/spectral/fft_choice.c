@@ -51,10 +51,16 @@ static bool make_tile(const fft_class *c, const fft_tile_problem *problem, const
            problem->span >= c->least_span && fft_tile_shape(c, p, t);
 }
 
+/* An invocation keeps its points, and in a butterfly about as many other numbers. */
 choice_fit fft_tile_fit(const void *row, const void *problem, const device_profile *profile)
 {
+    const fft_class *c = row;
     fft_tile t;
-    return (choice_fit){.can = make_tile(row, problem, profile, &t), .suits = true};
+    bool can = make_tile(c, problem, profile, &t);
+    return (choice_fit){.can = can,
+                        .suits = true,
+                        .threads = can ? t.rows * t.lanes : 0,
+                        .kept = 4 * c->held};
 }
 
 bool fft_tile_choose(const choice_table *table, const device_profile *p,

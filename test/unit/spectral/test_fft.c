@@ -516,6 +516,12 @@ static void classes(void **state)
     assert_true(choose(&profiles[2], 1024, 1, row, &plan));
     assert_string_equal(plan.tiles[0].name, "along_long");
     assert_false(choose(&profiles[2], 1024, 7, row, &plan)); /* across */
+    device_profile adreno = profiles[1]; /* 900 invocations would have 54 registers each */
+    expect_plan(2025, 2, "across_long", NULL);
+    adreno.unit_registers = 49152;
+    adreno.thread_registers = 192;
+    assert_true(choose(&adreno, 2025, 2, VARIANT_NONE, &plan));
+    assert_string_equal(plan.tiles[0].name, "across_last");
 }
 
 /* ---- Builders ---- */
