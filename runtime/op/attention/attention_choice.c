@@ -211,7 +211,7 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
  * other values. */
 static uint32_t kept(const attention_plan *p)
 {
-    enum { OTHERS = 40 };
+    enum { OTHERS = 56 };
     const attention_class *c = p->class;
     if (c->form == ATTENTION_FORM_ROWS)
         return 0;

@@ -52,10 +52,12 @@ static void few_registers(void **state)
     device_profile p = big_gpu();
     p.unit_registers = 53248;
     p.thread_registers = 127;
-    expect("tile_64x64", of(128, 16, 1024, 1024, 64), p);
+    p.shared_memory_bytes = 32768;
+    expect("tile_64x64", of(128, 16, 1024, 1024, 32), p);
+    expect("tile_32x64", of(128, 16, 1024, 1024, 64), p);
     expect("tile_32x64", of(128, 16, 1024, 1024, 96), p);
     expect("tile_32x64", of(32, 32, 2048, 2048, 128), p);
-    expect("tile_16x128", of(32, 32, 2048, 2048, 256), p);
+    expect("tile_16x256", of(32, 32, 2048, 2048, 256), p);
     expect("tile_16x256", of(32, 32, 2048, 2048, 512), p);
     p.unit_registers = 49152;
     p.thread_registers = 192;
