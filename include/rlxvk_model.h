@@ -20,7 +20,8 @@
  * and it is no input of the graph.
  *
  * Types. The graph's tensors have the types of the file. But UINT16 becomes U32, UINT64 becomes
- * I64, and results of F64 have the precision of f32. Integers are exact up to 2^24
+ * I64, integers of 4 and 2 bits become I8 or U8, floats of 8 and 4 bits become F32, and results of
+ * F64 have the precision of f32. Integers are exact up to 2^24
  * in magnitude, because tensors are f32 words. Integers of 8 bits wrap around as they should; wider
  * ones do not. A larger constant is refused.
  *

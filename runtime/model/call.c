@@ -407,13 +407,12 @@ rlxvk_tensor call_scalar(call *c, double value)
 rlxvk_tensor call_wrap(call *c, rlxvk_tensor t, int32_t type)
 {
     uint32_t bits = onnx_type_bits(type);
-    bool is_signed = type == ONNX_INT8 || type == ONNX_INT16;
     rlxvk_tensor turn, half;
     if (!onnx_is_integer(type) || bits > 16)
         return t;
-    turn = call_scalar(c, bits == 8 ? 256 : 65536);
-    half = call_scalar(c, bits == 8 ? 128 : 32768);
-    if (!is_signed)
+    turn = call_scalar(c, 1 << bits);
+    half = call_scalar(c, 1 << (bits - 1));
+    if (!onnx_is_signed(type))
         return call_cast(c, rlxvk_mod(c->graph, t, turn), type);
     t = rlxvk_mod(c->graph, rlxvk_add(c->graph, t, half), turn);
     return call_cast(c, rlxvk_sub(c->graph, t, half), type);

@@ -106,7 +106,7 @@ rlxvk_tensor call_scalar(call *c, double value); /* an F32 constant */
 rlxvk_shape call_tensor_shape(call *c, rlxvk_tensor t);
 /* Casts to the dtype of an ONNX type. */
 rlxvk_tensor call_cast(call *c, rlxvk_tensor t, int32_t type);
-/* Takes whole numbers that are exact in F32 to integers of 8 or 16 bits, which wrap around. Other
+/* Takes whole numbers that are exact in F32 to integers of up to 16 bits, which wrap around. Other
  * types stay. */
 rlxvk_tensor call_wrap(call *c, rlxvk_tensor t, int32_t type);
 /* The product of dims [from, to): a number or a code. */

@@ -199,8 +199,7 @@ static int64_t truncate_to(int32_t type, int64_t v)
 {
     uint32_t bits = onnx_type_bits(type);
     uint64_t low = bits < 64 ? (uint64_t)v & ((UINT64_C(1) << bits) - 1) : (uint64_t)v;
-    bool negative = bits < 64 && (type == ONNX_INT8 || type == ONNX_INT16 || type == ONNX_INT32) &&
-                    low >> (bits - 1);
+    bool negative = bits < 64 && onnx_is_signed(type) && low >> (bits - 1);
     if (type == ONNX_BOOL)
         return v != 0;
     return negative ? (int64_t)(low | ~((UINT64_C(1) << bits) - 1)) : (int64_t)low;

@@ -1,6 +1,7 @@
 /* See rlxvk_model.h: opening, lists, graphs and executables of models. */
 #include "base/input.h"
 #include "base/sized.h"
+#include "model/onnx_float8.h"
 #include "model/onnx_import.h"
 
 #include <rlxvk_ops.h>
@@ -505,6 +506,20 @@ error:
 
 /* ---- Executables ---- */
 
+/* Sets a param from floats of 8 or 4 bits. */
+static rlxvk_status upload_widened(rlxvk_executable *e, const import_param *p, wire_span bytes)
+{
+    uint64_t count = p->initializer->numel;
+    float *words = memory_allocate((size_t)MAX(count, 1) * sizeof *words);
+    rlxvk_status status;
+    if (!words)
+        return status_fail_memory("params of a model");
+    onnx_widen(p->initializer->type, bytes, count, words);
+    status = rlxvk_set_param(e, p->name, words, (size_t)count);
+    memory_free(words);
+    return status;
+}
+
 /* Sets a param from the file, unless another executable's is used. */
 static rlxvk_status upload(const rlxvk_model *m, rlxvk_executable *e, const import_param *p)
 {
@@ -513,7 +528,10 @@ static rlxvk_status upload(const rlxvk_model *m, rlxvk_executable *e, const impo
     rlxvk_status status;
     TRY(onnx_data_read(p->initializer, m->folder, m->onnx.file, &data));
     (void)onnx_value_dtype(p->initializer->type, &dtype);
-    status = rlxvk_set_param_typed(e, p->name, data.bytes.bytes, data.bytes.size, dtype);
+    if (onnx_find_float8(p->initializer->type))
+        status = upload_widened(e, p, data.bytes);
+    else
+        status = rlxvk_set_param_typed(e, p->name, data.bytes.bytes, data.bytes.size, dtype);
     onnx_data_free(&data);
 error:
     return status;

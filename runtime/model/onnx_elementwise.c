@@ -201,16 +201,11 @@ static bool fold_binary(call *c, enum host_binary op)
     return true;
 }
 
-static bool is_narrow(int32_t type)
-{
-    return onnx_is_integer(type) && onnx_type_bits(type) < 32;
-}
-
 /* Integers below 32 bits are computed as F32 words, which hold the result, and then wrapped. */
 static rlxvk_tensor operand(call *c, size_t i)
 {
     rlxvk_tensor t = call_tensor(c, i);
-    return is_narrow(call_type(c, i)) ? call_cast(c, t, ONNX_FLOAT) : t;
+    return onnx_is_narrow(call_type(c, i)) ? call_cast(c, t, ONNX_FLOAT) : t;
 }
 
 #define ARITHMETIC(name, builder, op)                                                              \
@@ -431,67 +426,7 @@ void onnx_bit_shift(call *c)
     call_give(c, 0, call_wrap(c, y, call_type(c, 0)));
 }
 
-/* ---- Types ---- */
-
-static void cast_to(call *c, int32_t type)
-{
-    int32_t from = call_type(c, 0);
-    rlxvk_tensor x;
-    if (call_is_host(c) && call_is_known(c, 0)) {
-        call_give_host(c, 0, host_cast(c, call_host(c, 0, "the result"), type));
-        return;
-    }
-    if (type == from) {
-        call_give_value(c, 0, c->inputs[0]);
-        return;
-    }
-    x = call_tensor(c, 0);
-    if (onnx_is_integer(from) && is_narrow(type))
-        x = call_wrap(c, call_cast(c, x, ONNX_FLOAT), type);
-    call_give_as(c, 0, x, type);
-}
-
-static bool is_numeric(call *c, int32_t type, const char *attribute)
-{
-    rlxvk_dtype dtype;
-    if (onnx_value_dtype(type, &dtype))
-        return true;
-    call_refuse(c, attribute, "type %s is not supported", onnx_type_name(type));
-    return false;
-}
-
-void onnx_cast(call *c)
-{
-    int32_t type = (int32_t)call_integer(c, "to", ONNX_UNDEFINED);
-    call_ignore(c, "saturate"); /* of floats of 8 bits, which are refused */
-    call_ignore(c, "round_mode");
-    if (is_numeric(c, type, "to") && is_numeric(c, call_type(c, 0), NULL))
-        cast_to(c, type);
-}
-
-void onnx_cast_like(call *c)
-{
-    int32_t type = call_type(c, 1);
-    call_ignore(c, "saturate");
-    call_ignore(c, "round_mode");
-    c->input_count = 1; /* the value of the other operand does not matter */
-    if (is_numeric(c, type, NULL) && is_numeric(c, call_type(c, 0), NULL))
-        cast_to(c, type);
-}
-
-/* Bits of integers of 8 and 16 bits, which wrap around between the types. */
-void onnx_bit_cast(call *c)
-{
-    int32_t from = call_type(c, 0), to = (int32_t)call_integer(c, "to", ONNX_UNDEFINED);
-    if (!onnx_is_integer(from) || !onnx_is_integer(to) || onnx_type_bits(from) > 16 ||
-        onnx_type_bits(from) != onnx_type_bits(to)) {
-        call_refuse(c, "to",
-                    "bits of %s as %s are not supported; only integers of 8 or 16 bits are",
-                    onnx_type_name(from), onnx_type_name(to));
-        return;
-    }
-    call_give_as(c, 0, call_wrap(c, call_cast(c, call_tensor(c, 0), ONNX_FLOAT), to), to);
-}
+/* ---- Others ---- */
 
 void onnx_binarizer(call *c)
 {

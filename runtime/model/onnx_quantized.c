@@ -3,7 +3,9 @@
  * bytes are exact up to 2^24, and a larger sum is rounded.
  */
 #include "model/host.h"
+#include "model/onnx_cast.h"
 #include "model/onnx_conv.h"
+#include "model/onnx_float8.h"
 #include "model/onnx_ops.h"
 
 #include <string.h>
@@ -49,23 +51,14 @@ static rlxvk_tensor spread(call *c, size_t i, rlxvk_shape x, int32_t axis, int64
 
 static bool limits_of(call *c, int32_t type, float *low, float *high)
 {
-    switch (type) {
-    case ONNX_UINT8:
-        *low = 0, *high = 255;
-        return true;
-    case ONNX_INT8:
-        *low = -128, *high = 127;
-        return true;
-    case ONNX_UINT16:
-        *low = 0, *high = 65535;
-        return true;
-    case ONNX_INT16:
-        *low = -32768, *high = 32767;
-        return true;
-    default:
+    uint32_t bits = onnx_type_bits(type);
+    if (!onnx_is_integer(type) || bits > 16) {
         call_refuse(c, NULL, "codes of type %s are not supported", onnx_type_name(type));
         return false;
     }
+    *low = onnx_is_signed(type) ? -(float)(1 << (bits - 1)) : 0;
+    *high = *low + (float)((1 << bits) - 1);
+    return true;
 }
 
 /* The distance of two neighbours of v = 1/2, 3/2, .. in f32, to within 2e-6 of it. */
@@ -127,11 +120,16 @@ void onnx_quantize_linear(call *c)
     int32_t type =
         call_has(c, 2) ? call_type(c, 2) : (int32_t)call_integer(c, "output_dtype", ONNX_UINT8);
     rlxvk_tensor x = call_cast(c, call_tensor(c, 0), ONNX_FLOAT), zero = RLXVK_NONE;
-    call_ignore(c, "saturate"); /* of floats of 8 bits, which are refused */
+    bool saturate = call_flag(c, "saturate", true);
     call_ignore(c, "output_dtype");
     call_ignore(c, "precision"); /* it is f32 */
     if (type == ONNX_UNDEFINED)
         type = ONNX_UINT8;
+    if (onnx_find_float8(type)) { /* the zero point is 0 */
+        x = rlxvk_div(c->graph, x, spread(c, 1, s, axis, block));
+        call_give_as(c, 0, onnx_round_float8(c, x, type, saturate, ONNX_ROUND_UP), type);
+        return;
+    }
     x = rounded_quotient(c, x, spread(c, 1, s, axis, block));
     if (call_has(c, 2))
         zero = spread(c, 2, s, axis, block);

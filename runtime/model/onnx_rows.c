@@ -42,9 +42,7 @@ static bool begin_reduction(call *c, int64_t since, call_axes *axes, bool *keep)
 
 static rlxvk_tensor whole(call *c, rlxvk_tensor x)
 {
-    return onnx_is_integer(call_type(c, 0)) && onnx_type_bits(call_type(c, 0)) < 32
-               ? call_cast(c, x, ONNX_FLOAT)
-               : x;
+    return onnx_is_narrow(call_type(c, 0)) ? call_cast(c, x, ONNX_FLOAT) : x;
 }
 
 #define REDUCTION(name, builder, op, since)                                                        \

@@ -1,5 +1,6 @@
 /* See onnx_value.h. */
 #include "model/onnx_value.h"
+#include "model/onnx_float8.h"
 
 #include <rlxvk_ops.h>
 
@@ -11,13 +12,19 @@
 bool onnx_value_dtype(int32_t type, rlxvk_dtype *out)
 {
     static const int8_t dtypes[ONNX_TYPE_COUNT] = {
-        [ONNX_FLOAT] = RLXVK_F32 + 1,    [ONNX_UINT8] = RLXVK_U8 + 1,
-        [ONNX_INT8] = RLXVK_I8 + 1,      [ONNX_UINT16] = RLXVK_U32 + 1,
-        [ONNX_INT16] = RLXVK_I16 + 1,    [ONNX_INT32] = RLXVK_I32 + 1,
-        [ONNX_INT64] = RLXVK_I64 + 1,    [ONNX_BOOL] = RLXVK_BOOL + 1,
-        [ONNX_FLOAT16] = RLXVK_F16 + 1,  [ONNX_DOUBLE] = RLXVK_F64 + 1,
-        [ONNX_UINT32] = RLXVK_U32 + 1,   [ONNX_UINT64] = RLXVK_I64 + 1,
-        [ONNX_BFLOAT16] = RLXVK_BF16 + 1};
+        [ONNX_FLOAT] = RLXVK_F32 + 1,     [ONNX_UINT8] = RLXVK_U8 + 1,
+        [ONNX_INT8] = RLXVK_I8 + 1,       [ONNX_UINT16] = RLXVK_U32 + 1,
+        [ONNX_INT16] = RLXVK_I16 + 1,     [ONNX_INT32] = RLXVK_I32 + 1,
+        [ONNX_INT64] = RLXVK_I64 + 1,     [ONNX_BOOL] = RLXVK_BOOL + 1,
+        [ONNX_FLOAT16] = RLXVK_F16 + 1,   [ONNX_DOUBLE] = RLXVK_F64 + 1,
+        [ONNX_UINT32] = RLXVK_U32 + 1,    [ONNX_UINT64] = RLXVK_I64 + 1,
+        [ONNX_BFLOAT16] = RLXVK_BF16 + 1, [ONNX_UINT4] = RLXVK_U8 + 1,
+        [ONNX_INT4] = RLXVK_I8 + 1,       [ONNX_UINT2] = RLXVK_U8 + 1,
+        [ONNX_INT2] = RLXVK_I8 + 1};
+    if (onnx_find_float8(type)) {
+        *out = RLXVK_F32;
+        return true;
+    }
     if (type < 0 || type >= ONNX_TYPE_COUNT || dtypes[type] == 0)
         return false;
     *out = (rlxvk_dtype)(dtypes[type] - 1);
@@ -27,13 +34,24 @@ bool onnx_value_dtype(int32_t type, rlxvk_dtype *out)
 bool onnx_is_real(int32_t type)
 {
     return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 ||
-           type == ONNX_DOUBLE;
+           type == ONNX_DOUBLE || onnx_find_float8(type);
 }
 
 bool onnx_is_integer(int32_t type)
 {
     rlxvk_dtype dtype;
     return onnx_value_dtype(type, &dtype) && !onnx_is_real(type) && type != ONNX_BOOL;
+}
+
+bool onnx_is_narrow(int32_t type)
+{
+    return onnx_is_integer(type) && onnx_type_bits(type) < 32;
+}
+
+bool onnx_is_signed(int32_t type)
+{
+    return type == ONNX_INT2 || type == ONNX_INT4 || type == ONNX_INT8 || type == ONNX_INT16 ||
+           type == ONNX_INT32 || type == ONNX_INT64;
 }
 
 bool onnx_is_code(const host_array *h, int64_t element)
@@ -77,8 +95,10 @@ static double real_of(int32_t type, uint64_t bits)
         return wire_float(bits << 16);
     case ONNX_FLOAT16:
         return half_value(bits);
-    default:
+    case ONNX_DOUBLE:
         return wire_double(bits);
+    default:
+        return onnx_float8_value(type, (uint32_t)bits);
     }
 }
 
@@ -91,6 +111,10 @@ static int64_t integer_of(int32_t type, uint64_t bits)
         return (int16_t)bits;
     case ONNX_INT32:
         return (int32_t)bits;
+    case ONNX_INT4:
+        return (int64_t)(bits ^ 8) - 8;
+    case ONNX_INT2:
+        return (int64_t)(bits ^ 2) - 2;
     case ONNX_BOOL:
         return bits != 0;
     default:
@@ -98,10 +122,25 @@ static int64_t integer_of(int32_t type, uint64_t bits)
     }
 }
 
+static uint64_t bits_at(int32_t type, const uint8_t *bytes, uint64_t i)
+{
+    uint32_t bits = onnx_type_bits(type);
+    uint64_t element = 0;
+    if (bits < 8)
+        return onnx_packed_code(bytes, i, bits);
+    memcpy(&element, bytes + i * (bits / 8), bits / 8);
+    return element;
+}
+
+void onnx_widen(int32_t type, wire_span bytes, uint64_t count, float *out)
+{
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (float)real_of(type, bits_at(type, bytes.bytes, i));
+}
+
 rlxvk_status onnx_decode(arena *a, int32_t type, rlxvk_shape shape, wire_span bytes,
                          host_array **out)
 {
-    size_t size = onnx_type_bits(type) / 8;
     host_array *h;
     if (!onnx_is_real(type) && !onnx_is_integer(type) && type != ONNX_BOOL)
         return status_fail(RLXVK_E_UNSUPPORTED, "values of type %s are not supported",
@@ -109,12 +148,11 @@ rlxvk_status onnx_decode(arena *a, int32_t type, rlxvk_shape shape, wire_span by
     *out = h = onnx_make_host(a, type, shape);
     if (!h)
         return status_fail_memory("values of a model");
-    if (bytes.size / size != h->numel)
+    if (divide_up(h->numel * onnx_type_bits(type), 8) != bytes.size)
         return status_fail(RLXVK_E_LENGTH, "%zu bytes for %llu values of type %s", bytes.size,
                            (unsigned long long)h->numel, onnx_type_name(type));
     for (uint64_t i = 0; i < h->numel; i++) {
-        uint64_t bits = 0;
-        memcpy(&bits, bytes.bytes + i * size, size);
+        uint64_t bits = bits_at(type, bytes.bytes, i);
         if (h->reals)
             h->reals[i] = real_of(type, bits);
         else

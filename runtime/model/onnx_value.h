@@ -33,11 +33,14 @@ typedef struct onnx_value {
     uint64_t depends; /* the model's inputs, of the first 64, from which it is computed */
 } onnx_value;
 
-/* The dtype that a tensor of this type has in a graph. UINT16 is U32 and UINT64 is I64 there. False
- * if there is none. */
+/* The dtype that a tensor of this type has in a graph. Some types have that of a wider one: UINT16
+ * is U32, UINT64 is I64, integers of 4 and 2 bits are I8 or U8, floats of 8 and 4 bits are F32.
+ * False if there is none. */
 bool onnx_value_dtype(int32_t type, rlxvk_dtype *out);
 bool onnx_is_integer(int32_t type); /* not BOOL */
-bool onnx_is_real(int32_t type);    /* floats of 16 bits or more */
+bool onnx_is_narrow(int32_t type);  /* an integer below 32 bits */
+bool onnx_is_signed(int32_t type);  /* a signed integer */
+bool onnx_is_real(int32_t type);    /* floats */
 
 /* Whether an element of a symbolic array is the code of a dim. */
 bool onnx_is_code(const host_array *h, int64_t element);
@@ -48,7 +51,9 @@ host_array *onnx_make_host(arena *a, int32_t type, rlxvk_shape shape);
  * that the host computes with. */
 RLXVK_MUST_CHECK rlxvk_status onnx_decode(arena *a, int32_t type, rlxvk_shape shape,
                                           wire_span bytes, host_array **out);
-/* Rounds a double to the type, which is a float. */
+/* Writes `count` floats of any type. */
+void onnx_widen(int32_t type, wire_span bytes, uint64_t count, float *out);
+/* Rounds a double to the type, which is a float of 16 bits or more. */
 double onnx_round_to(int32_t type, double value);
 /* Adds a constant. E_RANGE: an integer is beyond 2^24 in magnitude. E_UNSUPPORTED: an element
  * depends on symbols. */

@@ -82,6 +82,13 @@ void onnx_write_integer(onnx_message *node, const char *name, int64_t value)
     message_inner(node, 5, &a);
 }
 
+void onnx_write_text(onnx_message *node, const char *name, const char *value)
+{
+    onnx_message a = attribute(name, 3);
+    message_text(&a, 4, value);
+    message_inner(node, 5, &a);
+}
+
 void onnx_write_integers(onnx_message *node, const char *name, const int64_t *values, size_t count)
 {
     onnx_message a = attribute(name, 7), packed = {0};
@@ -120,8 +127,8 @@ void onnx_write_value(onnx_message *graph, uint32_t field, const char *name, int
     message_inner(graph, field, &info);
 }
 
-static void write_tensor(onnx_message *graph, const char *name, int type, const int64_t *dims,
-                         size_t rank, const void *bytes, size_t size)
+void onnx_write_tensor(onnx_message *graph, const char *name, int type, const int64_t *dims,
+                       size_t rank, const void *bytes, size_t size)
 {
     onnx_message t = {0};
     for (size_t i = 0; i < rank; i++)
@@ -135,13 +142,13 @@ static void write_tensor(onnx_message *graph, const char *name, int type, const 
 void onnx_write_floats(onnx_message *graph, const char *name, const int64_t *dims, size_t rank,
                        const float *values, size_t count)
 {
-    write_tensor(graph, name, 1, dims, rank, values, count * sizeof *values);
+    onnx_write_tensor(graph, name, 1, dims, rank, values, count * sizeof *values);
 }
 
 void onnx_write_row(onnx_message *graph, const char *name, const int64_t *values, size_t count)
 {
     int64_t dim = (int64_t)count;
-    write_tensor(graph, name, 7, &dim, 1, values, count * sizeof *values);
+    onnx_write_tensor(graph, name, 7, &dim, 1, values, count * sizeof *values);
 }
 
 onnx_message onnx_write_model(onnx_message *graph, int64_t opset)

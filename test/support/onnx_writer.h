@@ -21,11 +21,15 @@ void message_free(onnx_message *m);
 onnx_message onnx_write_node(const char *op, const char *const *inputs, size_t input_count,
                              const char *const *outputs, size_t output_count);
 void onnx_write_integer(onnx_message *node, const char *name, int64_t value);
+void onnx_write_text(onnx_message *node, const char *name, const char *value);
 void onnx_write_integers(onnx_message *node, const char *name, const int64_t *values, size_t count);
 void onnx_write_graph(onnx_message *node, const char *name, onnx_message *graph);
 /* An input (11), an output (12) of a graph: element type, and dims such as "N,3,4". */
 void onnx_write_value(onnx_message *graph, uint32_t field, const char *name, int32_t type,
                       const char *dims);
+/* An initializer with raw bytes. */
+void onnx_write_tensor(onnx_message *graph, const char *name, int type, const int64_t *dims,
+                       size_t rank, const void *bytes, size_t size);
 /* An initializer of floats or 64-bit integers. */
 void onnx_write_floats(onnx_message *graph, const char *name, const int64_t *dims, size_t rank,
                        const float *values, size_t count);

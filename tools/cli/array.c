@@ -51,18 +51,27 @@ error:
 
 /* ---- TensorProto ---- */
 
-/* Copies elements; those of 16 bits that become wider ones one by one. */
-static void copy_elements(const onnx_tensor *t, const uint8_t *bytes, array *out)
+/* Copies elements, one by one if the dtype is wider than they are. */
+static rlxvk_status copy_elements(const onnx_tensor *t, wire_span bytes, array *out)
 {
-    if (t->type != ONNX_UINT16) {
-        memcpy(out->data, bytes, (size_t)out->size);
-        return;
+    arena room = {0};
+    host_array *h;
+    rlxvk_status status = RLXVK_OK;
+    if (onnx_type_bits(t->type) == 8 * rlxvk_dtype_size(out->dtype)) {
+        memcpy(out->data, bytes.bytes, (size_t)out->size);
+        return RLXVK_OK;
     }
-    for (uint64_t i = 0; i < out->numel; i++) {
-        uint16_t element;
-        memcpy(&element, bytes + 2 * i, sizeof element);
-        ((uint32_t *)out->data)[i] = element;
-    }
+    TRY(onnx_decode(&room, t->type, out->shape, bytes, &h));
+    for (uint64_t i = 0; i < out->numel; i++)
+        if (h->reals)
+            ((float *)out->data)[i] = (float)h->reals[i];
+        else if (out->dtype == RLXVK_U32)
+            ((uint32_t *)out->data)[i] = (uint32_t)h->integers[i];
+        else
+            ((uint8_t *)out->data)[i] = (uint8_t)h->integers[i];
+error:
+    arena_destroy(&room);
+    return status;
 }
 
 static rlxvk_status read_tensor(const file_content *file, array *out)
@@ -82,7 +91,7 @@ static rlxvk_status read_tensor(const file_content *file, array *out)
     shape = (rlxvk_shape){.rank = t.rank};
     memcpy(shape.dims, t.dims, sizeof shape.dims);
     TRY(array_make(dtype, shape, out));
-    copy_elements(&t, data.bytes.bytes, out);
+    TRY(copy_elements(&t, data.bytes, out));
     out->short_words = t.type == ONNX_UINT16;
 error:
     onnx_data_free(&data);

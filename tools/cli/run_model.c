@@ -211,10 +211,8 @@ static rlxvk_status bind_dims(job *j)
         const run_input *in = &j->inputs[i];
         if (!in->value.data || !in->info.has_shape)
             continue;
-        if (in->info.shape.rank != in->value.shape.rank)
-            return status_fail(RLXVK_E_SHAPE, "input '%s' has %u axes, its file %u", in->info.name,
-                               in->info.shape.rank, in->value.shape.rank);
-        for (uint32_t a = 0; a < in->info.shape.rank; a++) {
+        /* An input of another rank is refused later, if the graph reads it. */
+        for (uint32_t a = 0; a < MIN(in->info.shape.rank, in->value.shape.rank); a++) {
             const char *name = in->info.dim_names[a];
             if (!name || is_bound(j, name) || j->binding_count == MOST_DIMS)
                 continue;
@@ -337,6 +335,8 @@ static rlxvk_status collect_inputs(job *j, rlxvk_run_input *out, size_t *out_cou
         run_input *in = find_input(j, infos[i].name);
         if (!in)
             continue; /* the random numbers' own */
+        if (!infos[i].live)
+            array_destroy(&in->value); /* nothing reads it, so its file does not matter */
         if (!in->value.data)
             TRY(fill_random(&infos[i], (uint32_t)i, &in->value));
         if (!rlxvk_shape_equal(infos[i].shape, in->value.shape))
