@@ -19,6 +19,11 @@
  * computed while the graph is built. If such an operand is an input, the options give its value,
  * and it is no input of the graph.
  *
+ * Some ops give as many elements as the data of a run decides, for example NonZero. Their results
+ * have the largest size that they can have. If such a result is an output, the graph has one more
+ * output, behind those of the file, which says how many elements there are (count_output in
+ * rlxvk_model_info). Ops that do not keep these elements apart are refused.
+ *
  * Types. The graph's tensors have the types of the file. But UINT16 becomes U32, UINT64 becomes
  * I64, integers of 4 and 2 bits become I8 or U8, floats of 8 and 4 bits become F32, and results of
  * F64 have the precision of f32. Integers are exact up to 2^24
@@ -80,6 +85,11 @@ typedef struct rlxvk_model_info {
     /* An input of which the last rlxvk_model_graph or rlxvk_model_executable needed the value and
      * did not have it. */
     bool needs_value;
+    /* Of an output whose size the data of a run decides, after the last rlxvk_model_graph or
+     * rlxvk_model_executable with all outputs: axis count_axis of the output has the largest size
+     * that it can have. Output `count_output` of the graph, I64, tells how many indices of it
+     * matter in a run; the others are 0 or have no meaning. 0: the output has its own size. */
+    uint32_t count_output, count_axis;
     size_t struct_size;
 } rlxvk_model_info;
 

@@ -418,6 +418,15 @@ rlxvk_tensor call_wrap(call *c, rlxvk_tensor t, int32_t type)
     return call_cast(c, rlxvk_sub(c->graph, t, half), type);
 }
 
+/* What the remainder leaves is a multiple, so a division that is off is rounded right. */
+rlxvk_tensor call_divide_whole(call *c, rlxvk_tensor t, int64_t by, rlxvk_tensor *out_rest)
+{
+    rlxvk_tensor divisor = call_scalar(c, (double)by);
+    t = call_cast(c, t, ONNX_FLOAT);
+    *out_rest = rlxvk_fmod(c->graph, t, divisor);
+    return rlxvk_round(c->graph, rlxvk_div(c->graph, rlxvk_sub(c->graph, t, *out_rest), divisor));
+}
+
 int64_t call_product(call *c, rlxvk_shape shape, uint32_t from, uint32_t to)
 {
     int64_t product = 1;

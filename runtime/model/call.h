@@ -109,6 +109,9 @@ rlxvk_tensor call_cast(call *c, rlxvk_tensor t, int32_t type);
 /* Takes whole numbers that are exact in F32 to integers of up to 16 bits, which wrap around. Other
  * types stay. */
 rlxvk_tensor call_wrap(call *c, rlxvk_tensor t, int32_t type);
+/* Whole numbers of F32 divided by a whole number: gives the quotients, and the remainders. Exact.
+ */
+rlxvk_tensor call_divide_whole(call *c, rlxvk_tensor t, int64_t by, rlxvk_tensor *out_rest);
 /* The product of dims [from, to): a number or a code. */
 int64_t call_product(call *c, rlxvk_shape shape, uint32_t from, uint32_t to);
 

@@ -16,6 +16,13 @@ typedef struct import_param {
     const onnx_tensor *initializer;
 } import_param;
 
+/* Of an output whose size data decides: which output has how many indices of an axis matter. */
+typedef struct import_count {
+    uint32_t output; /* 0: the output has a size of its own */
+    uint32_t axis;
+    uint32_t count; /* id of the count's tensor */
+} import_count;
+
 struct call;
 
 /* Names of one graph; inner graphs see those of the graphs around them. */
@@ -35,6 +42,7 @@ typedef struct onnx_import {
     VECTOR(import_param) params;
     name_map param_names;
     name_map functions;     /* the model's, by "domain:name" */
+    import_count *counts;   /* for each output */
     bool *needs_value;      /* for each input of the model */
     bool stuck;             /* the graph has a sticky error: the rest is only checked for ops */
     uint64_t node_count;    /* that were walked, inlined ones and rounds of loops included */

@@ -20,6 +20,7 @@ struct rlxvk_model {
     name_map dims;          /* names of dims; the index is that of the symbol */
     const char **dim_names; /* for each input and axis; NULL: a number */
     bool *needs_value;
+    import_count *counts; /* of the outputs of the last graph that has all of them */
     arena problem_arena;
     VECTOR(rlxvk_model_problem) problems;
 };
@@ -69,7 +70,8 @@ static rlxvk_status name_dims(rlxvk_model *m)
     m->dim_names =
         arena_allocate(&m->a, (g->input_count + 1) * RLXVK_MAX_RANK * sizeof *m->dim_names);
     m->needs_value = arena_allocate(&m->a, g->input_count + 1);
-    if (!m->dim_names || !m->needs_value)
+    m->counts = arena_allocate(&m->a, (g->output_count + 1) * sizeof *m->counts);
+    if (!m->dim_names || !m->needs_value || !m->counts)
         return status_fail_memory("inputs of a model");
     for (size_t i = 0; i < g->input_count; i++)
         for (uint32_t axis = 0; axis < MIN(g->inputs[i].rank, RLXVK_MAX_RANK); axis++)
@@ -194,6 +196,8 @@ static rlxvk_model_info describe(const rlxvk_model *m, const onnx_value_info *v,
         info.shape.dims[i] = name && input ? symbol_of(m, name) : v->dims[i].size;
     }
     info.needs_value = input && m->needs_value[index];
+    info.count_output = input ? 0 : m->counts[index].output;
+    info.count_axis = input ? 0 : m->counts[index].axis;
     return info;
 }
 
@@ -463,6 +467,7 @@ static rlxvk_status build(rlxvk_model *m, const rlxvk_model_graph_options *optio
     *import = (onnx_import){.model = &m->onnx, .folder = m->folder, .needs_value = m->needs_value};
     import->host_limit = HOST_ELEMENTS + m->size;
     memset(m->needs_value, 0, g->input_count);
+    memset(m->counts, 0, g->output_count * sizeof *m->counts);
     TRY(sized_read(SIZED(rlxvk_model_graph_options), options, &own));
     inputs = arena_allocate(&import->a, (g->input_count + 1) * sizeof *inputs);
     if (!inputs)
@@ -471,6 +476,8 @@ static rlxvk_status build(rlxvk_model *m, const rlxvk_model_graph_options *optio
     TRY(list_outputs(m, &own, &import->a, &outputs, &output_count));
     TRY(rlxvk_graph_create(&import->graph));
     TRY(onnx_import_model(import, inputs, outputs, output_count));
+    if (!own.outputs && output_count)
+        memcpy(m->counts, import->counts, output_count * sizeof *m->counts);
     if (import->problems.count)
         status = fail_with(&import->problems.items[0], import->problems.count);
 error:

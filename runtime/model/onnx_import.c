@@ -1,4 +1,5 @@
 /* See onnx_import.h. */
+#include "model/onnx_counted.h"
 #include "model/onnx_import.h"
 #include "model/onnx_ops.h"
 
@@ -231,6 +232,28 @@ static void check_graph(call *c)
     c->failed = true;
 }
 
+/* Ops that pass values on keep their counts. */
+static bool passes_on(const onnx_node *n)
+{
+    static const char *const names[] = {"Dropout", "Identity", "If", "Loop"};
+    for (size_t i = 0; *n->domain == 0 && i < ARRAY_COUNT(names); i++)
+        if (strcmp(names[i], n->op) == 0)
+            return true;
+    return false;
+}
+
+static void lower_op(call *c, const onnx_op *op)
+{
+    onnx_counts counts = {0};
+    check_operands(c, op);
+    if (!c->failed && !passes_on(c->node))
+        onnx_counts_begin(c, &counts);
+    if (!c->failed)
+        op->lower(c);
+    onnx_counts_end(c, &counts);
+    check_complete(c);
+}
+
 static void lower(call *c, bool operands_failed)
 {
     const onnx_function *f = find_function(c->import, c->node);
@@ -247,10 +270,7 @@ static void lower(call *c, bool operands_failed)
     } else if (f) {
         inline_function(c, f);
     } else {
-        check_operands(c, op);
-        if (!c->failed)
-            op->lower(c);
-        check_complete(c);
+        lower_op(c, op);
     }
     if (!c->import->stuck)
         check_graph(c);
@@ -355,23 +375,47 @@ static void define_inputs(onnx_import *import, const onnx_import_input *inputs)
                            rlxvk_graph_error(import->graph));
 }
 
-static void add_output(onnx_import *import, const char *name)
+static onnx_value *find_output(onnx_import *import, const char *name)
 {
     onnx_value *v = look_up(import, name);
-    rlxvk_tensor t;
-    rlxvk_status status;
-    if (!v) {
+    if (!v)
         import_end(import, status_fail(RLXVK_E_UNKNOWN_NAME,
                                        "no value of the model is called '%.80s'", name));
-        return;
-    }
-    if (v->failed || import->stuck)
+    return v && !v->failed && !import->stuck ? v : NULL;
+}
+
+static void add_output(onnx_import *import, const char *name)
+{
+    onnx_value *v = find_output(import, name);
+    rlxvk_tensor t;
+    rlxvk_status status;
+    if (!v)
         return;
     status = import_tensor(import, v, &t);
     if (status != RLXVK_OK)
         import_add_problem(import, status, name, "output", NULL, rlxvk_last_error());
     else
         rlxvk_graph_output(import->graph, t);
+}
+
+/* Counts of outputs are outputs behind all others, each of them once. */
+static void add_counts(onnx_import *import, const char *const *names, size_t count)
+{
+    size_t added = 0;
+    for (size_t i = 0; i < count && import->status == RLXVK_OK; i++) {
+        const onnx_value *v = find_output(import, names[i]);
+        if (!v || !v->count.graph)
+            continue;
+        for (size_t k = 0; k < i && import->counts[i].output == 0; k++)
+            if (import->counts[k].count == v->count.id)
+                import->counts[i].output = import->counts[k].output;
+        import->counts[i].count = v->count.id;
+        import->counts[i].axis = v->counted;
+        if (import->counts[i].output)
+            continue;
+        import->counts[i].output = (uint32_t)(count + added++);
+        rlxvk_graph_output(import->graph, v->count);
+    }
 }
 
 static void check_opsets(onnx_import *import)
@@ -399,6 +443,11 @@ rlxvk_status onnx_import_model(onnx_import *import, const onnx_import_input *inp
     walk_nodes(import, g);
     for (size_t i = 0; i < output_count && import->status == RLXVK_OK; i++)
         add_output(import, outputs[i]);
+    import->counts = arena_allocate(&import->a, (output_count + 1) * sizeof *import->counts);
+    if (import->counts)
+        add_counts(import, outputs, output_count);
+    else
+        import_end(import, status_fail_memory("outputs of a model"));
     if (import->status == RLXVK_OK && import->problems.count == 0 &&
         rlxvk_graph_status(import->graph) != RLXVK_OK)
         import_add_problem(import, rlxvk_graph_status(import->graph), "", "output", NULL,

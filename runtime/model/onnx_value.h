@@ -24,6 +24,10 @@ typedef struct host_array {
 
 typedef struct onnx_value {
     int32_t type;
+    /* If data of a run decides a size: the tensor has the most that it can be, `count` says how
+     * many indices of axis `counted` matter, and the rest is unspecified. Else RLXVK_NONE. */
+    rlxvk_tensor count;
+    uint32_t counted;
     bool failed; /* a problem was told; readers are not built */
     bool has_tensor;
     rlxvk_tensor tensor;

@@ -118,6 +118,23 @@ error:
 
 /* ---- Elements ---- */
 
+void array_shorten(array *a, uint32_t axis, int64_t count)
+{
+    uint64_t inner = rlxvk_dtype_size(a->dtype), outer = 1;
+    int64_t whole = a->shape.dims[axis];
+    for (uint32_t i = 0; i < a->shape.rank; i++) {
+        outer *= i < axis ? (uint64_t)a->shape.dims[i] : 1;
+        inner *= i > axis ? (uint64_t)a->shape.dims[i] : 1;
+    }
+    for (uint64_t i = 0; i < outer; i++)
+        memmove((uint8_t *)a->data + i * (uint64_t)count * inner,
+                (uint8_t *)a->data + i * (uint64_t)whole * inner,
+                (size_t)((uint64_t)count * inner));
+    a->shape.dims[axis] = count;
+    a->size = outer * (uint64_t)count * inner;
+    a->numel = a->size / rlxvk_dtype_size(a->dtype);
+}
+
 void array_take_as_bf16(array *a)
 {
     for (uint64_t i = 0; i < a->numel; i++)

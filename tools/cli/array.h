@@ -18,6 +18,8 @@ typedef struct array {
 RLXVK_MUST_CHECK rlxvk_status array_read(const char *path, array *out);
 /* Makes an array of zeros. */
 RLXVK_MUST_CHECK rlxvk_status array_make(rlxvk_dtype dtype, rlxvk_shape shape, array *out);
+/* Keeps the first `count` indices of an axis. */
+void array_shorten(array *a, uint32_t axis, int64_t count);
 /* Takes the words of an array of short words as the bits of BF16. */
 void array_take_as_bf16(array *a);
 /* Writes a .npy file. BF16, which NumPy lacks, is written as F32. */

@@ -355,19 +355,18 @@ error:
     return status;
 }
 
+/* The file's outputs, then counts of those whose sizes data decides. */
 static rlxvk_status make_outputs(job *j, rlxvk_run_output **out)
 {
     size_t count = rlxvk_executable_output_count(j->e);
-    rlxvk_model_info *infos = memory_zeroed(count + 1, sizeof *infos);
     rlxvk_status status = RLXVK_OK;
     j->r->outputs = memory_zeroed(count + 1, sizeof *j->r->outputs);
     *out = memory_zeroed(count + 1, sizeof **out);
-    if (!infos || !j->r->outputs || !*out)
-        TRY(status_fail_memory("outputs"));
-    TRY(rlxvk_model_outputs(j->model, infos, count, &j->r->output_count));
+    if (!j->r->outputs || !*out)
+        return status_fail_memory("outputs");
+    j->r->output_count = count;
     for (size_t i = 0; i < count; i++) {
         array *a = &j->r->outputs[i].value;
-        snprintf(j->r->outputs[i].name, sizeof j->r->outputs[i].name, "%s", infos[i].name);
         TRY(array_make(rlxvk_executable_output_dtype(j->e, i),
                        rlxvk_executable_output_shape(j->e, i), a));
         (*out)[i] = (rlxvk_run_output){.index = i,
@@ -375,6 +374,29 @@ static rlxvk_status make_outputs(job *j, rlxvk_run_output **out)
                                        .length = (size_t)a->numel,
                                        .dtype = a->dtype};
     }
+error:
+    return status;
+}
+
+/* Leaves the file's outputs, with the sizes that the run gave them. */
+static rlxvk_status shorten_outputs(job *j)
+{
+    size_t all = j->r->output_count, count;
+    rlxvk_model_info *infos = memory_zeroed(all + 1, sizeof *infos);
+    rlxvk_status status;
+    if (!infos)
+        return status_fail_memory("outputs");
+    TRY(rlxvk_model_outputs(j->model, infos, all, &count));
+    for (size_t i = 0; i < count; i++) {
+        run_output *o = &j->r->outputs[i];
+        snprintf(o->name, sizeof o->name, "%s", infos[i].name);
+        if (infos[i].count_output)
+            array_shorten(&o->value, infos[i].count_axis,
+                          *(int64_t *)j->r->outputs[infos[i].count_output].value.data);
+    }
+    for (size_t i = count; i < all; i++)
+        array_destroy(&j->r->outputs[i].value);
+    j->r->output_count = count;
 error:
     memory_free(infos);
     return status;
@@ -416,6 +438,7 @@ static rlxvk_status run_executable(job *j)
     TRY(collect_inputs(j, inputs, &input_count));
     TRY(make_outputs(j, &outputs));
     TRY(run_often(j, inputs, input_count, outputs));
+    TRY(shorten_outputs(j));
 error:
     memory_free(outputs);
     return status;
