@@ -45,16 +45,21 @@ int32_t call_type(const call *c, size_t i)
     return call_has(c, i) ? c->inputs[i]->type : ONNX_UNDEFINED;
 }
 
-rlxvk_tensor call_tensor(call *c, size_t i)
+rlxvk_tensor call_tensor_of(call *c, onnx_value *v)
 {
     rlxvk_tensor t = RLXVK_NONE;
     rlxvk_status status;
-    if (c->failed || !call_has(c, i))
+    if (c->failed)
         return t;
-    status = import_tensor(c->import, c->inputs[i], &t);
+    status = import_tensor(c->import, v, &t);
     if (status != RLXVK_OK)
         call_fail(c, NULL, status);
     return t;
+}
+
+rlxvk_tensor call_tensor(call *c, size_t i)
+{
+    return call_has(c, i) ? call_tensor_of(c, c->inputs[i]) : RLXVK_NONE;
 }
 
 rlxvk_shape call_tensor_shape(call *c, rlxvk_tensor t)

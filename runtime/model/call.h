@@ -41,6 +41,8 @@ bool call_has(const call *c, size_t i);
 int32_t call_type(const call *c, size_t i); /* ONNX_UNDEFINED if it is left out */
 /* The operand as a tensor; RLXVK_NONE if it is left out, or after a problem. */
 rlxvk_tensor call_tensor(call *c, size_t i);
+/* Any value as a tensor. */
+rlxvk_tensor call_tensor_of(call *c, onnx_value *v);
 /* Its shape; rank 0 if it is left out. Dims may be codes. */
 rlxvk_shape call_shape(call *c, size_t i);
 /* Whether all dims are numbers. If not, refuses the node and says which dims need a size. */

@@ -102,17 +102,28 @@ error:
     return status;
 }
 
+bool import_is_param(const onnx_value *v)
+{
+    const onnx_tensor *t = v->initializer;
+    return t && onnx_is_real(v->type) && t->rank > 0 && t->numel != 1;
+}
+
 rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out)
 {
     const host_array *h;
     rlxvk_dtype dtype;
     rlxvk_status status = RLXVK_OK;
+    if (v->sequence || v->is_empty)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           v->is_empty ? "an optional that is empty is no tensor"
+                                       : "a sequence is no tensor; sequences can only be split, "
+                                         "changed and joined inside the model");
     if (!v->has_tensor) {
         const onnx_tensor *t = v->initializer;
         if (!onnx_value_dtype(v->type, &dtype))
             return status_fail(RLXVK_E_UNSUPPORTED, "there are no tensors of type %s",
                                onnx_type_name(v->type));
-        if (t && onnx_is_real(v->type) && t->rank > 0 && t->numel != 1) {
+        if (import_is_param(v) && import->loops == 0) { /* bodies of loops have constants */
             TRY(add_param(import, t, dtype, &v->tensor));
         } else {
             TRY(import_host(import, v, &h));
@@ -125,4 +136,23 @@ rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out
     *out = v->tensor;
 error:
     return status;
+}
+
+/* ---- Loops ---- */
+
+/* Inputs of bytes would be raw; so these cross the border as wider integers. */
+rlxvk_tensor import_loop_input(onnx_import *import, import_loop *loop, rlxvk_tensor outer)
+{
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(loop->outer, outer);
+    bool is_byte = dtype == RLXVK_U8 || dtype == RLXVK_I8;
+    char name[32];
+    rlxvk_tensor t;
+    if (is_byte)
+        outer = rlxvk_cast(loop->outer, outer, RLXVK_I16);
+    snprintf(name, sizeof name, "%zu", loop->inputs.count);
+    t = rlxvk_input(loop->inner, name, is_byte ? RLXVK_I16 : dtype,
+                    rlxvk_tensor_shape(loop->outer, outer));
+    if (!VECTOR_PUSH(&loop->inputs, t) || !VECTOR_PUSH(&loop->given, outer))
+        import_end(import, status_fail_memory("loop of a model"));
+    return is_byte ? rlxvk_cast(loop->inner, t, dtype) : t;
 }

@@ -25,9 +25,18 @@ typedef struct import_count {
 
 struct call;
 
+/* A loop that runs on the device: its body is a graph of its own. Values of the graphs around it
+ * that the body reads become inputs, too. */
+typedef struct import_loop {
+    rlxvk_graph *outer, *inner;
+    VECTOR(rlxvk_tensor) inputs; /* of `inner` */
+    VECTOR(rlxvk_tensor) given;  /* to each of them: a tensor of `outer` */
+} import_loop;
+
 /* Names of one graph; inner graphs see those of the graphs around them. */
 typedef struct import_scope {
     struct import_scope *outer;
+    import_loop *loop; /* whose body the graph is; or NULL */
     name_map names;
     VECTOR(onnx_value *) values;
 } import_scope;
@@ -53,8 +62,10 @@ typedef struct onnx_import {
     const onnx_function *function;
     struct call *caller;
     import_scope *scope;
-    /* Inlines a graph of an attribute: its inputs get these values, and its outputs are stored. */
-    void (*inline_graph)(struct onnx_import *, struct call *, const onnx_graph *,
+    uint32_t loops; /* around the present graph: it is the body of one */
+    /* Inlines a graph of an attribute: its inputs get these values, and its outputs are stored.
+     * With a loop, the graph is built in loop->inner. */
+    void (*inline_graph)(struct onnx_import *, struct call *, const onnx_graph *, import_loop *loop,
                          onnx_value *const *inputs, onnx_value **outputs);
 } onnx_import;
 
@@ -65,9 +76,13 @@ void import_add_problem(onnx_import *import, rlxvk_status status, const char *no
 void import_end(onnx_import *import, rlxvk_status status);
 /* Makes the tensor of a value. The error is not added as a problem. */
 RLXVK_MUST_CHECK rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out);
+/* Whether the tensor of a value is, or will be, a param. */
+bool import_is_param(const onnx_value *v);
 /* Makes the host array of a value that is known. */
 RLXVK_MUST_CHECK rlxvk_status import_host(onnx_import *import, onnx_value *v,
                                           const host_array **out);
 onnx_value *import_make_value(onnx_import *import);
+/* Adds an input to the loop's body that is given an outer tensor, whose dims must be numbers. */
+rlxvk_tensor import_loop_input(onnx_import *import, import_loop *loop, rlxvk_tensor outer);
 
 #endif

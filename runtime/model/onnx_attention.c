@@ -239,7 +239,7 @@ static rlxvk_tensor modify(call *c, const char *name, rlxvk_tensor scores)
     in->type = ONNX_FLOAT;
     in->tensor = scores;
     in->has_tensor = true;
-    c->import->inline_graph(c->import, c, a->graph, &in, &out);
+    c->import->inline_graph(c->import, c, a->graph, NULL, &in, &out);
     if (c->failed || c->import->status != RLXVK_OK)
         return scores;
     status = import_tensor(c->import, out, &scores);

@@ -1,10 +1,12 @@
 /* Lowerings of control flow: graphs inside nodes are inlined. */
 #include "model/host.h"
+#include "model/onnx_control.h"
+#include "model/onnx_counted.h"
 #include "model/onnx_ops.h"
 
 #include <string.h>
 
-static const onnx_graph *graph_of(call *c, const char *name)
+const onnx_graph *control_graph(call *c, const char *name)
 {
     const onnx_attribute *a = call_attribute(c, name, ONNX_ATTRIBUTE_GRAPH);
     if (!a && !c->failed)
@@ -12,8 +14,7 @@ static const onnx_graph *graph_of(call *c, const char *name)
     return a ? a->graph : NULL;
 }
 
-/* Room for the values that a graph gives or takes; NULL after a problem. */
-static onnx_value **make_values(call *c, size_t count)
+onnx_value **control_values(call *c, size_t count)
 {
     onnx_value **values = arena_allocate(c->a, MAX(count, 1) * sizeof *values);
     if (!values)
@@ -21,22 +22,13 @@ static onnx_value **make_values(call *c, size_t count)
     return values;
 }
 
-static onnx_value **run_graph(call *c, const onnx_graph *g, onnx_value *const *inputs)
+onnx_value **control_run(call *c, const onnx_graph *g, import_loop *loop, onnx_value *const *inputs)
 {
-    onnx_value **outputs = make_values(c, g->output_count);
+    onnx_value **outputs = control_values(c, g->output_count);
     if (!outputs)
         return NULL;
-    c->import->inline_graph(c->import, c, g, inputs, outputs);
+    c->import->inline_graph(c->import, c, g, loop, inputs, outputs);
     return c->failed || c->import->status != RLXVK_OK ? NULL : outputs;
-}
-
-static rlxvk_tensor tensor_of(call *c, onnx_value *v)
-{
-    rlxvk_tensor t = RLXVK_NONE;
-    rlxvk_status status = import_tensor(c->import, v, &t);
-    if (status != RLXVK_OK)
-        call_fail(c, NULL, status);
-    return t;
 }
 
 static onnx_value *value_of(call *c, const host_array *h)
@@ -54,10 +46,10 @@ static onnx_value *value_of(call *c, const host_array *h)
 /* Both branches are computed, and each result is chosen. */
 static void choose(call *c, const onnx_graph *then_branch, const onnx_graph *else_branch)
 {
-    onnx_value **yes = run_graph(c, then_branch, NULL), **no;
-    no = yes ? run_graph(c, else_branch, NULL) : NULL;
+    onnx_value **yes = control_run(c, then_branch, NULL, NULL), **no;
+    no = yes ? control_run(c, else_branch, NULL, NULL) : NULL;
     for (size_t i = 0; no && i < c->output_count; i++) {
-        rlxvk_tensor a = tensor_of(c, yes[i]), b = tensor_of(c, no[i]);
+        rlxvk_tensor a = call_tensor_of(c, yes[i]), b = call_tensor_of(c, no[i]);
         if (c->failed)
             return;
         if (yes[i]->type != no[i]->type ||
@@ -74,8 +66,8 @@ static void choose(call *c, const onnx_graph *then_branch, const onnx_graph *els
 
 void onnx_if(call *c)
 {
-    const onnx_graph *then_branch = graph_of(c, "then_branch");
-    const onnx_graph *else_branch = graph_of(c, "else_branch"), *taken;
+    const onnx_graph *then_branch = control_graph(c, "then_branch");
+    const onnx_graph *else_branch = control_graph(c, "else_branch"), *taken;
     onnx_value **outputs;
     if (!then_branch || !else_branch)
         return;
@@ -89,7 +81,7 @@ void onnx_if(call *c)
         return;
     }
     taken = call_host_integer(c, 0, "the branch", 0) ? then_branch : else_branch;
-    outputs = c->failed ? NULL : run_graph(c, taken, NULL);
+    outputs = c->failed ? NULL : control_run(c, taken, NULL, NULL);
     for (size_t i = 0; outputs && i < c->output_count; i++)
         call_give_value(c, i, outputs[i]);
 }
@@ -106,7 +98,7 @@ static bool collect(call *c, collected *k, onnx_value *const *values)
 {
     if (k->rounds == k->capacity) {
         size_t capacity = MAX(2 * k->capacity, 16);
-        onnx_value **larger = make_values(c, capacity * k->count);
+        onnx_value **larger = control_values(c, capacity * k->count);
         if (!larger)
             return false;
         if (k->rounds)
@@ -128,61 +120,65 @@ static rlxvk_shape with_axis(rlxvk_shape s, uint32_t axis)
     return s;
 }
 
-/* Joins value `i` of all rounds along a new axis; `backwards`: the last round comes first. */
-static void give_collected(call *c, size_t result, const collected *k, size_t i, int64_t axis,
-                           bool backwards)
+/* Value `i` of all rounds, joined along a new axis; `backwards`: the last round comes first. */
+static rlxvk_tensor join(call *c, const collected *k, size_t i, int64_t axis, bool backwards)
 {
     rlxvk_tensor *parts = arena_allocate(c->a, MAX(k->rounds, 1) * sizeof *parts);
-    int32_t type = k->rounds ? k->values[i]->type : ONNX_FLOAT;
     if (!parts || k->rounds == 0) {
-        call_refuse(c, NULL, "a loop of no rounds gives result %zu, whose shape is not known",
-                    result);
-        return;
+        call_refuse(c, NULL, "a loop of no rounds gives value %zu, whose shape is not known", i);
+        return RLXVK_NONE;
     }
     for (size_t r = 0; r < k->rounds && !c->failed; r++) {
-        rlxvk_tensor t = tensor_of(c, k->values[r * k->count + i]);
+        rlxvk_tensor t = call_tensor_of(c, k->values[r * k->count + i]);
         rlxvk_shape s = call_tensor_shape(c, t);
         int32_t at = call_axis(c, "scan_output_axes", axis, s.rank + 1);
         if (s.rank == RLXVK_MAX_RANK) {
             call_refuse(c, NULL, "its result has more than %d axes", RLXVK_MAX_RANK);
-            return;
+            return RLXVK_NONE;
         }
         parts[backwards ? k->rounds - 1 - r : r] =
             rlxvk_reshape(c->graph, t, with_axis(s, (uint32_t)at));
         axis = at;
     }
-    if (!c->failed)
-        call_give_as(c, result, rlxvk_concat(c->graph, parts, k->rounds, (int32_t)axis), type);
+    return c->failed ? RLXVK_NONE : rlxvk_concat(c->graph, parts, k->rounds, (int32_t)axis);
 }
 
-/* The condition of a loop, which must be known. */
-static bool goes_on(call *c, onnx_value *condition, bool *out)
+static void give_collected(call *c, size_t result, const collected *k, size_t i, int64_t axis,
+                           bool backwards)
+{
+    rlxvk_tensor t = join(c, k, i, axis, backwards);
+    if (!c->failed)
+        call_give_as(c, result, t, k->values[i]->type);
+}
+
+static bool is_known(const onnx_value *v)
+{
+    return v->host || v->initializer;
+}
+
+/* A condition that is known. */
+static bool goes_on(call *c, onnx_value *condition)
 {
     const host_array *h = NULL;
-    rlxvk_status status;
-    if (condition->host || condition->initializer) {
-        status = import_host(c->import, condition, &h);
-        if (status != RLXVK_OK)
-            call_fail(c, NULL, status);
-    } else
-        call_refuse(c, "body",
-                    "its condition is computed from the data of a run; a loop has a "
-                    "number of rounds that is known before");
-    *out = h && h->numel == 1 && h->integers && h->integers[0];
-    return !c->failed;
+    rlxvk_status status = import_host(c->import, condition, &h);
+    if (status != RLXVK_OK)
+        call_fail(c, NULL, status);
+    return h && h->numel == 1 && h->integers && h->integers[0];
 }
 
-/* Rounds are unrolled: inputs are the number of the round, the condition, and the carried values.
- */
-static void run_rounds(call *c, const onnx_graph *body, int64_t most, onnx_value **values,
+/* Unrolls rounds until the loop ends, or until data decides whether it goes on. Inputs are the
+ * number of the round, the condition, and the carried values. False: data decides. */
+static bool run_rounds(call *c, const onnx_graph *body, int64_t most, onnx_value **values,
                        size_t carried, collected *k)
 {
-    bool on = true;
-    if (values[1] && !goes_on(c, values[1], &on))
-        return;
-    for (int64_t round = 0; on && round < most && !c->failed; round++) {
-        host_array *number = host_row(c, &round, 1);
+    for (int64_t round = 0; round < most && !c->failed; round++) {
+        host_array *number;
         onnx_value **outputs;
+        if (values[1] && !is_known(values[1]))
+            return false;
+        if (values[1] && !goes_on(c, values[1]))
+            return true;
+        number = host_row(c, &round, 1);
         values[0] = value_of(c, host_reshape(c, number, RLXVK_SCALAR));
         if (!values[1]) {
             host_array *yes = call_make_host(c, ONNX_BOOL, RLXVK_SCALAR);
@@ -190,24 +186,46 @@ static void run_rounds(call *c, const onnx_graph *body, int64_t most, onnx_value
                 yes->integers[0] = 1;
             values[1] = value_of(c, yes);
         }
-        outputs = run_graph(c, body, values);
+        outputs = control_run(c, body, NULL, values);
         if (!outputs || !collect(c, k, outputs + 1 + carried))
-            return;
+            return true;
         for (size_t i = 0; i < carried; i++)
             values[2 + i] = outputs[1 + i];
         values[1] = outputs[0];
-        if (round + 1 < most && !goes_on(c, values[1], &on))
-            return;
     }
+    return true;
+}
+
+/* The rest of the rounds, and the results. */
+static void run_rest(call *c, control_loop *l)
+{
+    if (!control_run_loop(c, l))
+        return;
+    for (size_t i = 0; i < l->carried; i++)
+        call_give_as(c, i, l->results[i], l->types[i]);
+    for (size_t i = l->carried; i < l->carried + l->collected; i++)
+        if (call_wants(c, i))
+            onnx_give_counted(c, i, l->results[i], l->count, 0, l->types[i]);
+}
+
+static void give_rounds(call *c, onnx_value *const *values, size_t carried, const collected *k)
+{
+    for (size_t i = 0; i < carried && !c->failed; i++)
+        call_give_value(c, i, values[2 + i]);
+    for (size_t i = 0; i < k->count && !c->failed; i++)
+        if (call_wants(c, carried + i))
+            give_collected(c, carried + i, k, i, 0, false);
 }
 
 void onnx_loop(call *c)
 {
-    const onnx_graph *body = graph_of(c, "body");
+    const onnx_graph *body = control_graph(c, "body");
     size_t carried = c->input_count > 2 ? c->input_count - 2 : 0;
-    int64_t most = call_host_integer(c, 0, "the number of rounds", INT64_MAX);
+    bool limited = !call_has(c, 0) || call_is_known(c, 0);
+    int64_t most = limited ? call_host_integer(c, 0, "the number of rounds", INT64_MAX) : INT64_MAX;
     collected k = {0};
-    onnx_value **values = make_values(c, carried + 2);
+    onnx_value **values = control_values(c, carried + 2);
+    control_loop rest;
     if (!body || !values || c->failed)
         return;
     if (body->input_count != carried + 2 || body->output_count < carried + 1 ||
@@ -219,12 +237,20 @@ void onnx_loop(call *c)
     values[1] = call_has(c, 1) ? c->inputs[1] : NULL;
     for (size_t i = 0; i < carried; i++)
         values[2 + i] = c->inputs[2 + i];
-    run_rounds(c, body, most, values, carried, &k);
-    for (size_t i = 0; i < carried && !c->failed; i++)
-        call_give_value(c, i, values[2 + i]);
-    for (size_t i = 0; i < k.count && !c->failed; i++)
-        if (call_wants(c, carried + i))
-            give_collected(c, carried + i, &k, i, 0, false);
+    if (limited && run_rounds(c, body, most, values, carried, &k)) {
+        give_rounds(c, values, carried, &k);
+        return;
+    }
+    rest = (control_loop){.body = body,
+                          .carried = carried,
+                          .collected = k.count,
+                          .values = values,
+                          .rounds = limited ? NULL : c->inputs[0],
+                          .done = (int64_t)k.rounds,
+                          .most = most,
+                          .earlier = k.values};
+    if (!c->failed)
+        run_rest(c, &rest);
 }
 
 /* ---- Scan ---- */
@@ -233,6 +259,7 @@ typedef struct scan {
     const onnx_graph *body;
     size_t states, sequences, outputs;
     int64_t rounds;
+    onnx_value **operands; /* states, then sequences */
     const int64_t *input_axes, *output_axes, *input_backwards, *output_backwards;
 } scan;
 
@@ -246,60 +273,72 @@ static const int64_t *read_list(call *c, const char *name, size_t count)
     return items;
 }
 
-static bool begin_scan(call *c, scan *s)
+/* `first`: the operand with which states begin. */
+static bool begin_scan(call *c, size_t first, scan *s)
 {
     int64_t sequences = call_integer(c, "num_scan_inputs", 0);
-    *s = (scan){.body = graph_of(c, "body")};
-    if (!s->body || sequences < 1 || (size_t)sequences > c->input_count) {
+    size_t operands = c->input_count - first;
+    *s = (scan){.body = control_graph(c, "body"), .operands = c->inputs + first};
+    if (!s->body || sequences < 1 || c->input_count < first || (size_t)sequences > operands) {
         call_refuse(c, "num_scan_inputs", "it does not fit the operands");
         return false;
     }
     s->sequences = (size_t)sequences;
-    s->states = c->input_count - s->sequences;
-    if (s->body->input_count != c->input_count || s->body->output_count < s->states ||
+    s->states = operands - s->sequences;
+    if (s->body->input_count != operands || s->body->output_count < s->states ||
         c->output_count > s->body->output_count) {
         call_refuse(c, "body", "it does not have the inputs and outputs that the node needs");
         return false;
     }
+    for (size_t i = 0; i < operands && !c->failed; i++)
+        if (!s->operands[i])
+            call_refuse(c, NULL, "operand %zu is missing", first + i);
     s->outputs = s->body->output_count - s->states;
-    s->input_axes = read_list(c, "scan_input_axes", s->sequences);
-    s->output_axes = read_list(c, "scan_output_axes", s->outputs);
-    s->input_backwards = read_list(c, "scan_input_directions", s->sequences);
-    s->output_backwards = read_list(c, "scan_output_directions", s->outputs);
     return !c->failed;
 }
 
-/* Element `round` of sequence i, without its axis. */
-static onnx_value *take_element(call *c, const scan *s, size_t i, int64_t round)
+/* Index `at` of an axis, without the axis. */
+static onnx_value *take(call *c, onnx_value *from, int64_t axis, int64_t at)
 {
-    rlxvk_tensor x = call_tensor(c, s->states + i);
+    rlxvk_tensor x = call_tensor_of(c, from);
     rlxvk_shape shape = call_tensor_shape(c, x);
-    int32_t axis =
-        call_axis(c, "scan_input_axes", s->input_axes ? s->input_axes[i] : 0, shape.rank);
-    bool backwards = s->input_backwards && s->input_backwards[i];
+    int32_t i = call_axis(c, "scan_input_axes", axis, shape.rank);
     onnx_value *v = import_make_value(c->import);
     if (c->failed || !v)
         return NULL;
-    x = rlxvk_narrow(c->graph, x, axis, backwards ? s->rounds - 1 - round : round, 1);
-    for (uint32_t k = (uint32_t)axis; k + 1 < shape.rank; k++)
+    x = rlxvk_narrow(c->graph, x, i, at, 1);
+    for (uint32_t k = (uint32_t)i; k + 1 < shape.rank; k++)
         shape.dims[k] = shape.dims[k + 1];
     shape.rank--;
-    v->type = call_type(c, s->states + i);
+    v->type = from->type;
     v->tensor = rlxvk_reshape(c->graph, x, shape);
     v->has_tensor = true;
     return v;
 }
 
+/* The length of a value along an axis, which must be a number. */
+static int64_t length_of(call *c, onnx_value *v, int64_t axis)
+{
+    rlxvk_shape s = call_tensor_shape(c, call_tensor_of(c, v));
+    int32_t i = call_axis(c, "scan_input_axes", axis, s.rank);
+    return c->failed || !call_is_fixed(c, s) ? 0 : s.dims[i];
+}
+
+/* `values` are the states at first, and at the end. */
 static void run_scan(call *c, const scan *s, onnx_value **values, collected *k)
 {
     for (int64_t round = 0; round < s->rounds && !c->failed; round++) {
         onnx_value **outputs;
         for (size_t i = 0; i < s->sequences; i++) {
-            values[s->states + i] = take_element(c, s, i, round);
-            if (!values[s->states + i])
+            bool backwards = s->input_backwards && s->input_backwards[i];
+            onnx_value *v =
+                take(c, s->operands[s->states + i], s->input_axes ? s->input_axes[i] : 0,
+                     backwards ? s->rounds - 1 - round : round);
+            if (!v)
                 return;
+            values[s->states + i] = v;
         }
-        outputs = run_graph(c, s->body, values);
+        outputs = control_run(c, s->body, NULL, values);
         if (!outputs || !collect(c, k, outputs + s->states))
             return;
         memcpy(values, outputs, s->states * sizeof *values);
@@ -310,18 +349,19 @@ void onnx_scan(call *c)
 {
     scan s;
     collected k = {0};
-    onnx_value **values = make_values(c, c->input_count);
-    rlxvk_shape shape;
-    int32_t axis;
-    if (!values || !begin_scan(c, &s))
+    onnx_value **values = control_values(c, c->input_count);
+    if (!values || !begin_scan(c, 0, &s))
         return;
-    shape = call_shape(c, s.states);
-    axis = call_axis(c, "scan_input_axes", s.input_axes ? s.input_axes[0] : 0, shape.rank);
-    if (c->failed || !call_is_fixed(c, shape))
+    s.input_axes = read_list(c, "scan_input_axes", s.sequences);
+    s.output_axes = read_list(c, "scan_output_axes", s.outputs);
+    s.input_backwards = read_list(c, "scan_input_directions", s.sequences);
+    s.output_backwards = read_list(c, "scan_output_directions", s.outputs);
+    if (!c->failed)
+        s.rounds = length_of(c, s.operands[s.states], s.input_axes ? s.input_axes[0] : 0);
+    if (c->failed)
         return;
-    s.rounds = shape.dims[axis];
     k.count = s.outputs;
-    memcpy(values, c->inputs, s.states * sizeof *values);
+    memcpy(values, s.operands, s.states * sizeof *values);
     run_scan(c, &s, values, &k);
     for (size_t i = 0; i < s.states && !c->failed; i++)
         call_give_value(c, i, values[i]);
@@ -329,4 +369,62 @@ void onnx_scan(call *c)
         if (call_wants(c, s.states + i))
             give_collected(c, s.states + i, &k, i, s.output_axes ? s.output_axes[i] : 0,
                            s.output_backwards && s.output_backwards[i]);
+}
+
+/* ---- Scan of opset 8 ---- */
+
+/* The scan of one index of the batch; `whole` has operands with a batch axis in front. Replaces
+ * `values` by the results: states, then outputs. */
+static void run_scan_of(call *c, const scan *whole, int64_t batch, onnx_value **values)
+{
+    scan s = *whole;
+    collected k = {.count = s.outputs};
+    s.operands = control_values(c, s.states + s.sequences);
+    for (size_t i = 0; s.operands && i < s.states + s.sequences; i++) {
+        s.operands[i] = take(c, whole->operands[i], 0, batch);
+        if (!s.operands[i])
+            return;
+    }
+    if (!s.operands)
+        return;
+    memcpy(values, s.operands, s.states * sizeof *values);
+    run_scan(c, &s, values, &k);
+    for (size_t i = 0; i < s.outputs && !c->failed; i++) {
+        rlxvk_tensor t = join(c, &k, i, 0, false);
+        onnx_value *v = import_make_value(c->import);
+        if (c->failed || !v)
+            return;
+        v->type = k.values[i]->type;
+        v->tensor = t;
+        v->has_tensor = true;
+        values[s.states + i] = v;
+    }
+}
+
+/* Operand 0 may have the lengths of the sequences; then come states and sequences, all of them with
+ * a batch axis in front. */
+void onnx_scan_8(call *c)
+{
+    scan s;
+    collected k = {0};
+    int64_t batches;
+    if (!begin_scan(c, 1, &s))
+        return;
+    if (call_has(c, 0))
+        call_refuse(c, NULL, "lengths of the sequences (operand 0) are not supported");
+    s.input_backwards = read_list(c, "directions", s.sequences);
+    batches = c->failed ? 0 : length_of(c, s.operands[s.states], 0);
+    s.rounds = c->failed ? 0 : length_of(c, s.operands[s.states], 1);
+    k.count = s.states + s.outputs;
+    for (int64_t b = 0; b < batches && !c->failed; b++) {
+        onnx_value **values = control_values(c, s.states + MAX(s.sequences, s.outputs));
+        if (!values)
+            return;
+        run_scan_of(c, &s, b, values);
+        if (c->failed || !collect(c, &k, values))
+            return;
+    }
+    for (size_t i = 0; i < k.count && !c->failed; i++)
+        if (call_wants(c, i))
+            give_collected(c, i, &k, i, 0, false);
 }

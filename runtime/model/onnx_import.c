@@ -22,9 +22,8 @@ static bool count_node(onnx_import *import)
 
 /* ---- Names ---- */
 
-static void define(onnx_import *import, const char *name, onnx_value *v)
+static void define_in(onnx_import *import, import_scope *s, const char *name, onnx_value *v)
 {
-    import_scope *s = import->scope;
     rlxvk_status status = RLXVK_OK;
     if (*name == 0)
         return;
@@ -36,15 +35,68 @@ static void define(onnx_import *import, const char *name, onnx_value *v)
         import_end(import, status);
 }
 
-/* NULL: a function's input that its caller leaves out, or no such name. */
-static onnx_value *look_up(const onnx_import *import, const char *name)
+static void define(onnx_import *import, const char *name, onnx_value *v)
 {
-    for (const import_scope *s = import->scope; s && *name; s = s->outer) {
+    define_in(import, import->scope, name, v);
+}
+
+/* The tensor of an outer value becomes an input of the loop's body. */
+static void capture_tensor(onnx_import *import, import_loop *loop, onnx_value *outer, onnx_value *v)
+{
+    rlxvk_graph *present = import->graph;
+    rlxvk_tensor t;
+    rlxvk_status status;
+    import->graph = loop->outer;
+    import->loops--;
+    status = import_tensor(import, outer, &t);
+    import->graph = present;
+    import->loops++;
+    if (status != RLXVK_OK) {
+        import_end(import, status);
+        return;
+    }
+    v->tensor = import_loop_input(import, loop, t);
+    v->has_tensor = true;
+}
+
+/* A value of a graph around a loop's body, as the body sees it. */
+static onnx_value *capture(onnx_import *import, import_scope *s, const char *name,
+                           onnx_value *outer)
+{
+    onnx_value *v = outer->failed || outer->sequence ? NULL : import_make_value(import);
+    if (!v)
+        return outer;
+    *v = *outer;
+    v->count = RLXVK_NONE;
+    v->has_tensor = false;
+    if (outer->count.graph) {
+        v->failed = true;
+        import_add_problem(import, RLXVK_E_UNSUPPORTED, name, "Loop", "body",
+                           "the body reads a value whose size is computed from the data of a run");
+    } else if (outer->has_tensor || import_is_param(outer))
+        capture_tensor(import, s->loop, outer, v);
+    define_in(import, s, name, v);
+    return v;
+}
+
+static onnx_value *look_up_from(onnx_import *import, import_scope *s, const char *name)
+{
+    for (; s && *name; s = s->outer) {
         uint32_t i = name_find(&s->names, name);
         if (i != NAME_NONE)
             return s->values.items[i];
+        if (s->loop) {
+            onnx_value *outer = look_up_from(import, s->outer, name);
+            return outer ? capture(import, s, name, outer) : NULL;
+        }
     }
     return NULL;
+}
+
+/* NULL: a function's input that its caller leaves out, or no such name. */
+static onnx_value *look_up(onnx_import *import, const char *name)
+{
+    return look_up_from(import, import->scope, name);
 }
 
 static void begin_scope(onnx_import *import, import_scope *scope, import_scope *outer)
@@ -182,13 +234,19 @@ static void inline_function(call *c, const onnx_function *f)
 }
 
 /* See inline_graph in import.h. */
-static void inline_graph(onnx_import *import, call *c, const onnx_graph *g,
+static void inline_graph(onnx_import *import, call *c, const onnx_graph *g, import_loop *loop,
                          onnx_value *const *inputs, onnx_value **outputs)
 {
     import_scope *before = import->scope, inner;
+    rlxvk_graph *graph = import->graph;
     if (!count_node(import) || !go_deeper(import, c))
         return;
     begin_scope(import, &inner, before);
+    inner.loop = loop;
+    if (loop) {
+        import->graph = loop->inner;
+        import->loops++;
+    }
     define_initializers(import, g);
     for (size_t i = 0; i < g->input_count; i++)
         define(import, g->inputs[i].name, inputs[i]);
@@ -197,6 +255,8 @@ static void inline_graph(onnx_import *import, call *c, const onnx_graph *g,
         outputs[i] = look_up(import, g->outputs[i].name);
         c->failed = c->failed || !outputs[i] || outputs[i]->failed;
     }
+    import->graph = graph;
+    import->loops -= loop != NULL;
     end_scope(import, &inner, before);
     import->depth--;
 }
@@ -235,7 +295,9 @@ static void check_graph(call *c)
 /* Ops that pass values on keep their counts. */
 static bool passes_on(const onnx_node *n)
 {
-    static const char *const names[] = {"Dropout", "Identity", "If", "Loop"};
+    static const char *const names[] = {
+        "Identity",    "If",      "Loop",           "Optional",         "SequenceAt",
+        "SequenceMap", "Dropout", "SequenceInsert", "SequenceConstruct"};
     for (size_t i = 0; *n->domain == 0 && i < ARRAY_COUNT(names); i++)
         if (strcmp(names[i], n->op) == 0)
             return true;

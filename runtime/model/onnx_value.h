@@ -22,8 +22,18 @@ typedef struct host_array {
     double *reals;
 } host_array;
 
+struct onnx_value;
+
+/* Sequences exist only while the graph is built. */
+typedef struct onnx_sequence {
+    size_t count;
+    const struct onnx_value **items;
+} onnx_sequence;
+
 typedef struct onnx_value {
-    int32_t type;
+    int32_t type;                  /* of a sequence: that of its elements */
+    const onnx_sequence *sequence; /* or NULL: it is a tensor */
+    bool is_empty;                 /* an optional without a value */
     /* If data of a run decides a size: the tensor has the most that it can be, `count` says how
      * many indices of axis `counted` matter, and the rest is unspecified. Else RLXVK_NONE. */
     rlxvk_tensor count;

@@ -226,7 +226,7 @@ static void test_all_problems(void **state)
     node = onnx_write_node("Relu", ONNX_NAMES("x"), ONNX_NAMES("c"));
     onnx_write_integer(&node, "leak", 1);
     message_inner(&g, 1, &node);
-    onnx_write_op(&g, "NonZero", ONNX_NAMES("x"), ONNX_NAMES("d"));
+    onnx_write_op(&g, "Expand", ONNX_NAMES("x", "x"), ONNX_NAMES("d"));
     onnx_write_value(&g, 11, "x", FLOAT, "2,3");
     onnx_write_value(&g, 11, "words", STRING, "2");
     onnx_write_value(&g, 12, "b", FLOAT, "");
@@ -239,7 +239,7 @@ static void test_all_problems(void **state)
     assert_string_equal(problems[1].node, "a");
     assert_string_equal(problems[2].op, "Relu");
     assert_string_equal(problems[2].attribute, "leak");
-    assert_string_equal(problems[3].op, "NonZero");
+    assert_string_equal(problems[3].op, "Expand");
     assert_non_null(strstr(problems[3].text, "data of a run"));
     close_model(m, &bytes);
 }

@@ -1,0 +1,209 @@
+/* ONNX models with loops whose number of rounds data decides, and with sequences and optionals. */
+#include "support/harness.h"
+#include "support/onnx_writer.h"
+
+#include <rlxvk_model.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
+
+static rlxvk_executable *make_executable(onnx_message *graph)
+{
+    onnx_message bytes = onnx_write_model(graph, 17);
+    rlxvk_model *m = NULL;
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_ok(rlxvk_model_executable(m, shared_context, NULL, NULL, &e));
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+    return e;
+}
+
+static void expect_refused(onnx_message *graph, const char *what)
+{
+    onnx_message bytes = onnx_write_model(graph, 17);
+    rlxvk_model *m = NULL;
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_error(rlxvk_model_graph(m, NULL, &g), RLXVK_E_UNSUPPORTED, what);
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+}
+
+/* ---- Loops ---- */
+
+/* s = s factor, while s < limit: two results, the last s [2] and all of them. `factor` and `limit`
+ * belong to the outer graph. The limit is that of the largest element. */
+static onnx_message doubling_body(void)
+{
+    onnx_message body = {0}, node;
+    onnx_write_op(&body, "Mul", ONNX_NAMES("s", "factor"), ONNX_NAMES("t"));
+    node = onnx_write_node("ReduceMax", ONNX_NAMES("t"), ONNX_NAMES("largest"));
+    onnx_write_integer(&node, "keepdims", 0);
+    message_inner(&body, 1, &node);
+    onnx_write_op(&body, "Less", ONNX_NAMES("largest", "limit"), ONNX_NAMES("on"));
+    onnx_write_op(&body, "Neg", ONNX_NAMES("t"), ONNX_NAMES("u"));
+    onnx_write_value(&body, 11, "i", INT64, "");
+    onnx_write_value(&body, 11, "go", BOOL, "");
+    onnx_write_value(&body, 11, "s", FLOAT, "2");
+    onnx_write_value(&body, 12, "on", BOOL, "");
+    onnx_write_value(&body, 12, "t", FLOAT, "2");
+    onnx_write_value(&body, 12, "u", FLOAT, "2");
+    return body;
+}
+
+static onnx_message doubling(const char *rounds, bool collects)
+{
+    static const float factor[2] = {2, 3};
+    onnx_message g = {0}, body = doubling_body(), node;
+    if (collects)
+        node = onnx_write_node("Loop", ONNX_NAMES(rounds, "", "x"), ONNX_NAMES("y", "z"));
+    else
+        node = onnx_write_node("Loop", ONNX_NAMES(rounds, "", "x"), ONNX_NAMES("y", ""));
+    onnx_write_graph(&node, "body", &body);
+    message_inner(&g, 1, &node);
+    onnx_write_row(&g, "five", (const int64_t[]){5}, 1);
+    onnx_write_floats(&g, "factor", (const int64_t[]){2}, 1, factor, 2);
+    onnx_write_value(&g, 11, "x", FLOAT, "2");
+    onnx_write_value(&g, 11, "limit", FLOAT, "");
+    onnx_write_value(&g, 12, "y", FLOAT, "2");
+    if (collects)
+        onnx_write_value(&g, 12, "z", FLOAT, "K,2");
+    return g;
+}
+
+/* The rounds that the data of each run decides, up to five. The first round is unrolled, because
+ * only its results decide whether there is a second one. */
+static void test_rounds_by_data(void **state)
+{
+    static const float limits[] = {0, 10, 100, 1e9f};
+    static const int64_t rounds[] = {1, 3, 5, 5};
+    onnx_message g = doubling("five", true);
+    rlxvk_executable *e = make_executable(&g);
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(limits); k++) {
+        const float x[2] = {1, 0.5f};
+        float y[2], z[10], s[2] = {1, 0.5f};
+        int64_t n;
+        rlxvk_run_input in[] = {{.name = "x", .data = x, .length = 2},
+                                {.name = "limit", .data = &limits[k], .length = 1}};
+        rlxvk_run_output out[] = {{.index = 0, .buffer = y, .length = 2},
+                                  {.index = 1, .buffer = z, .length = 10},
+                                  {.index = 2, .buffer = &n, .length = 1, .dtype = RLXVK_I64}};
+        expect_ok(rlxvk_run(e, in, 2, out, 3));
+        assert_int_equal(n, rounds[k]);
+        for (int64_t i = 0; i < n; i++) {
+            s[0] *= 2;
+            s[1] *= 3;
+            assert_true(z[2 * i] == -s[0] && z[2 * i + 1] == -s[1]);
+        }
+        assert_true(y[0] == s[0] && y[1] == s[1]);
+    }
+    rlxvk_executable_destroy(e);
+}
+
+/* The limit of rounds is data, too, so the loop has no first rounds. */
+static void test_most_rounds_are_data(void **state)
+{
+    onnx_message g = doubling("most", false);
+    rlxvk_executable *e;
+    (void)state;
+    onnx_write_value(&g, 11, "most", INT64, "");
+    e = make_executable(&g);
+    for (int64_t most = 0; most < 4; most++) {
+        const float x[2] = {1, 1}, limit = 1e9f;
+        float y[2];
+        rlxvk_run_input in[] = {{.name = "x", .data = x, .length = 2},
+                                {.name = "limit", .data = &limit, .length = 1},
+                                {.name = "most", .data = &most, .length = 1, .dtype = RLXVK_I64}};
+        rlxvk_run_output out = {.buffer = y, .length = 2};
+        expect_ok(rlxvk_run(e, in, 3, &out, 1));
+        assert_true(y[0] == (float)(1 << most));
+    }
+    rlxvk_executable_destroy(e);
+}
+
+/* Results of an unknown number of rounds have no slot. */
+static void test_no_largest_number(void **state)
+{
+    onnx_message g = doubling("most", true);
+    (void)state;
+    onnx_write_value(&g, 11, "most", INT64, "");
+    expect_refused(&g, "no largest one");
+}
+
+/* ---- Sequences ---- */
+
+/* Rows of x, the first one replaced by the last, joined: y = [x2, x1, x2]. */
+static void test_sequence(void **state)
+{
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    static const float expected[6] = {5, 6, 3, 4, 5, 6};
+    onnx_message g = {0}, node;
+    rlxvk_executable *e;
+    float y[6];
+    int64_t n;
+    rlxvk_run_input in = {.name = "x", .data = x, .length = 6};
+    rlxvk_run_output out[] = {{.buffer = y, .length = 6},
+                              {.index = 1, .buffer = &n, .length = 1, .dtype = RLXVK_I64}};
+    (void)state;
+    onnx_write_op(&g, "SplitToSequence", ONNX_NAMES("x"), ONNX_NAMES("rows"));
+    onnx_write_op(&g, "SequenceAt", ONNX_NAMES("rows", "last"), ONNX_NAMES("row"));
+    onnx_write_op(&g, "SequenceErase", ONNX_NAMES("rows", "zero"), ONNX_NAMES("fewer"));
+    onnx_write_op(&g, "SequenceInsert", ONNX_NAMES("fewer", "row", "zero"), ONNX_NAMES("new"));
+    onnx_write_op(&g, "SequenceLength", ONNX_NAMES("new"), ONNX_NAMES("n"));
+    node = onnx_write_node("ConcatFromSequence", ONNX_NAMES("new"), ONNX_NAMES("y"));
+    onnx_write_integer(&node, "axis", 0);
+    message_inner(&g, 1, &node);
+    onnx_write_row(&g, "zero", (const int64_t[]){0}, 1);
+    onnx_write_row(&g, "last", (const int64_t[]){-1}, 1);
+    onnx_write_value(&g, 11, "x", FLOAT, "3,2");
+    onnx_write_value(&g, 12, "y", FLOAT, "3,2");
+    onnx_write_value(&g, 12, "n", INT64, "");
+    e = make_executable(&g);
+    expect_ok(rlxvk_run(e, &in, 1, out, 2));
+    assert_memory_equal(y, expected, sizeof y);
+    assert_int_equal(n, 3);
+    rlxvk_executable_destroy(e);
+}
+
+static void test_sequences_are_no_tensors(void **state)
+{
+    onnx_message g = {0};
+    (void)state;
+    onnx_write_op(&g, "SplitToSequence", ONNX_NAMES("x"), ONNX_NAMES("rows"));
+    onnx_write_op(&g, "Neg", ONNX_NAMES("rows"), ONNX_NAMES("y"));
+    onnx_write_value(&g, 11, "x", FLOAT, "3,2");
+    onnx_write_value(&g, 12, "y", FLOAT, "3,2");
+    expect_refused(&g, "a sequence is no tensor");
+}
+
+static void test_place_outside(void **state)
+{
+    onnx_message g = {0};
+    (void)state;
+    onnx_write_op(&g, "SplitToSequence", ONNX_NAMES("x"), ONNX_NAMES("rows"));
+    onnx_write_op(&g, "SequenceAt", ONNX_NAMES("rows", "three"), ONNX_NAMES("y"));
+    onnx_write_row(&g, "three", (const int64_t[]){3}, 1);
+    onnx_write_value(&g, 11, "x", FLOAT, "3,2");
+    onnx_write_value(&g, 12, "y", FLOAT, "1,2");
+    expect_refused(&g, "outside of a sequence of 3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds_by_data),
+        cmocka_unit_test(test_most_rounds_are_data),
+        cmocka_unit_test(test_no_largest_number),
+        cmocka_unit_test(test_sequence),
+        cmocka_unit_test(test_sequences_are_no_tensors),
+        cmocka_unit_test(test_place_outside),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}
