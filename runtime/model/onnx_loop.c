@@ -123,9 +123,8 @@ static void collect(builder *b, size_t i, onnx_value *given)
     if (b->in.failed || !call_is_fixed(&b->in, of) || of.rank == RLXVK_MAX_RANK)
         return;
     if (b->l->most > INT32_MAX) {
-        call_refuse(b->c, NULL,
-                    "data decides the number of rounds, of which there is no largest one, so the "
-                    "values that they give have no slot");
+        call_need(b->c, b->l->rounds ? b->l->rounds : b->l->values[1],
+                  "the number of rounds, of which there is no largest one for a slot");
         return;
     }
     s.rank = column.rank = of.rank + 1;
