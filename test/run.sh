@@ -162,6 +162,7 @@ if [[ -d $nodes ]]; then
 else
     echo "node tests of ONNX: no package libonnx-testdata here; skipped"
 fi
+add "node tests of com.microsoft" <<<"tools/onnx_nodes.py test/data/onnx_microsoft.tar.gz --program $program"
 add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
 add "estimating variants" <<<"test/compilers/test_estimate.py"
 add "installed copies" <<<"test/installed.sh"

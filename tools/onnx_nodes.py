@@ -1,13 +1,25 @@
 #!/usr/bin/env python3
 """Runs node tests of ONNX through rlxvk run, and counts what passed, is wrong, or is refused and why.
 
-    tools/onnx_nodes.py FOLDER... [--program build/bin/rlxvk] [--list FILE] [--only TEXT] [--ops]
+    tools/onnx_nodes.py FOLDER|ARCHIVE... [--program build/bin/rlxvk] [--list FILE] [--only TEXT] [--ops]
 
 A test is a folder with model.onnx and test_data_set_*/, which has input_N.pb and output_N.pb. Tolerances are those of the
 standard's own runner: 1e-3 relative, 1e-7 absolute, or 2^-22 of the largest element; integers must be equal. --list writes a line a test: verdict, test,
 reason. --ops counts by op instead of by reason. Needs Python's standard library alone. Exits 1 if a test is wrong or failed.
 """
-import argparse, collections, os, re, subprocess, sys, tempfile
+import argparse, collections, os, re, subprocess, sys, tarfile, tempfile
+
+
+def unpack(paths, room):
+    """folders; archives (.tar.gz, .tar.xz) are unpacked into the folder `room`"""
+    for i, path in enumerate(paths):
+        if os.path.isdir(path):
+            yield path
+            continue
+        folder = os.path.join(room, str(i))
+        with tarfile.open(path) as archive:
+            archive.extractall(folder)
+        yield folder
 
 
 def find(folders, only):
@@ -48,14 +60,16 @@ def reason(why):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument('folders', nargs='+', metavar='FOLDER')
+    p.add_argument('folders', nargs='+', metavar='FOLDER|ARCHIVE')
     p.add_argument('--program', default=os.path.join(os.path.dirname(__file__), '..', 'build', 'bin', 'rlxvk'))
     p.add_argument('--list')
     p.add_argument('--only')
     p.add_argument('--ops', action='store_true')
     o = p.parse_args()
     verdicts, reasons, lines = collections.Counter(), collections.Counter(), []
-    for model, verdict, why in run(o.program, list(find(o.folders, o.only))):
+    with tempfile.TemporaryDirectory() as room:
+        results = list(run(o.program, list(find(unpack(o.folders, room), o.only))))
+    for model, verdict, why in results:
         test = os.path.basename(os.path.dirname(model))
         verdicts[verdict] += 1
         lines.append('%s\t%s\t%s' % (verdict, test, why))

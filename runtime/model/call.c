@@ -402,6 +402,36 @@ host_array *call_make_host(call *c, int32_t type, rlxvk_shape shape)
     return h;
 }
 
+rlxvk_tensor call_apply(call *c, void lowering(call *), int64_t opset, const rlxvk_tensor *operands,
+                        size_t count, int32_t type)
+{
+    call inner = *c;
+    onnx_value result = {0}, *out = &result;
+    inner.inputs = arena_allocate(c->a, MAX(count, 1) * sizeof *inner.inputs);
+    inner.outputs = &out;
+    inner.input_count = count;
+    inner.output_count = 1;
+    inner.opset = opset;
+    for (size_t i = 0; inner.inputs && i < count; i++) {
+        if (!operands[i].graph)
+            continue; /* left out */
+        inner.inputs[i] = import_make_value(c->import);
+        if (!inner.inputs[i])
+            return RLXVK_NONE;
+        inner.inputs[i]->type = type;
+        inner.inputs[i]->tensor = operands[i];
+        inner.inputs[i]->has_tensor = true;
+    }
+    if (!inner.inputs)
+        import_end(c->import, status_fail_memory("node of a model"));
+    if (!inner.inputs || c->failed)
+        return RLXVK_NONE;
+    lowering(&inner);
+    c->used = inner.used;
+    c->failed = inner.failed;
+    return call_tensor_of(c, out);
+}
+
 /* ---- Short forms ---- */
 
 rlxvk_tensor call_scalar(call *c, double value)

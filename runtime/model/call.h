@@ -102,6 +102,11 @@ void call_give_value(call *c, size_t i, const onnx_value *value);
 /* A new array; NULL after a problem. */
 host_array *call_make_host(call *c, int32_t type, rlxvk_shape shape);
 
+/* The result of another op's lowering, in a given opset of its domain, on tensors of one type. The
+ * attributes are those of the node. RLXVK_NONE after a problem. */
+rlxvk_tensor call_apply(call *c, void lowering(call *), int64_t opset, const rlxvk_tensor *operands,
+                        size_t count, int32_t type);
+
 /* ---- Short forms ---- */
 
 rlxvk_tensor call_scalar(call *c, double value); /* an F32 constant */

@@ -1,5 +1,6 @@
 /* Lowerings of attention, and of ops that stand beside it in transformers. */
 #include "model/host.h"
+#include "model/onnx_heads.h"
 #include "model/onnx_ops.h"
 
 #include <math.h>
@@ -15,19 +16,6 @@ typedef struct attention {
     int mode; /* which scores are the last result */
 } attention;
 
-/* [B, S, H * D] to [B, H, S, D]. */
-static rlxvk_tensor split_heads(call *c, rlxvk_tensor x, int64_t heads)
-{
-    static const int32_t perm[] = {0, 2, 1, 3};
-    rlxvk_shape s = call_tensor_shape(c, x);
-    if (heads < 1 || s.dims[2] % heads) {
-        call_refuse(c, "q_num_heads", "it does not divide the width");
-        return x;
-    }
-    x = rlxvk_reshape(c->graph, x, RLXVK_SHAPE(s.dims[0], s.dims[1], heads, s.dims[2] / heads));
-    return rlxvk_transpose(c->graph, x, perm, 4);
-}
-
 static bool read_operands(call *c, attention *a)
 {
     rlxvk_shape q = call_shape(c, 0), k = call_shape(c, 1), v = call_shape(c, 2), s;
@@ -42,9 +30,9 @@ static bool read_operands(call *c, attention *a)
         return false;
     }
     if (a->packed) {
-        a->q = split_heads(c, a->q, a->heads);
-        a->k = split_heads(c, a->k, a->kv_heads);
-        a->v = split_heads(c, a->v, a->kv_heads);
+        a->q = onnx_split_heads(c, a->q, a->heads);
+        a->k = onnx_split_heads(c, a->k, a->kv_heads);
+        a->v = onnx_split_heads(c, a->v, a->kv_heads);
     }
     if (c->failed)
         return false;
@@ -128,34 +116,26 @@ static rlxvk_tensor repeat_heads(call *c, rlxvk_tensor x, const attention *a, in
     return rlxvk_reshape(c->graph, x, RLXVK_SHAPE(a->batch, a->heads, a->keys, width));
 }
 
-/* 0 where the condition holds, else -Inf, added to what there is. */
-static rlxvk_tensor add_condition(call *c, rlxvk_tensor bias, rlxvk_tensor allowed)
-{
-    rlxvk_tensor more =
-        rlxvk_where(c->graph, allowed, call_scalar(c, 0), call_scalar(c, -INFINITY));
-    return bias.graph ? rlxvk_add(c->graph, bias, more) : more;
-}
-
 /* The sum of all masks, [.., queries, keys]; RLXVK_NONE: there is none. */
 static rlxvk_tensor make_bias(call *c, const attention *a)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_tensor bias = RLXVK_NONE, key = rlxvk_arange(g, 0, 1, a->keys), used, first;
     if (a->mask.graph && call_type(c, 3) == ONNX_BOOL)
-        bias = add_condition(c, bias, a->mask);
+        bias = onnx_add_condition(c, bias, a->mask);
     else if (a->mask.graph)
         bias = a->mask;
     first = call_scalar(c, (double)a->past);
     if (call_has(c, 6)) {
         used = call_cast(c, call_tensor(c, 6), ONNX_FLOAT);
         used = rlxvk_reshape(g, used, RLXVK_SHAPE(a->batch, 1, 1, 1));
-        bias = add_condition(c, bias, rlxvk_lt(g, key, used));
+        bias = onnx_add_condition(c, bias, rlxvk_lt(g, key, used));
         first = rlxvk_sub(g, used, call_scalar(c, (double)a->queries));
     }
     if (a->causal) {
         rlxvk_tensor query = rlxvk_arange(g, 0, 1, a->queries);
         query = rlxvk_add(g, rlxvk_reshape(g, query, RLXVK_SHAPE(a->queries, 1)), first);
-        bias = add_condition(c, bias, rlxvk_le(g, key, query));
+        bias = onnx_add_condition(c, bias, rlxvk_le(g, key, query));
     }
     return bias;
 }
@@ -188,14 +168,6 @@ static rlxvk_tensor attend(call *c, const attention *a, rlxvk_tensor *out_scores
     return rlxvk_matmul(g, scores, values);
 }
 
-static rlxvk_tensor join_heads(call *c, rlxvk_tensor y)
-{
-    static const int32_t perm[] = {0, 2, 1, 3};
-    rlxvk_shape s = call_tensor_shape(c, y);
-    y = rlxvk_transpose(c->graph, y, perm, 4);
-    return rlxvk_reshape(c->graph, y, RLXVK_SHAPE(s.dims[0], s.dims[2], s.dims[1] * s.dims[3]));
-}
-
 void onnx_attention(call *c)
 {
     attention a = {0};
@@ -217,7 +189,7 @@ void onnx_attention(call *c)
     if (c->failed)
         return;
     y = has_op(c, &a) ? attend_by_op(c, &a) : attend(c, &a, &scores);
-    call_give(c, 0, a.packed ? join_heads(c, y) : y);
+    call_give(c, 0, a.packed ? onnx_join_heads(c, y) : y);
     call_give_as(c, 1, a.k, call_type(c, 1));
     call_give_as(c, 2, a.v, call_type(c, 2));
     if (call_wants(c, 3))

@@ -63,102 +63,98 @@ void onnx_fused_mat_mul(call *c)
     call_give(c, 0, alpha == 1 ? y : rlxvk_mul(c->graph, y, call_scalar(c, alpha)));
 }
 
-/* ---- Attention ---- */
+/* ---- An op and an activation ---- */
 
-/* Part i of a row of three biases, each as long as the width. */
-static rlxvk_tensor add_bias(call *c, rlxvk_tensor x, size_t i, int64_t part, int64_t width)
+/* Attribute `activation` of FusedConv and FusedGemm; `parameters`: how its numbers are called. */
+static rlxvk_tensor activate(call *c, rlxvk_tensor x, bool listed)
 {
-    if (!call_has(c, i))
+    static const char *const words[] = {"",     "Relu",      "Sigmoid",     "Tanh",
+                                        "Clip", "LeakyRelu", "HardSigmoid", NULL};
+    rlxvk_graph *g = c->graph;
+    int which = call_word(c, "activation", words, 0);
+    size_t count = 0;
+    const float *list = listed ? call_reals(c, "activation_params", &count) : NULL;
+    float first = count > 0 ? list[0] : 0.01f, second = count > 1 ? list[1] : 0.5f;
+    if (!listed) {
+        first = call_real(c, "activation_alpha", first);
+        second = call_real(c, "activation_beta", second);
+        call_ignore(c, "activation_gamma"); /* none of these has one */
+    }
+    switch (which) {
+    case 1:
+        return rlxvk_relu(g, x);
+    case 2:
+        return rlxvk_sigmoid(g, x);
+    case 3:
+        return rlxvk_tanh(g, x);
+    case 4:
+        return rlxvk_clip(g, x, first, second);
+    case 5:
+        return rlxvk_leaky_relu(g, x, first);
+    case 6:
+        x = rlxvk_mul(g, x, call_scalar(c, first));
+        return rlxvk_clip(g, rlxvk_add(g, x, call_scalar(c, second)), 0, 1);
+    default:
         return x;
-    return rlxvk_add(c->graph, x,
-                     rlxvk_narrow(c->graph, call_tensor(c, i), 0, part * width, width));
+    }
 }
 
-/* Attends with a mask of keys [B, keys], an added bias [B, H, queries, keys], or neither. */
-static rlxvk_tensor attend(call *c, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v, size_t mask,
-                           size_t bias)
+void onnx_fused_conv(call *c)
 {
-    rlxvk_graph *g = c->graph;
-    rlxvk_attention_options o = {.layout = RLXVK_LAYOUT_PACKED};
-    rlxvk_tensor with = RLXVK_NONE;
-    rlxvk_shape s = call_shape(c, mask);
-    bool causal = call_flag(c, "unidirectional", false);
-    o.num_heads = call_integer(c, "num_heads", 0);
-    o.score_scale = call_real(c, "scale", 0);
-    call_ignore(c, "mask_filter_value"); /* a key that is masked has no weight */
-    if (call_has(c, mask) && s.rank != 2)
-        call_refuse(c, NULL, "a mask with %u axes is not supported, only one of keys, with 2",
-                    s.rank);
-    if (o.num_heads < 1 || call_has(c, mask) + call_has(c, bias) + causal > 1)
-        call_refuse(c, "num_heads", "it is missing, or several masks are given");
+    rlxvk_tensor operands[3], y;
+    for (size_t i = 0; i < 3; i++)
+        operands[i] = call_tensor(c, i);
+    y = call_apply(c, onnx_conv, 22, operands, 3, call_type(c, 0));
     if (c->failed)
-        return q;
-    if (call_has(c, mask)) {
-        with = call_cast(c, call_tensor(c, mask), ONNX_FLOAT);
-        with = rlxvk_reshape(g, with, RLXVK_SHAPE(s.dims[0], 1, 1, s.dims[1]));
-        o.mask = RLXVK_MASK_CUSTOM;
-    } else if (call_has(c, bias)) {
-        with = call_tensor(c, bias);
-        o.mask = RLXVK_MASK_BIAS;
-    } else if (causal)
-        o.mask = RLXVK_MASK_CAUSAL;
-    return rlxvk_attention(g, q, k, v, with, &o);
-}
-
-/* Operands beyond those that are read must be left out. */
-static bool refuse_rest(call *c, size_t first, const size_t *but, size_t count)
-{
-    for (size_t i = first; i < c->input_count; i++) {
-        bool known = false;
-        for (size_t k = 0; k < count; k++)
-            known = known || but[k] == i;
-        if (!known && call_has(c, i)) {
-            call_refuse(c, NULL, "operand %zu is not supported", i);
-            return true;
-        }
-    }
-    return false;
-}
-
-void onnx_multi_head_attention(call *c)
-{
-    static const size_t read[] = {1, 2, 3, 4, 5};
-    rlxvk_shape q = call_shape(c, 0), k = call_shape(c, 1), v = call_shape(c, 2);
-    int64_t width = q.rank == 3 ? q.dims[2] : 0;
-    rlxvk_tensor query = call_tensor(c, 0), key = call_tensor(c, 1), value = call_tensor(c, 2);
-    if (refuse_rest(c, 1, read, ARRAY_COUNT(read)))
         return;
-    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || v.dims[2] != width || k.dims[2] != width) {
-        call_refuse(c, NULL, "queries, keys and values must have 3 axes and one width");
-        return;
-    }
-    query = add_bias(c, query, 3, 0, width);
-    key = add_bias(c, key, 3, 1, width);
-    value = add_bias(c, value, 3, 2, width);
-    call_give(c, 0, attend(c, query, key, value, 4, 5));
+    if (call_has(c, 3))
+        y = rlxvk_add(c->graph, y, call_tensor(c, 3));
+    call_give(c, 0, activate(c, y, true));
 }
 
-/* The product with the joined weights is queries, keys and values side by side. */
-void onnx_packed_attention(call *c)
+void onnx_fused_gemm(call *c)
 {
-    static const size_t read[] = {1, 2, 3, 5};
+    rlxvk_tensor operands[3], y;
+    for (size_t i = 0; i < 3; i++)
+        operands[i] = call_tensor(c, i);
+    y = call_apply(c, onnx_gemm, 13, operands, 3, call_type(c, 0));
+    if (!c->failed)
+        call_give(c, 0, activate(c, y, false));
+}
+
+/* ---- Embeddings ---- */
+
+/* The norm of a word's row, a position's and a segment's. Result 1: how many words a mask has. */
+void onnx_embed_layer_normalization(call *c)
+{
     rlxvk_graph *g = c->graph;
-    rlxvk_shape s = call_shape(c, 0), w = call_shape(c, 1);
-    int64_t width = w.rank == 2 ? w.dims[1] / 3 : 0;
-    rlxvk_tensor x, parts[3];
-    size_t count;
-    if (refuse_rest(c, 1, read, ARRAY_COUNT(read)))
-        return;
-    if (call_integers(c, "qkv_hidden_sizes", &count) || s.rank != 3 || w.rank != 2 ||
-        w.dims[1] % 3 || width < 1) {
-        call_refuse(c, "qkv_hidden_sizes", "only equal widths are supported");
+    float epsilon = call_real(c, "epsilon", 1e-12f);
+    rlxvk_shape s = call_shape(c, 0);
+    rlxvk_tensor x, position, mask;
+    if (c->failed || !call_is_fixed(c, s) || s.rank != 2) {
+        call_refuse(c, NULL, "the words must have 2 axes");
         return;
     }
-    x = plus(c, rlxvk_matmul(g, call_tensor(c, 0), call_tensor(c, 1)), 2);
-    for (int i = 0; i < 3; i++)
-        parts[i] = rlxvk_narrow(g, x, 2, i * width, width);
-    call_give(c, 0, attend(c, parts[0], parts[1], parts[2], 3, 5));
+    x = rlxvk_gather(g, call_tensor(c, 2), call_cast(c, call_tensor(c, 0), ONNX_FLOAT), 0);
+    position = call_has(c, 8) ? call_cast(c, call_tensor(c, 8), ONNX_FLOAT)
+                              : rlxvk_arange(g, 0, 1, s.dims[1]);
+    x = rlxvk_add(g, x, rlxvk_gather(g, call_tensor(c, 3), position, 0));
+    if (call_has(c, 1))
+        x = rlxvk_add(g, x,
+                      rlxvk_gather(g, call_tensor(c, 4),
+                                   call_cast(c, call_tensor(c, 1), ONNX_FLOAT), 0));
+    if (call_integer(c, "mask_index_type", 1) > 1)
+        call_refuse(c, "mask_index_type", "only counts are supported");
+    mask = call_has(c, 7) ? call_cast(c, call_tensor(c, 7), ONNX_FLOAT)
+                          : rlxvk_full(g, RLXVK_SHAPE(s.dims[0], s.dims[1]), 0);
+    mask = rlxvk_reduce_sum(g, mask, (const int32_t[]){1}, 1, false);
+    call_give_as(c, 0, rlxvk_layer_norm(g, x, call_tensor(c, 5), call_tensor(c, 6), -1, epsilon),
+                 call_type(c, 2));
+    call_give_as(c, 1, mask, ONNX_INT32);
+    call_give_as(c, 2, x, call_type(c, 2));
 }
+
+/* ---- Positions ---- */
 
 /* Positions are one number, where the first token is, or one for each token. */
 void onnx_rotary_embedding_by_position(call *c)
