@@ -76,15 +76,28 @@ static const char *param_name(onnx_import *import, const onnx_tensor *t)
     }
 }
 
-static rlxvk_status add_param(onnx_import *import, const onnx_tensor *t, rlxvk_dtype dtype,
+static rlxvk_status add_param(onnx_import *import, import_param p, rlxvk_shape shape,
                               rlxvk_tensor *out)
 {
-    const char *name = param_name(import, t);
     rlxvk_status status = RLXVK_OK;
-    if (!name || !VECTOR_PUSH(&import->params, (import_param){name, t}))
+    p.name = param_name(import, p.initializer);
+    if (!p.name || !VECTOR_PUSH(&import->params, p))
         return status_fail_memory("params of a model");
-    TRY(name_put(&import->param_names, name, (uint32_t)import->params.count - 1));
-    *out = rlxvk_param(import->graph, name, dtype, shape_of(t));
+    TRY(name_put(&import->param_names, p.name, (uint32_t)import->params.count - 1));
+    *out = rlxvk_param(import->graph, p.name, p.dtype, shape);
+error:
+    return status;
+}
+
+rlxvk_status import_made_param(onnx_import *import, const onnx_tensor *like, rlxvk_dtype dtype,
+                               rlxvk_shape shape, import_write *write, const void *user,
+                               rlxvk_tensor *out)
+{
+    import_param p = {.initializer = like, .write = write, .user = user, .dtype = dtype};
+    rlxvk_status status;
+    TRY(rlxvk_shape_elements(shape, &p.size));
+    p.size *= rlxvk_dtype_size(dtype);
+    TRY(add_param(import, p, shape, out));
 error:
     return status;
 }
@@ -124,7 +137,8 @@ rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out
             return status_fail(RLXVK_E_UNSUPPORTED, "there are no tensors of type %s",
                                onnx_type_name(v->type));
         if (import_is_param(v) && import->loops == 0) { /* bodies of loops have constants */
-            TRY(add_param(import, t, dtype, &v->tensor));
+            TRY(add_param(import, (import_param){.initializer = t, .dtype = dtype}, shape_of(t),
+                          &v->tensor));
         } else {
             TRY(import_host(import, v, &h));
             if (!h)

@@ -10,10 +10,26 @@
 
 #include <rlxvk_model.h>
 
-/* A param of the graph, and the initializer that has its content. */
+struct onnx_import;
+
+/* Where the files of a model are. */
+typedef struct import_files {
+    const char *folder; /* NULL: there is none */
+    const uint8_t *file;
+} import_files;
+
+/* Writes the content of a param that is made from tensors of the file: `size` bytes of its dtype.
+ */
+typedef rlxvk_status import_write(const import_files *files, const void *user, void *out);
+
+/* A param of the graph, and the initializer that has its content; or what makes it. */
 typedef struct import_param {
     const char *name; /* in the graph */
     const onnx_tensor *initializer;
+    import_write *write; /* or NULL */
+    const void *user;    /* of `write`, in the import's arena */
+    rlxvk_dtype dtype;   /* of what `write` makes: U8 or F32 */
+    uint64_t size;
 } import_param;
 
 /* Of an output whose size data decides: which output has how many indices of an axis matter. */
@@ -78,6 +94,11 @@ void import_end(onnx_import *import, rlxvk_status status);
 RLXVK_MUST_CHECK rlxvk_status import_tensor(onnx_import *import, onnx_value *v, rlxvk_tensor *out);
 /* Whether the tensor of a value is, or will be, a param. */
 bool import_is_param(const onnx_value *v);
+/* Adds a param that is made from tensors of the file. It has the name of `like` if that is free. */
+RLXVK_MUST_CHECK rlxvk_status import_made_param(onnx_import *import, const onnx_tensor *like,
+                                                rlxvk_dtype dtype, rlxvk_shape shape,
+                                                import_write *write, const void *user,
+                                                rlxvk_tensor *out);
 /* Makes the host array of a value that is known. */
 RLXVK_MUST_CHECK rlxvk_status import_host(onnx_import *import, onnx_value *v,
                                           const host_array **out);

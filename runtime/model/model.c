@@ -527,18 +527,35 @@ static rlxvk_status upload_widened(rlxvk_executable *e, const import_param *p, w
     return status;
 }
 
+/* Sets a param that is made from several tensors. */
+static rlxvk_status upload_made(const rlxvk_model *m, rlxvk_executable *e, const import_param *p)
+{
+    const import_files files = {.folder = m->folder, .file = m->onnx.file};
+    void *bytes = memory_zeroed((size_t)MAX(p->size, 1), 1);
+    rlxvk_status status;
+    if (!bytes)
+        return status_fail_memory("params of a model");
+    TRY(p->write(&files, p->user, bytes));
+    status = p->dtype == RLXVK_F32
+                 ? rlxvk_set_param(e, p->name, bytes, (size_t)p->size / sizeof(float))
+                 : rlxvk_set_param_bytes(e, p->name, bytes, (size_t)p->size);
+error:
+    memory_free(bytes);
+    return status;
+}
+
 /* Sets a param from the file, unless another executable's is used. */
 static rlxvk_status upload(const rlxvk_model *m, rlxvk_executable *e, const import_param *p)
 {
     onnx_data data;
-    rlxvk_dtype dtype = RLXVK_F32;
     rlxvk_status status;
+    if (p->write)
+        return upload_made(m, e, p);
     TRY(onnx_data_read(p->initializer, m->folder, m->onnx.file, &data));
-    (void)onnx_value_dtype(p->initializer->type, &dtype);
     if (onnx_find_float8(p->initializer->type))
         status = upload_widened(e, p, data.bytes);
     else
-        status = rlxvk_set_param_typed(e, p->name, data.bytes.bytes, data.bytes.size, dtype);
+        status = rlxvk_set_param_typed(e, p->name, data.bytes.bytes, data.bytes.size, p->dtype);
     onnx_data_free(&data);
 error:
     return status;

@@ -94,6 +94,54 @@ static void test_packed_integers(void **state)
     }
 }
 
+/* Packed weights are params: they are uploaded once, shared and named as in the file. */
+static void test_packed_weights_are_params(void **state)
+{
+    static const uint8_t codes[] = {0x98, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88,
+                                    0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x0f};
+    static const float scales[] = {0.5f, 2};
+    float x[16] = {0}, y[2];
+    onnx_message g = {0}, bytes;
+    onnx_message node = onnx_write_node("MatMulNBits", ONNX_NAMES("x", "w", "s"), ONNX_NAMES("y"));
+    rlxvk_model *m = NULL;
+    rlxvk_executable *e[2] = {NULL};
+    rlxvk_compile_options o = {0};
+    rlxvk_run_input in = {.name = "x", .data = x, .length = 16};
+    rlxvk_run_output out = {.buffer = y, .length = 2};
+    rlxvk_tensor_info infos[4];
+    size_t count;
+    (void)state;
+    message_text(&node, 7, "com.microsoft");
+    onnx_write_integer(&node, "K", 16);
+    onnx_write_integer(&node, "N", 2);
+    onnx_write_integer(&node, "bits", 4);
+    onnx_write_integer(&node, "block_size", 16);
+    message_inner(&g, 1, &node);
+    onnx_write_tensor(&g, "w", ONNX_UINT8, (const int64_t[]){2, 1, 8}, 3, codes, 16);
+    onnx_write_floats(&g, "s", (const int64_t[]){2}, 1, scales, 2);
+    onnx_write_value(&g, 11, "x", ONNX_FLOAT, "1,16");
+    onnx_write_value(&g, 12, "y", ONNX_FLOAT, "1,2");
+    bytes = onnx_write_model(&g, 17);
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_ok(rlxvk_model_executable(m, shared_context, NULL, NULL, &e[0]));
+    expect_ok(rlxvk_executable_params(e[0], infos, 4, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(infos[0].name, "w");
+    assert_int_equal(infos[0].dtype, RLXVK_U8);
+    assert_string_equal(infos[1].name, "s");
+    o.share_with = e[0];
+    expect_ok(rlxvk_set_param(e[0], "s", (const float[]){1, 1}, 2));
+    expect_ok(rlxvk_model_executable(m, shared_context, NULL, &o, &e[1]));
+    x[1] = 1;   /* code 9 of column 0: 9 - 8 */
+    x[14] = 10; /* code 15 of column 1 */
+    expect_ok(rlxvk_run(e[1], &in, 1, &out, 1));
+    assert_true(y[0] == 1 && y[1] == 70); /* with the shared scales */
+    rlxvk_executable_destroy(e[1]);
+    rlxvk_executable_destroy(e[0]);
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+}
+
 /* ---- Casts ---- */
 
 /* The nearest finite value of the type, ties to the even code, by looking at all of them. */
@@ -192,9 +240,13 @@ static void test_casts_to_powers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_of_codes), cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_packed_integers), cmocka_unit_test(test_casts_round_to_even),
-        cmocka_unit_test(test_casts_saturate),  cmocka_unit_test(test_casts_to_powers),
+        cmocka_unit_test(test_values_of_codes),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_packed_integers),
+        cmocka_unit_test(test_casts_round_to_even),
+        cmocka_unit_test(test_packed_weights_are_params),
+        cmocka_unit_test(test_casts_saturate),
+        cmocka_unit_test(test_casts_to_powers),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
