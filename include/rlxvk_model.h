@@ -167,6 +167,20 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_model_problems(const rlxvk_model *model,
                                                    rlxvk_model_problem *problems, size_t capacity,
                                                    size_t *out_count);
 
+/* A node of the file. Strings live as long as the model. */
+typedef struct rlxvk_model_source {
+    const char *name; /* of the node, or of its first output; "" for inputs of the model */
+    const char *op;   /* "Conv"; "" */
+    size_t struct_size;
+} rlxvk_model_source;
+
+/* Finds the node of the file for which node `node` of the last graph was made. Reports of the graph
+ * and of its executable have such numbers: node_id of rlxvk_step_time, node of rlxvk_wrong_node. If
+ * a function or a graph inside a node was inlined, it is the innermost node. The results of nodes
+ * also have the names of the file in the graph. Errors: E_NULL. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_model_node(const rlxvk_model *model, uint32_t node,
+                                               rlxvk_model_source *out_source);
+
 /* Builds the graph, compiles it, and sets its params. Params that are shared with another
  * executable (compile option share_with) keep their content: so a second binding of a model
  * uploads nothing. Errors are those of rlxvk_model_graph, rlxvk_compile and

@@ -1,6 +1,7 @@
 /* See rlxvk_model.h: opening, lists, graphs and executables of models. */
 #include "base/input.h"
 #include "base/sized.h"
+#include "model/model.h"
 #include "model/onnx_float8.h"
 #include "model/onnx_import.h"
 
@@ -21,8 +22,9 @@ struct rlxvk_model {
     const char **dim_names; /* for each input and axis; NULL: a number */
     bool *needs_value;
     import_count *counts; /* of the outputs of the last graph that has all of them */
-    arena problem_arena;
+    arena problem_arena;  /* of problems and spans */
     VECTOR(rlxvk_model_problem) problems;
+    VECTOR(import_span) spans; /* of the last graph */
 };
 
 /* ---- Opening ---- */
@@ -35,6 +37,7 @@ void rlxvk_model_destroy(rlxvk_model *model)
     arena_destroy(&model->a);
     arena_destroy(&model->problem_arena);
     VECTOR_FREE(&model->problems);
+    VECTOR_FREE(&model->spans);
     memory_free(model->owned);
     memory_free(model->folder);
     memory_free(model);
@@ -256,6 +259,35 @@ error:
     return status;
 }
 
+rlxvk_status rlxvk_model_node(const rlxvk_model *model, uint32_t node, rlxvk_model_source *out)
+{
+    rlxvk_model_source source = {.name = "", .op = ""};
+    size_t low = 0, high;
+    rlxvk_status status;
+    TRY(status_require(model, "model_node", "model"));
+    TRY(status_require(out, "model_node", "out_source"));
+    high = model->spans.count;
+    while (low < high) { /* the last span that begins at the node, or before */
+        size_t middle = (low + high) / 2;
+        if (model->spans.items[middle].first <= node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > 0) {
+        source.name = model->spans.items[low - 1].name;
+        source.op = model->spans.items[low - 1].op;
+    }
+    sized_write(SIZED(rlxvk_model_source), &source, out);
+error:
+    return status;
+}
+
+const onnx_model *model_contents(const rlxvk_model *model)
+{
+    return &model->onnx;
+}
+
 /* ---- Options of a graph ---- */
 
 static rlxvk_status bind_dims(const rlxvk_model *m, const rlxvk_model_graph_options *o,
@@ -453,6 +485,11 @@ static void keep_problems(rlxvk_model *m, onnx_import *import)
     m->problems.capacity = import->problems.capacity;
     import->a = (arena){0};
     import->problems.items = NULL;
+    VECTOR_FREE(&m->spans);
+    m->spans.items = import->spans.items;
+    m->spans.count = import->spans.count;
+    m->spans.capacity = import->spans.capacity;
+    import->spans.items = NULL;
 }
 
 static rlxvk_status build(rlxvk_model *m, const rlxvk_model_graph_options *options,

@@ -3,6 +3,7 @@
 #include "model/onnx_import.h"
 #include "model/onnx_ops.h"
 
+#include <rlxvk_inspect.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -354,17 +355,43 @@ static bool make_call(onnx_import *import, const onnx_node *n, call *c)
     return import->status == RLXVK_OK;
 }
 
+/* Nodes of the graph that follow are made for this node. Those of a loop's body are not told. */
+static uint32_t begin_span(onnx_import *import, const call *c)
+{
+    uint32_t first = (uint32_t)rlxvk_graph_node_count(import->graph);
+    import_span span = {.first = first, .op = c->node->op, .name = c->text};
+    bool same = import->spans.count && import->spans.items[import->spans.count - 1].first == first;
+    if (import->loops)
+        return first;
+    if (same)
+        import->spans.items[import->spans.count - 1] = span;
+    else if (!VECTOR_PUSH(&import->spans, span))
+        import_end(import, status_fail_memory("nodes of a model"));
+    return first;
+}
+
+/* A tensor that the node has made gets the name that it has in the file. */
+static void name_result(onnx_import *import, const char *name, const onnx_value *v, uint32_t first)
+{
+    uint32_t node;
+    if (v->has_tensor && v->tensor.graph && !v->failed && !import->stuck &&
+        rlxvk_tensor_node(import->graph, v->tensor, &node) == RLXVK_OK && node >= first)
+        rlxvk_graph_set_name(import->graph, v->tensor, name);
+}
+
 static void walk_node(onnx_import *import, const onnx_node *n)
 {
     call c;
     bool failed = false;
     uint64_t depends = 0;
+    uint32_t first;
     if (!make_call(import, n, &c))
         return;
     for (size_t i = 0; i < n->input_count; i++) {
         c.inputs[i] = look_up(import, n->inputs[i]);
         failed = failed || (c.inputs[i] && c.inputs[i]->failed);
     }
+    first = begin_span(import, &c);
     lower(&c, failed);
     for (size_t i = 0; i < n->input_count; i++)
         depends |= c.inputs[i] ? c.inputs[i]->depends : 0;
@@ -373,6 +400,7 @@ static void walk_node(onnx_import *import, const onnx_node *n)
             continue;
         c.outputs[i]->depends |= c.outputs[i]->host ? 0 : depends;
         c.outputs[i]->failed = c.outputs[i]->failed || c.failed;
+        name_result(import, n->outputs[i], c.outputs[i], first);
         define(import, n->outputs[i], c.outputs[i]);
     }
 }

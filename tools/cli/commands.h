@@ -9,6 +9,7 @@ int command_info(int argc, char **argv);
 int command_conform(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_show(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_train(int argc, char **argv);
 int command_ops(int argc, char **argv);

@@ -19,6 +19,7 @@ static const command commands[] = {
     {"conform", command_conform, "check every op on a device against the host reference"},
     {"bench", command_bench, "time the kernels and relate them to the device's ceilings"},
     {"run", command_run, "run a model from an ONNX file"},
+    {"show", command_show, "print what is in an ONNX file, and draw its graph"},
     {"generate", command_generate, "run a language model from a GGUF file"},
     {"train", command_train, "train a net on the device"},
     {"ops", command_ops, "print the op table"},

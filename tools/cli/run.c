@@ -28,6 +28,8 @@ static const char help[] =
     "      --rtol R           relative tolerance of that (default 1e-3); integers must be equal\n"
     "      --atol A           absolute tolerance (default 1e-7; at least 2^-22 of the largest)\n"
     "      --repeat N         run N times more and tell the median\n"
+    "      --profile          print the time of each node of the file\n"
+    "      --check            compare each node with its host reference; name the first wrong one\n"
     "      --precision P      of matrix products: f32 (default), f16, bf16, split\n"
     "      --device D         index, part of the name, UUID, or PCI address\n"
     "      --list FILE        run each line of FILE, MODEL or MODEL DIR; DIR has its inputs and\n"
@@ -43,6 +45,8 @@ static const struct option long_options[] = {
     {"rtol", required_argument, NULL, 'r'},
     {"atol", required_argument, NULL, 'a'},
     {"repeat", required_argument, NULL, 'n'},
+    {"profile", no_argument, NULL, 'p'},
+    {"check", no_argument, NULL, 'k'},
     {"precision", required_argument, NULL, 'x'},
     {"device", required_argument, NULL, 'd'},
     {"list", required_argument, NULL, 'l'},
@@ -87,6 +91,10 @@ static bool set_option(run_options *o, int letter)
         return parse_number("repeat", optarg, 0, 1000000, &o->repeat);
     case 'x':
         return parse_precision(optarg, &o->precision);
+    case 'p':
+        return o->profile = true;
+    case 'k':
+        return o->check = true;
     case 'J':
         return o->json = true;
     case 'h':
@@ -127,6 +135,25 @@ static void print_output(const run_output *o)
     printf("\n");
 }
 
+static double total_time(const run_result *r)
+{
+    double total = 0;
+    for (size_t i = 0; i < r->row_count; i++)
+        total += r->rows[i].microseconds;
+    return total;
+}
+
+static void print_profile(const run_result *r)
+{
+    double total = total_time(r);
+    printf("%10s %6s  %-24s %-32s %s\n", "us", "share", "op", "node", "kernels");
+    for (size_t i = 0; i < r->row_count; i++)
+        printf("%10.1f %5.1f%%  %-24s %-32s %s\n", r->rows[i].microseconds,
+               total > 0 ? 100 * r->rows[i].microseconds / total : 0, r->rows[i].op,
+               r->rows[i].name, r->rows[i].kernels);
+    printf("%10.1f total\n", total);
+}
+
 static void print_text(const run_options *o, const run_result *r)
 {
     for (size_t i = 0; i < r->output_count; i++)
@@ -136,8 +163,31 @@ static void print_text(const run_options *o, const run_result *r)
     if (o->repeat)
         printf(", median of %llu %.2f ms", (unsigned long long)o->repeat, r->median_ms);
     printf("\n");
+    if (o->profile)
+        print_profile(r);
+    if (*r->check)
+        printf("%s\n", r->check);
     if (o->compare && r->verdict == RUN_DONE)
         printf("equal to %s within the tolerance\n", o->compare);
+}
+
+static void print_json_profile(const run_result *r)
+{
+    printf(", \"nodes\": [");
+    for (size_t i = 0; i < r->row_count; i++) {
+        printf("%s{\"name\": ", i ? ", " : "");
+        print_json_string(stdout, r->rows[i].name);
+        printf(", \"op\": ");
+        print_json_string(stdout, r->rows[i].op);
+        printf(", \"kernels\": ");
+        print_json_string(stdout, r->rows[i].kernels);
+        print_json_figures(stdout,
+                           (json_figure[]){{"microseconds", r->rows[i].microseconds},
+                                           {"steps", (double)r->rows[i].steps}},
+                           2);
+        printf("}");
+    }
+    printf("]");
 }
 
 static void print_json(const run_result *r)
@@ -160,6 +210,8 @@ static void print_json(const run_result *r)
         printf("}");
     }
     printf("]");
+    if (r->row_count)
+        print_json_profile(r);
     print_json_figures(stdout,
                        (json_figure[]){{"load_ms", r->load_ms},
                                        {"compile_ms", r->compile_ms},

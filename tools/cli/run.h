@@ -20,7 +20,7 @@ typedef struct run_options {
     uint64_t repeat;
     float rtol, atol;
     rlxvk_precision precision;
-    bool json, help;
+    bool profile, check, json, help;
 } run_options;
 
 /* How a run ended. A model is refused before anything runs. */
@@ -33,11 +33,22 @@ typedef struct run_output {
     uint64_t not_finite;
 } run_output;
 
+/* The time of one node of the file. */
+typedef struct run_row {
+    char name[96], op[48];
+    char kernels[160]; /* "conv_direct, cast" */
+    double microseconds;
+    uint64_t steps;
+} run_row;
+
 typedef struct run_result {
     run_verdict verdict;
     char why[1600]; /* of a bad verdict */
     run_output *outputs;
     size_t output_count;
+    run_row *rows; /* of --profile, the slowest first */
+    size_t row_count;
+    char check[320]; /* of --check */
     double load_ms, compile_ms, first_ms, median_ms;
 } run_result;
 

@@ -1,6 +1,6 @@
-/* See run.h: one model, its inputs, its runs and what is expected. */
+/* See run.h: one model, its runs and what is expected. */
 #include "cli/clock.h"
-#include "cli/run.h"
+#include "cli/run_job.h"
 #include "base/new_file.h"
 
 #include <rlxvk_symbols.h>
@@ -9,301 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_DIMS = 256, EXACT = 1 << 24 };
-
-typedef struct run_input {
-    rlxvk_model_info info;
-    array value;   /* empty: none is given */
-    bool is_value; /* it decides sizes, so the graph gets it */
-} run_input;
-
-typedef struct job {
-    const run_options *o;
-    rlxvk_context *context;
-    rlxvk_model *model;
-    rlxvk_executable *e;
-    run_input *inputs;
-    size_t input_count;
-    rlxvk_model_binding bindings[MOST_DIMS];
-    size_t binding_count;
-    rlxvk_model_value values[RUN_MOST];
-    size_t value_count;
-    int64_t bound[RUN_MOST][RLXVK_MAX_RANK * 8]; /* of --bind NAME=N,N */
-    double reals[RUN_MOST][RLXVK_MAX_RANK * 8];
-    char names[2 * RUN_MOST][128];
-    size_t name_count;
-    run_result *r;
-} job;
-
-/* ---- Options ---- */
-
-/* Splits NAME=REST at the last '=' that a name may not have behind it. */
-static rlxvk_status split(job *j, const char *argument, const char **out_name,
-                          const char **out_rest)
-{
-    const char *equal = strchr(argument, '=');
-    size_t length = equal ? (size_t)(equal - argument) : 0;
-    char *name = j->names[j->name_count];
-    if (!equal || length == 0 || length >= sizeof j->names[0])
-        return status_fail(RLXVK_E_ATTR, "'%s' is not NAME=VALUE", argument);
-    memcpy(name, argument, length);
-    name[length] = 0;
-    j->name_count++;
-    *out_name = name;
-    *out_rest = equal + 1;
-    return RLXVK_OK;
-}
-
-static run_input *find_input(job *j, const char *name)
-{
-    for (size_t i = 0; i < j->input_count; i++)
-        if (strcmp(j->inputs[i].info.name, name) == 0)
-            return &j->inputs[i];
-    return NULL;
-}
-
-static rlxvk_status bind_value(job *j, size_t at, const char *name, const char *rest)
-{
-    rlxvk_model_value *v = &j->values[j->value_count++];
-    bool whole = !strpbrk(rest, ".eEn");
-    size_t count = 0;
-    for (const char *c = rest; *c;) {
-        char *end;
-        if (count == ARRAY_COUNT(j->bound[0]))
-            return status_fail(RLXVK_E_ATTR, "--bind %s has more than %zu values", name, count);
-        j->reals[at][count] = text_to_real(c, &end);
-        j->bound[at][count] = whole ? strtoll(c, &end, 10) : 0;
-        if (end == c || (*end && *end != ','))
-            return status_fail(RLXVK_E_ATTR, "--bind %s: '%s' is no number", name, c);
-        count++;
-        c = *end ? end + 1 : end;
-    }
-    *v = (rlxvk_model_value){.name = name, .length = count};
-    v->dtype = whole ? RLXVK_I64 : RLXVK_F64;
-    v->data = whole ? (const void *)j->bound[at] : j->reals[at];
-    return RLXVK_OK;
-}
-
-static rlxvk_status take_binds(job *j)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < j->o->bind_count; i++) {
-        const char *name, *rest;
-        run_input *input;
-        TRY(split(j, j->o->binds[i], &name, &rest));
-        input = find_input(j, name);
-        if (input) {
-            input->is_value = true;
-            TRY(bind_value(j, i, name, rest));
-        } else {
-            char *end;
-            int64_t size = strtoll(rest, &end, 10);
-            if (*rest == 0 || *end)
-                TRY(status_fail(RLXVK_E_ATTR, "--bind %s=%s: no size", name, rest));
-            j->bindings[j->binding_count++] = (rlxvk_model_binding){.name = name, .size = size};
-        }
-    }
-error:
-    return status;
-}
-
-/* ---- Inputs ---- */
-
-static rlxvk_status list_inputs(job *j)
-{
-    rlxvk_model_info *infos = NULL;
-    rlxvk_status status;
-    TRY(rlxvk_model_inputs(j->model, NULL, 0, &j->input_count));
-    infos = memory_zeroed(j->input_count + 1, sizeof *infos);
-    j->inputs = memory_zeroed(j->input_count + 1, sizeof *j->inputs);
-    if (!infos || !j->inputs)
-        TRY(status_fail_memory("inputs"));
-    TRY(rlxvk_model_inputs(j->model, infos, j->input_count, &j->input_count));
-    for (size_t i = 0; i < j->input_count; i++)
-        j->inputs[i].info = infos[i];
-error:
-    memory_free(infos);
-    return status;
-}
-
-static bool exists(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file != NULL;
-}
-
-/* FOLDER/PREFIX_INDEX.pb or .npy, or FOLDER/NAME.npy. */
-static bool find_file(const char *folder, const char *prefix, size_t index, const char *name,
-                      char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s_%zu.pb", folder, prefix, index);
-    if (exists(out))
-        return true;
-    snprintf(out, size, "%s/%s_%zu.npy", folder, prefix, index);
-    if (exists(out))
-        return true;
-    snprintf(out, size, "%s/%s.npy", folder, name);
-    return exists(out);
-}
-
-static rlxvk_status read_folder(job *j)
-{
-    char path[4096];
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; j->o->data && i < j->input_count; i++)
-        /* Files of sequences and the like are not read: the model is refused for them. */
-        if (j->inputs[i].info.dtype != RLXVK_DTYPE_COUNT &&
-            find_file(j->o->data, "input", i, j->inputs[i].info.name, path, sizeof path))
-            TRY(array_read(path, &j->inputs[i].value));
-error:
-    return status;
-}
-
-static rlxvk_status read_inputs(job *j)
-{
-    rlxvk_status status;
-    TRY(read_folder(j));
-    for (size_t i = 0; i < j->o->input_count; i++) {
-        const char *name, *rest;
-        run_input *input;
-        TRY(split(j, j->o->inputs[i], &name, &rest));
-        input = find_input(j, name);
-        if (!input)
-            TRY(status_fail(RLXVK_E_UNKNOWN_NAME, "the model has no input '%s'", name));
-        if (strcmp(rest, "random") != 0) {
-            array_destroy(&input->value);
-            TRY(array_read(rest, &input->value));
-        }
-    }
-error:
-    return status;
-}
-
-static bool is_bound(const job *j, const char *name)
-{
-    for (size_t i = 0; i < j->binding_count; i++)
-        if (strcmp(j->bindings[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static rlxvk_status require_sizes(const job *j)
-{
-    for (size_t i = 0; i < j->input_count; i++)
-        for (uint32_t a = 0; a < j->inputs[i].info.shape.rank; a++) {
-            const char *name = j->inputs[i].info.dim_names[a];
-            if (name && !is_bound(j, name) && !j->inputs[i].is_value)
-                return status_fail(RLXVK_E_UNBOUND_SYMBOL,
-                                   "dim %u of input '%s' has no size; give the input a file, or "
-                                   "--bind '%s'=SIZE",
-                                   a, j->inputs[i].info.name, name);
-        }
-    return RLXVK_OK;
-}
-
-/* Named dims get their sizes from the arrays that are given. */
-static rlxvk_status bind_dims(job *j)
-{
-    for (size_t i = 0; i < j->input_count; i++) {
-        const run_input *in = &j->inputs[i];
-        if (!in->value.data || !in->info.has_shape)
-            continue;
-        /* An input of another rank is refused later, if the graph reads it. */
-        for (uint32_t a = 0; a < MIN(in->info.shape.rank, in->value.shape.rank); a++) {
-            const char *name = in->info.dim_names[a];
-            if (!name || is_bound(j, name) || j->binding_count == MOST_DIMS)
-                continue;
-            j->bindings[j->binding_count++] =
-                (rlxvk_model_binding){.name = name, .size = in->value.shape.dims[a]};
-        }
-    }
-    return require_sizes(j);
-}
-
-/* ---- The executable ---- */
-
-/* Gives inputs that decide sizes as values, if they are at hand. */
-static rlxvk_status give_values(job *j, bool *out_more)
-{
-    rlxvk_model_info infos[RUN_MOST];
-    size_t count;
-    rlxvk_status status;
-    *out_more = false;
-    TRY(rlxvk_model_inputs(j->model, infos, ARRAY_COUNT(infos), &count));
-    for (size_t i = 0; i < MIN(count, ARRAY_COUNT(infos)); i++) {
-        run_input *in = &j->inputs[i];
-        double *numbers;
-        if (!infos[i].needs_value || in->is_value || !in->value.data || j->value_count == RUN_MOST)
-            continue;
-        numbers = array_numbers(&in->value);
-        if (!numbers)
-            return status_fail_memory("input");
-        in->is_value = *out_more = true;
-        array_destroy(&in->value);
-        in->value.data = numbers; /* F64, kept until the end */
-        j->values[j->value_count] = (rlxvk_model_value){.name = in->info.name, .data = numbers};
-        TRY(rlxvk_shape_elements(infos[i].shape, &in->value.numel));
-        j->values[j->value_count].dtype = RLXVK_F64;
-        j->values[j->value_count++].length = (size_t)in->value.numel;
-    }
-error:
-    return status;
-}
-
-static rlxvk_status make_executable(job *j)
-{
-    rlxvk_compile_options compile = {.precision = j->o->precision};
-    rlxvk_status status;
-    bool more = true;
-    do {
-        rlxvk_model_graph_options options = {.bindings = j->bindings,
-                                             .binding_count = j->binding_count,
-                                             .values = j->values,
-                                             .value_count = j->value_count};
-        status_sentence sentence;
-        status = rlxvk_model_executable(j->model, j->context, &options, &compile, &j->e);
-        if (status == RLXVK_OK)
-            break;
-        status_save(&sentence);
-        TRY(give_values(j, &more));
-        status_restore(&sentence);
-        status = RLXVK_E_UNSUPPORTED;
-    } while (more);
-error:
-    return status;
-}
-
-/* The device holds integers as f32 words, which are exact only so far. */
-static rlxvk_status check_exact(const char *name, const array *a)
-{
-    bool wide = a->dtype == RLXVK_I32 || a->dtype == RLXVK_U32 || a->dtype == RLXVK_I64;
-    double *numbers = wide ? array_numbers(a) : NULL;
-    rlxvk_status status = RLXVK_OK;
-    if (wide && !numbers)
-        return status_fail_memory("input");
-    for (uint64_t i = 0; wide && i < a->numel; i++)
-        if (fabs(numbers[i]) > EXACT)
-            TRY(status_fail(RLXVK_E_RANGE,
-                            "input '%s' has the integer %.0f; integers above 2^24 are not exact in "
-                            "f32 words",
-                            name, numbers[i]));
-error:
-    memory_free(numbers);
-    return status;
-}
-
-static rlxvk_status check_inputs(job *j)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < j->input_count; i++)
-        if (j->inputs[i].value.data && !j->inputs[i].is_value)
-            TRY(check_exact(j->inputs[i].info.name, &j->inputs[i].value));
-error:
-    return status;
-}
 
 /* ---- Runs ---- */
 
@@ -324,7 +29,7 @@ error:
     return status;
 }
 
-static rlxvk_status collect_inputs(job *j, rlxvk_run_input *out, size_t *out_count)
+static rlxvk_status collect_inputs(run_job *j, rlxvk_run_input *out, size_t *out_count)
 {
     rlxvk_tensor_info infos[RUN_MOST];
     size_t count;
@@ -332,7 +37,7 @@ static rlxvk_status collect_inputs(job *j, rlxvk_run_input *out, size_t *out_cou
     TRY(rlxvk_executable_inputs(j->e, infos, ARRAY_COUNT(infos), &count));
     *out_count = 0;
     for (size_t i = 0; i < MIN(count, ARRAY_COUNT(infos)); i++) {
-        run_input *in = find_input(j, infos[i].name);
+        run_input *in = run_find_input(j, infos[i].name);
         if (!in)
             continue; /* the random numbers' own */
         if (!infos[i].live)
@@ -356,7 +61,7 @@ error:
 }
 
 /* The file's outputs, then counts of those whose sizes data decides. */
-static rlxvk_status make_outputs(job *j, rlxvk_run_output **out)
+static rlxvk_status make_outputs(run_job *j, rlxvk_run_output **out)
 {
     size_t count = rlxvk_executable_output_count(j->e);
     rlxvk_status status = RLXVK_OK;
@@ -379,7 +84,7 @@ error:
 }
 
 /* Leaves the file's outputs, with the sizes that the run gave them. */
-static rlxvk_status shorten_outputs(job *j)
+static rlxvk_status shorten_outputs(run_job *j)
 {
     size_t all = j->r->output_count, count;
     rlxvk_model_info *infos = memory_zeroed(all + 1, sizeof *infos);
@@ -408,7 +113,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static rlxvk_status run_often(job *j, const rlxvk_run_input *inputs, size_t input_count,
+static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t input_count,
                               const rlxvk_run_output *outputs)
 {
     size_t repeat = (size_t)j->o->repeat;
@@ -429,7 +134,7 @@ error:
     return status;
 }
 
-static rlxvk_status run_executable(job *j)
+static rlxvk_status run_executable(run_job *j)
 {
     rlxvk_run_input inputs[RUN_MOST];
     rlxvk_run_output *outputs = NULL;
@@ -438,6 +143,10 @@ static rlxvk_status run_executable(job *j)
     TRY(collect_inputs(j, inputs, &input_count));
     TRY(make_outputs(j, &outputs));
     TRY(run_often(j, inputs, input_count, outputs));
+    if (j->o->profile)
+        TRY(run_profile(j));
+    if (j->o->check)
+        TRY(run_check(j, inputs, input_count));
     TRY(shorten_outputs(j));
 error:
     memory_free(outputs);
@@ -482,7 +191,7 @@ static bool is_near(const run_options *o, rlxvk_dtype dtype, double got, double 
 }
 
 /* Compares an output with what is expected. Integers must be equal. */
-static void compare_numbers(job *j, const run_output *got, const double *a, const double *b)
+static void compare_numbers(run_job *j, const run_output *got, const double *a, const double *b)
 {
     uint64_t bad = 0, worst = 0;
     double largest = 0;
@@ -507,14 +216,14 @@ static void compare_numbers(job *j, const run_output *got, const double *a, cons
              (unsigned long long)worst, a[worst], b[worst]);
 }
 
-static rlxvk_status compare_output(job *j, size_t index)
+static rlxvk_status compare_output(run_job *j, size_t index)
 {
     run_output *got = &j->r->outputs[index];
     array wanted = {0};
     double *a = NULL, *b = NULL;
     char path[4096];
     rlxvk_status status = RLXVK_OK;
-    if (!find_file(j->o->compare, "output", index, got->name, path, sizeof path))
+    if (!run_find_file(j->o->compare, "output", index, got->name, path, sizeof path))
         return status_fail(RLXVK_E_FILE, "%s has no output_%zu.pb, output_%zu.npy or %s.npy",
                            j->o->compare, index, index, got->name);
     TRY(array_read(path, &wanted));
@@ -545,7 +254,7 @@ error:
     return status;
 }
 
-static rlxvk_status finish(job *j)
+static rlxvk_status finish(run_job *j)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < j->r->output_count; i++) {
@@ -573,46 +282,24 @@ static rlxvk_status check_output(const run_options *o)
     return new_file_check(path);
 }
 
-static rlxvk_status load(job *j)
+static rlxvk_status load(run_job *j)
 {
     double start = clock_seconds();
     rlxvk_status status;
     TRY(check_output(j->o));
-    TRY(rlxvk_model_open(j->o->model, NULL, &j->model));
+    TRY(run_job_open(j));
     j->r->load_ms = 1e3 * (clock_seconds() - start);
-    TRY(list_inputs(j));
-    TRY(take_binds(j));
-    TRY(read_inputs(j));
-    TRY(bind_dims(j));
     start = clock_seconds();
-    TRY(make_executable(j));
-    TRY(check_inputs(j));
+    TRY(run_job_compile(j));
     j->r->compile_ms = 1e3 * (clock_seconds() - start);
 error:
     return status;
 }
 
-/* All problems of the model, one a line. */
-static void tell_problems(job *j, rlxvk_status status)
-{
-    static rlxvk_model_problem problems[16];
-    text t = {j->r->why, sizeof j->r->why, 0};
-    size_t count = 0;
-    if (j->model)
-        (void)!rlxvk_model_problems(j->model, problems, ARRAY_COUNT(problems), &count);
-    if (count == 0)
-        text_append(&t, "%s: %s", rlxvk_status_name(status), rlxvk_last_error());
-    for (size_t i = 0; i < MIN(count, ARRAY_COUNT(problems)); i++)
-        text_append(&t, "%s%s '%s'%s%s: %s", i ? "\n" : "", problems[i].op, problems[i].node,
-                    *problems[i].attribute ? ", attribute " : "", problems[i].attribute,
-                    problems[i].text);
-    if (count > ARRAY_COUNT(problems))
-        text_append(&t, "\nand %zu more", count - ARRAY_COUNT(problems));
-}
-
 void run_model(const run_options *o, rlxvk_context *context, run_result *out)
 {
-    job *j = memory_zeroed(1, sizeof *j);
+    run_job *j = memory_zeroed(1, sizeof *j);
+    text why = {out->why, sizeof out->why, 0};
     rlxvk_status status;
     *out = (run_result){0};
     if (!j) {
@@ -625,7 +312,7 @@ void run_model(const run_options *o, rlxvk_context *context, run_result *out)
     status = load(j);
     if (status != RLXVK_OK) {
         out->verdict = RUN_REFUSED;
-        tell_problems(j, status);
+        run_job_explain(j, status, &why);
     } else {
         status = run_executable(j);
         status = status == RLXVK_OK ? finish(j) : status;
@@ -635,11 +322,7 @@ void run_model(const run_options *o, rlxvk_context *context, run_result *out)
         snprintf(out->why, sizeof out->why, "%s: %s", rlxvk_status_name(status),
                  rlxvk_last_error());
     }
-    rlxvk_executable_destroy(j->e);
-    rlxvk_model_destroy(j->model);
-    for (size_t i = 0; i < j->input_count && j->inputs; i++)
-        array_destroy(&j->inputs[i].value);
-    memory_free(j->inputs);
+    run_job_close(j);
     memory_free(j);
 }
 
@@ -648,5 +331,6 @@ void run_free(run_result *result)
     for (size_t i = 0; i < result->output_count && result->outputs; i++)
         array_destroy(&result->outputs[i].value);
     memory_free(result->outputs);
+    memory_free(result->rows);
     *result = (run_result){0};
 }

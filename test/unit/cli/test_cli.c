@@ -4,6 +4,7 @@
  */
 #include "base/base.h"
 #include "support/harness.h"
+#include "support/onnx_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,6 +103,8 @@ static void lost_output_fails_every_command(void **state)
         "run --help",
         "run test/fuzz/seeds/onnx/01",
         "run test/fuzz/seeds/onnx/01 --json",
+        "show --help",
+        "show test/fuzz/seeds/onnx/01",
         "generate --help",
         "generate " MODEL " -p The -n 2 --greedy",
         "generate " MODEL " -p The -n 2 --greedy --json",
@@ -437,6 +440,9 @@ static void errors_begin_with_the_program_and_the_command(void **state)
         {"run test/fuzz/seeds/onnx/00 --bind M=1", "rlxvk run: E_UN", 1},
         {"run test/fuzz/seeds/onnx/01 --input z=random",
          "rlxvk run: E_UNKNOWN_NAME: the model has no input 'z'", 1},
+        {"show", "rlxvk show: name a model file", 2},
+        {"show /nosuch", "rlxvk show: E_FILE: '/nosuch'", 1},
+        {"show test/fuzz/seeds/onnx/01 --svg /nosuch/x.dot", "rlxvk show: E_FILE: ", 1},
         {"generate", "rlxvk generate: no model file", 2},
         {"generate /nosuch -p x", "rlxvk generate: E_FILE: '/nosuch'", 1},
     };
@@ -476,6 +482,71 @@ static void a_model_runs_and_compares(void **state)
     assert_says(got.err, "test/golden has no output_0");
     assert_int_equal(run("run " ONNX "00 --bind N=2"), 0);
     assert_says(got.out, "y  F32 2x2  min");
+}
+
+/* Times and checks tell the nodes of the file. */
+static void a_model_is_profiled_and_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(run("run " ONNX "00 --bind N=2 --profile --check"), 0);
+    assert_says(got.out, "share  op ");
+    assert_says(got.out, " total");
+    assert_says(got.out, "agree with their references");
+    assert_int_equal(run("run " ONNX "00 --bind N=2 --profile --json"), 0);
+    assert_says(got.out, "\"nodes\": [{\"name\": ");
+}
+
+/* dot is a program that only copies its input, because Graphviz may not be here. */
+static void a_model_is_shown_and_drawn(void **state)
+{
+    char folder[] = "/tmp/rlxvk-show-XXXXXX", line[4608], path[64], before[4096];
+    FILE *file;
+    (void)state;
+    assert_int_equal(run("show " ONNX "00"), 0);
+    assert_says(got.out, "inputs:\n  x  FLOAT Nx");
+    assert_says(got.out, "all is supported");
+    assert_says(got.out, "memory: depends on named dims");
+    assert_non_null(mkdtemp(folder));
+    snprintf(line, sizeof line, "show " ONNX "00 --bind N=2 --svg %s/a.dot", folder);
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, "memory: weights ");
+    assert_says(got.out, " dispatches, 0 host steps");
+    snprintf(path, sizeof path, "%s/dot", folder);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("#!/bin/sh\ncat >\"$3\"\n", file);
+    fclose(file);
+    assert_int_equal(chmod(path, 0700), 0);
+    snprintf(before, sizeof before, "%s", getenv("PATH"));
+    snprintf(line, sizeof line, "%s:%.3900s", folder, before);
+    setenv("PATH", line, 1);
+    snprintf(line, sizeof line, "show " ONNX "00 --bind N=2 --svg %s/a.svg", folder);
+    assert_int_equal(run(line), 0);
+    setenv("PATH", before, 1);
+    snprintf(line, sizeof line, "cmp %s/a.dot %s/a.svg && cmp %s/a-compiled.dot %s/a-compiled.svg",
+             folder, folder, folder, folder);
+    assert_int_equal(system(line), 0);
+    assert_int_equal(remove_folder(folder), 0);
+}
+
+/* What keeps a model from running is listed, and the exit status says so. */
+static void what_is_not_supported_is_shown(void **state)
+{
+    char path[] = "/tmp/rlxvk-show-XXXXXX", line[128];
+    onnx_message g = {0}, bytes;
+    int file = mkstemp(path);
+    (void)state;
+    onnx_write_op(&g, "Frobnicate", ONNX_NAMES("x"), ONNX_NAMES("y"));
+    onnx_write_value(&g, 11, "x", 1, "2");
+    onnx_write_value(&g, 12, "y", 1, "2");
+    bytes = onnx_write_model(&g, 17);
+    assert_true(file >= 0 && write(file, bytes.bytes, bytes.size) == (ssize_t)bytes.size);
+    close(file);
+    message_free(&bytes);
+    snprintf(line, sizeof line, "show %s", path);
+    assert_int_equal(run(line), 1);
+    assert_says(got.out, "not supported:\nFrobnicate 'y': there is no such op");
+    unlink(path);
 }
 
 static void several_ops_can_be_named(void **state)
@@ -643,6 +714,9 @@ int main(void)
         cmocka_unit_test(info_tells_whether_a_device_executes),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(a_model_runs_and_compares),
+        cmocka_unit_test(a_model_is_profiled_and_checked),
+        cmocka_unit_test(a_model_is_shown_and_drawn),
+        cmocka_unit_test(what_is_not_supported_is_shown),
         cmocka_unit_test(several_ops_can_be_named),
         cmocka_unit_test(cases_are_left_out_by_their_pipelines),
         cmocka_unit_test(variants_end_in_several_processes),

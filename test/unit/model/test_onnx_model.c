@@ -4,6 +4,7 @@
 #include "support/onnx_writer.h"
 
 #include <rlxvk_files.h>
+#include <rlxvk_inspect.h>
 #include <rlxvk_model.h>
 #include <rlxvk_symbols.h>
 #include <setjmp.h>
@@ -302,6 +303,29 @@ static void test_newer_opset(void **state)
     close_model(m, &bytes);
 }
 
+/* Nodes of the graph are told by those of the file, and results have their names. */
+static void test_nodes_have_names(void **state)
+{
+    onnx_message g = affine(), bytes;
+    rlxvk_model *m = open_model(&g, &bytes);
+    rlxvk_graph *graph = NULL;
+    rlxvk_model_source source = {0};
+    uint32_t node;
+    (void)state;
+    expect_ok(rlxvk_model_graph(m, NULL, &graph));
+    expect_ok(rlxvk_tensor_node(graph, rlxvk_graph_tensor_named(graph, "product"), &node));
+    expect_ok(rlxvk_model_node(m, node, &source));
+    assert_string_equal(source.name, "product");
+    assert_string_equal(source.op, "MatMul");
+    expect_ok(rlxvk_tensor_node(graph, rlxvk_graph_output_tensor(graph, 0), &node));
+    expect_ok(rlxvk_model_node(m, node, &source));
+    assert_string_equal(source.op, "Add");
+    expect_ok(rlxvk_model_node(m, 0, &source)); /* the input x */
+    assert_string_equal(source.op, "");
+    rlxvk_graph_destroy(graph);
+    close_model(m, &bytes);
+}
+
 /* ---- Control flow ---- */
 
 /* A loop of three rounds: state = state + state, of which each is kept. */
@@ -395,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_builder_errors),
         cmocka_unit_test(test_large_constants),
         cmocka_unit_test(test_newer_opset),
+        cmocka_unit_test(test_nodes_have_names),
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_table_is_sorted),
