@@ -425,6 +425,11 @@ rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor 
 
 /* An I8 operand of these ops is a raw leaf, or a computed tensor of whole numbers in -128..127. If
  * a number is outside, it counts as the nearest. All results are exact. */
+typedef enum rlxvk_quantize_rounding {
+    RLXVK_QUANTIZE_AWAY = 0,
+    RLXVK_QUANTIZE_EVEN = 1
+} rlxvk_quantize_rounding;
+
 typedef struct rlxvk_quantize_options {
     const float *scales;        /* finite, > 0 */
     const int32_t *zero_points; /* in -128..127, as many; NULL: all 0 */
@@ -432,19 +437,24 @@ typedef struct rlxvk_quantize_options {
     bool per_axis;              /* one scale and zero point for each index of `axis` */
     int32_t axis;
     size_t struct_size;
+    rlxvk_quantize_rounding rounding; /* of quantize; since 0.3 */
+    rlxvk_dtype code; /* of quantize: RLXVK_U8 gives U8, with zero points in 0..255; 0: I8; since
+                         0.3 */
 } rlxvk_quantize_options;
 
-/* Quantizes F32 -> I8: clamp(round(x * (1 / scale)) + zero point, -128, 127). Halves round away
- * from zero, and 1 / scale is rounded to f32. NaN gives the zero point; infinities saturate. Scales
- * and zero points are copied into two constants.
+/* Quantizes F32 -> I8 or U8. A code is rounded, the zero point is added, and the sum is clamped to
+ * -128..127 or 0..255. With RLXVK_QUANTIZE_AWAY, x * (1 / scale) is rounded, where 1 / scale is
+ * rounded to f32, and halves go away from zero. With RLXVK_QUANTIZE_EVEN, the f32 nearest to
+ * x / scale is rounded, and halves go to the even number; this is QuantizeLinear of ONNX. NaN gives
+ * the zero point; infinities saturate. Scales and zero points are copied into two constants.
  *    E_DTYPE: x is not F32.
  *    E_AXIS: the axis is outside the rank.
- *    E_ATTR: a wrong count, a number outside its domain, or a 1 / scale that is not a normal f32.
- */
+ *    E_ATTR: a wrong count, a number outside its domain, a 1 / scale that is not a normal f32, or
+ *      for RLXVK_QUANTIZE_EVEN a scale outside 1e-30 .. 1e30. */
 rlxvk_tensor rlxvk_quantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quantize_options *options);
 
-/* The inverse of quantize, I8 -> F32: (x - zero point) * scale. The same options; errors alike, but
- * x is I8. */
+/* The inverse of quantize, I8 -> F32: (x - zero point) * scale. The same options, of which `code`
+ * must be 0 and `rounding` does not matter; errors alike, but x is I8. */
 rlxvk_tensor rlxvk_dequantize(rlxvk_graph *g, rlxvk_tensor x,
                               const rlxvk_quantize_options *options);
 

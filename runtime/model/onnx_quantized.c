@@ -110,6 +110,51 @@ static int32_t quantized_axis(call *c, rlxvk_shape s, int64_t *block)
                : call_axis(c, "axis", axis, s.rank);
 }
 
+/* Scales as floats and zero points as integers, if both are known and rlxvk_quantize takes them. */
+static bool read_native(call *c, int32_t type, float **out_scales, int32_t **out_zeros, size_t *out)
+{
+    const host_array *scale = call_is_known(c, 1) ? call_host(c, 1, "the scales") : NULL;
+    const host_array *zero = call_is_known(c, 2) ? call_host(c, 2, "the zero points") : NULL;
+    float *scales;
+    int32_t *zeros;
+    if (!scale || (call_has(c, 2) && !zero) || (type != ONNX_INT8 && type != ONNX_UINT8) ||
+        scale->shape.rank > 1 || (zero && zero->numel != scale->numel))
+        return false;
+    scales = arena_allocate(c->a, ((size_t)scale->numel + 1) * sizeof *scales);
+    zeros = arena_allocate(c->a, ((size_t)scale->numel + 1) * sizeof *zeros);
+    if (!scales || !zeros) {
+        import_end(c->import, status_fail_memory("scales"));
+        return false;
+    }
+    for (uint64_t i = 0; i < scale->numel; i++) {
+        scales[i] = (float)scale->reals[i];
+        zeros[i] = zero ? (int32_t)zero->integers[i] : 0;
+        if (!(scales[i] >= 1e-30f && scales[i] <= 1e30f))
+            return false;
+    }
+    *out_scales = scales;
+    *out_zeros = zeros;
+    *out = (size_t)scale->numel;
+    return scale->numel > 0;
+}
+
+/* One op, if scales and zero points are known. */
+static bool quantize_by_op(call *c, rlxvk_tensor x, int32_t axis, int32_t type)
+{
+    rlxvk_quantize_options o =
+        RLXVK_SIZED(rlxvk_quantize_options, .axis = axis, .rounding = RLXVK_QUANTIZE_EVEN);
+    float *scales;
+    int32_t *zeros;
+    if (c->failed || !read_native(c, type, &scales, &zeros, &o.count) || c->failed)
+        return false;
+    o.scales = scales;
+    o.zero_points = zeros;
+    o.per_axis = o.count > 1;
+    o.code = type == ONNX_UINT8 ? RLXVK_U8 : (rlxvk_dtype)0;
+    call_give_as(c, 0, rlxvk_quantize(c->graph, x, &o), type);
+    return true;
+}
+
 void onnx_quantize_linear(call *c)
 {
     rlxvk_shape s = call_shape(c, 0);
@@ -128,6 +173,8 @@ void onnx_quantize_linear(call *c)
         call_give_as(c, 0, onnx_round_float8(c, x, type, saturate, ONNX_ROUND_UP), type);
         return;
     }
+    if (block == 0 && quantize_by_op(c, x, axis, type))
+        return;
     x = quantized_quotient(c, x, quantized_spread(c, 1, s, axis, block));
     if (call_has(c, 2))
         zero = quantized_spread(c, 2, s, axis, block);

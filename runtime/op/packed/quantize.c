@@ -5,10 +5,11 @@
  *   quantize:   q = clamp(round(x * r) + zero point, -128, 127), r = 1 / scale rounded to f32
  *   dequantize: x = (q - zero point) * scale
  *
- * round takes halves away from zero. Results are exact, because every operation is one f32
- * operation. The builders turn the numbers into constants, the operands after x: factors (r or
- * scale) and zero points, [1] or [length of the axis]. A quantized tensor is words and not bytes,
- * because it is computed.
+ * round takes halves away from zero. With RLXVK_QUANTIZE_EVEN, the factor is the scale: the f32
+ * nearest to x / scale is rounded, halves to even. Results are exact, because every operation is
+ * one f32 operation. The builders turn the numbers into constants, the operands after x: factors (r
+ * or scale) and zero points, [1] or [length of the axis]. A quantized tensor is words and not
+ * bytes, because it is computed.
  */
 #include "args/packed.h"
 #include "constants/packed.h"
@@ -23,13 +24,37 @@
 typedef struct quantize_attributes {
     bool per_axis;
     int32_t axis;
+    uint32_t even, is_unsigned; /* 0 or 1 */
 } quantize_attributes;
 
 /* ---- Building ---- */
 
+enum { MOST_CODE = 255 };
+
+static rlxvk_status check_zero_point(const node *n, const rlxvk_quantize_options *o, size_t i)
+{
+    bool is_unsigned = o->code == RLXVK_U8;
+    int32_t z = o->zero_points ? o->zero_points[i] : 0;
+    if (is_unsigned ? z >= 0 && z <= MOST_CODE : integer_is_zero_point(z))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_ATTR, "zero point %zu is %d outside %s", i, z,
+                   is_unsigned ? "0..255" : "-128..127");
+}
+
+static rlxvk_status check_mode(const node *n, const rlxvk_quantize_options *o)
+{
+    if ((unsigned)o->rounding > RLXVK_QUANTIZE_EVEN)
+        return op_fail(n, RLXVK_E_ATTR, "rounding %d is not one of 0 .. 1", (int)o->rounding);
+    if (o->code != 0 && (o->code != RLXVK_U8 || n->op != OP_quantize))
+        return op_fail(n, RLXVK_E_ATTR, "code %d; quantize gives RLXVK_U8 or, with 0, I8",
+                       (int)o->code);
+    return RLXVK_OK;
+}
+
 static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o)
 {
     rlxvk_status status;
+    TRY(check_mode(n, o));
     TRY(status_require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
     if (o->count == 0)
         return op_fail(n, RLXVK_E_ATTR, "0 scales; options.scales holds one, or one an index");
@@ -42,9 +67,11 @@ static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o
                            "scale %zu is %g; 1 / scale is not a normal f32, as it is for scales "
                            "from 3e-39 to 8e37",
                            i, (double)o->scales[i]);
-        if (o->zero_points && !integer_is_zero_point(o->zero_points[i]))
-            return op_fail(n, RLXVK_E_ATTR, "zero point %zu is %d outside -128..127", i,
-                           o->zero_points[i]);
+        if (n->op == OP_quantize && o->rounding == RLXVK_QUANTIZE_EVEN &&
+            !(o->scales[i] >= 1e-30f && o->scales[i] <= 1e30f))
+            return op_fail(n, RLXVK_E_ATTR, "scale %zu is %g; halves to even need 1e-30 .. 1e30", i,
+                           (double)o->scales[i]);
+        TRY(check_zero_point(n, o, i));
     }
 error:
     return status;
@@ -59,7 +86,8 @@ static rlxvk_status append_numbers(rlxvk_graph *g, op_kind op, const rlxvk_quant
     int32_t *zero_points = memory_zeroed(o->count + 1, sizeof *zero_points);
     rlxvk_status status = factors && zero_points ? RLXVK_OK : status_fail_memory("scales");
     for (size_t i = 0; i < o->count && status == RLXVK_OK; i++) {
-        factors[i] = op == OP_quantize ? 1 / o->scales[i] : o->scales[i];
+        factors[i] = op == OP_quantize && o->rounding == RLXVK_QUANTIZE_AWAY ? 1 / o->scales[i]
+                                                                             : o->scales[i];
         zero_points[i] = o->zero_points ? o->zero_points[i] : 0;
     }
     if (status == RLXVK_OK) {
@@ -82,7 +110,10 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
     if (x.id && (graph_fail(g, check_options(&n, &o)) != RLXVK_OK ||
                  graph_fail(g, append_numbers(g, op, &o, inputs + 1)) != RLXVK_OK))
         return RLXVK_NONE;
-    quantize_attributes attributes = {o.per_axis, o.axis};
+    quantize_attributes attributes = {.per_axis = o.per_axis,
+                                      .axis = o.axis,
+                                      .is_unsigned = o.code == RLXVK_U8};
+    attributes.even = op == OP_quantize && o.rounding == RLXVK_QUANTIZE_EVEN;
     return op_build(g, op, inputs, ARRAY_COUNT(inputs), &attributes);
 }
 
@@ -129,7 +160,7 @@ static rlxvk_status quantize_infer(const rlxvk_graph *g, node *n, void *attribut
         a->axis = 0;
     TRY(check_counts(g, n, a, a->per_axis && x->rank ? x->dims[a->axis] : 1));
     n->shape = *x;
-    n->dtype = n->op == OP_quantize ? RLXVK_I8 : RLXVK_F32;
+    n->dtype = n->op != OP_quantize ? RLXVK_F32 : a->is_unsigned ? RLXVK_U8 : RLXVK_I8;
 error:
     return status;
 }
@@ -165,14 +196,26 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
                                  .factor_offset = operands[1].offset,
                                  .zero_offset = operands[2].offset,
                                  .y_offset = operands[3].offset};
+    const quantize_attributes *a = n->attributes;
     uint32_t mode = node_code(n);
     if (operands[0].storage == STORAGE_RAW)
         mode = DEQUANTIZE_BYTES;
     dispatch d = {.kernel = KERNEL_QUANTIZE, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {QUANTIZE_MODE, mode},
-                  {QUANTIZE_PER_CHANNEL, args.channels > 1});
+                  {QUANTIZE_PER_CHANNEL, args.channels > 1}, {QUANTIZE_UNSIGNED, a->is_unsigned},
+                  {QUANTIZE_EVEN, a->even});
     lower_groups_in_order(l, &d, args.numel, elementwise_lot(d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* A code of x. The division is in f32, as its rounding is part of the definition. */
+static double host_code(const quantize_attributes *a, float x, double factor, int32_t zero_point)
+{
+    double low = a->is_unsigned ? 0 : -128, code;
+    if (isnan(x))
+        return zero_point;
+    code = a->even ? rint((float)((double)x / factor)) : round((float)((double)x * factor));
+    return fmin(fmax(code + zero_point, low), low + MOST_CODE);
 }
 
 static rlxvk_status quantize_host(const host_call *c)
@@ -185,7 +228,7 @@ static rlxvk_status quantize_host(const host_call *c)
         double factor = in[1].words[channel];
         int32_t zero_point = (int32_t)in[2].words[channel];
         if (c->node->op == OP_quantize)
-            c->out[i] = integer_host_saturate((float)((double)in[0].words[i] * factor), zero_point);
+            c->out[i] = host_code(c->node->attributes, in[0].words[i], factor, zero_point);
         else
             c->out[i] = (integer_host_read(&in[0], i) - zero_point) * factor;
     }
@@ -197,6 +240,8 @@ static void quantize_describe(const node *n, text *out)
     const quantize_attributes *a = n->attributes;
     if (a->per_axis)
         text_append(out, " axis=%d", a->axis);
+    if (a->even)
+        text_append(out, " rounding=even");
 }
 
 const op_family quantize_family = {

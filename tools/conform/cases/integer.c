@@ -6,6 +6,7 @@
  *   scales=0.5,1 zero_points=3,-4   one of each, or as many as the axis is long
  *   count=N                         N generated scales and zero points instead
  *   axis=A                          if absent: one scale for the whole tensor
+ *   even=1 unsigned=1               halves to even; codes 0..255
  *   zp=X,W,OUT mult=M               of the integer products
  *   shift=N                         operands x and w begin with N rows that a view leaves out
  */
@@ -57,6 +58,9 @@ static rlxvk_tensor build_quantize(rlxvk_graph *g, const case_spec *s, const rlx
                                       .count = read_scales(s, scales, zero_points),
                                       .per_axis = *case_word(s, "axis", ""),
                                       .axis = (int32_t)case_integer(s, "axis", 0)};
+    options.struct_size = RLXVK_SIZE_OF(rlxvk_quantize_options);
+    options.rounding = case_integer(s, "even", 0) ? RLXVK_QUANTIZE_EVEN : RLXVK_QUANTIZE_AWAY;
+    options.code = case_integer(s, "unsigned", 0) ? RLXVK_U8 : (rlxvk_dtype)0;
     if (!*case_word(s, "zero_points", "") && !case_integer(s, "count", 0))
         options.zero_points = NULL;
     if (strcmp(s->row, "quantize") == 0)
@@ -107,6 +111,23 @@ static const char *const quantize_rests[] = {
     "scales=2 in=x:f32:501:integers", /* ties */
     "scales=2 zero_points=-128 in=x:f32:501:integers",
     "scales=2 zero_points=127 in=x:f32:501:integers",
+    "even=1 scales=2 in=x:f32:501:integers", /* ties */
+    "even=1 scales=2 zero_points=-128 in=x:f32:501:integers",
+    "even=1 unsigned=1 scales=2 zero_points=128 in=x:f32:501:integers",
+    "even=1 unsigned=1 scales=0.3 zero_points=255 in=x:f32:700:range:-80:10",
+    "even=1 scales=0.1 in=x:f32:999:range:-13:13",
+    "even=1 scales=0.0078431377 zero_points=-1 in=x:f32:4097:range:-1:1",
+    "even=1 scales=1 in=x:f32:37:constant:0.49999997",
+    "even=1 scales=1 in=x:f32:37:constant:0.5",
+    "even=1 scales=1 in=x:f32:37:constant:-0.50000006",
+    "even=1 scales=3 in=x:f32:37:constant:1.5000001", /* the nearest f32 of the quotient is 1/2 */
+    "even=1 scales=1e30 zero_points=5 in=x:f32:999:large",
+    "even=1 scales=1e-30 zero_points=5 in=x:f32:999:large",
+    "even=1 scales=0.01 zero_points=-7 in=x:f32:999:special",
+    "even=1 count=7 axis=1 in=x:f32:3x7x11",
+    "unsigned=1 scales=0.5 zero_points=200 in=x:f32:501:integers",
+    "even=1 scales=1e-31 in=x:f32:4 expect=E_ATTR",
+    "even=1 unsigned=1 scales=1 zero_points=-1 in=x:f32:4 expect=E_ATTR",
     "scales=1 in=x:f32:37:constant:0.49999997",
     "scales=1 in=x:f32:37:constant:-0.49999997",
     "scales=1 in=x:f32:37:constant:126.49999",
