@@ -137,16 +137,31 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
                              &s->source);
 }
 
-/* Takes b as it is, if packing would not change it: rows of halves in whole steps. */
-static void take_packed(const lowering *l, side *s)
+/* Would packing leave b as it is? Its rows are halves then, in whole steps. */
+static bool is_as_packed(const lowering *l, const matmul_request *r, uint64_t tile_k)
 {
+    const matmul_shape *s = &r->problem.shape;
     uint32_t half = packed_storage(l);
-    if (half == MATMUL_WORDS || s->storage != half || s->turned || s->k != s->round_k ||
-        s->source.offset != 0)
-        return;
+    return half != MATMUL_WORDS && !r->unpack_b && matmul_storage_code(l, &r->b) == half &&
+           s->transpose_b && s->k % tile_k == 0 && r->b.offset == 0;
+}
+
+static void take_packed(side *s)
+{
     s->packed = s->source;
     s->round_rows = s->rows;
     s->is_packed = true;
+}
+
+/* Blocks must be packed even if rows need not be. A direct product makes up for that only if there
+ * are so many rows. */
+#define LEAST_DIRECT_ROWS 768
+
+/* Packed weights are decoded to rows. */
+static bool may_be_direct(const lowering *l, const matmul_request *r)
+{
+    return l->matrix_in_lanes && !r->unpack_b &&
+           (r->problem.shape.m >= LEAST_DIRECT_ROWS || !is_as_packed(l, r, MATRIX_BLOCK_K));
 }
 
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
@@ -344,8 +359,8 @@ static rlxvk_status emit_packed(lowering *l, uint32_t id, const matmul_request *
     }
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, c->tile_k, b));
-    else
-        take_packed(l, b);
+    else if (is_as_packed(l, r, c->tile_k))
+        take_packed(b);
     if (l->precision == RLXVK_PRECISION_SPLIT) {
         TRY(emit_scale(l, id, a));
         TRY(emit_scale(l, id, b));
@@ -369,9 +384,8 @@ static size_t choose(lowering *l, const matmul_shape *s)
 rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                       operand *out_sums)
 {
-    const matrix_class *c =
-        matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
-                           l->matrix_in_lanes && !r->unpack_b, choose(l, &r->problem.shape));
+    const matrix_class *c = matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
+                                               may_be_direct(l, r), choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c->tile_m, c->tile_k);
     side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;
