@@ -1,8 +1,8 @@
 #version 450
 /*
  * Packs the weights of a convolution for conv_matrix: rows of octets of channels, in the order that
- * `filters` lists, or single elements in that order (SCATTERED). Channels that are not real count as
- * 0. An invocation packs one octet.
+ * `filters` lists. If SCATTERED, it lists single elements. Channels that are not real count as 0.
+ * An invocation packs one octet.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
