@@ -1,35 +1,11 @@
 /* Lowerings of control flow: graphs inside nodes are inlined. */
 #include "model/host.h"
-#include "model/onnx_control.h"
+#include "model/onnx_inner.h"
 #include "model/onnx_counted.h"
+#include "model/onnx_loop.h"
 #include "model/onnx_ops.h"
 
 #include <string.h>
-
-const onnx_graph *control_graph(call *c, const char *name)
-{
-    const onnx_attribute *a = call_attribute(c, name, ONNX_ATTRIBUTE_GRAPH);
-    if (!a && !c->failed)
-        call_refuse(c, name, "it is required");
-    return a ? a->graph : NULL;
-}
-
-onnx_value **control_values(call *c, size_t count)
-{
-    onnx_value **values = arena_allocate(c->a, MAX(count, 1) * sizeof *values);
-    if (!values)
-        import_end(c->import, status_fail_memory("graph inside a node"));
-    return values;
-}
-
-onnx_value **control_run(call *c, const onnx_graph *g, import_loop *loop, onnx_value *const *inputs)
-{
-    onnx_value **outputs = control_values(c, g->output_count);
-    if (!outputs)
-        return NULL;
-    c->import->inline_graph(c->import, c, g, loop, inputs, outputs);
-    return c->failed || c->import->status != RLXVK_OK ? NULL : outputs;
-}
 
 static onnx_value *value_of(call *c, const host_array *h)
 {
@@ -46,8 +22,8 @@ static onnx_value *value_of(call *c, const host_array *h)
 /* Both branches are computed, and each result is chosen. */
 static void choose(call *c, const onnx_graph *then_branch, const onnx_graph *else_branch)
 {
-    onnx_value **yes = control_run(c, then_branch, NULL, NULL), **no;
-    no = yes ? control_run(c, else_branch, NULL, NULL) : NULL;
+    onnx_value **yes = onnx_inner_run(c, then_branch, NULL, NULL), **no;
+    no = yes ? onnx_inner_run(c, else_branch, NULL, NULL) : NULL;
     for (size_t i = 0; no && i < c->output_count; i++) {
         rlxvk_tensor a = call_tensor_of(c, yes[i]), b = call_tensor_of(c, no[i]);
         if (c->failed)
@@ -66,8 +42,8 @@ static void choose(call *c, const onnx_graph *then_branch, const onnx_graph *els
 
 void onnx_if(call *c)
 {
-    const onnx_graph *then_branch = control_graph(c, "then_branch");
-    const onnx_graph *else_branch = control_graph(c, "else_branch"), *taken;
+    const onnx_graph *then_branch = onnx_inner_graph(c, "then_branch");
+    const onnx_graph *else_branch = onnx_inner_graph(c, "else_branch"), *taken;
     onnx_value **outputs;
     if (!then_branch || !else_branch)
         return;
@@ -81,7 +57,7 @@ void onnx_if(call *c)
         return;
     }
     taken = call_host_integer(c, 0, "the branch", 0) ? then_branch : else_branch;
-    outputs = c->failed ? NULL : control_run(c, taken, NULL, NULL);
+    outputs = c->failed ? NULL : onnx_inner_run(c, taken, NULL, NULL);
     for (size_t i = 0; outputs && i < c->output_count; i++)
         call_give_value(c, i, outputs[i]);
 }
@@ -98,7 +74,7 @@ static bool collect(call *c, collected *k, onnx_value *const *values)
 {
     if (k->rounds == k->capacity) {
         size_t capacity = MAX(2 * k->capacity, 16);
-        onnx_value **larger = control_values(c, capacity * k->count);
+        onnx_value **larger = onnx_inner_values(c, capacity * k->count);
         if (!larger)
             return false;
         if (k->rounds)
@@ -186,7 +162,7 @@ static bool run_rounds(call *c, const onnx_graph *body, int64_t most, onnx_value
                 yes->integers[0] = 1;
             values[1] = value_of(c, yes);
         }
-        outputs = control_run(c, body, NULL, values);
+        outputs = onnx_inner_run(c, body, NULL, values);
         if (!outputs || !collect(c, k, outputs + 1 + carried))
             return true;
         for (size_t i = 0; i < carried; i++)
@@ -197,9 +173,9 @@ static bool run_rounds(call *c, const onnx_graph *body, int64_t most, onnx_value
 }
 
 /* The rest of the rounds, and the results. */
-static void run_rest(call *c, control_loop *l)
+static void run_rest(call *c, onnx_loop_rest *l)
 {
-    if (!control_run_loop(c, l))
+    if (!onnx_run_loop(c, l))
         return;
     for (size_t i = 0; i < l->carried; i++)
         call_give_as(c, i, l->results[i], l->types[i]);
@@ -219,13 +195,13 @@ static void give_rounds(call *c, onnx_value *const *values, size_t carried, cons
 
 void onnx_loop(call *c)
 {
-    const onnx_graph *body = control_graph(c, "body");
+    const onnx_graph *body = onnx_inner_graph(c, "body");
     size_t carried = c->input_count > 2 ? c->input_count - 2 : 0;
     bool limited = !call_has(c, 0) || call_is_known(c, 0);
     int64_t most = limited ? call_host_integer(c, 0, "the number of rounds", INT64_MAX) : INT64_MAX;
     collected k = {0};
-    onnx_value **values = control_values(c, carried + 2);
-    control_loop rest;
+    onnx_value **values = onnx_inner_values(c, carried + 2);
+    onnx_loop_rest rest;
     if (!body || !values || c->failed)
         return;
     if (body->input_count != carried + 2 || body->output_count < carried + 1 ||
@@ -241,14 +217,14 @@ void onnx_loop(call *c)
         give_rounds(c, values, carried, &k);
         return;
     }
-    rest = (control_loop){.body = body,
-                          .carried = carried,
-                          .collected = k.count,
-                          .values = values,
-                          .rounds = limited ? NULL : c->inputs[0],
-                          .done = (int64_t)k.rounds,
-                          .most = most,
-                          .earlier = k.values};
+    rest = (onnx_loop_rest){.body = body,
+                            .carried = carried,
+                            .collected = k.count,
+                            .values = values,
+                            .rounds = limited ? NULL : c->inputs[0],
+                            .done = (int64_t)k.rounds,
+                            .most = most,
+                            .earlier = k.values};
     if (!c->failed)
         run_rest(c, &rest);
 }
@@ -278,7 +254,7 @@ static bool begin_scan(call *c, size_t first, scan *s)
 {
     int64_t sequences = call_integer(c, "num_scan_inputs", 0);
     size_t operands = c->input_count - first;
-    *s = (scan){.body = control_graph(c, "body"), .operands = c->inputs + first};
+    *s = (scan){.body = onnx_inner_graph(c, "body"), .operands = c->inputs + first};
     if (!s->body || sequences < 1 || c->input_count < first || (size_t)sequences > operands) {
         call_refuse(c, "num_scan_inputs", "it does not fit the operands");
         return false;
@@ -338,7 +314,7 @@ static void run_scan(call *c, const scan *s, onnx_value **values, collected *k)
                 return;
             values[s->states + i] = v;
         }
-        outputs = control_run(c, s->body, NULL, values);
+        outputs = onnx_inner_run(c, s->body, NULL, values);
         if (!outputs || !collect(c, k, outputs + s->states))
             return;
         memcpy(values, outputs, s->states * sizeof *values);
@@ -349,7 +325,7 @@ void onnx_scan(call *c)
 {
     scan s;
     collected k = {0};
-    onnx_value **values = control_values(c, c->input_count);
+    onnx_value **values = onnx_inner_values(c, c->input_count);
     if (!values || !begin_scan(c, 0, &s))
         return;
     s.input_axes = read_list(c, "scan_input_axes", s.sequences);
@@ -379,7 +355,7 @@ static void run_scan_of(call *c, const scan *whole, int64_t batch, onnx_value **
 {
     scan s = *whole;
     collected k = {.count = s.outputs};
-    s.operands = control_values(c, s.states + s.sequences);
+    s.operands = onnx_inner_values(c, s.states + s.sequences);
     for (size_t i = 0; s.operands && i < s.states + s.sequences; i++) {
         s.operands[i] = take(c, whole->operands[i], 0, batch);
         if (!s.operands[i])
@@ -417,7 +393,7 @@ void onnx_scan_8(call *c)
     s.rounds = c->failed ? 0 : length_of(c, s.operands[s.states], 1);
     k.count = s.states + s.outputs;
     for (int64_t b = 0; b < batches && !c->failed; b++) {
-        onnx_value **values = control_values(c, s.states + MAX(s.sequences, s.outputs));
+        onnx_value **values = onnx_inner_values(c, s.states + MAX(s.sequences, s.outputs));
         if (!values)
             return;
         run_scan_of(c, &s, b, values);

@@ -3,7 +3,8 @@
  * rounds give is collected in slots of the largest number of rounds.
  */
 #include "model/host.h"
-#include "model/onnx_control.h"
+#include "model/onnx_inner.h"
+#include "model/onnx_loop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { ROUND, CONDITION, CARRIED };
 typedef struct builder {
     call *c; /* of the outer graph */
     call in; /* the same node, with the body's graph */
-    control_loop *l;
+    onnx_loop_rest *l;
     import_loop loop;
     rlxvk_tensor *next; /* the body's outputs: of each input, its value in the next round */
     size_t limit;       /* indices of inputs */
@@ -56,8 +57,8 @@ static onnx_value *value_of(call *c, rlxvk_tensor t, int32_t type)
 static onnx_value **make_inputs(builder *b)
 {
     call *c = b->c;
-    control_loop *l = b->l;
-    onnx_value **values = control_values(c, CARRIED + l->carried);
+    onnx_loop_rest *l = b->l;
+    onnx_value **values = onnx_inner_values(c, CARRIED + l->carried);
     rlxvk_tensor go_on =
         l->values[1] ? call_tensor_of(c, l->values[1]) : integer_scalar(c, 1, ONNX_BOOL);
     if (!values || c->failed)
@@ -164,11 +165,11 @@ static void carry(builder *b, size_t input, onnx_value *given, int32_t type)
 
 static void build_body(builder *b)
 {
-    control_loop *l = b->l;
+    onnx_loop_rest *l = b->l;
     rlxvk_graph *g = b->loop.inner;
     onnx_value **values = make_inputs(b), **outputs;
     size_t before;
-    outputs = values ? control_run(b->c, l->body, &b->loop, values) : NULL;
+    outputs = values ? onnx_inner_run(b->c, l->body, &b->loop, values) : NULL;
     if (!outputs)
         return;
     before = b->loop.inputs.count;
@@ -232,7 +233,7 @@ error:
 static void run(builder *b)
 {
     call *c = b->c;
-    control_loop *l = b->l;
+    onnx_loop_rest *l = b->l;
     rlxvk_graph *condition = NULL;
     size_t count = b->loop.inputs.count;
     rlxvk_tensor *out = arena_allocate(c->a, count * sizeof *out);
@@ -254,7 +255,7 @@ static void run(builder *b)
     rlxvk_graph_destroy(condition);
 }
 
-bool control_run_loop(call *c, control_loop *l)
+bool onnx_run_loop(call *c, onnx_loop_rest *l)
 {
     builder b = {.c = c, .l = l};
     size_t results = l->carried + l->collected;

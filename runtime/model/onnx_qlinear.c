@@ -9,8 +9,8 @@
 /* Operand i as floats: its scale and zero point are the two operands behind it. */
 static rlxvk_tensor real(call *c, size_t i)
 {
-    rlxvk_tensor x = quantized_centred(c, i, i + 2, 0);
-    return rlxvk_mul(c->graph, x, quantized_spread(c, i + 1, RLXVK_SCALAR, 0, 0));
+    rlxvk_tensor x = onnx_quantized_centred(c, i, i + 2, 0);
+    return rlxvk_mul(c->graph, x, onnx_quantized_spread(c, i + 1, RLXVK_SCALAR, 0, 0));
 }
 
 /* Quantizes with the scale of operand i and the zero point behind it. */
@@ -19,10 +19,10 @@ static void give(call *c, rlxvk_tensor y, size_t i, int32_t type)
     rlxvk_tensor zero = RLXVK_NONE;
     if (c->failed)
         return;
-    y = quantized_quotient(c, y, quantized_spread(c, i, RLXVK_SCALAR, 0, 0));
+    y = onnx_quantized_quotient(c, y, onnx_quantized_spread(c, i, RLXVK_SCALAR, 0, 0));
     if (call_has(c, i + 1))
-        zero = quantized_spread(c, i + 1, RLXVK_SCALAR, 0, 0);
-    quantized_give(c, 0, y, zero, type);
+        zero = onnx_quantized_spread(c, i + 1, RLXVK_SCALAR, 0, 0);
+    onnx_quantized_give(c, 0, y, zero, type);
 }
 
 void onnx_qlinear_add(call *c)
@@ -112,15 +112,15 @@ void onnx_q_gemm(call *c)
     rlxvk_matmul_options o = {.transpose_a = call_flag(c, "transA", false),
                               .transpose_b = call_flag(c, "transB", false)};
     float alpha = call_real(c, "alpha", 1);
-    rlxvk_tensor x = quantized_centred(c, 0, 2, 0), y, scale;
-    rlxvk_tensor w = quantized_centred(c, 3, 5, o.transpose_b ? 0 : 1);
+    rlxvk_tensor x = onnx_quantized_centred(c, 0, 2, 0), y, scale;
+    rlxvk_tensor w = onnx_quantized_centred(c, 3, 5, o.transpose_b ? 0 : 1);
     if (c->failed)
         return;
     y = rlxvk_matmul_with(g, x, w, &o);
     if (call_has(c, 6))
         y = rlxvk_add(g, y, call_cast(c, call_tensor(c, 6), ONNX_FLOAT));
-    scale = rlxvk_mul(g, quantized_spread(c, 1, RLXVK_SCALAR, 0, 0),
-                      quantized_spread(c, 4, call_tensor_shape(c, y), 1, 0));
+    scale = rlxvk_mul(g, onnx_quantized_spread(c, 1, RLXVK_SCALAR, 0, 0),
+                      onnx_quantized_spread(c, 4, call_tensor_shape(c, y), 1, 0));
     y = rlxvk_mul(g, y, rlxvk_mul(g, scale, call_scalar(c, alpha)));
     if (call_has(c, 7))
         give(c, y, 7, call_has(c, 8) ? call_type(c, 8) : ONNX_UINT8);
@@ -139,9 +139,9 @@ static void give_product(call *c, rlxvk_tensor x, rlxvk_tensor scale, size_t b, 
         call_refuse(c, NULL, "an operand is a scalar");
         return;
     }
-    w = quantized_centred(c, b, b_zero, (int32_t)s.rank - 1);
+    w = onnx_quantized_centred(c, b, b_zero, (int32_t)s.rank - 1);
     y = rlxvk_matmul(g, x, w);
-    scale = rlxvk_mul(g, scale, quantized_spread(c, b_scale, s, (int32_t)s.rank - 1, 0));
+    scale = rlxvk_mul(g, scale, onnx_quantized_spread(c, b_scale, s, (int32_t)s.rank - 1, 0));
     y = rlxvk_mul(g, y, scale);
     if (call_has(c, bias))
         y = rlxvk_add(g, y, call_tensor(c, bias));
@@ -150,8 +150,8 @@ static void give_product(call *c, rlxvk_tensor x, rlxvk_tensor scale, size_t b, 
 
 void onnx_mat_mul_integer_to_float(call *c)
 {
-    rlxvk_tensor x = quantized_centred(c, 0, 4, 0);
-    give_product(c, x, quantized_spread(c, 2, RLXVK_SCALAR, 0, 0), 1, 3, 5, 6);
+    rlxvk_tensor x = onnx_quantized_centred(c, 0, 4, 0);
+    give_product(c, x, onnx_quantized_spread(c, 2, RLXVK_SCALAR, 0, 0), 1, 3, 5, 6);
 }
 
 void onnx_dynamic_quantize_mat_mul(call *c)
@@ -159,6 +159,6 @@ void onnx_dynamic_quantize_mat_mul(call *c)
     rlxvk_tensor x = call_tensor(c, 0), scale, zero;
     if (c->failed)
         return;
-    x = quantized_dynamic(c, x, &scale, &zero);
+    x = onnx_quantized_dynamic(c, x, &scale, &zero);
     give_product(c, rlxvk_sub(c->graph, x, zero), scale, 1, 2, 3, 4);
 }

@@ -13,7 +13,7 @@
 
 /* ---- Scales and zero points ---- */
 
-rlxvk_tensor quantized_spread(call *c, size_t i, rlxvk_shape x, int32_t axis, int64_t block)
+rlxvk_tensor onnx_quantized_spread(call *c, size_t i, rlxvk_shape x, int32_t axis, int64_t block)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_tensor t = call_cast(c, call_tensor(c, i), ONNX_FLOAT);
@@ -73,7 +73,7 @@ static rlxvk_tensor step_at(call *c, rlxvk_tensor v)
 
 /* A division on the device may be off, but the remainder is exact, and so is its distance from half
  * a scale. */
-rlxvk_tensor quantized_quotient(call *c, rlxvk_tensor x, rlxvk_tensor scale)
+rlxvk_tensor onnx_quantized_quotient(call *c, rlxvk_tensor x, rlxvk_tensor scale)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_tensor most = rlxvk_mul(g, scale, call_scalar(c, 131072)), rest, whole, above, half, odd;
@@ -90,7 +90,7 @@ rlxvk_tensor quantized_quotient(call *c, rlxvk_tensor x, rlxvk_tensor scale)
     return rlxvk_add(g, whole, rlxvk_where(g, above, rlxvk_sign(g, x), call_scalar(c, 0)));
 }
 
-void quantized_give(call *c, size_t result, rlxvk_tensor x, rlxvk_tensor zero, int32_t type)
+void onnx_quantized_give(call *c, size_t result, rlxvk_tensor x, rlxvk_tensor zero, int32_t type)
 {
     float low, high;
     if (!limits_of(c, type, &low, &high))
@@ -169,16 +169,16 @@ void onnx_quantize_linear(call *c)
     if (type == ONNX_UNDEFINED)
         type = ONNX_UINT8;
     if (onnx_find_float8(type)) { /* the zero point is 0 */
-        x = rlxvk_div(c->graph, x, quantized_spread(c, 1, s, axis, block));
+        x = rlxvk_div(c->graph, x, onnx_quantized_spread(c, 1, s, axis, block));
         call_give_as(c, 0, onnx_round_float8(c, x, type, saturate, ONNX_ROUND_UP), type);
         return;
     }
     if (block == 0 && quantize_by_op(c, x, axis, type))
         return;
-    x = quantized_quotient(c, x, quantized_spread(c, 1, s, axis, block));
+    x = onnx_quantized_quotient(c, x, onnx_quantized_spread(c, 1, s, axis, block));
     if (call_has(c, 2))
-        zero = quantized_spread(c, 2, s, axis, block);
-    quantized_give(c, 0, x, zero, type);
+        zero = onnx_quantized_spread(c, 2, s, axis, block);
+    onnx_quantized_give(c, 0, x, zero, type);
 }
 
 void onnx_dequantize_linear(call *c)
@@ -189,13 +189,13 @@ void onnx_dequantize_linear(call *c)
     int32_t type = (int32_t)call_integer(c, "output_dtype", call_type(c, 1));
     rlxvk_tensor x = call_cast(c, call_tensor(c, 0), ONNX_FLOAT);
     if (call_has(c, 2))
-        x = rlxvk_sub(c->graph, x, quantized_spread(c, 2, s, axis, block));
-    x = rlxvk_mul(c->graph, x, quantized_spread(c, 1, s, axis, block));
+        x = rlxvk_sub(c->graph, x, onnx_quantized_spread(c, 2, s, axis, block));
+    x = rlxvk_mul(c->graph, x, onnx_quantized_spread(c, 1, s, axis, block));
     call_give_as(c, 0, x, type == ONNX_UNDEFINED ? call_type(c, 1) : type);
 }
 
-rlxvk_tensor quantized_dynamic(call *c, rlxvk_tensor x, rlxvk_tensor *out_scale,
-                               rlxvk_tensor *out_zero)
+rlxvk_tensor onnx_quantized_dynamic(call *c, rlxvk_tensor x, rlxvk_tensor *out_scale,
+                                    rlxvk_tensor *out_zero)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_shape s = call_tensor_shape(c, x);
@@ -206,10 +206,10 @@ rlxvk_tensor quantized_dynamic(call *c, rlxvk_tensor x, rlxvk_tensor *out_scale,
     low = rlxvk_min(g, rlxvk_reduce_min(g, x, axes, s.rank, false), none);
     high = rlxvk_max(g, rlxvk_reduce_max(g, x, axes, s.rank, false), none);
     scale = rlxvk_div(g, rlxvk_sub(g, high, low), call_scalar(c, 255));
-    zero = rlxvk_clip(g, quantized_quotient(c, rlxvk_neg(g, low), scale), 0, 255);
+    zero = rlxvk_clip(g, onnx_quantized_quotient(c, rlxvk_neg(g, low), scale), 0, 255);
     *out_scale = scale;
     *out_zero = zero;
-    return rlxvk_clip(g, rlxvk_add(g, quantized_quotient(c, x, scale), zero), 0, 255);
+    return rlxvk_clip(g, rlxvk_add(g, onnx_quantized_quotient(c, x, scale), zero), 0, 255);
 }
 
 void onnx_dynamic_quantize_linear(call *c)
@@ -217,18 +217,18 @@ void onnx_dynamic_quantize_linear(call *c)
     rlxvk_tensor scale, zero, x = call_tensor(c, 0);
     if (c->failed)
         return;
-    call_give_as(c, 0, quantized_dynamic(c, x, &scale, &zero), ONNX_UINT8);
+    call_give_as(c, 0, onnx_quantized_dynamic(c, x, &scale, &zero), ONNX_UINT8);
     call_give_as(c, 1, scale, ONNX_FLOAT);
     call_give_as(c, 2, zero, ONNX_UINT8);
 }
 
 /* ---- Products ---- */
 
-rlxvk_tensor quantized_centred(call *c, size_t i, size_t zero, int32_t axis)
+rlxvk_tensor onnx_quantized_centred(call *c, size_t i, size_t zero, int32_t axis)
 {
     rlxvk_tensor x = call_cast(c, call_tensor(c, i), ONNX_FLOAT);
     return call_has(c, zero)
-               ? rlxvk_sub(c->graph, x, quantized_spread(c, zero, call_shape(c, i), axis, 0))
+               ? rlxvk_sub(c->graph, x, onnx_quantized_spread(c, zero, call_shape(c, i), axis, 0))
                : x;
 }
 
@@ -240,8 +240,8 @@ void onnx_mat_mul_integer(call *c)
         call_refuse(c, NULL, "an operand is a scalar");
         return;
     }
-    x = quantized_centred(c, 0, 2, (int32_t)a - 2);
-    w = quantized_centred(c, 1, 3, (int32_t)b - 1);
+    x = onnx_quantized_centred(c, 0, 2, (int32_t)a - 2);
+    w = onnx_quantized_centred(c, 1, 3, (int32_t)b - 1);
     call_give_as(c, 0, rlxvk_matmul(c->graph, x, w), ONNX_INT32);
 }
 
@@ -254,19 +254,19 @@ void onnx_q_linear_mat_mul(call *c)
         call_refuse(c, NULL, "an operand has fewer than 2 axes");
         return;
     }
-    x = quantized_centred(c, 0, 2, (int32_t)a.rank - 2);
-    w = quantized_centred(c, 3, 5, (int32_t)b.rank - 1);
+    x = onnx_quantized_centred(c, 0, 2, (int32_t)a.rank - 2);
+    w = onnx_quantized_centred(c, 3, 5, (int32_t)b.rank - 1);
     y = rlxvk_matmul(g, x, w);
-    scale = rlxvk_mul(g, quantized_spread(c, 1, a, (int32_t)a.rank - 2, 0),
-                      quantized_spread(c, 4, b, (int32_t)b.rank - 1, 0));
-    scale = rlxvk_div(g, scale, quantized_spread(c, 6, RLXVK_SCALAR, 0, 0));
-    quantized_give(c, 0, rlxvk_mul(g, y, scale), quantized_spread(c, 7, RLXVK_SCALAR, 0, 0),
-                   call_type(c, 7));
+    scale = rlxvk_mul(g, onnx_quantized_spread(c, 1, a, (int32_t)a.rank - 2, 0),
+                      onnx_quantized_spread(c, 4, b, (int32_t)b.rank - 1, 0));
+    scale = rlxvk_div(g, scale, onnx_quantized_spread(c, 6, RLXVK_SCALAR, 0, 0));
+    onnx_quantized_give(c, 0, rlxvk_mul(g, y, scale),
+                        onnx_quantized_spread(c, 7, RLXVK_SCALAR, 0, 0), call_type(c, 7));
 }
 
 void onnx_conv_integer(call *c)
 {
-    rlxvk_tensor x = quantized_centred(c, 0, 2, 1), w = quantized_centred(c, 1, 3, 0);
+    rlxvk_tensor x = onnx_quantized_centred(c, 0, 2, 1), w = onnx_quantized_centred(c, 1, 3, 0);
     if (!c->failed)
         call_give_as(c, 0, onnx_convolve(c, x, w, RLXVK_NONE), ONNX_INT32);
 }
@@ -274,16 +274,17 @@ void onnx_conv_integer(call *c)
 void onnx_q_linear_conv(call *c)
 {
     rlxvk_graph *g = c->graph;
-    rlxvk_tensor x = quantized_centred(c, 0, 2, 1), w = quantized_centred(c, 3, 5, 0), y, scale;
+    rlxvk_tensor x = onnx_quantized_centred(c, 0, 2, 1), w = onnx_quantized_centred(c, 3, 5, 0), y,
+                 scale;
     rlxvk_tensor bias = call_has(c, 8) ? call_cast(c, call_tensor(c, 8), ONNX_FLOAT) : RLXVK_NONE;
     if (c->failed)
         return;
     y = onnx_convolve(c, x, w, bias);
     if (c->failed)
         return;
-    scale = rlxvk_mul(g, quantized_spread(c, 1, RLXVK_SCALAR, 0, 0),
-                      quantized_spread(c, 4, call_tensor_shape(c, y), 1, 0));
-    scale = rlxvk_div(g, scale, quantized_spread(c, 6, RLXVK_SCALAR, 0, 0));
-    quantized_give(c, 0, rlxvk_mul(g, y, scale), quantized_spread(c, 7, RLXVK_SCALAR, 0, 0),
-                   call_type(c, 7));
+    scale = rlxvk_mul(g, onnx_quantized_spread(c, 1, RLXVK_SCALAR, 0, 0),
+                      onnx_quantized_spread(c, 4, call_tensor_shape(c, y), 1, 0));
+    scale = rlxvk_div(g, scale, onnx_quantized_spread(c, 6, RLXVK_SCALAR, 0, 0));
+    onnx_quantized_give(c, 0, rlxvk_mul(g, y, scale),
+                        onnx_quantized_spread(c, 7, RLXVK_SCALAR, 0, 0), call_type(c, 7));
 }

@@ -3,7 +3,7 @@
  * built; the graph has no trace of it.
  */
 #include "model/host.h"
-#include "model/onnx_control.h"
+#include "model/onnx_inner.h"
 #include "model/onnx_ops.h"
 
 #include <string.h>
@@ -240,9 +240,9 @@ void onnx_concat_from_sequence(call *c)
 /* The body runs on element i of each operand that is a sequence; the others stay. */
 void onnx_sequence_map(call *c)
 {
-    const onnx_graph *body = control_graph(c, "body");
+    const onnx_graph *body = onnx_inner_graph(c, "body");
     const onnx_sequence *first = sequence_of(c, 0);
-    onnx_value **values = control_values(c, c->input_count);
+    onnx_value **values = onnx_inner_values(c, c->input_count);
     onnx_sequence **out = arena_allocate(c->a, MAX(c->output_count, 1) * sizeof *out);
     if (!body || !first || !values || !out)
         return;
@@ -263,7 +263,7 @@ void onnx_sequence_map(call *c)
             else if (s)
                 values[i] = (onnx_value *)s->items[at];
         }
-        results = c->failed ? NULL : control_run(c, body, NULL, values);
+        results = c->failed ? NULL : onnx_inner_run(c, body, NULL, values);
         for (size_t i = 0; results && i < c->output_count; i++)
             out[i]->items[at] = results[i];
         if (!results)
