@@ -370,12 +370,14 @@ static uint32_t begin_span(onnx_import *import, const call *c)
     return first;
 }
 
-/* A tensor that the node has made gets the name that it has in the file. */
+/* A tensor that the node has made gets the name that it has in the file. Leaves have names. */
 static void name_result(onnx_import *import, const char *name, const onnx_value *v, uint32_t first)
 {
+    rlxvk_node_info info = {0};
     uint32_t node;
-    if (v->has_tensor && v->tensor.graph && !v->failed && !import->stuck &&
-        rlxvk_tensor_node(import->graph, v->tensor, &node) == RLXVK_OK && node >= first)
+    if (v->has_tensor && !v->failed && !import->stuck &&
+        rlxvk_tensor_node(import->graph, v->tensor, &node) == RLXVK_OK && node >= first &&
+        rlxvk_graph_node(import->graph, node, &info) == RLXVK_OK && info.kind == RLXVK_NODE_OP)
         rlxvk_graph_set_name(import->graph, v->tensor, name);
 }
 

@@ -55,12 +55,13 @@ static rlxvk_tensor leaf(rlxvk_graph *g, rlxvk_shape shape)
     return rlxvk_param(g, name, RLXVK_F32, shape);
 }
 
-static size_t size_for(how given, size_t size)
+/* `first`: where struct_size begins. A struct that ends there is of no version. */
+static size_t size_for(how given, size_t size, size_t first)
 {
     const size_t tag = RLXVK_SIZE_OF(char) - 1;
     return given == SAYS_SIZE                           ? tag + size
            : given == LONGER || given == LONGER_AND_SET ? tag + size + MORE
-           : given == SHORTER                           ? tag + size - 8
+           : given == SHORTER                           ? tag + first
            : given == NO_SIZE                           ? size
                                                         : 0;
 }
@@ -74,7 +75,8 @@ static size_t size_for(how given, size_t size)
         struct {                                                                                   \
             rlxvk_##row##_options o;                                                               \
             uint8_t more[MORE];                                                                    \
-        } zeroed = {.o.struct_size = size_for(given, sizeof zeroed.o)};                            \
+        } zeroed = {.o.struct_size = size_for(given, sizeof zeroed.o,                              \
+                                              offsetof(rlxvk_##row##_options, struct_size))};      \
         const rlxvk_##row##_options *o = given == LEFT_OUT   ? NULL                                \
                                          : given == BY_VALUE ? &by_value                           \
                                                              : &zeroed.o;                          \
