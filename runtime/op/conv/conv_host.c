@@ -121,7 +121,7 @@ static void note_weights(sums s, int64_t count, const float *w, int64_t weights)
 }
 
 /* How much the precision adds to the error of a sum of `terms` terms. If it is infinite, any value
- * is allowed. */
+ * is allowed, except that NaN stays NaN. */
 static double precision_error(const host_call *c, sums s, uint64_t i, double terms)
 {
     return matmul_precision_bound(c->precision, terms, s.magnitude[i], s.largest_x[i],
@@ -183,8 +183,8 @@ static void finish(const host_call *c, uint64_t i, uint64_t channel, double term
     double added = residual ? c->inputs[residual].words[i] : 0, bound;
     double largest = y.magnitude[i]; /* of all steps: a scale may bring an overflow back */
     double extra = precision_error(c, y, i, terms);
-    bool open = isinf(extra);
-    extra = open ? 0 : extra;
+    bool open = isinf(extra) && !isnan(y.value[i]);
+    extra = isinf(extra) ? 0 : extra;
     if (scaled) {
         extra *= fabs((double)c->inputs[bias].words[channel]);
         y.value[i] *= c->inputs[bias].words[channel];
@@ -275,7 +275,8 @@ rlxvk_status conv_backward_weight_host(const host_call *c)
     for (uint64_t i = 0; i < numel && c->bound; i++) {
         double extra = precision_error(c, dw, i, terms);
         c->bound[i] = conv_bound(terms, dw.magnitude[i]) + extra;
-        leave_overflow(c, i, isinf(extra) ? INFINITY : dw.magnitude[i]);
+        bool open = isinf(extra) && !isnan(c->out[i]);
+        leave_overflow(c, i, open ? INFINITY : dw.magnitude[i]);
     }
     memory_free(dw.magnitude);
     return RLXVK_OK;
