@@ -58,6 +58,10 @@ check "... says where the device was" says "; the device had begun dispatch 2 (s
 RLXVK_TEST_MARKS=amd check "one that writes marks to memory" rlxvk lost@6 1 $twice
 check "... says where the device was" says "; the device had begun dispatch 2 (softmax_finish of softmax (node 1)), and ended all before dispatch 2 (softmax_finish of"
 RLXVK_TEST_MARKS=amd check "marks" rlxvk "" 0 $twice
+check "a driver that compiles for minutes in a submission" rlxvk late@9 0 conform $cases --jobs 1
+check "... passes" says "26 passed, 0 failed"
+check "... unless a case may not take so long" rlxvk late@9 1 conform $cases --jobs 1 --timeout 100
+check "... which is said" says "not done after 100.000 s"
 check "the report in JSON" rlxvk crash@9 1 conform $cases --jobs 1 --json
 check "... has the crash" grep -q '"message": "the process that ran it ended by signal 6' "$printed"
 

@@ -4,6 +4,8 @@
  * - RLXVK_TEST_FAULTS=crash@12,hang@40,lost@7 says what happens at which vkQueueSubmit: abort,
  * sleep forever, or VK_ERROR_DEVICE_LOST until another device is created. Submissions of all
  * processes count, in the file RLXVK_TEST_FAULTS_COUNT.
+ *   With late@5 the device takes 200 s for what was submitted until the fifth vkQueueSubmit; a wait
+ *   for that long returns at once.
  *   memory@2 makes the second vkAllocateMemory of at least 1 MiB of a process fail.
  * - RLXVK_TEST_DEVICES=name|type|uuid|pci|fault;... lists the devices to show instead of the first
  *   real one. The type is a VkPhysicalDeviceType, the uuid a byte that is repeated, the pci an
@@ -37,7 +39,7 @@ typedef struct shown {
 
 static shown devices[MOST_DEVICES];
 static uint32_t device_count;
-static bool lost;
+static bool lost, late;
 
 /* Calls of the next layer that this one changes. Later the loader would give the first layer's. */
 #define INSTANCE_CALLS(X)                                                                          \
@@ -99,6 +101,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
     while (happens("hang", at))
         pause();
     lost = lost || happens("lost", at);
+    late = late || happens("late", at);
     return lost ? VK_ERROR_DEVICE_LOST : real_submit(queue, count, infos, fence);
 }
 
@@ -118,13 +121,17 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAl
 static VKAPI_ATTR VkResult VKAPI_CALL wait(VkDevice device, const VkSemaphoreWaitInfo *info,
                                            uint64_t timeout)
 {
+    if (late && timeout < 200000000000)
+        return VK_TIMEOUT;
+    late = false;
     return lost ? VK_ERROR_DEVICE_LOST : real_wait(device, info, timeout);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL counter_value(VkDevice device, VkSemaphore semaphore,
                                                     uint64_t *out)
 {
-    return lost ? VK_ERROR_DEVICE_LOST : real_counter(device, semaphore, out);
+    *out = 0;
+    return lost ? VK_ERROR_DEVICE_LOST : late ? VK_SUCCESS : real_counter(device, semaphore, out);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL wait_idle(VkDevice device)

@@ -656,6 +656,13 @@ static bool set_limits(const conform_options *o, switches *out)
     return false;
 }
 
+/* A case may take --timeout for everything. Software drivers compile in its first submission, which
+ * can take minutes on a busy machine. */
+static uint64_t timeout_of_waits(const conform_options *o)
+{
+    return o->timeout ? o->timeout * UINT64_C(1000000000) : UINT64_MAX;
+}
+
 int command_conform(int argc, char **argv)
 {
     conform_options o;
@@ -669,6 +676,7 @@ int command_conform(int argc, char **argv)
                                .force_host = o.force_host,
                                .precision = o.precision,
                                .variant = o.variant,
+                               .timeout_ns = timeout_of_waits(&o),
                                .shifted = o.shifted,
                                .bounds = o.bounds},
                      .report = {.bounds = o.bounds, .limits = environment.limits}};

@@ -43,6 +43,7 @@ typedef struct conform_setup {
     const char *row;     /* skip cases without a dispatch of this row; see conform_count */
     uint16_t kernel;     /* for conform_count if `row` is NULL: kernel id + 1; 0: all kernels */
     bool shifted;        /* operands and results begin inside larger tensors */
+    uint64_t timeout_ns; /* of each wait; 0: as the library's */
     bool bounds;         /* also test that the bounds are tight (conform_run.c, check_bounds) */
 } conform_setup;
 

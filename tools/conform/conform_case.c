@@ -113,6 +113,7 @@ rlxvk_status conform_compile_options(const case_spec *spec, const conform_setup 
 {
     options->force_host = setup->force_host ? RLXVK_ON : RLXVK_DEFAULT;
     options->precision = case_precision(spec, setup->precision);
+    options->timeout_ns = setup->timeout_ns;
     return option_set_variants(case_word(spec, "variant", setup->variant), room, options);
 }
 

@@ -267,7 +267,8 @@ static rlxvk_status run(check *k)
 {
     rlxvk_run_input inputs[CASE_MAX_INPUTS + 1];
     rlxvk_run_output outputs[CASE_MAX_INPUTS];
-    rlxvk_compile_options options = {.precision = case_precision(&k->spec, k->setup->precision)};
+    rlxvk_compile_options options = {.precision = case_precision(&k->spec, k->setup->precision),
+                                     .timeout_ns = k->setup->timeout_ns};
     size_t input_count = 0;
     rlxvk_status status;
     TRY(rlxvk_compile(k->setup->context, k->graph, &options, &k->executable));
