@@ -1,4 +1,4 @@
-/* What split_weights.c and split_experts.c share. */
+/* Weights that the device cannot bind whole: what split_weights.c and split_experts.c share. */
 #ifndef RLXVK_SPLIT_H
 #define RLXVK_SPLIT_H
 
