@@ -19,11 +19,12 @@ enum {
  */
 /* clang-format off */
 const matrix_class matrix_classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, ahead, splits, depth, crowd */
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, ahead, splits,
+     * depth, crowd */
     {{"direct",     ON_ALL, IF_FILLS},  128, 128, 64, 64, 64, 0, 65,  65, 167, false, 0, 2, 2},
     {{"direct_low", ON_ALL, IF_FILLS},   64, 128, 64, 64, 64, 0, 33,  65, 170, false, 0, 2, 4},
     {{"direct_deep", ON_ALL, IF_FILLS}, 128,  64, 64, 64, 32, 0, 65,  33,  93, false, 0, 4, 2},
-    {{"direct_small", ON_ALL, IF_FILLS}, 32,  64, 64, 32, 16, 0, 17,  33,  50, false, 0, 4, 4},
+    {{"direct_small", ON_ALL, IF_FILLS}, 32,  64, 64, 32, 16, 0, 17,  33,  66, false, 0, 4, 4},
     {{"tall",       ON_ALL, IF_FILLS},  192, 128, 64, 48, 64, 1, 65,  65, 136},
     {{"wide",       ON_ALL, IF_FILLS},  128, 192, 64, 32, 48, 1, 65,  65, 136},
     {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65, 100},
