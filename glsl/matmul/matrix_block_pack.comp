@@ -38,11 +38,7 @@ shared uint tile[ROWS * PITCH];
 
 /* ---- One element, or four that are neighbours in memory, as floats or halves ---- */
 
-float half_of(uint word, uint index)
-{
-    uint bits = (index & 1) != 0 ? word >> 16 : word & 0xffff;
-    return STORAGE == MATMUL_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
-}
+#include "matmul/stored_half.glsl"
 
 /* A half AS_IT_IS is in the lower bits. */
 uint read(uint i)

@@ -58,7 +58,7 @@ SUM sums[SUMS_M * SUMS_N];
 uvec4 next_a[DEPTH * SUMS_M], next_b[DEPTH * SUMS_N];
 OPERAND_A next_left[DEPTH * SUMS_M];
 OPERAND_B next_right[DEPTH * SUMS_N];
-shared vec4 patches[BY_LANES ? 1 : gl_WorkGroupSize.x * UNIT_M * UNIT_N / 32];
+shared uvec4 patches[BY_LANES ? 1 : gl_WorkGroupSize.x * UNIT_M * UNIT_N / 32];
 
 uint at_a, at_b;     /* of the next blocks, in octets; BY_LANES of the lane's octet */
 uint last_a, last_b; /* of the last blocks, which are read again instead of what follows them */
@@ -115,17 +115,7 @@ void multiply(uint slot)
     }
 }
 
-/* The packed matrices of a and b that belong to this batch. */
-uvec2 batch_matrices(uint batch)
-{
-    uvec2 index = uvec2(0);
-    [[dont_unroll]] for (uint axis = 0; axis < 5; axis++) {
-        uint coordinate = batch % args.batch_dims[axis];
-        batch /= args.batch_dims[axis];
-        index += coordinate * uvec2(args.a_batch_strides[axis], args.b_batch_strides[axis]);
-    }
-    return index + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
-}
+#include "matmul/batch_matrices.glsl"
 
 uint place_of_y(uint batch, uint row, uint column)
 {
@@ -192,15 +182,7 @@ void main()
                            at.y + i % SUMS_N * UNIT_N + column_of(e));
         return;
     }
-    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
-        coopMatStore(sums[i], patches, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
-        subgroupBarrier();
-        uvec2 from = at + uvec2(i / SUMS_N * UNIT_M, i % SUMS_N * UNIT_N);
-        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_N;
-                             e += gl_SubgroupSize)
-            write(patches[patch_start + e / 4][e % 4], batch, from.x + e / UNIT_N,
-                  from.y + e % UNIT_N);
-        subgroupBarrier();
-    }
+#define MATRIX_PATCHES                   patches
+#define MATRIX_WRITE(value, row, column) write(value, batch, row, column)
+#include "matmul/matrix_leave.glsl"
 }

@@ -36,11 +36,7 @@ layout(set = 0, binding = 2) writeonly buffer packed_view { uvec4 packed[]; };
 const uint ROWS = 32, DEPTH = 64;
 shared float turned[DEPTH * (ROWS + 1)];
 
-float half_of(uint word, uint index)
-{
-    uint bits = (index & 1) != 0 ? word >> 16 : word & 0xffff;
-    return STORAGE == MATMUL_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
-}
+#include "matmul/stored_half.glsl"
 
 float read(uint i)
 {

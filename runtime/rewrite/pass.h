@@ -60,8 +60,7 @@ uint32_t region_split(pass *p, uint32_t id);
 uint32_t fuse_split_projection(pass *p, uint32_t id); /* fuse_projection.c */
 
 /* Lets products and gathers read a weight in parts if the device cannot bind it whole
- * (split_weights.c,
- * split_experts.c). */
+ * (split_weights.c, split_experts.c). */
 #define SPLIT_MOST_PARTS 64
 uint32_t split_weight(pass *p, uint32_t id);
 

@@ -164,6 +164,14 @@ static bool may_be_direct(const lowering *l, const matmul_request *r)
            (r->problem.shape.m >= LEAST_DIRECT_ROWS || !is_as_packed(l, r, MATRIX_BLOCK_K));
 }
 
+static struct matrix_pack_args pack_args(const side *s)
+{
+    return (struct matrix_pack_args){(uint32_t)s->rows,     (uint32_t)s->k,
+                                     (uint32_t)s->matrices, (uint32_t)s->matrix_unit_step,
+                                     s->source.offset,      (uint32_t)s->round_rows,
+                                     (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
+}
+
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
 {
     static const uint32_t targets[] = {[RLXVK_PRECISION_F32] = MATRIX_F32,
@@ -171,10 +179,7 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
                                        [RLXVK_PRECISION_BF16] = MATRIX_BF16,
                                        [RLXVK_PRECISION_SPLIT] = MATRIX_SPLIT};
     bool split = l->precision == RLXVK_PRECISION_SPLIT;
-    struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
-                                    (uint32_t)s->matrices, (uint32_t)s->matrix_unit_step,
-                                    s->source.offset,      (uint32_t)s->round_rows,
-                                    (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
+    struct matrix_pack_args args = pack_args(s);
     bool quads = (s->source.offset | s->k | s->matrix_unit_step) % 4 == 0;
     dispatch d = {.kernel = KERNEL_MATRIX_PACK, .node = id};
     rlxvk_status status;
@@ -211,10 +216,7 @@ rlxvk_status matrix_unit_pack_emit(lowering *l, uint32_t id, const matmul_reques
 static rlxvk_status emit_block_pack(lowering *l, uint32_t id, side *s)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
-                                    (uint32_t)s->matrices, (uint32_t)s->matrix_unit_step,
-                                    s->source.offset,      (uint32_t)s->round_rows,
-                                    (uint32_t)s->round_k,  0};
+    struct matrix_pack_args args = pack_args(s);
     uint64_t across = s->turned ? s->rows : s->k; /* where neighbours in memory lie */
     dispatch d = {.kernel = KERNEL_MATRIX_BLOCK_PACK, .node = id};
     rlxvk_status status;
