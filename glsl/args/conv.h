@@ -53,7 +53,7 @@ struct resize_nearest2x_args {
 #define CONV_QUADS_Y 1
 #define CONV_QUADS_W 2
 #define CONV_QUADS_X 4 /* x, in conv_strips */
-/* Bits of an epilogue (conv/epilogue.glsl). SCALE requires BIAS; together they are [2,
+/* Bits of an epilogue (conv/finish.glsl). SCALE requires BIAS; together they are [2,
  * channels]. */
 #define CONV_EPILOGUE_BIAS          1
 #define CONV_EPILOGUE_SCALE         2

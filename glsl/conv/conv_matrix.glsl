@@ -35,8 +35,11 @@ layout(set = 0, binding = 1) readonly buffer w_view { uvec4 w[]; };
 layout(set = 0, binding = 2) readonly buffer place_view { ivec4 places[]; };
 layout(set = 0, binding = 3) writeonly buffer y_view { float y[]; };
 #define EPILOGUE_BINDING 4
-#define RELU_ONLY
-#include "conv/epilogue.glsl"
+float activation(uint code, float v) /* RELU, the only one */
+{
+    return is_nan(v) || v > 0.0 ? v : 0.0;
+}
+#include "conv/finish.glsl"
 #include "conv/positions.glsl"
 #include "lib/narrow.glsl"
 #define MATRIX_CONSTANT 3

@@ -118,8 +118,8 @@ static bool read_native(call *c, int32_t type, float **out_scales, int32_t **out
     float *scales;
     int32_t *zeros;
     if (!scale || (call_has(c, 2) && !zero) || (type != ONNX_INT8 && type != ONNX_UINT8) ||
-        scale->shape.rank > 1 || (zero && zero->numel != scale->numel))
-        return false;
+        scale->shape.rank > 1 || !scale->reals || (zero && zero->numel != scale->numel))
+        return false; /* the general path takes or refuses them */
     scales = arena_allocate(c->a, ((size_t)scale->numel + 1) * sizeof *scales);
     zeros = arena_allocate(c->a, ((size_t)scale->numel + 1) * sizeof *zeros);
     if (!scales || !zeros) {

@@ -6,7 +6,7 @@
 #include "op/conv/conv.h"
 #include "op/conv/conv_choice.h"
 
-/* What the kernel does after the sums (conv/epilogue.glsl). If all members are 0, it does
+/* What the kernel does after the sums (conv/finish.glsl). If all members are 0, it does
  * nothing. */
 typedef struct conv_epilogue {
     uint32_t bits; /* CONV_EPILOGUE_... */

@@ -175,6 +175,25 @@ static size_t make_points(int32_t type, float *x)
     return count;
 }
 
+/* The standard allows scales that are integers. */
+static void test_integer_scales(void **state)
+{
+    static const float x[] = {-9, 1, 3, 5, 600}, expected[] = {0, 3, 5, 5, 255};
+    float y[5];
+    onnx_message g = {0};
+    (void)state;
+    onnx_write_op(&g, "QuantizeLinear", ONNX_NAMES("x", "s", "z"), ONNX_NAMES("codes"));
+    onnx_message node = onnx_write_node("Cast", ONNX_NAMES("codes"), ONNX_NAMES("y"));
+    onnx_write_integer(&node, "to", ONNX_FLOAT);
+    message_inner(&g, 1, &node);
+    onnx_write_tensor(&g, "s", ONNX_INT32, NULL, 0, (const int32_t[]){2}, 4);
+    onnx_write_tensor(&g, "z", ONNX_UINT8, NULL, 0, (const uint8_t[]){3}, 1);
+    onnx_write_value(&g, 11, "x", ONNX_FLOAT, "5");
+    onnx_write_value(&g, 12, "y", ONNX_FLOAT, "5");
+    run_floats(&g, x, 5, y);
+    assert_memory_equal(y, expected, sizeof y);
+}
+
 static void cast_floats(int32_t type, bool saturate, const float *x, size_t count, float *y)
 {
     onnx_message g = {0}, node = onnx_write_node("Cast", ONNX_NAMES("x"), ONNX_NAMES("y"));
@@ -243,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_values_of_codes),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_packed_integers),
+        cmocka_unit_test(test_integer_scales),
         cmocka_unit_test(test_casts_round_to_even),
         cmocka_unit_test(test_packed_weights_are_params),
         cmocka_unit_test(test_casts_saturate),
