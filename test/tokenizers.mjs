@@ -191,7 +191,7 @@ function knownPoints(library) {
 
 function codeLines() {
     const lines = [];
-    for (const folder of ["tools/model", "tools/train", "test", "glsl/rows", "tools/build"])
+    for (const folder of ["runtime/model/language", "tools/train", "test", "glsl/rows", "tools/build"])
         for (const name of readdirSync(folder))
             if (/\.(c|h|py|sh|comp|mjs)$/.test(name))
                 lines.push(...readFileSync(`${folder}/${name}`, "utf8").split("\n"));

@@ -1,5 +1,5 @@
 /*
- * Calls to the operating system: the environment, forks, and files that replace others.
+ * Calls to the operating system: the clock, the environment, forks, and files that replace others.
  */
 #ifndef RLXVK_SYSTEM_H
 #define RLXVK_SYSTEM_H
@@ -7,6 +7,9 @@
 #include "base/base.h"
 
 #include <stdio.h>
+
+/* Nanoseconds since some time in the past. They never go back. */
+uint64_t system_nanoseconds(void);
 
 /* The value of an environment variable, or NULL. It is always NULL in a program that has more
  * rights than its caller (set-user-ID, set-group-ID, file capabilities). That is because the caller

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/auxv.h>
@@ -30,6 +31,13 @@ static bool is_privileged(void)
 #else
     return issetugid() != 0;
 #endif
+}
+
+uint64_t system_nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 const char *system_environment(const char *name)

@@ -1,12 +1,12 @@
 /* Every event is one write, and begins with its comma and line break. So a process that is killed
  * at any time leaves whole events, and only the closing bracket is missing. */
+#include "base/system.h"
 #include "program/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_NAME = 128, MOST_DETAIL = 512, MOST_EVENT = 2048, MOST_THREADS = 64 };
@@ -22,9 +22,7 @@ struct trace {
 
 double trace_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+    return (double)system_nanoseconds() / 1e3;
 }
 
 static void write_all(trace *t, const char *bytes, size_t length)

@@ -7,8 +7,6 @@
 #include "base/system.h"
 #include "vk/internal.h"
 
-#include <time.h>
-
 /* 100 us. A sleeping thread needs tens of microseconds to wake up. So for longer work, polling
  * gains little and occupies a processor. */
 #define LOOKING_NS 100000
@@ -279,24 +277,17 @@ rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uin
     return status;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Polls for a while before sleeping, because waking up takes longer than short work. It does not
  * poll if the device's work runs on the processor. All polls of a wait count as one call, so that
  * the number of calls does not depend on time. */
 static rlxvk_status look(device *d, VkSemaphore timeline, uint64_t value, bool *out_reached)
 {
     rlxvk_status status;
-    uint64_t reached = 0, begin = now_ns();
+    uint64_t reached = 0, begin = system_nanoseconds();
     if (profile_is_software(&d->setup.profile))
         return RLXVK_OK;
     VK(d, GetSemaphoreCounterValue(d->handle, timeline, &reached));
-    while (reached < value && now_ns() - begin <= LOOKING_NS)
+    while (reached < value && system_nanoseconds() - begin <= LOOKING_NS)
         TRY(vk_check(d, d->fn.GetSemaphoreCounterValue(d->handle, timeline, &reached),
                      "GetSemaphoreCounterValue"));
     *out_reached = reached >= value;

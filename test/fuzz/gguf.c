@@ -4,11 +4,11 @@
  * refused, but if it is accepted, it must be consistent.
  */
 #include "fuzz.h"
-#include "model/llama_internal.h"
+#include "model/language/llama_internal.h"
 #include "op/op.h"
 #include "support/fuzz_input.h"
-#include "model/chat.h"
-#include "model/tokenizer.h"
+#include "model/language/chat.h"
+#include "model/language/tokenizer.h"
 
 enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
 

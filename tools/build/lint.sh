@@ -28,7 +28,7 @@ allowed() {
     vk) echo "base kernel args constants spirv vk" ;;
     program) echo "base kernel args constants graph op rewrite plan spirv vk program" ;;
     exec) echo "base kernel args constants graph op rewrite plan spirv vk program exec" ;;
-    model) echo "base model" ;;
+    model) echo "base args/format.def model" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk program exec model; do

@@ -2,13 +2,11 @@
 #ifndef RLXVK_CLOCK_H
 #define RLXVK_CLOCK_H
 
-#include <time.h>
+#include "base/system.h"
 
 static inline double clock_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return 1e-9 * (double)system_nanoseconds();
 }
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef RLXVK_GENERATE_H
 #define RLXVK_GENERATE_H
 
-#include "model/chat.h"
-#include "model/llama.h"
-#include "model/tokenizer.h"
+#include "model/language/chat.h"
+#include "model/language/llama.h"
+#include "model/language/tokenizer.h"
 
 typedef struct generate_options {
     const char *model, *prompt, *file, *batch, *device, *logits, *system;

@@ -1,7 +1,7 @@
 /* The report of rlxvk generate about a run: a line of measurements, or everything as JSON. */
 #include "cli/generate.h"
 #include "cli/output.h"
-#include "model/utf8.h"
+#include "model/language/utf8.h"
 
 #include <string.h>
 

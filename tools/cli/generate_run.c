@@ -4,6 +4,7 @@
  * only if another token follows.
  */
 #include "cli/clock.h"
+#include "cli/file.h"
 #include "cli/generate.h"
 #include "base/new_file.h"
 #include "cli/option.h"

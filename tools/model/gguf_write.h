@@ -6,7 +6,7 @@
 #ifndef RLXVK_GGUF_WRITE_H
 #define RLXVK_GGUF_WRITE_H
 
-#include "model/gguf.h"
+#include "model/language/gguf.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /*
- * The net of rlxvk train lm: a llama (tools/model/llama.h) over bytes. Its parameters have the
+ * The net of rlxvk train lm: a llama (runtime/model/language/llama.h) over bytes. Its parameters have the
  * names and layouts of a GGUF file: matrices [outputs, inputs], one block after the other.
  */
 #ifndef RLXVK_LM_NET_H

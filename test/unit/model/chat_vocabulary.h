@@ -5,8 +5,8 @@
 #ifndef RLXVK_TEST_CHAT_VOCABULARY_H
 #define RLXVK_TEST_CHAT_VOCABULARY_H
 
-#include "model/chat.h"
-#include "model/chat_formats.h"
+#include "model/language/chat.h"
+#include "model/language/chat_formats.h"
 #include "model/gguf_write.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef GGUF_BUILDER_H
 #define GGUF_BUILDER_H
 
-#include "model/gguf.h"
+#include "model/language/gguf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define RLXVK_TEST_SMALL_MODEL_H
 
 #include "unit/model/gguf_builder.h"
-#include "model/llama_internal.h"
+#include "model/language/llama_internal.h"
 #include "op/packed/quant_format.h"
 #include "support/harness.h"
 

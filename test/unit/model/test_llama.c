@@ -4,7 +4,7 @@
  * single tokens. Broken files must be refused.
  */
 #include "unit/model/gguf_builder.h"
-#include "model/llama_internal.h"
+#include "model/language/llama_internal.h"
 #include "support/harness.h"
 #include "op/packed/quant_format.h"
 

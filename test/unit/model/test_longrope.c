@@ -2,7 +2,7 @@
  * Longrope: the rope divisors of a text depend only on its length. If a text is run in pieces, in
  * steps or beside other sequences, it must have the logits of a single run.
  */
-#include "model/llama.h"
+#include "model/language/llama.h"
 #include "support/harness.h"
 
 #include <math.h>

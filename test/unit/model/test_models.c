@@ -2,7 +2,7 @@
  * Every architecture: the models in test/data/models, against the logits and tokens that
  * transformers computed from them. tools/model/golden_models.py makes the models.
  */
-#include "model/llama.h"
+#include "model/language/llama.h"
 #include "support/harness.h"
 
 #include <dirent.h>

@@ -2,9 +2,9 @@
  * Canonical composition (NFC) against Unicode's own test. The test uses a selection of its lines,
  * or the whole file: `test_nfc NormalizationTest.txt`.
  */
-#include "model/tokenizer_internal.h"
-#include "model/unicode.h"
-#include "model/utf8.h"
+#include "model/language/tokenizer_internal.h"
+#include "model/language/unicode.h"
+#include "model/language/utf8.h"
 
 #include "cli/file.h"
 

@@ -1,6 +1,6 @@
 /* Several sequences of one model: each must give the same results as if it were run alone. */
 #include "unit/model/gguf_builder.h"
-#include "model/llama_internal.h"
+#include "model/language/llama_internal.h"
 #include "support/harness.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * models, allocation failures and mutations.
  */
 #include "unit/model/gguf_builder.h"
-#include "model/tokenizer_internal.h"
+#include "model/language/tokenizer_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,7 +8,7 @@
  */
 #include "base/base.h"
 #include "cli/file.h"
-#include "model/tokenizer.h"
+#include "model/language/tokenizer.h"
 
 #include <dirent.h>
 #include <setjmp.h>
