@@ -10,8 +10,16 @@
  *       rlxvk_model_executable(model, context, &options, NULL, &executable))
  *       puts(rlxvk_last_error());
  *
- * The format is ONNX. ONNX.md, beside this header, lists its ops that rlxvk takes. What cannot be
- * expressed is refused before anything runs: rlxvk_model_problems lists all of it.
+ * The format is ONNX or GGUF; the file's content tells. ONNX.md, beside this header, lists the ops of
+ * ONNX that rlxvk takes. What cannot be expressed is refused before anything runs:
+ * rlxvk_model_problems lists all of it.
+ *
+ * A GGUF file is a language model. Its graph runs whole texts, without caches: input "tokens"
+ * [batch, length], I32, to output "logits" [batch, length, vocabulary]. Both dims have these names.
+ * A text begins at position 0, and each position sees only those before it. Params have the names
+ * of the file, and matrices stay packed. Tables of rotations are computed: "rope.table", and
+ * "rope.table.local" if some blocks rotate differently. MODELS.md lists the architectures. A split
+ * model is opened by the path of any of its files. Since 0.3.
  *
  * Sizes. A dim of an input may have a name instead of a number. It then becomes a symbol of the
  * graph (rlxvk_symbols.h), or a number if the options bind it. Some ops take a size from an
@@ -56,13 +64,16 @@ typedef struct rlxvk_model_options {
 } rlxvk_model_options;
 
 /*
- * Reads a model and checks its names and order. The first takes a path and reads the file once. The
- * second takes bytes, which are not copied: they must stay as they are until rlxvk_model_destroy.
+ * Reads a model and checks its names and order. The first takes a path and reads the file once;
+ * weights of a GGUF file stay there until rlxvk_model_executable. The second takes bytes, which are
+ * not copied: they must stay as they are until rlxvk_model_destroy.
  *   E_FILE            the file cannot be read, is damaged, or is no model
  *   E_DUP_NAME        two values have one name
  *   E_UNKNOWN_NAME    a name is of no value
  *   E_ORDER           nodes need each other in a circle
- *   E_UNSUPPORTED     graphs are nested more than 64 deep, or a tensor has more than 8 axes
+ *   E_UNSUPPORTED     graphs are nested more than 64 deep, a tensor has more than 8 axes, or a GGUF
+ *                     file has an architecture or a type of weights that is not supported
+ *   E_SHAPE, E_RANGE  numbers or shapes of a GGUF file contradict each other
  *   E_TOO_LARGE       the file does not fit the address space
  *   E_ATTR, E_OUT_OF_HOST_MEMORY
  */
@@ -146,7 +157,7 @@ typedef struct rlxvk_model_problem {
  * element. All others become constants. rlxvk_model_executable sets the params. If you compile the
  * graph yourself, set them from elsewhere, for example by rlxvk_load_params.
  *   E_UNKNOWN_NAME   a binding, value or output names nothing in the model
- *   E_RANGE          a size is outside 0 .. 2^31 - 1
+ *   E_RANGE          a size is outside 0 .. 2^31 - 1, or a length above a language model's context
  *   E_LENGTH         a value has another length than its input's shape says
  *   E_DTYPE          a value's dtype is none of those above
  *   E_NULL, E_ATTR   a name is NULL; a bad struct_size

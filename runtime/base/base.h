@@ -159,6 +159,10 @@ bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t it
 /* Appends a value; false if out of memory. */
 #define VECTOR_PUSH(v, ...)                                                                        \
     (VECTOR_RESERVE(v, 1) ? ((v)->items[(v)->count++] = (__VA_ARGS__), true) : false)
+/* Moves the items of a vector to an empty one. */
+#define VECTOR_MOVE(to, from)                                                                      \
+    ((to)->items = (from)->items, (to)->count = (from)->count, (to)->capacity = (from)->capacity,  \
+     (from)->items = NULL, (from)->count = 0, (from)->capacity = 0)
 #define VECTOR_FREE(v)                                                                             \
     do {                                                                                           \
         memory_free((v)->items);                                                                   \

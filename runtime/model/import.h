@@ -5,6 +5,7 @@
 #ifndef RLXVK_IMPORT_H
 #define RLXVK_IMPORT_H
 
+#include "model/format.h"
 #include "model/name_map.h"
 #include "model/onnx_value.h"
 
@@ -31,12 +32,6 @@ typedef struct import_param {
     rlxvk_dtype dtype;   /* of what `write` makes: U8 or F32 */
     uint64_t size;
 } import_param;
-
-/* Nodes of the graph from `first` on are made for this node of the file, up to the next span. */
-typedef struct import_span {
-    uint32_t first;
-    const char *name, *op;
-} import_span;
 
 /* Of an output whose size data decides: which output has how many indices of an axis matter. */
 typedef struct import_count {
@@ -71,7 +66,7 @@ typedef struct onnx_import {
     rlxvk_status status; /* not OK: out of memory or such; the walk ends */
     VECTOR(rlxvk_model_problem) problems;
     VECTOR(import_param) params;
-    VECTOR(import_span) spans; /* in order */
+    VECTOR(model_span) spans; /* in order */
     name_map param_names;
     name_map functions;     /* the model's, by "domain:name" */
     import_count *counts;   /* for each output */

@@ -6,7 +6,10 @@
 
 #include <rlxvk_model.h>
 
-/* The file as structs; they live as long as the model. */
+typedef struct onnx_file onnx_file;
+
+/* An ONNX file as structs, which live as long as the model. NULL if it has another format. */
 const onnx_model *model_contents(const rlxvk_model *model);
+const onnx_model *onnx_file_contents(const onnx_file *file);
 
 #endif

@@ -359,7 +359,7 @@ static bool make_call(onnx_import *import, const onnx_node *n, call *c)
 static uint32_t begin_span(onnx_import *import, const call *c)
 {
     uint32_t first = (uint32_t)rlxvk_graph_node_count(import->graph);
-    import_span span = {.first = first, .op = c->node->op, .name = c->text};
+    model_span span = {.first = first, .op = c->node->op, .name = c->text};
     bool same = import->spans.count && import->spans.items[import->spans.count - 1].first == first;
     if (import->loops)
         return first;

@@ -168,10 +168,22 @@ static void print_weights(const onnx_graph *g)
            bytes / 1e6);
 }
 
+static rlxvk_status print_language_model(const rlxvk_model *model)
+{
+    rlxvk_status status;
+    printf("a language model in GGUF\n");
+    TRY(print_list(model, "inputs:", rlxvk_model_inputs));
+    TRY(print_list(model, "outputs:", rlxvk_model_outputs));
+error:
+    return status;
+}
+
 static rlxvk_status print_file(const rlxvk_model *model)
 {
     const onnx_model *m = model_contents(model);
     rlxvk_status status;
+    if (!m)
+        return print_language_model(model);
     printf("producer: %s\nopsets:", m->producer && *m->producer ? m->producer : "not told");
     for (size_t i = 0; i < m->opset_count; i++)
         printf("%s %s %lld", i ? "," : "", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
