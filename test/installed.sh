@@ -17,6 +17,7 @@ check "make install into a prefix" make -s install PREFIX="$prefix"
 check "make install below DESTDIR" make -s install PREFIX="$opt" LIBDIR="$opt/lib/deep" DESTDIR="$stage/"
 cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
+model=$PWD/test/data/docs-5m-q4_k_m.gguf # the only file of the tree that is used, as users have such files
 mkdir "$work/elsewhere"
 cp -r test/installed "$work/elsewhere"
 cp -r "$prefix/share/doc/rlxvk/examples" "$work/elsewhere"
@@ -118,8 +119,9 @@ for library in shared ${RLXVK_TEST_ALL:+static}; do
     done
 done
 count=$(ls *.c *.py | wc -l)
-check "there are examples: $count" test "$count" -ge 19
+check "there are examples: $count" test "$count" -ge 20
 check "ctypes_train.py" python3 ctypes_train.py
+check "model_file runs the model" grep -Eqx '([0-9]+ ){4}' <(./model_file "$model" 84 104 101 32)
 check "train digits finds what to learn from" rlxvk train digits --epochs 1
 cd ../installed || exit 1
 
