@@ -90,13 +90,15 @@ add_sanitized() {
 # Jobs that compile most come first, because drivers keep the result for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
-# contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit.
-fewer="--pipelines=64" minimal=16 sparse=16 sparser=96 swift=64 modes=64 orders=128 seeds=1 smaller="v3d all-off" stride=1024
+# contents of inputs come from seed 1. In CI there is one more seed, which depends on the commit. So does which cases a sample takes
+# (`turn`), because modes that compile everything again can only run a part.
+fewer="--pipelines=64" minimal=16 sparse=16 sparser=96 swift=64 modes=64 orders=128 seeds=1 turn=0 smaller="v3d all-off" stride=1024
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4 orders=4 stride=128
+    fewer="" minimal=2 sparse=2 sparser=3 swift=16 modes=4 orders=8 stride=128
     smaller=$("$program" conform --limits '?' 2>&1 | sed -n 's/.*it takes //; s/,//gp') # all
-    seeds=1,$((2 + 16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0) % 39)) # the second is 2 to 40
-    echo "seeds $seeds"
+    commit=$((16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0)))
+    seeds=1,$((2 + commit % 39)) turn=$((commit / 39)) # the second seed is 2 to 40
+    echo "seeds $seeds, turn $turn"
 fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
@@ -110,18 +112,23 @@ else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
 add_cases "conform" $fewer --seed $seeds --bounds
+# Every Nth case of each op. `place` keeps the samples of modes apart.
+sample() {
+    local every=$1 place=$2
+    echo "--sparse=$every --phase $(((turn + place) % every))"
+}
 # Finds kernels that write outside their operands, or that are right only in one order of invocations.
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add_cases "conform, canaries" --canary
 else
     add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 0"
 fi
-add "conform, invocations reversed" <<<"$program conform --invocations reversed --sparse=$orders $fewer --jobs 0"
-add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 --sparse=$orders $fewer --phase 2 --jobs 0"
+add "conform, invocations reversed" <<<"$program conform --invocations reversed $fewer $(sample "$orders" 0) --jobs 0"
+add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 $fewer $(sample "$orders" 2) --jobs 0"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
-add "conform, grids that fold" <<<"$program conform --folded --canary --sparse=$modes $fewer --phase 1 --jobs 0"
-add "conform, dispatches in ranges" <<<"$program conform --sliced --folded --sparse=$((2 * orders)) $fewer --phase 2 --jobs 0"
-add "conform, operands inside others" <<<"$program conform --shifted --canary --sparse=$modes $fewer --phase 3 --jobs 0"
+add "conform, grids that fold" <<<"$program conform --folded --canary $fewer $(sample "$modes" 1) --jobs 0"
+add "conform, dispatches in ranges" <<<"$program conform --sliced --folded $fewer $(sample $((2 * orders)) 2) --jobs 0"
+add "conform, operands inside others" <<<"$program conform --shifted --canary $fewer $(sample "$modes" 3) --jobs 0"
 # Finds choices and plans that do not fit smaller devices. Each profile takes other cases, because most cases are alike under all.
 phase=20
 for limits in $smaller; do
