@@ -2,6 +2,7 @@
  * Tokenizers: small vocabularies made by hand, pieces of the pre-split, golden ids of the bundled
  * models, allocation failures and mutations.
  */
+#include "cli/file.h"
 #include "unit/model/gguf_builder.h"
 #include "model/language/tokenizer_internal.h"
 
