@@ -90,6 +90,7 @@ done
 check "the man page has the switches" same <(rlxvk info | grep -oE '^  RLXVK_[A-Z_]+' | tr -d ' ') \
     <(grep -oE '^\.It Ev RLXVK_[A-Z_]+' "$page" | cut -d ' ' -f 3)
 check "words of an option are completed" test "$(completed conform --precision b)" = bf16
+check "words of another option are completed" test "$(completed run --layout nh)" = nhwc
 check "files are left to bash" test "$(completed generate mod)" = ""
 if command -v man >/dev/null; then
     check "man has no warning" test -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)"

@@ -20,7 +20,7 @@ missing() {
     have spirv-val || echo spirv
     have_loader || echo loader
     have_driver || echo driver
-    has_header png.h || echo png # the pictures of test/examples
+    has_header png.h || echo png # pictures of rlxvk run and of test/examples
     case $purposes in *" test "*)
         has_header cmocka.h || echo cmocka
         has_header fftw3.h || echo fftw

@@ -18,8 +18,8 @@ static const char help[] =
     "usage: rlxvk run MODEL.onnx [OPTION]...\n"
     "       rlxvk run --list FILE [OPTION]...\n\n"
     "Runs a model and prints its outputs and times.\n\n"
-    "      --input NAME=FILE  an input's array, .npy or .pb; NAME=random makes numbers up.\n"
-    "                         Inputs without a file are random\n"
+    "      --input NAME=FILE  an input's array, .npy or .pb; a picture, .png; a sound, .wav;\n"
+    "                         NAME=random makes numbers up. Inputs without a file are random\n"
     "      --data DIR         inputs are DIR/input_0.pb and so on, or .npy, or DIR/NAME.npy\n"
     "      --bind NAME=N      the size of a named dim. Those of files are bound by themselves\n"
     "      --bind NAME=N,N    the value of an input that decides sizes\n"
@@ -34,7 +34,17 @@ static const char help[] =
     "      --device D         index, part of the name, UUID, or PCI address\n"
     "      --list FILE        run each line of FILE, MODEL or MODEL DIR; DIR has its inputs and\n"
     "                         expected outputs. A verdict a line: passed, wrong, refused, failed\n"
-    "      --json             figures as JSON\n";
+    "      --json             figures as JSON\n\n"
+    "Pictures, sounds and classes:\n"
+    "      --fit F            to the input's size: stretch (default), crop\n"
+    "      --layout L         of pictures, if the input's shape does not tell it: nchw, nhwc\n"
+    "      --bgr              the input's channels are blue, green, red\n"
+    "      --scale S          white and the loudest sample become S (default 1, for U8 255)\n"
+    "      --mean R,G,B       then subtract these from the channels, or one number from all\n"
+    "      --std R,G,B        then divide by these\n"
+    "      --rate N           refuse sounds that have not N samples a second\n"
+    "      --labels FILE      print the best classes; the file has their names, one a line\n"
+    "      --top N            how many of them (default 5)\n";
 
 static const struct option long_options[] = {
     {"input", required_argument, NULL, 'i'},
@@ -51,6 +61,15 @@ static const struct option long_options[] = {
     {"device", required_argument, NULL, 'd'},
     {"list", required_argument, NULL, 'l'},
     {"json", no_argument, NULL, 'J'},
+    {"fit", required_argument, NULL, 'f'},
+    {"layout", required_argument, NULL, 'y'},
+    {"bgr", no_argument, NULL, 'g'},
+    {"scale", required_argument, NULL, 's'},
+    {"mean", required_argument, NULL, 'm'},
+    {"std", required_argument, NULL, 'v'},
+    {"rate", required_argument, NULL, 'R'},
+    {"labels", required_argument, NULL, 'L'},
+    {"top", required_argument, NULL, 't'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -67,13 +86,73 @@ static bool add(const char *option, const char **items, size_t *count)
     return true;
 }
 
+/* One number for all colours, or three. */
+static bool parse_colours(const char *option, float lowest, float out[3])
+{
+    const char *at = optarg;
+    size_t count = 0;
+    for (; count < 3; count++) {
+        char number[32];
+        size_t length = strcspn(at, ",");
+        snprintf(number, sizeof number, "%.*s", (int)MIN(length, sizeof number), at);
+        if (!parse_real(option, number, lowest, 1e30f, &out[count]))
+            return false;
+        at += length;
+        if (!*at)
+            break;
+        at++;
+    }
+    if (count == 0)
+        out[1] = out[2] = out[0];
+    if (count == 0 || count == 2)
+        return true;
+    report_error("--%s takes one number or three, not '%s'", option, optarg);
+    return false;
+}
+
+/* One of two words; *out: the second one. */
+static bool parse_word(const char *option, const char *first, const char *second, bool *out)
+{
+    *out = strcmp(optarg, second) == 0;
+    if (*out || strcmp(optarg, first) == 0)
+        return true;
+    report_error("--%s takes %s or %s, not '%s'", option, first, second, optarg);
+    return false;
+}
+
+static bool set_media_option(run_options *o, int letter)
+{
+    media_options *m = &o->media;
+    bool last;
+    switch (letter) {
+    case 'f':
+        return parse_word("fit", "stretch", "crop", &m->crop);
+    case 'y':
+        if (!parse_word("layout", "nchw", "nhwc", &last))
+            return false;
+        m->layout = last ? MEDIA_NHWC : MEDIA_NCHW;
+        return true;
+    case 'g':
+        return m->bgr = true;
+    case 's':
+        return parse_real("scale", optarg, 1e-30f, 1e30f, &m->scale);
+    case 'm':
+        return parse_colours("mean", -1e30f, m->mean);
+    case 'v':
+        return parse_colours("std", 1e-30f, m->std);
+    case 'R':
+        return parse_number("rate", optarg, 1, UINT32_MAX, &m->rate);
+    case 't':
+        return parse_number("top", optarg, 1, 1000000, &o->top);
+    default: /* getopt_long has already printed the mistake */
+        return false;
+    }
+}
+
 static bool set_option(run_options *o, int letter)
 {
-    const char **const words[128] = {['D'] = &o->data,
-                                     ['o'] = &o->output,
-                                     ['c'] = &o->compare,
-                                     ['d'] = &o->device,
-                                     ['l'] = &o->list};
+    const char **const words[128] = {['D'] = &o->data,   ['o'] = &o->output, ['c'] = &o->compare,
+                                     ['d'] = &o->device, ['l'] = &o->list,   ['L'] = &o->labels};
     if (letter > 0 && letter < 128 && words[letter]) {
         *words[letter] = optarg;
         return true;
@@ -99,14 +178,14 @@ static bool set_option(run_options *o, int letter)
         return o->json = true;
     case 'h':
         return o->help = true;
-    default: /* getopt_long has already printed the mistake */
-        return false;
+    default:
+        return set_media_option(o, letter);
     }
 }
 
 static bool parse_options(run_options *o, int argc, char **argv)
 {
-    *o = (run_options){.rtol = 1e-3f, .atol = 1e-7f};
+    *o = (run_options){.rtol = 1e-3f, .atol = 1e-7f, .top = 5, .media = media_defaults()};
     for (int letter; (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1;)
         if (!set_option(o, letter))
             return false;
@@ -135,6 +214,18 @@ static void print_output(const run_output *o)
     printf("\n");
 }
 
+/* The best classes, with a line before each item. */
+static void print_best(const run_result *r)
+{
+    for (size_t i = 0; i < r->best_count; i++) {
+        const run_class *c = &r->best[i];
+        if (i == 0 || c->item != r->best[i - 1].item)
+            printf("best of %s%s, item %zu:\n", r->best_softmax ? "the softmax of " : "",
+                   r->best_of, c->item);
+        printf("%10.4f  %s (%zu)\n", c->score, c->label, c->number);
+    }
+}
+
 static double total_time(const run_result *r)
 {
     double total = 0;
@@ -158,6 +249,7 @@ static void print_text(const run_options *o, const run_result *r)
 {
     for (size_t i = 0; i < r->output_count; i++)
         print_output(&r->outputs[i]);
+    print_best(r);
     printf("load %.1f ms, compile %.1f ms, first run %.2f ms", r->load_ms, r->compile_ms,
            r->first_ms);
     if (o->repeat)
@@ -190,6 +282,25 @@ static void print_json_profile(const run_result *r)
     printf("]");
 }
 
+static void print_json_best(const run_result *r)
+{
+    printf(", \"best_of\": ");
+    print_json_string(stdout, r->best_of);
+    printf(", \"softmax\": %s, \"best\": [", r->best_softmax ? "true" : "false");
+    for (size_t i = 0; i < r->best_count; i++) {
+        const run_class *c = &r->best[i];
+        printf("%s{\"label\": ", i ? ", " : "");
+        print_json_string(stdout, c->label);
+        print_json_figures(stdout,
+                           (json_figure[]){{"item", (double)c->item},
+                                           {"class", (double)c->number},
+                                           {"score", c->score}},
+                           3);
+        printf("}");
+    }
+    printf("]");
+}
+
 static void print_json(const run_result *r)
 {
     printf("{\"outputs\": [");
@@ -212,6 +323,8 @@ static void print_json(const run_result *r)
     printf("]");
     if (r->row_count)
         print_json_profile(r);
+    if (r->best_count)
+        print_json_best(r);
     print_json_figures(stdout,
                        (json_figure[]){{"load_ms", r->load_ms},
                                        {"compile_ms", r->compile_ms},

@@ -2,7 +2,7 @@
 #ifndef RLXVK_RUN_H
 #define RLXVK_RUN_H
 
-#include "cli/array.h"
+#include "cli/media.h"
 
 #include <rlxvk_model.h>
 
@@ -20,6 +20,9 @@ typedef struct run_options {
     uint64_t repeat;
     float rtol, atol;
     rlxvk_precision precision;
+    media_options media; /* for inputs from .png and .wav files */
+    const char *labels;  /* a file of names of classes */
+    uint64_t top;        /* so many of the best classes are printed */
     bool profile, check, json, help;
 } run_options;
 
@@ -32,6 +35,13 @@ typedef struct run_output {
     double lowest, highest, mean;
     uint64_t not_finite;
 } run_output;
+
+/* One of the best classes of an item. */
+typedef struct run_class {
+    size_t item, number;
+    char label[96];
+    double score;
+} run_class;
 
 /* The time of one node of the file. */
 typedef struct run_row {
@@ -49,6 +59,10 @@ typedef struct run_result {
     run_row *rows; /* of --profile, the slowest first */
     size_t row_count;
     char check[320]; /* of --check */
+    run_class *best; /* of --labels, the best of each item first */
+    size_t best_count;
+    char best_of[256]; /* the name of that output */
+    bool best_softmax; /* the scores are the softmax of it */
     double load_ms, compile_ms, first_ms, median_ms;
 } run_result;
 

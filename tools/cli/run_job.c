@@ -135,6 +135,35 @@ error:
     return status;
 }
 
+static const rlxvk_model_binding *find_binding(const run_job *j, const char *name)
+{
+    for (size_t i = 0; i < j->binding_count; i++)
+        if (strcmp(j->bindings[i].name, name) == 0)
+            return &j->bindings[i];
+    return NULL;
+}
+
+/* Reads a picture or a sound in the input's size. Named dims that are not bound are unknown. */
+static rlxvk_status read_media(const run_job *j, const char *path, run_input *input)
+{
+    rlxvk_shape shape = input->info.shape;
+    rlxvk_status status;
+    if (!input->info.has_shape)
+        return status_fail(RLXVK_E_SHAPE,
+                           "input '%s' has no shape in the model; give it a .npy file",
+                           input->info.name);
+    for (uint32_t a = 0; a < shape.rank; a++) {
+        const char *name = input->info.dim_names[a];
+        const rlxvk_model_binding *bound = name ? find_binding(j, name) : NULL;
+        if (name)
+            shape.dims[a] = bound ? bound->size : -1;
+    }
+    status = media_read(path, input->info.dtype, shape, &j->o->media, &input->value);
+    if (status != RLXVK_OK)
+        status = status_fail_within(status, "input '%s'", input->info.name);
+    return status;
+}
+
 static rlxvk_status read_inputs(run_job *j)
 {
     rlxvk_status status;
@@ -148,19 +177,11 @@ static rlxvk_status read_inputs(run_job *j)
             TRY(status_fail(RLXVK_E_UNKNOWN_NAME, "the model has no input '%s'", name));
         if (strcmp(rest, "random") != 0) {
             array_destroy(&input->value);
-            TRY(array_read(rest, &input->value));
+            TRY(media_is(rest) ? read_media(j, rest, input) : array_read(rest, &input->value));
         }
     }
 error:
     return status;
-}
-
-static bool is_bound(const run_job *j, const char *name)
-{
-    for (size_t i = 0; i < j->binding_count; i++)
-        if (strcmp(j->bindings[i].name, name) == 0)
-            return true;
-    return false;
 }
 
 /* The first dim without a size; NULL: there is none. */
@@ -171,7 +192,7 @@ static const char *find_unbound(const run_job *j, uint32_t *out_axis, const char
             const char *name = j->inputs[i].info.dim_names[a];
             *out_axis = a;
             *out_input = j->inputs[i].info.name;
-            if (name && !is_bound(j, name) && !j->inputs[i].is_value)
+            if (name && !find_binding(j, name) && !j->inputs[i].is_value)
                 return name;
         }
     return NULL;
@@ -205,7 +226,7 @@ static rlxvk_status bind_dims(run_job *j)
         /* An input of another rank is refused later, if the graph reads it. */
         for (uint32_t a = 0; a < MIN(in->info.shape.rank, in->value.shape.rank); a++) {
             const char *name = in->info.dim_names[a];
-            if (!name || is_bound(j, name) || j->binding_count == MOST_DIMS)
+            if (!name || find_binding(j, name) || j->binding_count == MOST_DIMS)
                 continue;
             j->bindings[j->binding_count++] =
                 (rlxvk_model_binding){.name = name, .size = in->value.shape.dims[a]};

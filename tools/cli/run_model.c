@@ -1,5 +1,6 @@
 /* See run.h: one model, its runs and what is expected. */
 #include "cli/clock.h"
+#include "cli/labels.h"
 #include "cli/run_job.h"
 #include "base/new_file.h"
 
@@ -267,6 +268,8 @@ static rlxvk_status finish(run_job *j)
             TRY(array_write(path, &j->r->outputs[i].value));
         }
     }
+    if (j->o->labels)
+        TRY(labels_rank(j->o, j->r));
 error:
     return status;
 }
@@ -332,5 +335,6 @@ void run_free(run_result *result)
         array_destroy(&result->outputs[i].value);
     memory_free(result->outputs);
     memory_free(result->rows);
+    memory_free(result->best);
     *result = (run_result){0};
 }
