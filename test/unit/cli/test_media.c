@@ -406,7 +406,7 @@ static void write_model(const char *name, const char *dims)
 static const char *run_words(const char *const *words, int wanted)
 {
     static char text[8192], paths[16][192];
-    const char *own[17] = {"run"};
+    const char *own[17];
     size_t count = 0;
     for (; words[count]; count++) {
         const char *at = strchr(words[count], '@');
