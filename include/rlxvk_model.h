@@ -64,9 +64,9 @@ typedef struct rlxvk_model_options {
 } rlxvk_model_options;
 
 /*
- * Reads a model and checks its names and order. The first takes a path and reads the file once;
- * weights of a GGUF file stay there until rlxvk_model_executable. The second takes bytes, which are
- * not copied: they must stay as they are until rlxvk_model_destroy.
+ * Reads a model and checks its names and order. The first takes a path. It keeps the file open,
+ * because large weights are read when they are needed: the file must stay as it is until
+ * rlxvk_model_destroy. The second takes bytes, which are not copied and must stay, too.
  *   E_FILE            the file cannot be read, is damaged, or is no model
  *   E_DUP_NAME        two values have one name
  *   E_UNKNOWN_NAME    a name is of no value
@@ -195,7 +195,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_model_node(const rlxvk_model *model, uint32_
 /* Builds the graph, compiles it, and sets its params. Params that are shared with another
  * executable (compile option share_with) keep their content: so a second binding of a model
  * uploads nothing. Errors are those of rlxvk_model_graph, rlxvk_compile and
- * rlxvk_set_params. E_FILE: weights in a file of their own cannot be read. */
+ * rlxvk_set_params. E_FILE: weights cannot be read from the model's file, or from one beside it. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_model_executable(rlxvk_model *model, rlxvk_context *context,
                                                      const rlxvk_model_graph_options *options,
                                                      const rlxvk_compile_options *compile_options,

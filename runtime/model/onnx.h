@@ -5,6 +5,7 @@
 #ifndef RLXVK_ONNX_H
 #define RLXVK_ONNX_H
 
+#include "base/input.h"
 #include "model/wire.h"
 
 /* The element types of the format, with its numbers. */
@@ -65,8 +66,9 @@ typedef struct onnx_tensor {
     wire_span raw;   /* the elements, little-endian; or: */
     wire_span whole; /* the message, whose typed fields have them */
     bool has_raw;
-    const char *location; /* of external data: a file beside the model's; else NULL */
-    uint64_t offset, length;
+    const input_file *source; /* where `raw` is, from `offset` on, if it is not in memory */
+    const char *location;     /* of external data: a file beside the model's; else NULL */
+    uint64_t offset, length;  /* in that file */
     bool has_length;
 } onnx_tensor;
 

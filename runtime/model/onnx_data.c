@@ -4,7 +4,18 @@
 
 #include <string.h>
 
-/* ---- Files beside the model ---- */
+/* ---- Elements in files ---- */
+
+/* The file has so many bytes there, or it was cut off since. */
+static rlxvk_status read_part(const input_file *file, uint64_t offset, uint64_t size,
+                              onnx_data *out)
+{
+    out->owned = memory_allocate((size_t)MAX(size, 1));
+    if (!out->owned)
+        return status_fail_memory("weights of a model");
+    out->bytes = (wire_span){out->owned, (size_t)size};
+    return input_read(file, offset, size, out->owned);
+}
 
 static rlxvk_status read_external(const onnx_tensor *t, const char *folder, uint64_t size,
                                   onnx_data *out)
@@ -27,11 +38,7 @@ static rlxvk_status read_external(const onnx_tensor *t, const char *folder, uint
                         "%llu bytes",
                         t->name, (unsigned long long)size, (unsigned long long)t->offset,
                         t->location, (unsigned long long)file->length));
-    out->owned = memory_allocate((size_t)MAX(size, 1));
-    if (!out->owned)
-        TRY(status_fail_memory("external data"));
-    out->bytes = (wire_span){out->owned, (size_t)size};
-    TRY(input_read(file, t->offset, size, out->owned));
+    TRY(read_part(file, t->offset, size, out));
 error:
     input_close(file);
     return status;
@@ -136,6 +143,8 @@ rlxvk_status onnx_data_read(const onnx_tensor *t, const char *folder, const uint
     size = divide_up(size, 8);
     if (t->location)
         TRY(read_external(t, folder, size, out));
+    else if (t->source)
+        TRY(read_part(t->source, t->offset, size, out));
     else if (t->has_raw)
         out->bytes = t->raw;
     else

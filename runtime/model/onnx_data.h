@@ -7,7 +7,7 @@
 
 typedef struct onnx_data {
     wire_span bytes; /* little-endian; elements below 8 bits are packed, the first one lowest */
-    void *owned;     /* NULL if the bytes are those of the model */
+    void *owned;     /* NULL if the bytes are those of the model, in memory */
 } onnx_data;
 
 /* E_FILE: the data are too short or too long. Or a file beside the model cannot be read, or does

@@ -5,6 +5,7 @@
 #include "model/model.h"
 #include "model/onnx_float8.h"
 #include "model/onnx_import.h"
+#include "model/skim.h"
 
 #include <rlxvk_ops.h>
 
@@ -15,7 +16,8 @@ enum { HOST_ELEMENTS = 1 << 16 };
 
 struct onnx_file {
     size_t size;        /* of the file */
-    uint8_t *owned;     /* the file's bytes, if they were read from a path */
+    uint8_t *owned;     /* its bytes, if they were read from a path; without large weights */
+    input_file *source; /* which has those; or NULL */
     const char *folder; /* of external data; NULL: none */
     arena a;            /* of the structs */
     onnx_model onnx;
@@ -37,6 +39,7 @@ static void close_file(void *file)
     name_destroy(&m->dims);
     arena_destroy(&m->a);
     memory_free(m->owned);
+    input_close(m->source);
     memory_free(m);
 }
 
@@ -86,18 +89,16 @@ error:
 
 static rlxvk_status read_file(onnx_file *m, const char *path)
 {
-    input_file *file = NULL;
     rlxvk_status status;
-    TRY(input_open(path, &file));
-    if (file->length >= SIZE_MAX)
-        TRY(status_fail(RLXVK_E_TOO_LARGE, "'%s' is too large for this machine", path));
-    m->size = (size_t)file->length;
-    m->owned = memory_allocate(MAX(m->size, 1));
+    TRY(input_open(path, &m->source));
+    if (m->source->length >= SIZE_MAX)
+        return status_fail(RLXVK_E_TOO_LARGE, "'%s' is too large for this machine", path);
+    m->size = (size_t)m->source->length;
+    m->owned = memory_zeroed(MAX(m->size, 1), 1); /* pages that nobody writes take no memory */
     if (!m->owned)
-        TRY(status_fail_memory("model"));
-    TRY(input_read(file, 0, file->length, m->owned));
+        return status_fail_memory("model");
+    TRY(skim_file(m->source, m->owned));
 error:
-    input_close(file);
     return status;
 }
 
@@ -126,6 +127,8 @@ static rlxvk_status open_file(const model_place *place, void **out)
     if (status != RLXVK_OK && place->path)
         status = status_fail_within(status, "'%s'", place->path);
     TRY(status);
+    if (place->path)
+        skim_mark(m->source, &m->onnx);
     *out = m;
     return RLXVK_OK;
 error:
