@@ -29,21 +29,14 @@ typedef struct bench_job {
     uint64_t subgroup_size;        /* with --modules; 0: the device's */
     regex_t pattern;
     rlxvk_context *context;
-    double copy_bytes, fma_flops; /* the ceilings, a second */
+    bench_ceilings ceilings;
     uint32_t printed, skipped;
 } bench_job;
-
-static double fraction(const bench_job *j, const bench_result *r)
-{
-    double seconds = r->microseconds * 1e-6;
-    double memory = j->copy_bytes > 0 ? r->bytes / seconds / j->copy_bytes : 0;
-    double compute = j->fma_flops > 0 ? r->flops / seconds / j->fma_flops : 0;
-    return MAX(memory, compute);
-}
 
 static void print_result(bench_job *j, const char *label, const bench_result *r)
 {
     double gbps = r->bytes / r->microseconds * 1e-3, gflops = r->flops / r->microseconds * 1e-3;
+    double share = bench_share(&j->ceilings, r->bytes, r->flops, r->microseconds);
     print_progress(NULL);
     if (j->json) {
         printf("%s\n  {\"kernel\": ", j->printed ? "," : "");
@@ -53,12 +46,12 @@ static void print_result(bench_job *j, const char *label, const bench_result *r)
         const json_figure figures[] = {{"us", r->microseconds},
                                        {"gbps", gbps},
                                        {"gflops", gflops},
-                                       {"ceiling", fraction(j, r)}};
+                                       {"ceiling", share}};
         print_json_figures(stdout, figures, ARRAY_COUNT(figures));
         printf("}");
     } else
         printf("%-38s %-20s %11.1f %9.1f %10.1f %7.1f%%%s\n", label, r->kernel, r->microseconds,
-               gbps, gflops, 100 * fraction(j, r), r->host ? "  on the host" : "");
+               gbps, gflops, 100 * share, r->host ? "  on the host" : "");
     fflush(stdout);
     j->printed++;
 }
@@ -90,21 +83,6 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
     return status_fail_within(status, "%s: ", c->label);
 }
 
-static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)
-{
-    bench_result copy;
-    rlxvk_status status;
-    print_progress("ceilings");
-    TRY(bench_fma_ceiling(j->context, &j->fma_flops));
-    for (int turn = 0; turn < 3; turn++) { /* the best of three, because a busy machine must not
-                                              lower a ceiling */
-        TRY(bench_run(&(bench_setup){.context = j->context}, copy_line, &copy));
-        j->copy_bytes = MAX(j->copy_bytes, copy.bytes / copy.microseconds * 1e6);
-    }
-error:
-    return status;
-}
-
 static void print_head(const bench_job *j, const rlxvk_device_info *device)
 {
     print_progress(NULL);
@@ -113,7 +91,7 @@ static void print_head(const bench_job *j, const rlxvk_device_info *device)
         return;
     }
     printf("%s (%s)\nceilings: copy %.1f GB/s, fused multiply-add %.1f GFLOP/s%s\n\n", device->name,
-           device->driver, j->copy_bytes * 1e-9, j->fma_flops * 1e-9,
+           device->driver, j->ceilings.copy_bytes * 1e-9, j->ceilings.fma_flops * 1e-9,
            device->timestamps ? "" : "\nno timestamps on this device: times are wall times");
     printf("%-38s %-20s %11s %9s %10s %8s\n", "case", "kernel", "us", "GB/s", "GFLOP/s", "ceiling");
 }
@@ -193,13 +171,14 @@ static rlxvk_status bench(bench_job *j)
     if (wanted == 0)
         TRY(status_fail(RLXVK_E_INDEX, "none of the %zu cases matches --filter '%s'", count,
                         j->filter));
-    TRY(measure_ceilings(j, cases[0].line));
+    print_progress("ceilings");
+    TRY(bench_measure_ceilings(j->context, 0, &j->ceilings));
     print_head(j, &device);
     for (size_t i = 0; i < count; i++)
         if (is_wanted(j, &cases[i]))
             TRY(run_case(j, &cases[i]));
 error:
-    if (j->json && j->fma_flops > 0)
+    if (j->json && j->ceilings.fma_flops > 0)
         printf("\n]\n");
     return status;
 }

@@ -56,8 +56,28 @@ RLXVK_MUST_CHECK rlxvk_status bench_replay(rlxvk_context *context);
 RLXVK_MUST_CHECK rlxvk_status bench_start(const char *device);
 RLXVK_MUST_CHECK rlxvk_status bench_start_child(const char *device);
 
-/* Measures fused multiply-adds a second; each counts as two flops. In bench_ceiling.c. */
-RLXVK_MUST_CHECK rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops);
+/* What the device can do in a second. */
+typedef struct bench_ceilings {
+    double copy_bytes; /* of rlxvk_copy, read and written, on memory that no cache holds */
+    double fma_flops;  /* of f32 fused multiply-adds; each counts as two */
+} bench_ceilings;
+
+/* Measures both. `seconds` is for warming up and measuring each copy; 0: the default. In
+ * bench_ceiling.c. */
+RLXVK_MUST_CHECK rlxvk_status bench_measure_ceilings(rlxvk_context *context, double seconds,
+                                                     bench_ceilings *out);
+/* The share of the ceiling that limits the work: the larger one of its bytes and its flops. */
+double bench_share(const bench_ceilings *c, double bytes, double flops, double microseconds);
+
+/* Work of one execution of a step of an executable, as rlxvk_executable_profile counts steps.
+ *   bytes   all that the step binds; of the table of a gather, no more than the result
+ *   flops   of products, convolutions and attention; 0 for others, and for all steps of a node but
+ *           its first
+ * In bench_step.c. */
+typedef struct bench_work {
+    double bytes, flops;
+} bench_work;
+bench_work bench_step_work(const rlxvk_executable *executable, size_t step);
 
 typedef struct bench_net_setup {
     rlxvk_context *context;

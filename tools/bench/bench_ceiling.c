@@ -1,6 +1,6 @@
-/* Measures the arithmetic ceiling with one dispatch of the kernel fma_peak, straight through
- * runtime/vk. It uses timestamps, or the clock if the device has none. The best of several runs
- * counts. */
+/* Measures the ceilings. That of arithmetic takes one dispatch of the kernel fma_peak, straight
+ * through runtime/vk. It uses timestamps, or the clock if the device has none. The best of several
+ * runs counts. */
 #include "args/elementwise.h"
 #include "bench/bench.h"
 #include "program/context.h"
@@ -100,7 +100,7 @@ static void peak_destroy(peak *p)
     memory_block_destroy(p->d, &p->block);
 }
 
-rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops)
+static rlxvk_status measure_fma(rlxvk_context *context, double *out_flops)
 {
     const device_profile *profile = &context->device->setup.profile;
     bool cpu = profile_is_software(profile);
@@ -120,4 +120,29 @@ rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops)
 error:
     peak_destroy(&p);
     return status;
+}
+
+rlxvk_status bench_measure_ceilings(rlxvk_context *context, double seconds, bench_ceilings *out)
+{
+    bool cpu = profile_is_software(&context->device->setup.profile);
+    bench_setup setup = {.context = context, .warm_up = seconds, .seconds = seconds};
+    bench_result copy;
+    rlxvk_status status;
+    *out = (bench_ceilings){0};
+    TRY(measure_fma(context, &out->fma_flops));
+    for (int turn = 0; turn < 3; turn++) { /* the best of three, because a busy machine must not
+                                              lower a ceiling */
+        TRY(bench_run(&setup, (cpu ? bench_cpu_cases : bench_gpu_cases)[0].line, &copy));
+        out->copy_bytes = MAX(out->copy_bytes, copy.bytes / copy.microseconds * 1e6);
+    }
+error:
+    return status;
+}
+
+double bench_share(const bench_ceilings *c, double bytes, double flops, double microseconds)
+{
+    double seconds = microseconds * 1e-6;
+    double memory = c->copy_bytes > 0 ? bytes / seconds / c->copy_bytes : 0;
+    double compute = c->fma_flops > 0 ? flops / seconds / c->fma_flops : 0;
+    return microseconds > 0 ? MAX(memory, compute) : 0;
 }

@@ -28,7 +28,8 @@ static const char help[] =
     "      --rtol R           relative tolerance of that (default 1e-3); integers must be equal\n"
     "      --atol A           absolute tolerance (default 1e-7; at least 2^-22 of the largest)\n"
     "      --repeat N         run N times more and tell the median\n"
-    "      --profile          print the time of each node of the file\n"
+    "      --profile          print the time of each node of the file, and its share of what the\n"
+    "                         device can copy or compute in that time, which is measured then\n"
     "      --check            compare each node with its host reference; name the first wrong one\n"
     "      --precision P      of matrix products: f32 (default), f16, bf16, split\n"
     "      --device D         index, part of the name, UUID, or PCI address\n"
@@ -237,11 +238,16 @@ static double total_time(const run_result *r)
 static void print_profile(const run_result *r)
 {
     double total = total_time(r);
-    printf("%10s %6s  %-24s %-32s %s\n", "us", "share", "op", "node", "kernels");
+    if (r->fma_flops > 0)
+        printf("ceilings: copy %.1f GB/s, fused multiply-add %.1f GFLOP/s\n", r->copy_bytes * 1e-9,
+               r->fma_flops * 1e-9);
+    else
+        printf("ceilings: not measured, because the model leaves too little memory\n");
+    printf("%10s %6s %8s  %-24s %-32s %s\n", "us", "share", "ceiling", "op", "node", "kernels");
     for (size_t i = 0; i < r->row_count; i++)
-        printf("%10.1f %5.1f%%  %-24s %-32s %s\n", r->rows[i].microseconds,
-               total > 0 ? 100 * r->rows[i].microseconds / total : 0, r->rows[i].op,
-               r->rows[i].name, r->rows[i].kernels);
+        printf("%10.1f %5.1f%% %7.1f%%  %-24s %-32s %s\n", r->rows[i].microseconds,
+               total > 0 ? 100 * r->rows[i].microseconds / total : 0, 100 * r->rows[i].share,
+               r->rows[i].op, r->rows[i].name, r->rows[i].kernels);
     printf("%10.1f total\n", total);
 }
 
@@ -275,11 +281,18 @@ static void print_json_profile(const run_result *r)
         print_json_string(stdout, r->rows[i].kernels);
         print_json_figures(stdout,
                            (json_figure[]){{"microseconds", r->rows[i].microseconds},
-                                           {"steps", (double)r->rows[i].steps}},
-                           2);
+                                           {"steps", (double)r->rows[i].steps},
+                                           {"bytes", r->rows[i].bytes},
+                                           {"flops", r->rows[i].flops},
+                                           {"ceiling", r->rows[i].share}},
+                           5);
         printf("}");
     }
     printf("]");
+    print_json_figures(stdout,
+                       (json_figure[]){{"copy_bytes_per_second", r->copy_bytes},
+                                       {"fma_flops_per_second", r->fma_flops}},
+                       2);
 }
 
 static void print_json_best(const run_result *r)
@@ -373,6 +386,7 @@ static run_verdict run_line(const run_options *o, rlxvk_context *context, char *
         *tab = 0;
     own.model = line;
     own.data = own.compare = tab ? tab + 1 : NULL;
+    own.profile = false; /* a line has no room for it */
     run_model(&own, context, &r);
     for (char *c = r.why; *c; c++)
         if (*c == '\n' || *c == '\t')

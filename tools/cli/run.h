@@ -48,6 +48,7 @@ typedef struct run_row {
     char name[96], op[48];
     char kernels[160]; /* "conv_direct, cast" */
     double microseconds;
+    double bytes, flops, share; /* of the device's ceilings */
     uint64_t steps;
 } run_row;
 
@@ -58,8 +59,9 @@ typedef struct run_result {
     size_t output_count;
     run_row *rows; /* of --profile, the slowest first */
     size_t row_count;
-    char check[320]; /* of --check */
-    run_class *best; /* of --labels, the best of each item first */
+    double copy_bytes, fma_flops; /* the ceilings, a second */
+    char check[320];              /* of --check */
+    run_class *best;              /* of --labels, the best of each item first */
     size_t best_count;
     char best_of[256]; /* the name of that output */
     bool best_softmax; /* the scores are the softmax of it */

@@ -1,10 +1,13 @@
 /* See run_job.h: times and checks of nodes, told by the nodes of the file. */
+#include "bench/bench.h"
 #include "cli/run_job.h"
 
 #include <rlxvk_report.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CEILING_SECONDS 0.1
 
 /* The node of the file that a node of the graph is of; for inputs and the like, its own name. */
 static void find_source(const run_job *j, uint32_t node, const char *own, rlxvk_model_source *out)
@@ -42,6 +45,25 @@ static int slower(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Relates the work of each node to the ceilings, which are measured for it. If a large model leaves
+ * no memory for that, the shares stay 0. */
+static rlxvk_status find_shares(run_job *j)
+{
+    bench_ceilings c;
+    rlxvk_status status = bench_measure_ceilings(j->context, CEILING_SECONDS, &c);
+    if (status == RLXVK_E_OUT_OF_DEVICE_MEMORY)
+        return RLXVK_OK;
+    if (status != RLXVK_OK)
+        return status;
+    j->r->copy_bytes = c.copy_bytes;
+    j->r->fma_flops = c.fma_flops;
+    for (size_t i = 0; i < j->r->row_count; i++) {
+        run_row *row = &j->r->rows[i];
+        row->share = bench_share(&c, row->bytes, row->flops, row->microseconds);
+    }
+    return RLXVK_OK;
+}
+
 rlxvk_status run_profile(run_job *j)
 {
     rlxvk_step_time *steps = NULL;
@@ -55,15 +77,19 @@ rlxvk_status run_profile(run_job *j)
     TRY(rlxvk_executable_profile(j->e, steps, count, &count));
     for (size_t i = 0; i < count; i++) {
         rlxvk_model_source source = {0};
+        bench_work work = bench_step_work(j->e, i);
         run_row *row;
         find_source(j, steps[i].node_id, steps[i].node, &source);
         row = row_of(j->r, &source);
         /* What depends only on weights is not done in each run. */
         row->microseconds += steps[i].microseconds * (double)steps[i].times;
+        row->bytes += work.bytes * (double)steps[i].times;
+        row->flops += work.flops * (double)steps[i].times;
         row->steps++;
         add_kernel(row, steps[i].name);
     }
     qsort(j->r->rows, j->r->row_count, sizeof *j->r->rows, slower);
+    TRY(find_shares(j));
 error:
     memory_free(steps);
     return status;

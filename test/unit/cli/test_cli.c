@@ -496,11 +496,14 @@ static void a_model_is_profiled_and_checked(void **state)
 {
     (void)state;
     assert_int_equal(run("run " ONNX "00 --bind N=2 --profile --check"), 0);
-    assert_says(got.out, "share  op ");
+    assert_says(got.out, "ceilings: copy ");
+    assert_says(got.out, "share  ceiling  op ");
     assert_says(got.out, " total");
     assert_says(got.out, "agree with their references");
     assert_int_equal(run("run " ONNX "00 --bind N=2 --profile --json"), 0);
     assert_says(got.out, "\"nodes\": [{\"name\": ");
+    assert_says(got.out, ", \"ceiling\": ");
+    assert_says(got.out, "}], \"copy_bytes_per_second\": ");
 }
 
 /* dot is a program that only copies its input, because Graphviz may not be here. */
