@@ -75,22 +75,53 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
 
 /* ---- Pooling and resizing ---- */
 
+/* Whether padding of a pool differs between the two sides of an axis. Since 0.3. */
+typedef enum rlxvk_pool_padding {
+    RLXVK_POOL_PADDING_BOTH = 0,    /* padding[i] cells on both sides of axis i */
+    RLXVK_POOL_PADDING_SEPARATE = 1 /* padding[i] cells in front, padding_after[i] behind */
+} rlxvk_pool_padding;
+
+/* How many windows an axis has if the last step does not fit. Since 0.3. */
+typedef enum rlxvk_pool_rounding {
+    RLXVK_POOL_FLOOR = 0, /* all windows lie inside x and its padding */
+    RLXVK_POOL_CEIL = 1   /* one more window, which reaches beyond the padding behind x */
+} rlxvk_pool_rounding;
+
 /* The pooling window: one entry for each spatial axis, outermost first. E_ATTR: an entry is outside
- * the range below (so `options` must not be NULL), or one past the last axis is not 0. */
+ * the range below (so `options` must not be NULL), one past the last axis is not 0, or an enum has
+ * no such value. */
 typedef struct rlxvk_pool_options {
     int64_t kernel[3];  /* >= 1 */
     int64_t stride[3];  /* 0: as kernel, so that windows do not overlap */
-    int64_t padding[3]; /* on both sides; at most half the kernel */
-    bool exclude_pad;   /* pool_mean divides by the cells inside x, else by the kernel's size */
+    int64_t padding[3]; /* 0 to 2^30 - 1 cells on both sides; see padding_kind */
+    bool exclude_pad;   /* pool_mean divides by the cells inside x, not by all cells of a window */
     size_t struct_size;
+    /* Since 0.3. Cells between neighbouring cells of a window, plus one. 0: 1. */
+    int64_t dilation[3];
+    /* Since 0.3. Cells behind x, 0 to 2^30 - 1, for RLXVK_POOL_PADDING_SEPARATE; else 0. */
+    int64_t padding_after[3];
+    rlxvk_pool_padding padding_kind; /* Since 0.3. */
+    rlxvk_pool_rounding rounding;    /* Since 0.3. As `ceil_mode` of PyTorch and ONNX. */
 } rlxvk_pool_options;
 
-/* Pools windows of x [N, C, 1 to 3 spatial axes], out = floor((in + 2 padding - kernel) / stride) +
- * 1. Padding makes more windows, but adds no cells: a result is that of the cells of its window
- * that are inside x. If one of them is NaN, so is the result. A mean is right even if the sum of
- * its cells does not fit f32. Over no cell at all (an empty axis), the results are -Inf (max), 0
- * (mean; NaN with exclude_pad), +Inf (min), 0 (sum) and 1 (prod). E_SHAPE: the window is larger
- * than the padded axis. */
+/* Pools windows of x [N, C, 1 to 3 spatial axes]. Along an axis, with `before` and `after` cells of
+ * padding:
+ *   span       dilation (kernel - 1) + 1
+ *   out        floor((in + before + after - span) / stride) + 1, or with RLXVK_POOL_CEIL
+ *              ceil((in + before + after - span) / stride) + 1
+ *   window o   the cells o stride - before + dilation k of x, for k from 0 to kernel - 1
+ * RLXVK_POOL_CEIL leaves out windows that begin behind x, as PyTorch and ONNX do. So each window
+ * begins in x or in the padding in front of it.
+ *
+ * Padding makes more windows, but adds no cells: a result is that of the cells of its window that
+ * are inside x. If one of them is NaN, so is the result. pool_mean divides by the size of the
+ * kernel. It does not count cells beyond the padding behind x, which only RLXVK_POOL_CEIL reaches.
+ * With exclude_pad it divides by the number of cells inside x. A mean is right even if the sum of
+ * its cells does not fit f32. Over no cell at all (an empty axis, or a window in the padding), the
+ * results are -Inf (max), 0 (mean; NaN with exclude_pad), +Inf (min), 0 (sum) and 1 (prod).
+ *    E_SHAPE: the window is larger than the padded axis, or with RLXVK_POOL_CEIL larger by a stride
+ *             or more; or no window begins in x or in front of it.
+ *    E_TOO_LARGE: with RLXVK_POOL_CEIL, the padded axis and a stride are together above 2^32. */
 rlxvk_tensor rlxvk_pool_max(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);

@@ -148,9 +148,9 @@ rlxvk_tensor rlxvk_adaptive_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const int6
 rlxvk_tensor rlxvk_adaptive_pool_max(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size);
 
 /* For each window of rlxvk_pool_max, the index of its first maximum, or of its first NaN: I32.
- * Indices count the cells of a plane of x in row-major order. If a window holds only -Inf, its
- * index is -1. No gradient flows through indices. Errors are those of rlxvk_pool_max, and:
- *   E_INDEX_RANGE: a plane has more than 2^24 cells. */
+ * Indices count the cells of a plane of x in row-major order. If a window holds only -Inf, or no
+ * cell of x, its index is -1. No gradient flows through indices. Errors are those of
+ * rlxvk_pool_max, and: E_INDEX_RANGE: a plane has more than 2^24 cells. */
 rlxvk_tensor rlxvk_pool_max_indices(rlxvk_graph *g, rlxvk_tensor x,
                                     const rlxvk_pool_options *options);
 /* The result of rlxvk_pool_max, with its indices. The indices are those of rlxvk_pool_max_indices,

@@ -380,9 +380,9 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_dense_backward(rlxvk_graph *g, rlxvk_te
 /* The gradients of pool_max and pool_min, with their options. In each window the first cell in
  * row-major order that holds the maximum (minimum) gets the window's dy [N, C, windows]. These are
  * added up in the order of the windows, to dx in the shape of x. NaN counts as more than any
- * number. A window that holds only -Inf (+Inf) passes nothing on. The result is exact if a cell is
- * chosen once. For K windows with magnitudes S, it is off by at most 1e-7 + u (8 + 4 sqrt K) S.
- * Only dy has a gradient, by pool_*_take. */
+ * number. A window that holds only -Inf (+Inf), or no cell of x, passes nothing on. The result is
+ * exact if a cell is chosen once. For K windows with magnitudes S, it is off by at most 1e-7 + u (8
+ * + 4 sqrt K) S. Only dy has a gradient, by pool_*_take. */
 rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,

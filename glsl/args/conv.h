@@ -6,13 +6,19 @@
 
 /* ---- pool, resize_nearest2x ---- */
 
-/* Three spatial axes, outermost first. Missing axes have extent, kernel and stride 1. CODE is a
- * REDUCE_ code. */
+/*
+ * Three spatial axes, outermost first. Missing axes have extent, span, stride and dilation 1. CODE
+ * is a REDUCE_ code.
+ *   span      from the first to the last cell of a window
+ *   padding   in front of x
+ *   padded    cells of x and of its padding on both sides
+ *   divisor   REDUCE_MEAN: elements of a window; 0: count only those inside x
+ */
 struct pool_args {
     u32 numel;
-    u32 extents[3], results[3], kernel[3], stride[3], padding[3];
+    u32 extents[3], results[3], span[3], stride[3], padding[3], dilation[3], padded[3];
     u32 x_offset, y_offset;
-    f32 divisor; /* REDUCE_MEAN: elements of a window; 0: count only those inside x */
+    f32 divisor;
 };
 
 /* pool_first uses the same args, for `numel` windows. For each window y gets the index, within the
@@ -28,7 +34,7 @@ struct pool_take_args {
  * strides. */
 struct pool_backward_args {
     u32 numel;
-    u32 extents[3], results[3], kernel[3], stride[3], padding[3];
+    u32 extents[3], results[3], span[3], stride[3], padding[3];
     u32 divide[6];
     u32 first_offset, dy_offset, dx_offset;
 };

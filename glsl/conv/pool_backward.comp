@@ -1,8 +1,9 @@
 #version 450
 /*
  * dx of each cell. It is the sum of dy over the windows that cover the cell and chose it
- * (pool_first.comp), in the order of the windows. Window o of an axis covers cell h if o s <= h + p
- * < o s + k; h + p is the padded coordinate.
+ * (pool_first.comp), in the order of the windows. Window o of an axis spans cell h if o s <= h + p
+ * < o s + span; h + p is the padded coordinate. If it is dilated it may skip the cell, and then has
+ * chosen another one.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -14,11 +15,11 @@ layout(set = 0, binding = 0) restrict readonly buffer chosen { uint first[]; };
 layout(set = 0, binding = 1) restrict readonly buffer upstream { float dy[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float dx[]; };
 
-/* The windows [x, y) of an axis that cover cell h. */
+/* The windows [x, y) of an axis that span cell h. */
 uvec2 windows(uint axis, uint h)
 {
-    uint at = h + args.padding[axis], by = args.stride[axis], kernel = args.kernel[axis];
-    uint begin = at >= kernel ? divide(at - kernel, by, args.divide[3u + axis]) + 1u : 0u;
+    uint at = h + args.padding[axis], by = args.stride[axis], span = args.span[axis];
+    uint begin = at >= span ? divide(at - span, by, args.divide[3u + axis]) + 1u : 0u;
     uint end = divide(at, by, args.divide[3u + axis]) + 1u;
     return uvec2(begin, min(end, args.results[axis]));
 }

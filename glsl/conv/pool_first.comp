@@ -3,7 +3,7 @@
  * The cell of each window that holds its first maximum (CODE: or minimum) in row-major order. NaN
  * counts as larger (smaller) than any number. A window that contains only -Inf (+Inf) has no such
  * cell. One invocation computes a window. If windows are long, a workgroup does (TEAM), and each
- * invocation takes a strided subset of the cells. Bounds as in pool.comp.
+ * invocation takes a strided subset of the cells.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,9 +14,12 @@
 layout(constant_id = 1) const uint CODE = REDUCE_MAX;
 layout(constant_id = 2) const bool TEAM = false;
 layout(constant_id = 3) const bool FLOATS = false; /* as f32, -1 for none */
+layout(constant_id = 4) const bool DILATED = false; /* a dilation is above 1 */
 layout(push_constant) uniform block { pool_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint first[]; };
+
+#include "conv/pool_cells.glsl"
 
 shared float team_value[TEAM ? gl_WorkGroupSize.x : 1];
 shared uint team_cell[TEAM ? gl_WorkGroupSize.x : 1];
@@ -35,14 +38,6 @@ uint written(uint cell)
 bool exceeds(float b, float a)
 {
     return b > a || (is_nan(b) && !is_nan(a));
-}
-
-uvec2 cells(uint axis, uint o)
-{
-    uint start = o * args.stride[axis], padding = args.padding[axis];
-    uint begin = max(start, padding);
-    uint end = min(start + args.kernel[axis], args.extents[axis] + padding);
-    return uvec2(begin, max(begin, end)) - padding;
 }
 
 /* Reduces over the invocations. If values are equal, the first cell wins. */
@@ -85,13 +80,14 @@ void main()
     float best = -INFINITY;
     uint cell = POOL_NO_CELL;
     if (TEAM) {
-        uint across = columns.y - columns.x, down = rows.y - rows.x;
-        uint count = (layers.y - layers.x) * down * across;
+        uint across = count_of(2u, columns), down = count_of(1u, rows);
+        uint count = count_of(0u, layers) * down * across;
         [[dont_unroll]] for (uint k = gl_LocalInvocationID.x; k < count; k += gl_WorkGroupSize.x) {
             uint line = k / across, layer = line / down;
-            uint at = ((layers.x + layer) * args.extents[1] + rows.x + line - layer * down) *
-                          args.extents[2] +
-                      columns.x + k - line * across;
+            uint l = layers.x + layer * step_of(0u);
+            uint r = rows.x + (line - layer * down) * step_of(1u);
+            uint at = (l * args.extents[1] + r) * args.extents[2] + columns.x +
+                      (k - line * across) * step_of(2u);
             float v = value_of(x[from + at]);
             if (exceeds(v, best)) {
                 best = v;
@@ -103,10 +99,10 @@ void main()
             first[args.y_offset + i] = written(cell);
         return;
     }
-    for (uint l = layers.x; l < layers.y; l++)
-        for (uint r = rows.x; r < rows.y; r++) {
+    for (uint l = layers.x; l < layers.y; l += step_of(0u))
+        for (uint r = rows.x; r < rows.y; r += step_of(1u)) {
             uint line = (l * args.extents[1] + r) * args.extents[2];
-            for (uint c = columns.x; c < columns.y; c++) {
+            for (uint c = columns.x; c < columns.y; c += step_of(2u)) {
                 float v = value_of(x[from + line + c]);
                 if (exceeds(v, best)) {
                     best = v;

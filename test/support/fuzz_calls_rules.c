@@ -22,6 +22,7 @@ static rlxvk_tensor pool_take(fuzz_maker *m, bool largest)
         if (bits >= 250)
             o.padding[i] = fuzz_number(m);
     }
+    fuzz_later_windows(m, &o, spatial);
     rlxvk_tensor image = f32(m, x), values = f32(m, x);
     return (largest ? rlxvk_pool_max_take : rlxvk_pool_min_take)(m->g, image, values, &o);
 }

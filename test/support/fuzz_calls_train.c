@@ -22,6 +22,7 @@ static rlxvk_tensor pool_backward(fuzz_maker *m, bool largest)
         if (bits >= 250)
             o.padding[i] = fuzz_number(m);
     }
+    fuzz_later_windows(m, &o, spatial);
     rlxvk_tensor image = f32(m, x), upstream = f32(m, dy);
     return (largest ? rlxvk_pool_max_backward : rlxvk_pool_min_backward)(m->g, image, upstream, &o);
 }

@@ -110,6 +110,7 @@ static rlxvk_pool_options windows_of(fuzz_maker *m, rlxvk_tensor x)
         o.kernel[i] = fuzz_byte(m->in) >= 250 ? fuzz_number(m) : 1 + fuzz_below(m->in, 3);
         o.stride[i] = fuzz_number(m);
     }
+    fuzz_later_windows(m, &o, s.rank - 2);
     return o;
 }
 

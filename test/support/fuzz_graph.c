@@ -199,6 +199,18 @@ static rlxvk_tensor call_reduce(fuzz_maker *m, const fuzz_builder *b, rlxvk_tens
     return b->reduce(m->g, x, axes, count < rank ? count : rank, fuzz_bool(m->in));
 }
 
+void fuzz_later_windows(fuzz_maker *m, rlxvk_pool_options *o, uint32_t spatial)
+{
+    uint32_t bits = fuzz_byte(m->in);
+    o->struct_size = bits < 128 ? 0 : RLXVK_SIZE_OF(rlxvk_pool_options);
+    o->rounding = (rlxvk_pool_rounding)(bits & 1);
+    o->padding_kind = (rlxvk_pool_padding)(bits == 255 ? 2 : bits >> 1 & 1);
+    for (uint32_t i = 0; i < spatial && i < ARRAY_COUNT(o->kernel) && bits >= 128; i++) {
+        o->dilation[i] = bits & 4 ? fuzz_number(m) : 0;
+        o->padding_after[i] = bits & 2 ? fuzz_number(m) : 0;
+    }
+}
+
 static rlxvk_tensor call_pool(fuzz_maker *m, const fuzz_builder *b)
 {
     uint32_t spatial = 1 + fuzz_below(m->in, 3);
@@ -209,6 +221,7 @@ static rlxvk_tensor call_pool(fuzz_maker *m, const fuzz_builder *b)
         o.stride[i] = fuzz_number(m);
         o.padding[i] = fuzz_bool(m->in) ? o.kernel[i] / 2 : fuzz_number(m);
     }
+    fuzz_later_windows(m, &o, spatial);
     return b->pool(m->g, x, &o);
 }
 

@@ -69,6 +69,8 @@ void fuzz_finish(fuzz_maker *m, uint64_t bits);
 void fuzz_keep(fuzz_maker *m, rlxvk_tensor t);
 /* A number, mostly 0 to 4, seldom anything. */
 int64_t fuzz_number(fuzz_maker *m);
+/* Half of the time, gives a pool's options their struct_size and later members. */
+void fuzz_later_windows(fuzz_maker *m, rlxvk_pool_options *o, uint32_t spatial);
 /* A dim: mostly 1 to 4, sometimes up to 40, 0 or absurd. */
 int64_t fuzz_dim(fuzz_maker *m);
 /* One of `count` numbers from `low` on. */

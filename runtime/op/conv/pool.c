@@ -1,9 +1,9 @@
 /*
- * pool_* reduces every window of the spatial axes of x [N, C, 1 to 3 axes]. An axis has floor((in +
- * 2 p - k) / s) + 1 windows. Cells of the padding never take part. The mean divides by the size of
- * the whole kernel, or (exclude_pad) by the number of cells inside x. Because 2 p <= k is required,
- * every window of a non-empty x has a cell. If one window covers all of x, the kernels of row
- * reductions compute it.
+ * pool_* reduces every window of the spatial axes of x [N, C, 1 to 3 axes]. Cells of the padding
+ * never take part. The mean divides by the number of cells inside x and its padding, or
+ * (exclude_pad) inside x. rlxvk_ops_domain.h says how many windows an axis has, and what the result
+ * of a window without cells is. If one window covers all of x, the kernels of row reductions
+ * compute it.
  *
  * Error of a sum or mean of K cells: 1e-7 + u (8 + 4 sqrt K) sum |term|. The error of a product is
  * relative to its magnitude. Max and min are exact.
@@ -68,10 +68,12 @@ static uint32_t pool_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
     return POOL_AXES;
 }
 
-static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x)
+/* Whether one window covers each plane of x. */
+static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x, const rlxvk_shape *result)
 {
     for (uint32_t i = 2; i < x->rank; i++)
-        if (o->kernel[i - 2] != x->dims[i] || o->padding[i - 2])
+        if (o->kernel[i - 2] != x->dims[i] || o->padding[i - 2] || result->dims[i] != 1 ||
+            (o->dilation[i - 2] > 1 && o->kernel[i - 2] > 1))
             return false;
     return true;
 }
@@ -87,13 +89,16 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
                              .x_offset = operands[0].offset,
                              .y_offset = operands[1].offset,
                              .divisor = 1};
-    if (is_global(o, x))
+    if (is_global(o, x, &n->shape))
         return reduce_rows(l, rows, node_code(n), (float)rows.length, operands[0], operands[1]);
     pool_fill_axes(&args, x, &n->shape, o);
-    for (uint32_t i = 0; i < POOL_AXES; i++)
-        args.divisor *= o->exclude_pad ? 0 : (float)args.kernel[i];
+    for (uint32_t i = 0; i + 2 < x->rank; i++)
+        args.divisor *= o->exclude_pad ? 0 : (float)o->kernel[i];
+    bool clipped =
+        node_code(n) == REDUCE_MEAN && !o->exclude_pad && pool_is_clipped(o, x, &n->shape);
     dispatch d = {.kernel = KERNEL_POOL};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {POOL_CODE, node_code(n)});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {POOL_CODE, node_code(n)},
+                  {POOL_DILATED, pool_is_dilated(&args)}, {POOL_CLIPPED, clipped});
     lower_groups_in_order(l, &d, args.numel, l->profile->workgroup_size);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -125,11 +130,10 @@ static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, 
         take_cell(node_code(call->node), call->inputs[0].words[at], w);
         return;
     }
-    int64_t extent = x->dims[axis + 2];
-    int64_t start = c[axis + 2] * o->stride[axis] - o->padding[axis];
-    int64_t end = MIN(start + o->kernel[axis], extent);
-    for (int64_t position = MAX(start, 0); position < end; position++)
-        walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, w);
+    uint64_t extent = (uint64_t)x->dims[axis + 2];
+    pool_cells cells = pool_window_cells(o, axis, x->dims[axis + 2], c[axis + 2]);
+    for (int64_t k = 0; k < cells.count; k++)
+        walk_window(call, c, axis + 1, at * extent + (uint64_t)(cells.first + k * cells.step), w);
 }
 
 static double window_bound(uint32_t code, double divisor, double cells, const window_sum *w)
@@ -151,14 +155,14 @@ static rlxvk_status pool_host(const host_call *call)
     const rlxvk_shape *x = &call->inputs[0].node->shape;
     uint64_t numel = shape_numel(&call->node->shape);
     int64_t c[RLXVK_MAX_RANK];
-    double cells = 1;
-    for (uint32_t i = 0; i < x->rank - 2; i++)
-        cells *= (double)o->kernel[i];
+    double cells = pool_window_size(o, x->rank - 2);
     for (uint64_t i = 0; i < numel; i++) {
         window_sum w = {.value = starts[code]};
         layout_host_coordinates(&call->node->shape, i, c);
         walk_window(call, c, 0, (uint64_t)(c[0] * x->dims[1] + c[1]), &w);
-        double divisor = o->exclude_pad ? w.count : cells;
+        double divisor = 1;
+        for (uint32_t a = 0; a + 2 < x->rank; a++)
+            divisor *= (double)pool_counted(o, a, x->dims[a + 2], c[a + 2]);
         call->out[i] = code == REDUCE_MEAN ? w.value / divisor : w.value;
         if (call->bound)
             call->bound[i] = window_bound(code, divisor, cells, &w);

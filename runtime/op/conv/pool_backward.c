@@ -73,14 +73,15 @@ static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args,
                                bool floats)
 {
     operand operands[] = {lower_input(l, id, 0), first};
-    uint64_t cells = (uint64_t)args->kernel[0] * args->kernel[1] * args->kernel[2];
-    bool team = cells > LONG_WINDOW;
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_pool_options *o = &((const pool_attributes *)n->attributes)->options;
+    bool team = pool_window_size(o, n->shape.rank - 2) > LONG_WINDOW;
     uint32_t size = l->profile->workgroup_size;
     dispatch d = {.kernel = KERNEL_POOL_FIRST, .node = id};
     args->x_offset = operands[0].offset;
     args->y_offset = first.offset;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_FIRST_CODE, node_code(graph_node(l->graph, id))},
-                  {POOL_FIRST_TEAM, team}, {POOL_FIRST_FLOATS, floats});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_FIRST_CODE, node_code(n)}, {POOL_FIRST_TEAM, team},
+                  {POOL_FIRST_FLOATS, floats}, {POOL_FIRST_DILATED, pool_is_dilated(args)});
     lower_groups(l, &d, team ? args->numel : groups_for(args->numel, size));
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }
@@ -94,22 +95,23 @@ static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args,
 /* How many windows along an axis cover a block, whose size is a multiple of the stride. */
 static uint64_t windows_over(const struct pool_args *w, uint32_t axis, uint32_t block)
 {
-    u32 kernel = w->kernel[axis], stride = w->stride[axis], padding = w->padding[axis];
-    return (uint64_t)(kernel - padding - 1) / stride + (padding + block - 1) / stride + 1;
+    u32 kernel = w->span[axis], stride = w->stride[axis], padding = w->padding[axis];
+    uint64_t earlier = kernel > padding ? (kernel - padding - 1) / stride : 0;
+    return earlier + (padding + block - 1) / stride + 1;
 }
 
 /* The rows of a block, or 0 if pool_backward_block does not suit these windows. */
 static uint32_t block_rows(const struct pool_args *w)
 {
     uint32_t rows = w->stride[1] <= 2 ? 2 * w->stride[1] : w->stride[1];
-    if (w->extents[0] > 1 || w->kernel[0] > 1 || 4 % w->stride[2] || w->stride[1] > 4 ||
-        w->kernel[1] > MOST_BLOCK_CELLS || w->kernel[2] > MOST_BLOCK_CELLS)
+    if (w->extents[0] > 1 || w->span[0] > 1 || 4 % w->stride[2] || w->stride[1] > 4 ||
+        w->span[1] > MOST_BLOCK_CELLS || w->span[2] > MOST_BLOCK_CELLS || pool_is_dilated(w))
         return 0;
     if (w->extents[1] < rows)
         rows = w->stride[1];
     uint64_t down = windows_over(w, 1, rows), across = windows_over(w, 2, 4);
-    uint64_t height = (down - 1) * w->stride[1] + w->kernel[1];
-    uint64_t width = (across - 1) * w->stride[2] + w->kernel[2];
+    uint64_t height = (down - 1) * w->stride[1] + w->span[1];
+    uint64_t width = (across - 1) * w->stride[2] + w->span[2];
     return height * width <= MOST_BLOCK_CELLS && down * across <= MOST_BLOCK_WINDOWS ? rows : 0;
 }
 
@@ -132,8 +134,8 @@ static rlxvk_status emit_blocks(lowering *l, uint32_t id, const struct pool_args
     uint32_t size = l->profile->workgroup_size;
     dispatch d = {.kernel = KERNEL_POOL_BACKWARD_BLOCK, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_BACKWARD_BLOCK_CODE, node_code(n)},
-                  {POOL_BACKWARD_BLOCK_ROWS, rows}, {POOL_BACKWARD_BLOCK_KERNEL_DOWN, w->kernel[1]},
-                  {POOL_BACKWARD_BLOCK_KERNEL_ACROSS, w->kernel[2]},
+                  {POOL_BACKWARD_BLOCK_ROWS, rows}, {POOL_BACKWARD_BLOCK_KERNEL_DOWN, w->span[1]},
+                  {POOL_BACKWARD_BLOCK_KERNEL_ACROSS, w->span[2]},
                   {POOL_BACKWARD_BLOCK_STRIDE_DOWN, w->stride[1]},
                   {POOL_BACKWARD_BLOCK_STRIDE_ACROSS, w->stride[2]},
                   {POOL_BACKWARD_BLOCK_PADDING_DOWN, w->padding[1]},
@@ -167,7 +169,7 @@ static rlxvk_status pool_backward_lower(lowering *l, uint32_t id)
     for (uint32_t i = 0; i < POOL_AXES; i++) {
         args.extents[i] = windows.extents[i];
         args.results[i] = windows.results[i];
-        args.kernel[i] = windows.kernel[i];
+        args.span[i] = windows.span[i];
         args.stride[i] = windows.stride[i];
         args.padding[i] = windows.padding[i];
         args.divide[i] = conv_divide_multiplier(windows.extents[i]);
@@ -205,11 +207,11 @@ static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, 
             *best = (choice){v, at, true, best->flushed};
         return;
     }
-    int64_t extent = x->dims[axis + 2];
-    int64_t start = c[axis + 2] * o->stride[axis] - o->padding[axis];
-    int64_t end = MIN(start + o->kernel[axis], extent);
-    for (int64_t position = MAX(start, 0); position < end; position++)
-        choose_cell(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, best);
+    uint64_t extent = (uint64_t)x->dims[axis + 2];
+    pool_cells cells = pool_window_cells(o, axis, x->dims[axis + 2], c[axis + 2]);
+    for (int64_t k = 0; k < cells.count; k++)
+        choose_cell(call, c, axis + 1, at * extent + (uint64_t)(cells.first + k * cells.step),
+                    best);
 }
 
 typedef struct arrival {

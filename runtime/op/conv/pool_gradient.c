@@ -13,7 +13,7 @@
 
 /* ---- Sums and means ---- */
 
-/* Divides dy by the number of cells of x in each window, one division for each axis. */
+/* Divides dy by the number of cells that the mean counts, one division for each axis. */
 static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, const rlxvk_shape *x,
                                 rlxvk_tensor dy)
 {
@@ -23,11 +23,8 @@ static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, c
         rlxvk_shape shape = {.rank = x->rank, .dims = {1, 1, 1, 1, 1}};
         float *cells = memory_zeroed((size_t)MAX(count, 1), sizeof *cells);
         shape.dims[i + 2] = count;
-        for (int64_t k = 0; k < count && cells; k++) {
-            int64_t start = k * o->stride[i] - o->padding[i];
-            int64_t end = MIN(start + o->kernel[i], x->dims[i + 2]);
-            cells[k] = (float)(end - MAX(start, 0));
-        }
+        for (int64_t k = 0; k < count && cells; k++)
+            cells[k] = (float)pool_counted(o, i, x->dims[i + 2], k);
         if (cells)
             dy = rlxvk_div(g, dy,
                            rlxvk_constant(g, RLXVK_F32, shape, cells,
@@ -44,7 +41,7 @@ static bool windows_tile(const rlxvk_pool_options *o, const rlxvk_shape *x, cons
 {
     for (uint32_t i = 0; i + 2 < x->rank; i++) {
         int64_t count = y->dims[i + 2];
-        if (o->padding[i] || count * o->kernel[i] != x->dims[i + 2] ||
+        if (o->padding[i] || o->dilation[i] > 1 || count * o->kernel[i] != x->dims[i + 2] ||
             (count > 1 && o->stride[i] != o->kernel[i]))
             return false;
     }
@@ -66,27 +63,29 @@ static rlxvk_tensor repeated(rlxvk_graph *g, const rlxvk_pool_options *o, const 
 }
 
 /* Sums dy over the windows that cover each cell: the gradient by x of a depthwise convolution by
- * ones. */
+ * ones. A convolution pads both sides alike. If its x would be too short for all windows, it gets
+ * more cells at the end, which are cut off again. */
 static rlxvk_tensor spread(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
                            rlxvk_tensor dy)
 {
     rlxvk_conv_options window = {.groups = x->dims[1]};
-    rlxvk_shape ones = {x->rank, {x->dims[1], 1}};
+    rlxvk_shape ones = {x->rank, {x->dims[1], 1}}, windows = rlxvk_tensor_shape(g, dy);
+    int64_t sizes[POOL_AXES] = {0};
     for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        int64_t span = (o->kernel[i] - 1) * o->dilation[i] + 1;
+        int64_t least = (windows.dims[i + 2] - 1) * o->stride[i] + span - 2 * o->padding[i];
         ones.dims[i + 2] = o->kernel[i];
         window.stride[i] = o->stride[i];
         window.padding[i] = o->padding[i];
+        window.dilation[i] = o->dilation[i];
+        sizes[i] = MAX(least, x->dims[i + 2]);
     }
     rlxvk_tensor w = gradient_filled(g, 1, RLXVK_F32, ones);
-    return rlxvk_conv_backward_input(g, w, dy, x->dims + 2, &window);
-}
-
-static double window_cells(const rlxvk_pool_options *o, uint32_t axes)
-{
-    double cells = 1;
-    for (uint32_t i = 0; i < axes; i++)
-        cells *= (double)o->kernel[i];
-    return cells;
+    rlxvk_tensor dx = rlxvk_conv_backward_input(g, w, dy, sizes, &window);
+    for (uint32_t i = 0; i + 2 < x->rank; i++)
+        if (sizes[i] > x->dims[i + 2])
+            dx = rlxvk_narrow(g, dx, (int32_t)i + 2, 0, x->dims[i + 2]);
+    return dx;
 }
 
 static rlxvk_tensor pool_gradient(gradient_call *c)
@@ -102,10 +101,10 @@ static rlxvk_tensor pool_gradient(gradient_call *c)
         return rlxvk_pool_max_backward(g, gradient_operand(c, 0), dy, o);
     if (code == REDUCE_MIN)
         return rlxvk_pool_min_backward(g, gradient_operand(c, 0), dy, o);
-    if (code == REDUCE_MEAN && o->exclude_pad)
+    if (code == REDUCE_MEAN && (o->exclude_pad || pool_is_clipped(o, &x, &c->n.shape)))
         dy = over_counts(c, o, &x, dy);
     else if (code == REDUCE_MEAN)
-        dy = rlxvk_mul(g, gradient_scalar(g, 1 / window_cells(o, x.rank - 2)), dy);
+        dy = rlxvk_mul(g, gradient_scalar(g, 1 / pool_window_size(o, x.rank - 2)), dy);
     return windows_tile(o, &x, &c->n.shape) ? repeated(g, o, &x, dy) : spread(g, o, &x, dy);
 }
 
@@ -135,9 +134,9 @@ static rlxvk_tensor gather_taps(rlxvk_graph *g, const rlxvk_pool_options *o, rlx
         return RLXVK_NONE;
     }
     for (int64_t at = 0; at < windows * taps; at++) {
-        int64_t start = at / taps * o->stride[i] - o->padding[i];
-        int64_t end = MIN(start + o->kernel[i], extent), cell = MAX(start, 0) + at % taps;
-        cells[at] = (float)MIN(cell < end ? cell : extent, extent);
+        pool_cells window = pool_window_cells(o, i, extent, at / taps);
+        bool inside = at % taps < window.count;
+        cells[at] = (float)(inside ? window.first + at % taps * window.step : extent);
     }
     one.dims[i + 2] = 1;
     rlxvk_tensor parts[] = {x, gradient_filled(g, 1, RLXVK_F32, one)};

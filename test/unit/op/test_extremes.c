@@ -196,7 +196,8 @@ static void finish(const scene *s, rlxvk_tensor result, const choice *c, const c
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define NONE RLXVK_NONE
+#define SIZED_OPTIONS(type, ...) &RLXVK_SIZED(rlxvk_##type, __VA_ARGS__)
+#define NONE                     RLXVK_NONE
 
 /* ---- Arguments ---- */
 
@@ -302,6 +303,16 @@ static void call_windows(const choice *c)
     CALL(rlxvk_pool_sum(g, a, OPTIONS(pool_options, .kernel = {2, 2}, .padding = {v, v})));
     CALL(rlxvk_pool_min(g, a, OPTIONS(pool_options, .kernel = {2}, .padding = {v})));
     CALL(rlxvk_pool_prod(g, a, OPTIONS(pool_options, {v, 2, 2}, {v, 1, 1}, {v / 2, 0, 1})));
+    CALL(rlxvk_pool_mean(g, a, SIZED_OPTIONS(pool_options, .kernel = {v, 2}, .dilation = {2, v})));
+    CALL(rlxvk_pool_prod(g, a,
+                         SIZED_OPTIONS(pool_options, .kernel = {2, 2}, .stride = {v, 1},
+                                       .rounding = RLXVK_POOL_CEIL)));
+    CALL(rlxvk_pool_sum(g, a,
+                        SIZED_OPTIONS(pool_options, .kernel = {2, v}, .padding_after = {v, v},
+                                      .padding_kind = RLXVK_POOL_PADDING_SEPARATE)));
+    CALL(rlxvk_pool_max(g, a,
+                        SIZED_OPTIONS(pool_options, .kernel = {1, 1},
+                                      .padding_kind = (rlxvk_pool_padding)(int)v)));
     CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .kernel = {v, v})));
     CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .stride = {v, v})));
     CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .padding = {v, v})));

@@ -233,6 +233,33 @@ static void pools_step_by_their_kernel(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* A program that was built before a pool had dilation and more has a shorter struct. What lies
+ * behind its struct_size must not count. */
+static void older_pools_have_no_later_members(void **state)
+{
+    rlxvk_pool_options o = {.kernel = {2},
+                            .stride = {2},
+                            .padding = {1},
+                            .dilation = {3},
+                            .padding_after = {1},
+                            .rounding = RLXVK_POOL_CEIL};
+    size_t first = offsetof(rlxvk_pool_options, struct_size) + sizeof o.struct_size;
+    const struct {
+        size_t size;
+        int64_t windows;
+    } ways[] = {{0, 5}, {RLXVK_SIZE_OF(char) - 1 + first, 5}, {RLXVK_SIZE_OF(o), 4}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(ways); i++) {
+        rlxvk_graph *g = NULL;
+        expect_ok(rlxvk_graph_create(&g));
+        o.struct_size = ways[i].size;
+        o.padding_kind = RLXVK_POOL_PADDING_SEPARATE;
+        rlxvk_tensor y = rlxvk_pool_max(g, LEAF(1, 1, 8), &o);
+        assert_int_equal(rlxvk_tensor_shape(g, y).dims[2], ways[i].windows);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 static bool is_known(const char *name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
@@ -273,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_out_is_the_default),
         cmocka_unit_test(pools_step_by_their_kernel),
+        cmocka_unit_test(older_pools_have_no_later_members),
         cmocka_unit_test(every_struct_of_the_headers_is_here),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

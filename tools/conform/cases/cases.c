@@ -245,6 +245,13 @@ void case_windows(const case_spec *s, rlxvk_pool_options *out)
     case_entries(s, "kernel", out->kernel);
     case_entries(s, "stride", out->stride);
     case_entries(s, "padding", out->padding);
+    case_entries(s, "padding_after", out->padding_after);
+    case_entries(s, "dilation", out->dilation);
+    out->padding_kind =
+        (rlxvk_pool_padding)case_integer(s, "padding_kind",
+                                         case_word(s, "padding_after", NULL) != NULL);
+    out->rounding = (rlxvk_pool_rounding)case_integer(s, "ceil", 0);
+    out->struct_size = RLXVK_SIZE_OF(rlxvk_pool_options);
     for (size_t i = 0; i < COUNT(out->kernel); i++)
         if (out->kernel[i] && !case_word(s, "stride", NULL))
             out->stride[i] = 1;

@@ -80,7 +80,7 @@ double case_real(const case_spec *s, const char *key, double fallback);
 size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_t capacity);
 /* The same for up to three axes. Entries that are not given stay unchanged. */
 void case_entries(const case_spec *s, const char *key, int64_t out[3]);
-/* Reads kernel, stride and padding of a pool. If the case names no stride, it is 1. */
+/* Reads the windows of a pool. If the case names no stride, it is 1. */
 void case_windows(const case_spec *s, rlxvk_pool_options *out);
 /* Reads precision=f32|f16|bf16|split, the precision with which any op is compiled. */
 rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback);

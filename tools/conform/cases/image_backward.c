@@ -1,6 +1,7 @@
 /*
  * Cases of the gradients of pools and convolutions:
- *   pool_*_backward, pool_*_take   kernel, stride, padding; in=x, dy or values
+ *   pool_*_backward, pool_*_take   kernel, stride, padding, padding_after, dilation, ceil; in=x, dy
+ *                                  or values
  *   conv_backward_input            input_size, stride, padding, dilation, groups; in=w;dy
  *   conv_backward_weight           kernel, stride, padding, dilation, groups; in=x;dy
  *
@@ -81,6 +82,22 @@ static void generate_pools(case_list *list, const char *row)
         "kernel=1,6 stride=1,2 padding=0,3 in=x:f32:1x2x3x20:special;dy:f32:1x2x3x11",
         "kernel=2,2 stride=4,4 in=x:f32:1x2x9x20:integers;dy:f32:1x2x2x5",
         "kernel=3,3 stride=2,2 padding=1,1 shift=1 in=x:f32:3x1x6x6:neginf;dy:f32:2x1x3x3",
+        /* dilation, unequal or large padding, and windows beyond the padding */
+        "kernel=2 dilation=3 in=x:f32:1x1x5:iota;dy:f32:1x1x2",
+        "kernel=3 stride=2 dilation=2 padding=2 in=x:f32:2x3x17:special;dy:f32:2x3x9",
+        "kernel=3,3 dilation=2,2 in=x:f32:2x3x7x9:integers;dy:f32:2x3x3x5",
+        "kernel=2,3 stride=1,2 dilation=3,1 padding=2,1 padding_after=1,0 ceil=1 "
+        "in=x:f32:2x3x7x8:special;dy:f32:2x3x7x4",
+        "kernel=2,2,2 dilation=2,1,3 stride=1,2,1 padding=1,0,1 ceil=1 "
+        "in=x:f32:1x2x4x5x6:integers;dy:f32:1x2x4x3x5",
+        "kernel=30,20 dilation=2,3 stride=7,5 padding=9,20 in=x:f32:1x2x50x40:special;"
+        "dy:f32:1x2x2x5",
+        "kernel=3,3 stride=2,2 padding=1,1 padding_after=0,2 in=x:f32:2x3x8x12;dy:f32:2x3x4x7",
+        "kernel=3,3 stride=2,2 ceil=1 in=x:f32:2x3x8x12:special;dy:f32:2x3x4x6",
+        "kernel=3,3 stride=2,2 padding=1,1 ceil=1 in=x:f32:2x3x8x12:integers;dy:f32:2x3x5x7",
+        "kernel=2,2 padding=3,3 padding_after=2,4 in=x:f32:1x2x3x4;dy:f32:1x2x7x10",
+        "kernel=1,1 padding=2,1 in=x:f32:1x2x3x4:special;dy:f32:1x2x7x6",
+        "kernel=2 padding=5 in=x:f32:2x3x4;dy:f32:2x3x13",
         "kernel=2 in=x:f32:0x3x9;dy:f32:0x3x8",
         "kernel=2,2 in=x:f32:2x0x9x4;dy:f32:2x0x8x3",
         "kernel=2 padding=1 in=x:f32:2x3x0;dy:f32:2x3x1",
@@ -111,6 +128,12 @@ static void generate_takes(case_list *list, const char *row)
         "kernel=40,20 padding=20,10 in=x:f32:1x1x21x11:neginf;values:f32:1x1x21x11",
         "kernel=3,3 stride=2,2 padding=1,1 in=x:f32:2x70x37x35;values:f32:2x70x37x35",
         "kernel=3,3,3 stride=2,2,2 padding=1,1,1 in=x:f32:2x3x5x7x6:special;values:f32:2x3x5x7x6",
+        "kernel=2 dilation=3 in=x:f32:1x1x5:iota;values:f32:1x1x5",
+        "kernel=2,3 stride=1,2 dilation=3,1 padding=2,1 padding_after=1,0 ceil=1 "
+        "in=x:f32:2x3x7x8:special;values:f32:2x3x7x8",
+        "kernel=30,20 dilation=2,3 stride=7,5 padding=9,20 in=x:f32:1x2x50x40:special;"
+        "values:f32:1x2x50x40",
+        "kernel=2 padding=5 in=x:f32:2x3x4;values:f32:2x3x4",
         "kernel=2 in=x:f32:0x3x9;values:f32:0x3x9",
         "kernel=2 padding=1 in=x:f32:2x3x0;values:f32:2x3x0",
         "kernel=3,3 shift=1 dy_shift=2 in=x:f32:3x3x7x5;values:f32:4x3x7x5",

@@ -3,7 +3,7 @@
  *   layer_norm2d
  *   group_norm             groups
  *   batch_norm_inference   axis; in=x;gamma;beta;mean;var
- *   pool_*                 kernel, stride, padding, exclude_pad
+ *   pool_*                 kernel, stride, padding, padding_after, dilation, ceil, exclude_pad
  *   resize_nearest2x
  *   axial_rope2d           grid=x,y, head_dim, num_heads, theta, repeat, tile, inverse; twice=1
  *                          turns back again
@@ -249,13 +249,75 @@ static const char *const pool_shapes[][5] = {
     {"2x3x0x5", "2,3", "1,1", "1,1", "uniform"},
 };
 
+/* Windows with dilation, unequal or large padding, and ceil; dims and fill come last. */
+static const char *const pool_windows[][3] = {
+    {"kernel=2 dilation=3", "1x1x5", "iota"},
+    {"kernel=3 stride=2 dilation=2 padding=2", "2x3x17", "special"},
+    {"kernel=4 stride=3 dilation=1 padding=2 padding_after=0", "2x3x17", "uniform"},
+    {"kernel=3 padding=0 padding_after=2", "2x3x9", "integers"},
+    /* windows in the padding only */
+    {"kernel=2 padding=5", "2x3x4", "uniform"},
+    {"kernel=2 stride=2 padding=3 padding_after=6", "2x3x4", "special"},
+    {"kernel=3 dilation=3 padding=9 padding_after=1", "2x3x5", "uniform"},
+    {"kernel=2 dilation=4 padding=3 padding_after=3", "1x2x1", "uniform"},
+    /* the last window reaches beyond the padding; it is left out if it begins behind x */
+    {"kernel=3 stride=2 ceil=1", "2x3x8", "uniform"},
+    {"kernel=3 stride=2 ceil=1", "2x3x9", "integers"},
+    {"kernel=2 stride=3 padding=1 ceil=1", "1x1x4", "iota"},
+    {"kernel=1 stride=3 padding=1 ceil=1", "1x1x4", "iota"},
+    {"kernel=2 stride=1 padding_after=7 ceil=1", "1x2x5", "uniform"},
+    {"kernel=9 stride=4 ceil=1", "2x3x6", "uniform"},
+    {"kernel=3 stride=3 dilation=2 padding=1 padding_after=2 ceil=1", "2x3x10", "uniform"},
+    {"kernel=2 stride=2 padding=1 ceil=1", "2x3x0", "uniform"},
+    {"kernel=3,3 dilation=2,2", "2x3x7x9", "special"},
+    {"kernel=3,3 stride=2,2 padding=1,1 padding_after=0,2", "2x3x8x9", "uniform"},
+    {"kernel=3,3 stride=2,2 ceil=1", "2x3x8x10", "uniform"},
+    {"kernel=3,2 stride=2,3 padding=1,0 ceil=1", "2x3x8x9", "special"},
+    {"kernel=2,3 stride=1,2 dilation=3,1 padding=2,1 padding_after=1,0 ceil=1", "2x3x7x8",
+     "uniform"},
+    {"kernel=7,7 dilation=1,2 padding=3,0 padding_after=3,6", "1x2x7x13", "uniform"},
+    {"kernel=5,5 stride=3,3 padding=2,2 padding_after=1,3 ceil=1", "1x2x33x65", "uniform"},
+    /* a window that begins at the first cell of x, and is as long as x */
+    {"kernel=7,7 stride=9,9 padding_after=3,3", "2x2x7x7", "uniform"},
+    {"kernel=7,7 stride=1,1 padding_after=1,0", "2x2x7x7", "uniform"},
+    {"kernel=4,4 stride=1,1 dilation=2,2", "2x2x7x7", "uniform"},
+    {"kernel=2,2,2 dilation=2,1,3 stride=1,2,1 padding=1,0,1 ceil=1", "1x2x4x5x6", "integers"},
+    {"kernel=3,3,3 stride=2,2,2 padding=1,1,1 padding_after=0,2,1 ceil=1", "2x3x5x7x6", "special"},
+    {"kernel=1,2,3 dilation=5,1,2 padding_after=0,1,2", "2x1x3x4x5", "uniform"},
+};
+
+static void generate_windows(case_list *list, const char *row)
+{
+    static const char *const refusals[] = {
+        "expect=E_SHAPE kernel=5 dilation=3 padding=1 in=x:f32:2x3x9",
+        "expect=E_SHAPE kernel=9 stride=2 ceil=1 in=x:f32:2x3x7",
+        "expect=E_SHAPE kernel=2 padding_after=3 ceil=1 in=x:f32:2x3x0",
+        "expect=E_TOO_LARGE kernel=2 stride=2147483647 padding=1073741823 "
+        "padding_after=1073741823 ceil=1 in=x:f32:1x1x9",
+        "expect=E_ATTR kernel=3 padding=1073741824 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 padding_after=-1 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 padding_after=1 padding_kind=0 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 padding_kind=2 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 ceil=2 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 dilation=-1 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 dilation=1,1 in=x:f32:2x3x9",
+        "expect=E_ATTR kernel=3 padding_after=1,1 in=x:f32:2x3x9"};
+    bool product = strcmp(row, "pool_prod") == 0, mean = strcmp(row, "pool_mean") == 0;
+    for (size_t i = 0; i < COUNT(pool_windows); i++) {
+        const char *const *c = pool_windows[i];
+        const char *fill = product && strcmp(c[2], "special") == 0 ? "neginf" : c[2];
+        for (int exclude = 0; exclude <= mean; exclude++)
+            case_add(list, "%s %s exclude_pad=%d in=x:f32:%s:%s", row, c[0], exclude, c[1], fill);
+    }
+    case_add_all(list, row, refusals, COUNT(refusals));
+}
+
 static void generate_pools(case_list *list, const char *row)
 {
     static const char *const refusals[] = {"expect=E_SHAPE kernel=2 in=x:f32:2x9",
                                            "expect=E_SHAPE kernel=2,2,2 in=x:f32:1x1x2x2x2x2",
                                            "expect=E_SHAPE kernel=10 in=x:f32:2x3x9",
                                            "expect=E_SHAPE kernel=12 padding=1 in=x:f32:2x3x9",
-                                           "expect=E_ATTR kernel=3 padding=2 in=x:f32:2x3x9",
                                            "expect=E_ATTR kernel=3 padding=-1 in=x:f32:2x3x9",
                                            "expect=E_ATTR kernel=0 in=x:f32:2x3x9",
                                            "expect=E_ATTR in=x:f32:2x3x9",
@@ -366,6 +428,7 @@ static void generate_ranges(case_list *list)
     case_add(list, "pool_mean kernel=3,3 in=x:f32:2x3x9x9:constant:3e38");
     case_add(list, "pool_mean kernel=3,3 padding=1,1 exclude_pad=1 in=x:f32:2x3x9x9:constant:3e38");
     case_add(list, "pool_mean kernel=9,9 in=x:f32:2x3x9x9:range:2e38:3e38");
+    case_add(list, "pool_mean kernel=3,3 stride=2,2 ceil=1 in=x:f32:2x3x8x8:constant:3e38");
     case_add(list, "pool_mean kernel=4,4 stride=3,3 in=x:f32:2x3x9x9:range:1.2e-38:2e-38");
     case_add(list, "batch_norm_inference eps=0 axis=1 in=x:f32:2x3x5:constant:3e38;"
                    "mean:f32:3:constant:-3e38;var:f32:3:constant:3e38");
@@ -381,6 +444,8 @@ static void generate(case_list *list)
     generate_batch_norms(list);
     for (size_t i = 0; i < COUNT(pool_rows); i++)
         generate_pools(list, pool_rows[i].name);
+    for (size_t i = 0; i < COUNT(pool_rows); i++)
+        generate_windows(list, pool_rows[i].name);
     generate_resizes(list);
     generate_axials(list);
 }

@@ -8,10 +8,9 @@
  *                                                                        border, reflection),
  *                                                                        align, input;
  *                                                                        in=x;grid[;dy]
- *   pools                     kernel, stride, padding, p, size; in=x[;indices]; if pool_max_unpool
- *                             has no indices, it takes those of a pool_max_with_indices
- *   convolutions              stride, padding, dilation, output_padding, groups, before, after;
- *                             in=x;w[;bias]
+ *   pools                     windows as in pooling.c, p, size; in=x[;indices]; if pool_max_unpool
+ * has no indices, it takes those of a pool_max_with_indices convolutions              stride,
+ * padding, dilation, output_padding, groups, before, after; in=x;w[;bias]
  *
  * shift=n drops the first n indices of axis 0 of x by a view, dy_shift=n those of dy.
  */
@@ -362,6 +361,11 @@ static void generate_pools(case_list *list)
                                           "kernel=20,20 in=x:f32:1x2x21x23",
                                           "kernel=2 shift=1 in=x:f32:3x1x5",
                                           "kernel=2 in=x:f32:0x1x5",
+                                          "kernel=3,2 dilation=2,3 in=x:f32:2x3x8x9:special",
+                                          "kernel=3,3 stride=2,2 ceil=1 in=x:f32:2x3x8x9",
+                                          "kernel=2 padding=3 padding_after=1 in=x:f32:2x3x4",
+                                          "kernel=20,20 dilation=1,2 stride=3,3 padding=4,0 ceil=1 "
+                                          "in=x:f32:1x2x21x43",
                                           "expect=E_SHAPE kernel=9 in=x:f32:1x1x5",
                                           "expect=E_ATTR in=x:f32:1x1x5",
                                           "expect=E_DTYPE kernel=2 in=x:c64:1x1x5"};
@@ -371,6 +375,8 @@ static void generate_pools(case_list *list)
         "within=5e-6 p=3 kernel=3,2 in=x:f32:2x3x8x9",
         "within=5e-6 p=0.5 kernel=2,2,2 in=x:f32:1x2x3x4x5",
         "within=5e-6 p=2.5 kernel=4 stride=4 in=x:f32:2x3x9:zero",
+        "within=5e-6 p=2 kernel=3,2 dilation=2,3 padding=3,0 ceil=1 in=x:f32:2x3x8x9",
+        "within=5e-6 p=3 kernel=3 stride=2 padding=0 padding_after=2 in=x:f32:2x3x8",
         "expect=E_ATTR p=0 kernel=2 in=x:f32:2x3x9",
         "expect=E_ATTR p=-1 kernel=2 in=x:f32:2x3x9",
         "expect=E_ATTR p=inf kernel=2 in=x:f32:2x3x9",
