@@ -200,90 +200,27 @@ void onnx_conv_transpose(call *c)
 
 /* ---- Pools ---- */
 
-/* The number of windows along an axis. The last one must begin inside of the data or the padding
- * before it. If a window is longer than the axis by less than a stride, it counts as
- * one, because other programs cut the quotient off. */
-static int64_t window_count(const window *w, uint32_t i, int64_t in)
-{
-    int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-    int64_t room = in + w->before[i] + w->after[i] - span, count;
-    if (room <= -w->stride[i])
-        return 0;
-    count = (room > 0 && w->ceil ? room + w->stride[i] - 1 : room) / w->stride[i] + 1;
-    if (w->ceil && (count - 1) * w->stride[i] >= in + w->before[i])
-        count--;
-    return count;
-}
-
-/* Whether rlxvk_pool_* can do the window itself. */
-static bool is_simple(const window *w, rlxvk_shape s)
-{
-    for (uint32_t i = 0; i < w->axes; i++) {
-        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        int64_t in = s.dims[2 + i], room = in + 2 * w->before[i] - span;
-        bool plain =
-            w->before[i] == w->after[i] && w->dilation[i] == 1 && 2 * w->before[i] <= w->kernel[i];
-        bool counted =
-            in < 0 ? !w->ceil : room >= 0 && window_count(w, i, in) == room / w->stride[i] + 1;
-        if (!plain || !counted)
-            return false;
-    }
-    return true;
-}
-
-static rlxvk_pool_options pool_options(const window *w)
-{
-    rlxvk_pool_options o = {.kernel = {0}};
-    memcpy(o.kernel, w->kernel, sizeof o.kernel);
-    memcpy(o.stride, w->stride, sizeof o.stride);
-    memcpy(o.padding, w->before, sizeof o.padding);
-    return o;
-}
-
-/* Pads x so that every window has all its cells. Then it gathers the cells of each axis in turn:
- * the axis [in] becomes [windows * kernel]. A plain pool with a stride of a kernel then does the
- * rest.
- */
-static rlxvk_tensor spread_windows(call *c, rlxvk_tensor x, window *w, float filler)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_shape s = call_tensor_shape(c, x);
-    int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
-    rlxvk_pad_options pad = {.value = filler};
-    int64_t counts[3];
-    for (uint32_t i = 0; i < w->axes; i++) {
-        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        counts[i] = window_count(w, i, s.dims[2 + i]);
-        if (counts[i] < 1 || counts[i] * w->kernel[i] > (1 << 24)) {
-            call_refuse(c, "kernel_shape", "the window does not fit the operand");
-            return x;
-        }
-        before[2 + i] = w->before[i];
-        after[2 + i] = (counts[i] - 1) * w->stride[i] + span - s.dims[2 + i] - w->before[i];
-    }
-    x = rlxvk_pad(g, x, before, after, s.rank, &pad);
-    for (uint32_t i = 0; i < w->axes; i++) {
-        rlxvk_tensor start = rlxvk_arange(g, 0, (float)w->stride[i], counts[i]);
-        rlxvk_tensor cell = rlxvk_arange(g, 0, (float)w->dilation[i], w->kernel[i]);
-        start = rlxvk_add(g, rlxvk_reshape(g, start, RLXVK_SHAPE(counts[i], 1)), cell);
-        x = rlxvk_gather(g, x, rlxvk_reshape(g, start, RLXVK_SHAPE(-1)), (int32_t)i + 2);
-        w->before[i] = w->after[i] = 0;
-        w->stride[i] = w->kernel[i];
-        w->dilation[i] = 1;
-    }
-    return x;
-}
-
-static bool begin_pool(call *c, window *w)
+/* Reads the window of a pool. If it is longer than an axis by less than a stride, it counts as one
+ * all the same, because other programs cut the quotient off. Then the axis gets more padding. */
+static bool read_pool(call *c, rlxvk_pool_options *o)
 {
     rlxvk_shape s = call_shape(c, 0);
-    if (c->failed || !read_window(c, s, NULL, w))
+    window w;
+    if (c->failed || !read_window(c, s, NULL, &w))
         return false;
-    if (is_simple(w, s))
-        return true;
-    for (uint32_t i = 2; i < s.rank; i++)
-        if (!call_is_fixed(c, RLXVK_SHAPE(s.dims[i])))
-            return false;
+    *o = RLXVK_SIZED(rlxvk_pool_options, .padding_kind = RLXVK_POOL_PADDING_SEPARATE,
+                     .rounding = w.ceil ? RLXVK_POOL_CEIL : RLXVK_POOL_FLOOR);
+    for (uint32_t i = 0; i < w.axes; i++) {
+        int64_t span = (w.kernel[i] - 1) * w.dilation[i] + 1;
+        int64_t lacks = span - w.before[i] - s.dims[2 + i] - w.after[i];
+        o->kernel[i] = w.kernel[i];
+        o->stride[i] = w.stride[i];
+        o->dilation[i] = w.dilation[i];
+        o->padding[i] = w.before[i];
+        o->padding_after[i] = w.after[i];
+        if (s.dims[2 + i] >= 0 && lacks > 0 && lacks < w.stride[i])
+            o->padding_after[i] += lacks;
+    }
     return true;
 }
 
@@ -330,19 +267,8 @@ void onnx_max_pool(call *c)
     rlxvk_shape s = call_shape(c, 0);
     bool column_major = call_flag(c, "storage_order", false);
     rlxvk_pool_options o;
-    window w;
-    if (!begin_pool(c, &w))
+    if (!read_pool(c, &o))
         return;
-    if (!is_simple(&w, s)) {
-        if (call_wants(c, 1)) {
-            call_refuse(c, NULL,
-                        "indices of windows with dilations, unequal or large pads, or "
-                        "ceil_mode are not supported");
-            return;
-        }
-        x = spread_windows(c, call_cast(c, x, ONNX_FLOAT), &w, -INFINITY);
-    }
-    o = pool_options(&w);
     if (!call_wants(c, 1)) {
         call_give(c, 0, rlxvk_pool_max(c->graph, x, &o));
         return;
@@ -353,64 +279,15 @@ void onnx_max_pool(call *c)
     call_give_as(c, 1, count_from_first_plane(c, indices, s), ONNX_INT64);
 }
 
-/* How many cells of each window count: those of x, or those of x and its padding. Cells that only
- * ceil_mode adds never count. */
-static rlxvk_tensor count_cells(call *c, rlxvk_shape s, window w, bool with_padding)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_shape cells = {.rank = s.rank, .dims = {1, 1}};
-    int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
-    rlxvk_pad_options pad = {.value = 1};
-    rlxvk_pool_options o;
-    rlxvk_tensor ones;
-    for (uint32_t i = 0; i < w.axes; i++) {
-        cells.dims[2 + i] = s.dims[2 + i];
-        before[2 + i] = w.before[i];
-        after[2 + i] = w.after[i];
-    }
-    ones = rlxvk_full(g, cells, 1);
-    if (with_padding) {
-        /* The padding becomes part of x, and the number of windows stays. */
-        int64_t counts[3];
-        for (uint32_t i = 0; i < w.axes; i++)
-            counts[i] = window_count(&w, i, s.dims[2 + i]);
-        ones = rlxvk_pad(g, ones, before, after, s.rank, &pad);
-        for (uint32_t i = 0; i < w.axes; i++) {
-            int64_t in = s.dims[2 + i] + w.before[i] + w.after[i];
-            w.before[i] = w.after[i] = 0;
-            /* Windows that begin in the padding behind are left out by ceil_mode alone. */
-            if (window_count(&w, i, in) != counts[i]) {
-                call_refuse(c, "ceil_mode", "this window is not supported with count_include_pad");
-                return ones;
-            }
-        }
-    }
-    ones = spread_windows(c, ones, &w, 0);
-    o = pool_options(&w);
-    return rlxvk_pool_sum(g, ones, &o);
-}
-
 void onnx_average_pool(call *c)
 {
-    rlxvk_graph *g = c->graph;
-    rlxvk_tensor x = call_tensor(c, 0), count;
-    rlxvk_shape s = call_shape(c, 0);
+    rlxvk_tensor x = call_tensor(c, 0);
     bool with_padding = call_flag(c, "count_include_pad", false);
     rlxvk_pool_options o;
-    window w;
-    if (!begin_pool(c, &w))
+    if (!read_pool(c, &o))
         return;
-    if (is_simple(&w, s)) {
-        o = pool_options(&w);
-        o.exclude_pad = !with_padding;
-        call_give(c, 0, rlxvk_pool_mean(g, x, &o));
-        return;
-    }
-    count = count_cells(c, s, w, with_padding);
-    x = spread_windows(c, x, &w, 0);
-    o = pool_options(&w);
-    if (!c->failed)
-        call_give(c, 0, rlxvk_div(g, rlxvk_pool_sum(g, x, &o), count));
+    o.exclude_pad = !with_padding;
+    call_give(c, 0, rlxvk_pool_mean(c->graph, x, &o));
 }
 
 void onnx_lp_pool(call *c)
@@ -418,13 +295,7 @@ void onnx_lp_pool(call *c)
     rlxvk_tensor x = call_tensor(c, 0);
     float p = (float)call_integer(c, "p", 2);
     rlxvk_pool_options o;
-    window w;
-    if (!begin_pool(c, &w))
-        return;
-    if (!is_simple(&w, call_shape(c, 0)))
-        x = spread_windows(c, x, &w, 0);
-    o = pool_options(&w);
-    if (!c->failed)
+    if (read_pool(c, &o))
         call_give(c, 0, rlxvk_pool_lp(c->graph, x, p, &o));
 }
 

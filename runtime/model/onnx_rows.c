@@ -347,18 +347,18 @@ void onnx_lrn(call *c)
     int64_t size = call_integer(c, "size", 0);
     float alpha = call_real(c, "alpha", 1e-4f), beta = call_real(c, "beta", 0.75f);
     float bias = call_real(c, "bias", 1);
-    int64_t before[2] = {0}, after[2] = {0};
-    rlxvk_pool_options window = {.kernel = {size, 1}, .stride = {1, 1}};
+    rlxvk_pool_options window =
+        RLXVK_SIZED(rlxvk_pool_options, .kernel = {size, 1}, .stride = {1, 1},
+                    .padding = {(size - 1) / 2}, .padding_after = {size / 2},
+                    .padding_kind = RLXVK_POOL_PADDING_SEPARATE);
     rlxvk_tensor x = call_tensor(c, 0), sum;
     if (size < 1 || s.rank < 3 || !call_is_fixed(c, s)) {
         call_refuse(c, "size", "it must be at least 1, and the operand must have 3 axes or more");
         return;
     }
-    before[0] = (size - 1) / 2;
-    after[0] = size - 1 - before[0];
     sum = rlxvk_reshape(g, rlxvk_mul(g, x, x),
                         RLXVK_SHAPE(s.dims[0], 1, s.dims[1], call_product(c, s, 2, s.rank)));
-    sum = rlxvk_pool_sum(g, rlxvk_pad(g, sum, before, after, 2, NULL), &window);
+    sum = rlxvk_pool_sum(g, sum, &window);
     sum = rlxvk_mul(g, rlxvk_reshape(g, sum, s), call_scalar(c, alpha / (double)size));
     sum = rlxvk_pow(g, rlxvk_add(g, sum, call_scalar(c, bias)), call_scalar(c, beta));
     call_give(c, 0, rlxvk_div(g, x, sum));
