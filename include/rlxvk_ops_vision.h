@@ -17,36 +17,74 @@ extern "C" {
 typedef enum rlxvk_resize_mode {
     RLXVK_RESIZE_NEAREST = 0,
     RLXVK_RESIZE_LINEAR = 1,
-    RLXVK_RESIZE_CUBIC = 2, /* R. Keys' cubic kernel, a = -0.75 */
-    RLXVK_RESIZE_AREA = 3   /* the mean of cells floor(o m / n) to ceil((o + 1) m / n) - 1 */
+    RLXVK_RESIZE_CUBIC = 2, /* R. Keys' cubic kernel, a = -0.75 unless cubic_coefficient says it */
+    RLXVK_RESIZE_AREA = 3,  /* the mean of cells floor(o m / n) to ceil((o + 1) m / n) - 1 */
+    /* Since 0.3. If x gets smaller, the kernel gets wider in proportion, so that all cells count */
+    RLXVK_RESIZE_LINEAR_ANTIALIAS = 4,
+    RLXVK_RESIZE_CUBIC_ANTIALIAS = 5
 } rlxvk_resize_mode;
 
 /* The position in x of cell o of the result, for an axis of m cells in x and n in the result. */
 typedef enum rlxvk_resize_coordinates {
     RLXVK_RESIZE_HALF_PIXEL = 0,    /* (o + 1/2) m / n - 1/2 */
     RLXVK_RESIZE_ALIGN_CORNERS = 1, /* o (m - 1) / (n - 1); 0 if n is 1 */
-    RLXVK_RESIZE_ASYMMETRIC = 2     /* o m / n */
+    RLXVK_RESIZE_ASYMMETRIC = 2,    /* o m / n */
+    /* Since 0.3. */
+    RLXVK_RESIZE_HALF_PIXEL_SYMMETRIC = 3,   /* as HALF_PIXEL; see `scale` */
+    RLXVK_RESIZE_PYTORCH_HALF_PIXEL = 4,     /* as HALF_PIXEL; -1/2 if n is 1 */
+    RLXVK_RESIZE_HALF_PIXEL_FOR_NEAREST = 5, /* (o + 1/2) m / n */
+    /* begin (m - 1) + o (end - begin) (m - 1) / (n - 1); (begin + end) / 2 (m - 1) if n is 1 */
+    RLXVK_RESIZE_CROP = 6
 } rlxvk_resize_coordinates;
+
+/* The cell that RLXVK_RESIZE_NEAREST takes at position p. Since 0.3. */
+typedef enum rlxvk_resize_rounding {
+    RLXVK_RESIZE_ROUND_DEFAULT = 0,   /* DOWN for ASYMMETRIC, else HALF_UP */
+    RLXVK_RESIZE_ROUND_HALF_UP = 1,   /* floor(p + 1/2); `round_prefer_ceil` of ONNX */
+    RLXVK_RESIZE_ROUND_HALF_DOWN = 2, /* ceil(p - 1/2); `round_prefer_floor` of ONNX */
+    RLXVK_RESIZE_ROUND_DOWN = 3,      /* floor(p) */
+    RLXVK_RESIZE_ROUND_UP = 4         /* ceil(p) */
+} rlxvk_resize_rounding;
+
+/* What cells beyond the border are for LINEAR, CUBIC and the two with ANTIALIAS. Since 0.3. */
+typedef enum rlxvk_resize_outside {
+    RLXVK_RESIZE_OUTSIDE_BORDER = 0,  /* they have the value of the border cell */
+    RLXVK_RESIZE_OUTSIDE_EXCLUDED = 1 /* they have no weight; the other weights are scaled to 1 */
+} rlxvk_resize_outside;
 
 typedef struct rlxvk_resize_options {
     int64_t size[3]; /* of the result's spatial axes, outermost first; 0 for axes that x lacks */
     rlxvk_resize_mode mode;
     rlxvk_resize_coordinates coordinates;
     size_t struct_size;
+    /* Since 0.3. Cells of the result for each cell of x, if they are not n / m: `scale` takes the
+     * place of n / m in positions, and scale m that of n in n - 1 and in "if n is 1".
+     * HALF_PIXEL_SYMMETRIC adds m / 2 - n / (2 scale), so that the centres of x and of the result
+     * coincide. Needs scale m of at least 1/2, and less than 1 away from n. 0: n / m. */
+    double scale[3];
+    /* Since 0.3. The region of RLXVK_RESIZE_CROP, as fractions of m - 1, from -2^20 to 2^20. */
+    double crop_begin[3], crop_end[3];
+    float cubic_coefficient;        /* Since 0.3. 0: -0.75 */
+    float extrapolation_value;      /* Since 0.3. Of results at positions below 0 or above m - 1,
+                                       with RLXVK_RESIZE_CROP */
+    rlxvk_resize_rounding rounding; /* Since 0.3. */
+    rlxvk_resize_outside outside;   /* Since 0.3. */
 } rlxvk_resize_options;
 
 /* Resizes x [N, C, 1 to 3 spatial axes] to [N, C, size], axis by axis. At position p of x:
- *   NEAREST  takes cell floor(p) for ASYMMETRIC, else floor(p + 1/2), bit for bit
+ *   NEAREST  takes the cell that `rounding` says, bit for bit
  *   LINEAR   weights the two cells around p by their distance
  *   CUBIC    weights the four cells around p
  *   AREA     takes the mean of the cells in RLXVK_RESIZE_AREA; the coordinates do not matter
  *
- * Cells beyond the border take the value of the border cell. Cells of weight 0 are not read.
- * Positions are exact fractions. The error is at most 2^-24 (taps + 2) times the magnitude of the
- * summed terms, with the taps added up over the axes.
+ * Cells beyond the border take the value of the border cell, unless `outside` says otherwise. Cells
+ * of weight 0 are not read. Positions are exact fractions, or double precision with a scale or
+ * RLXVK_RESIZE_CROP. Without these, an axis whose size stays is copied. The error is at most 2^-24
+ * (taps + 2) times the magnitude of the summed terms, with the taps added up over the axes.
  *   E_SHAPE: x does not have 1 to 3 spatial axes, or one of them is empty.
  *   E_ATTR: a size is below 1 (so `options` must not be NULL), a size is given for an axis that x
- *           lacks, or a mode is unknown.
+ *           lacks, a scale or a region is outside its range, a region is given without
+ *           RLXVK_RESIZE_CROP, or an enum has no such value.
  *   E_TOO_LARGE: an axis is above 2^24. */
 rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options);
 

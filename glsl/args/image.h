@@ -10,11 +10,14 @@
  * table has two parts for each axis. From `first` on, it holds the first element of x that
  * contributes to element o of y, or to any element of its block. From `weights` on, it holds the
  * weights of that element and of the next ones, `taps` in all, `pitch` words apart. divide:
- * multipliers for divide() by blocks, strips and to[0].
+ * multipliers for divide() by blocks, strips and to[0]. If FILLED, elements of y whose `first` has
+ * RESIZE_OUTSIDE along some axis are `value`; then blocks have one element.
  */
+#define RESIZE_OUTSIDE 0x80000000u
 struct resize_args {
     u32 count, blocks, strips, x_offset, y_offset;
     u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3], divide[3];
+    f32 value;
 };
 
 /* Modes of grid sampling. MODE is one of the first three. AXES is 2 or 3; bicubic requires 2. */

@@ -101,6 +101,10 @@ void main()
     if (i >= args.count)
         return;
     resize_block b = block_of(i);
+    if (FILLED && is_outside(b)) {
+        store(b, 0u, uvec4(floatBitsToUint(args.value)));
+        return;
+    }
     clear();
     if (ACROSS != 0u)
         add_unrolled(b);

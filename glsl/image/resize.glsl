@@ -11,6 +11,7 @@
 layout(constant_id = 1) const uint COLUMNS = 1u; /* 1 or 4, like ROWS */
 layout(constant_id = 2) const uint ROWS = 1u;
 layout(constant_id = 3) const bool QUADS = false;
+layout(constant_id = 6) const bool FILLED = false; /* y has a value outside a region */
 layout(push_constant) uniform block { resize_args args; };
 layout(set = 0, binding = 1) restrict readonly buffer table1 { uint t1[]; };
 layout(set = 0, binding = 1) restrict readonly buffer table4 { uvec4 t4[]; };
@@ -39,6 +40,14 @@ resize_block block_of(uint i)
 uvec4 entries(uint size, uint at, uint o)
 {
     return size == 4u ? t4[(at + o) / 4u] : uvec4(t1[at + o], 0u, 0u, 0u);
+}
+
+/* Whether the position of a block of one element is outside x. */
+bool is_outside(resize_block b)
+{
+    return ((t1[args.first[0] + b.layer] | t1[args.first[1] + b.row] |
+             t1[args.first[2] + b.column]) &
+            RESIZE_OUTSIDE) != 0u;
 }
 
 /* Stores row r of a block. */

@@ -11,6 +11,10 @@ void main()
     if (i >= args.count)
         return;
     resize_block b = block_of(i);
+    if (FILLED && is_outside(b)) {
+        store(b, 0u, uvec4(floatBitsToUint(args.value)));
+        return;
+    }
     uvec4 first = entries(COLUMNS, args.first[2], b.column);
     uvec4 rows = entries(ROWS, args.first[1], b.row);
     uint layer = b.plane * args.from[0] + t1[args.first[0] + b.layer];

@@ -5,8 +5,22 @@
 
 static rlxvk_resize_options resize_options(fuzz_maker *m)
 {
-    return (rlxvk_resize_options){.mode = (rlxvk_resize_mode)any_of(m, 4),
-                                  .coordinates = (rlxvk_resize_coordinates)any_of(m, 3)};
+    rlxvk_resize_options o = {.mode = (rlxvk_resize_mode)any_of(m, 6),
+                              .coordinates = (rlxvk_resize_coordinates)any_of(m, 7)};
+    uint32_t bits = fuzz_byte(m->in);
+    if (bits < 128)
+        return o;
+    o.struct_size = RLXVK_SIZE_OF(rlxvk_resize_options);
+    o.rounding = (rlxvk_resize_rounding)any_of(m, 5);
+    o.outside = (rlxvk_resize_outside)any_of(m, 2);
+    o.cubic_coefficient = bits & 1 ? fuzz_real(m) : 0;
+    o.extrapolation_value = fuzz_real(m);
+    for (uint32_t i = 0; i < 3; i++) {
+        o.scale[i] = bits & 2 ? fuzz_real(m) : 0;
+        o.crop_begin[i] = bits & 4 ? fuzz_real(m) : 0;
+        o.crop_end[i] = bits & 4 ? fuzz_real(m) : 0;
+    }
+    return o;
 }
 
 /* Sizes for `count` axes, seldom ones that make no sense. */

@@ -14,8 +14,11 @@
 #include "op/families.h"
 #include "op/gradient.h"
 
+#include <math.h>
+
 #define LONGEST_AXIS (1 << 24)
-#define BLOCK        4 /* cells along an axis in a block, if blocks pay */
+#define FARTHEST     (1 << 20) /* corners of a region, in sizes of x */
+#define BLOCK        4         /* cells along an axis in a block, if blocks pay */
 /* If y has more blocks of one row, they fill a device several times over, so blocks of several rows
  * are tried. */
 #define MOST_SINGLE_ROWS (1u << 18)
@@ -72,10 +75,17 @@ static rlxvk_status check_options(const node *n, const rlxvk_shape *x,
     if (x->rank < 3 || x->rank > 2 + RESIZE_AXES)
         return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, 1 to 3 spatial axes]",
                        shape_text(x, shape));
-    if ((unsigned)o->mode > RLXVK_RESIZE_AREA)
-        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 3", (int)o->mode);
-    if ((unsigned)o->coordinates > RLXVK_RESIZE_ASYMMETRIC)
-        return op_fail(n, RLXVK_E_ATTR, "coordinates %d are none of 0 .. 2", (int)o->coordinates);
+    if ((unsigned)o->mode > RLXVK_RESIZE_CUBIC_ANTIALIAS)
+        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 5", (int)o->mode);
+    if ((unsigned)o->coordinates > RLXVK_RESIZE_CROP)
+        return op_fail(n, RLXVK_E_ATTR, "coordinates %d are none of 0 .. 6", (int)o->coordinates);
+    if ((unsigned)o->rounding > RLXVK_RESIZE_ROUND_UP)
+        return op_fail(n, RLXVK_E_ATTR, "rounding %d is none of 0 .. 4", (int)o->rounding);
+    if ((unsigned)o->outside > RLXVK_RESIZE_OUTSIDE_EXCLUDED)
+        return op_fail(n, RLXVK_E_ATTR, "outside %d is neither 0 nor 1", (int)o->outside);
+    if (!isfinite(o->cubic_coefficient))
+        return op_fail(n, RLXVK_E_ATTR, "cubic_coefficient is %g; must be finite",
+                       (double)o->cubic_coefficient);
     for (uint32_t i = 2; i < x->rank; i++) {
         if (x->dims[i] == 0)
             return op_fail(n, RLXVK_E_SHAPE,
@@ -86,6 +96,27 @@ static rlxvk_status check_options(const node *n, const rlxvk_shape *x,
             return op_fail(n, RLXVK_E_TOO_LARGE, "axis %u is %lld; at most 2^24", i,
                            (long long)x->dims[i]);
     }
+    return RLXVK_OK;
+}
+
+/* Checks the scale and the region of an axis of `from` cells in x and `to` in the result. */
+static rlxvk_status check_scale(const node *n, const rlxvk_resize_options *o, uint32_t axis,
+                                bool exists, int64_t from, int64_t to)
+{
+    double scale = o->scale[axis], begin = o->crop_begin[axis], end = o->crop_end[axis];
+    double length = scale * (double)from;
+    bool crops = exists && o->coordinates == RLXVK_RESIZE_CROP;
+    if (scale != 0 && !(exists && length >= 0.5 && fabs(length - (double)to) < 1))
+        return op_fail(n, RLXVK_E_ATTR,
+                       "scale[%u] is %g; %lld cells times it must be at least 1/2 and less than 1 "
+                       "from %lld",
+                       axis, scale, (long long)from, (long long)to);
+    if (!crops && (begin != 0 || end != 0))
+        return op_fail(n, RLXVK_E_ATTR, "crop_begin[%u] and crop_end[%u] need RLXVK_RESIZE_CROP",
+                       axis, axis);
+    if (!(fabs(begin) <= FARTHEST && fabs(end) <= FARTHEST))
+        return op_fail(n, RLXVK_E_ATTR, "the region of axis %u is %g to %g; within 2^20", axis,
+                       begin, end);
     return RLXVK_OK;
 }
 
@@ -117,8 +148,12 @@ static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes
     TRY(check_options(n, x, &a->options));
     if (backward)
         TRY(check_adjoint(n, x, a));
-    for (uint32_t i = 0; i < RESIZE_AXES; i++)
-        TRY(check_size(n, "size", i, a->options.size[i], i + 2 < x->rank));
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        bool exists = i + 2 < x->rank;
+        int64_t own = exists ? x->dims[i + 2] : 1, size = a->options.size[i];
+        TRY(check_size(n, "size", i, size, exists));
+        TRY(check_scale(n, &a->options, i, exists, backward ? a->input_size[i] : own, size));
+    }
     n->shape = *x;
     for (uint32_t i = 0; i + 2 < x->rank; i++)
         n->shape.dims[i + 2] = backward ? a->input_size[i] : a->options.size[i];
@@ -149,6 +184,7 @@ static uint64_t cells_along(const rlxvk_shape *s, uint32_t axis)
 typedef struct resize_form {
     resize_axis axes[RESIZE_AXES];
     bool backward, moves;
+    bool filled; /* cells outside the region get a value */
     uint32_t columns, rows, across, down;
 } resize_form;
 
@@ -156,11 +192,25 @@ static resize_form form_of(const node *n, const rlxvk_shape *x)
 {
     const resize_attributes *a = n->attributes;
     resize_form f = {.backward = node_code(n) == RESIZE_BACKWARD, .columns = 1, .rows = 1};
-    f.moves = !f.backward && a->options.mode == RLXVK_RESIZE_NEAREST;
+    const rlxvk_resize_options *o = &a->options;
+    uint32_t absent = 2 + RESIZE_AXES - x->rank;
+    f.moves = !f.backward && o->mode == RLXVK_RESIZE_NEAREST;
+    f.filled = !f.backward && o->coordinates == RLXVK_RESIZE_CROP && o->mode != RLXVK_RESIZE_AREA;
     for (uint32_t i = 0; i < RESIZE_AXES; i++) {
         uint64_t from = cells_along(x, i), to = cells_along(&n->shape, i);
-        f.axes[i] = (resize_axis){a->options.mode, a->options.coordinates, f.backward ? to : from,
-                                  f.backward ? from : to, 1};
+        f.axes[i] = (resize_axis){.mode = o->mode,
+                                  .coordinates = o->coordinates,
+                                  .rounding = o->rounding,
+                                  .from = f.backward ? to : from,
+                                  .to = f.backward ? from : to,
+                                  .cubic = (double)op_number(o->cubic_coefficient, -0.75f),
+                                  .excludes = o->outside == RLXVK_RESIZE_OUTSIDE_EXCLUDED,
+                                  .block = 1};
+        if (i < absent)
+            continue;
+        f.axes[i].scale = o->scale[i - absent];
+        f.axes[i].begin = o->crop_begin[i - absent];
+        f.axes[i].end = o->crop_end[i - absent];
     }
     return f;
 }
@@ -191,6 +241,8 @@ static rlxvk_status cut(resize_form *f, const rlxvk_shape *y)
     uint64_t columns = cells_along(y, 2), rows = cells_along(y, 1);
     uint64_t across = 1, across_block = 1, down = 1, down_block = 1;
     rlxvk_status status = RLXVK_OK;
+    if (f->filled)
+        return RLXVK_OK;
     if (!f->moves) {
         TRY(measure(f, 2, &across, &across_block));
         TRY(measure(f, 1, &down, &down_block));
@@ -218,10 +270,12 @@ static void set_constants(dispatch *d, const resize_form *f, uint32_t size, bool
     quads = quads && f->columns == BLOCK;
     if (f->moves)
         SET_CONSTANTS(d, {LOCAL_SIZE, size}, {RESIZE_MOVE_COLUMNS, f->columns},
-                      {RESIZE_MOVE_ROWS, f->rows}, {RESIZE_MOVE_QUADS, quads});
+                      {RESIZE_MOVE_ROWS, f->rows}, {RESIZE_MOVE_QUADS, quads},
+                      {RESIZE_MOVE_FILLED, f->filled});
     else
         SET_CONSTANTS(d, {LOCAL_SIZE, size}, {RESIZE_COLUMNS, f->columns}, {RESIZE_ROWS, f->rows},
-                      {RESIZE_QUADS, quads}, {RESIZE_ACROSS, f->across}, {RESIZE_DOWN, f->down});
+                      {RESIZE_QUADS, quads}, {RESIZE_ACROSS, f->across}, {RESIZE_DOWN, f->down},
+                      {RESIZE_FILLED, f->filled});
 }
 
 static rlxvk_status emit(lowering *l, uint32_t id, const resize_form *f, struct resize_args *args,
@@ -243,6 +297,8 @@ static rlxvk_status emit(lowering *l, uint32_t id, const resize_form *f, struct 
     args->count = (u32)(shape_product(x, 0, 2) * args->to[0] * args->strips * args->blocks);
     args->x_offset = operands[0].offset;
     args->y_offset = operands[2].offset;
+    args->value = ((const resize_attributes *)graph_node(l->graph, id)->attributes)
+                      ->options.extrapolation_value;
     set_constants(&d, f, size, (args->y_offset | args->to[2]) % BLOCK == 0);
     lower_groups(l, &d, groups_for(args->count, size));
     d.order.run = 1;
@@ -270,14 +326,16 @@ error:
 
 /* ---- Gradients ---- */
 
+/* What is extrapolated does not depend on x. */
 static rlxvk_status resize_vjp(gradient_call *c)
 {
-    const resize_attributes *a = c->n.attributes;
+    rlxvk_resize_options o = ((const resize_attributes *)c->n.attributes)->options;
     rlxvk_shape x = gradient_shape(c, 0);
+    o.extrapolation_value = 0;
     gradient_give(c, 0,
                   node_code(&c->n) == RESIZE_BACKWARD
-                      ? rlxvk_resize(c->graph, c->dy, &a->options)
-                      : rlxvk_resize_backward(c->graph, c->dy, x.dims + 2, &a->options));
+                      ? rlxvk_resize(c->graph, c->dy, &o)
+                      : rlxvk_resize_backward(c->graph, c->dy, x.dims + 2, &o));
     return RLXVK_OK;
 }
 
@@ -285,8 +343,11 @@ static rlxvk_status resize_vjp(gradient_call *c)
 
 static void resize_describe(const node *n, text *out)
 {
-    static const char *const modes[] = {"nearest", "linear", "cubic", "area"};
-    static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
+    static const char *const modes[] = {"nearest", "linear",           "cubic",
+                                        "area",    "linear_antialias", "cubic_antialias"};
+    static const char *const coordinates[] = {
+        "half_pixel",         "align_corners",          "asymmetric", "half_pixel_symmetric",
+        "pytorch_half_pixel", "half_pixel_for_nearest", "crop"};
     const resize_attributes *a = n->attributes;
     text_append(out, " mode=%s coordinates=%s size=", modes[a->options.mode],
                 coordinates[a->options.coordinates]);

@@ -6,7 +6,6 @@
 #include "op/op.h"
 
 #define RESIZE_AXES 3
-#define RESIZE_TAPS 4 /* most taps of a cell along an axis */
 
 typedef struct resize_attributes {
     rlxvk_resize_options options; /* size: of resize's result, or of dy in resize_backward */
@@ -18,9 +17,17 @@ typedef struct resize_attributes {
 typedef struct resize_axis {
     rlxvk_resize_mode mode;
     rlxvk_resize_coordinates coordinates;
+    rlxvk_resize_rounding rounding;
     uint64_t from, to;
+    double scale;      /* 0: to / from */
+    double begin, end; /* of the region, for RLXVK_RESIZE_CROP */
+    double cubic;      /* coefficient */
+    bool excludes;     /* cells beyond the border have no weight */
     uint32_t block;
 } resize_axis;
+
+/* Whether the position of cell `o` is outside x, so that the result is a given value. */
+bool resize_is_outside(const resize_axis *axis, uint64_t o);
 
 /* The most cells along the axis that a block reads. */
 rlxvk_status resize_table_width(const resize_axis *axis, bool backward, uint64_t *out);

@@ -1,16 +1,17 @@
-/* The table of cells and weights along each axis. Positions are fractions of integers below 2^50,
- * so the cell in which a position lies is always exact. Weights are rounded to f32 only at the
- * end. */
+/* The table of cells and weights along each axis. Without a scale and a region, positions are
+ * fractions of integers below 2^50, so the cell in which a position lies is always exact. Weights
+ * are rounded to f32 only at the end. */
 #include "op/image/resize.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The cells first .. first + count - 1 of x, from which one cell of the result is computed. */
 typedef struct band {
     uint64_t first;
     uint32_t count;
-    double weights[RESIZE_TAPS];
-    double alike; /* not 0: the weight of all cells, of which there may be more than RESIZE_TAPS */
+    const double *weights;
+    double alike; /* not 0: the weight of all cells; there are no others */
 } band;
 
 typedef struct fraction {
@@ -28,75 +29,221 @@ static fraction divided(int64_t over, int64_t under)
     return (fraction){whole, (double)rest / (double)under};
 }
 
-/* The position in x of cell `o`, plus 1/2 if `plus_half`. */
-static fraction position(const resize_axis *a, uint64_t o, bool plus_half)
+static fraction split(double position)
+{
+    double whole = floor(position);
+    return (fraction){(int64_t)whole, position - whole};
+}
+
+static double scale_of(const resize_axis *a)
+{
+    return a->scale != 0 ? a->scale : (double)a->to / (double)a->from;
+}
+
+/* The position in double precision, exactly as rlxvk_ops_vision.h says it. */
+static double scaled_position(const resize_axis *a, uint64_t o)
+{
+    double m = (double)a->from, n = (double)a->to, at = (double)o, scale = scale_of(a);
+    double length = a->scale != 0 ? scale * m : n;
+    switch (a->coordinates) {
+    case RLXVK_RESIZE_ALIGN_CORNERS:
+        return length == 1 ? 0 : at * (m - 1) / (length - 1);
+    case RLXVK_RESIZE_ASYMMETRIC:
+        return at / scale;
+    case RLXVK_RESIZE_HALF_PIXEL_FOR_NEAREST:
+        return (at + 0.5) / scale;
+    case RLXVK_RESIZE_HALF_PIXEL_SYMMETRIC:
+        return m / 2 * (1 - n / (scale * m)) + (at + 0.5) / scale - 0.5;
+    case RLXVK_RESIZE_PYTORCH_HALF_PIXEL:
+        return length == 1 ? -0.5 : (at + 0.5) / scale - 0.5;
+    case RLXVK_RESIZE_CROP:
+        return length == 1 ? (a->begin + a->end) / 2 * (m - 1)
+                           : a->begin * (m - 1) + at * (a->end - a->begin) * (m - 1) / (length - 1);
+    default:
+        return (at + 0.5) / scale - 0.5;
+    }
+}
+
+/* The position in x of cell `o`. */
+static fraction position(const resize_axis *a, uint64_t o)
 {
     int64_t from = (int64_t)a->from, to = (int64_t)a->to, at = (int64_t)o;
-    if (a->coordinates == RLXVK_RESIZE_HALF_PIXEL)
-        return divided((2 * at + 1) * from - (plus_half ? 0 : to), 2 * to);
-    if (a->coordinates == RLXVK_RESIZE_ASYMMETRIC)
-        return divided(2 * at * from + (plus_half ? to : 0), 2 * to);
-    int64_t under = to > 1 ? to - 1 : 1;
-    return divided(2 * at * (from - 1) + (plus_half ? under : 0), 2 * under);
+    if (a->scale != 0 || a->coordinates == RLXVK_RESIZE_CROP)
+        return split(scaled_position(a, o));
+    if (from == to)
+        return (fraction){at, 0};
+    switch (a->coordinates) {
+    case RLXVK_RESIZE_ASYMMETRIC:
+        return divided(at * from, to);
+    case RLXVK_RESIZE_ALIGN_CORNERS:
+        return divided(at * (from - 1), MAX(to - 1, 1));
+    case RLXVK_RESIZE_HALF_PIXEL_FOR_NEAREST:
+        return divided((2 * at + 1) * from, 2 * to);
+    case RLXVK_RESIZE_PYTORCH_HALF_PIXEL:
+        if (to == 1)
+            return (fraction){-1, 0.5};
+        /* fall through */
+    default:
+        return divided((2 * at + 1) * from - to, 2 * to);
+    }
 }
 
-static double near_weight(double t)
+bool resize_is_outside(const resize_axis *a, uint64_t o)
 {
-    return (1.25 * t - 2.25) * t * t + 1;
+    double at;
+    if (a->coordinates != RLXVK_RESIZE_CROP || a->mode == RLXVK_RESIZE_AREA)
+        return false;
+    at = scaled_position(a, o);
+    return !(at >= 0 && at <= (double)a->from - 1);
 }
 
-static double far_weight(double t)
+static int64_t nearest_cell(const resize_axis *a, fraction p)
 {
-    return ((-0.75 * t + 3.75) * t - 6) * t + 3;
+    rlxvk_resize_rounding rounding = a->rounding;
+    if (rounding == RLXVK_RESIZE_ROUND_DEFAULT)
+        rounding = a->coordinates == RLXVK_RESIZE_ASYMMETRIC ? RLXVK_RESIZE_ROUND_DOWN
+                                                             : RLXVK_RESIZE_ROUND_HALF_UP;
+    switch (rounding) {
+    case RLXVK_RESIZE_ROUND_HALF_UP:
+        return p.whole + (p.rest >= 0.5);
+    case RLXVK_RESIZE_ROUND_HALF_DOWN:
+        return p.whole + (p.rest > 0.5);
+    case RLXVK_RESIZE_ROUND_UP:
+        return p.whole + (p.rest > 0);
+    default:
+        return p.whole;
+    }
+}
+
+/* ---- Weights ---- */
+
+static bool is_cubic(const resize_axis *a)
+{
+    return a->mode == RLXVK_RESIZE_CUBIC || a->mode == RLXVK_RESIZE_CUBIC_ANTIALIAS;
+}
+
+/* The kernels are 1 at 0. `a` is the coefficient of the cubic one. */
+static double near_weight(double t, double a)
+{
+    return ((a + 2) * t - (a + 3)) * t * t + 1;
+}
+
+static double far_weight(double t, double a)
+{
+    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;
+}
+
+static double weight_at(const resize_axis *a, double distance)
+{
+    double t = fabs(distance);
+    if (!is_cubic(a))
+        return t < 1 ? 1 - t : 0;
+    return t <= 1 ? near_weight(t, a->cubic) : t < 2 ? far_weight(t, a->cubic) : 0;
+}
+
+/* The factor by which distances are multiplied. With antialiasing it is below 1 if x gets smaller,
+ * so that more cells count. */
+static double compression(const resize_axis *a)
+{
+    bool wide = a->mode == RLXVK_RESIZE_LINEAR_ANTIALIAS || a->mode == RLXVK_RESIZE_CUBIC_ANTIALIAS;
+    return wide ? MIN(scale_of(a), 1) : 1;
+}
+
+static double reach(const resize_axis *a)
+{
+    return (is_cubic(a) ? 2 : 1) / compression(a);
+}
+
+static size_t most_taps(const resize_axis *a)
+{
+    return 2 * (size_t)ceil(reach(a)) + 2;
+}
+
+/* Cells beyond the border get no weight, if the axis asks for that. The rest is scaled to 1. */
+static void normalize(const resize_axis *a, int64_t begin, uint32_t count, double *w)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        int64_t cell = begin + (int64_t)k;
+        if (a->excludes && (cell < 0 || cell >= (int64_t)a->from))
+            w[k] = 0;
+        sum += w[k];
+    }
+    for (uint32_t k = 0; k < count && sum != 0; k++)
+        w[k] /= sum;
 }
 
 /* The weights of the taps of cell `o`. *begin is the first tap's cell, before clamping. Returns how
  * many there are. */
-static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double w[RESIZE_TAPS])
+static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double *w)
 {
-    bool nearest = a->mode == RLXVK_RESIZE_NEAREST;
-    fraction p = position(a, o, nearest && a->coordinates != RLXVK_RESIZE_ASYMMETRIC);
-    *begin = p.whole - (a->mode == RLXVK_RESIZE_CUBIC);
-    w[0] = nearest ? 1 : 1 - p.rest;
-    w[1] = p.rest;
-    if (a->mode != RLXVK_RESIZE_CUBIC)
-        return nearest ? 1 : 2;
-    w[0] = far_weight(1 + p.rest);
-    w[1] = near_weight(p.rest);
-    w[2] = near_weight(1 - p.rest);
-    w[3] = far_weight(2 - p.rest);
-    return 4;
+    fraction p = position(a, o);
+    double narrow = compression(a);
+    uint32_t count = 2;
+    if (a->mode == RLXVK_RESIZE_NEAREST) {
+        *begin = nearest_cell(a, p);
+        w[0] = 1;
+        return 1;
+    }
+    if (narrow < 1) {
+        int64_t last = p.whole + (int64_t)floor(p.rest + reach(a));
+        *begin = p.whole + (int64_t)ceil(p.rest - reach(a));
+        count = (uint32_t)(last - *begin + 1);
+        for (uint32_t k = 0; k < count; k++)
+            w[k] = weight_at(a, narrow * ((double)(*begin + (int64_t)k - p.whole) - p.rest));
+    } else if (is_cubic(a)) {
+        *begin = p.whole - 1;
+        count = 4;
+        w[0] = far_weight(1 + p.rest, a->cubic);
+        w[1] = near_weight(p.rest, a->cubic);
+        w[2] = near_weight(1 - p.rest, a->cubic);
+        w[3] = far_weight(2 - p.rest, a->cubic);
+    } else {
+        *begin = p.whole;
+        w[0] = 1 - p.rest;
+        w[1] = p.rest;
+    }
+    if (narrow < 1 || a->excludes)
+        normalize(a, *begin, count, w);
+    return count;
 }
 
 /* Taps beyond a border are added to the cell at the border. Taps of weight 0 at either end are
- * dropped. */
-static band band_of(const resize_axis *a, uint64_t o)
+ * dropped. `room` is for twice most_taps(). */
+static band band_of(const resize_axis *a, uint64_t o, double *room)
 {
     if (a->mode == RLXVK_RESIZE_AREA) {
         uint64_t first = o * a->from / a->to, end = divide_up((o + 1) * a->from, a->to);
-        return (band){first, (uint32_t)(end - first), .alike = 1 / (double)(end - first)};
+        return (band){.first = first,
+                      .count = (uint32_t)(end - first),
+                      .alike = 1 / (double)(end - first)};
     }
-    double w[RESIZE_TAPS], all[RESIZE_TAPS] = {0};
+    size_t most = most_taps(a);
+    double *w = room, *all = room + most;
     int64_t begin, last = (int64_t)a->from - 1;
-    uint32_t taps = taps_at(a, o, &begin, w), used[2] = {RESIZE_TAPS, 0};
+    if (resize_is_outside(a, o))
+        return (band){.first = 0};
+    uint32_t taps = taps_at(a, o, &begin, w), used[2] = {taps, 0};
     int64_t least = MIN(MAX(begin, 0), last);
-    band b = {.first = (uint64_t)least};
+    memset(all, 0, taps * sizeof *all);
     for (uint32_t k = 0; k < taps; k++)
         all[MIN(MAX(begin + (int64_t)k, 0), last) - least] += w[k];
-    for (uint32_t k = 0; k < RESIZE_TAPS; k++)
+    for (uint32_t k = 0; k < taps; k++)
         if (all[k] != 0) {
             used[0] = MIN(used[0], k);
             used[1] = k + 1;
         }
-    b.first += used[0];
-    b.count = used[1] - used[0];
-    memcpy(b.weights, all + used[0], b.count * sizeof *all);
-    return b;
+    if (used[1] == 0)
+        return (band){.first = (uint64_t)least};
+    return (band){.first = (uint64_t)least + used[0],
+                  .count = used[1] - used[0],
+                  .weights = all + used[0]};
 }
 
 /* For each block of cells, the columns of the table that it reads. */
 typedef struct ranges {
     uint32_t *begin, *end;
+    double *room; /* for band_of */
     uint64_t rows, columns, width;
     uint32_t block;
 } ranges;
@@ -105,6 +252,7 @@ static void ranges_destroy(ranges *r)
 {
     memory_free(r->begin);
     memory_free(r->end);
+    memory_free(r->room);
 }
 
 static void extend(ranges *r, uint64_t block, uint64_t column)
@@ -127,10 +275,11 @@ static rlxvk_status find_ranges(const resize_axis *a, bool backward, ranges *r)
     uint64_t blocks = divide_up(r->rows, r->block);
     r->begin = memory_zeroed(blocks, sizeof *r->begin);
     r->end = memory_zeroed(blocks, sizeof *r->end);
-    if (!r->begin || !r->end)
+    r->room = memory_zeroed(2 * most_taps(a), sizeof *r->room);
+    if (!r->begin || !r->end || !r->room)
         return status_fail_memory("resize");
     for (uint64_t o = 0; o < a->to; o++) {
-        band b = band_of(a, o);
+        band b = band_of(a, o, r->room);
         for (uint32_t k = 0; k < b.count; k++)
             extend(r, (backward ? b.first + k : o) / r->block, backward ? o : b.first + k);
     }
@@ -152,7 +301,7 @@ static void fill_weights(const resize_axis *a, bool backward, const ranges *r, u
                          uint32_t *words)
 {
     for (uint64_t o = 0; o < a->to; o++) {
-        band b = band_of(a, o);
+        band b = band_of(a, o, r->room);
         for (uint32_t k = 0; k < b.count; k++) {
             uint64_t cell = b.first + k, row = backward ? cell : o, column = backward ? o : cell;
             float w = (float)(b.alike != 0 ? b.alike : b.weights[k]);
@@ -174,7 +323,8 @@ static rlxvk_status append_axis(const resize_axis *a, bool backward, uint32_t ax
     if (*words)
         memcpy(more, *words, *count * sizeof *more);
     for (uint64_t row = 0; row < r.rows; row++)
-        more[*count + row] = r.begin[row / r.block];
+        more[*count + row] =
+            r.begin[row / r.block] | (!backward && resize_is_outside(a, row) ? RESIZE_OUTSIDE : 0);
     fill_weights(a, backward, &r, pitch, more + weights);
     args->first[axis] = (u32)*count;
     args->weights[axis] = (u32)weights;

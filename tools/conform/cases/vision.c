@@ -17,6 +17,7 @@
 #include "conform/cases/cases.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Index of the value among `names`; `count` if it is not one of them. */
@@ -41,15 +42,39 @@ static rlxvk_tensor joined(rlxvk_graph *g, const case_spec *s, rlxvk_tensor y)
 
 /* ---- Resizing ---- */
 
-static const char *const modes[] = {"nearest", "linear", "cubic", "area"};
-static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
+static const char *const modes[] = {"nearest", "linear",           "cubic",
+                                    "area",    "linear_antialias", "cubic_antialias"};
+static const char *const coordinates[] = {
+    "half_pixel",         "align_corners",          "asymmetric", "half_pixel_symmetric",
+    "pytorch_half_pixel", "half_pixel_for_nearest", "crop"};
+static const char *const roundings[] = {"default", "half_up", "half_down", "down", "up"};
+
+static void real_entries(const case_spec *s, const char *key, double out[3])
+{
+    const char *word = case_word(s, key, "");
+    for (int i = 0; i < 3 && *word; i++) {
+        char *end;
+        out[i] = strtod(word, &end);
+        word = end + (*end == ',');
+    }
+}
 
 static rlxvk_tensor build_resize(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_resize_options o = {.mode = (rlxvk_resize_mode)enumerator(s, "mode", modes, 4)};
+    rlxvk_resize_options o =
+        RLXVK_SIZED(rlxvk_resize_options,
+                    .mode = (rlxvk_resize_mode)enumerator(s, "mode", modes, COUNT(modes)));
     int64_t input[3] = {0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
-    o.coordinates = (rlxvk_resize_coordinates)enumerator(s, "coordinates", coordinates, 3);
+    o.coordinates =
+        (rlxvk_resize_coordinates)enumerator(s, "coordinates", coordinates, COUNT(coordinates));
+    o.rounding = (rlxvk_resize_rounding)enumerator(s, "rounding", roundings, COUNT(roundings));
+    o.outside = (rlxvk_resize_outside)case_integer(s, "exclude", 0);
+    o.cubic_coefficient = (float)case_real(s, "a", 0);
+    o.extrapolation_value = (float)case_real(s, "value", 0);
+    real_entries(s, "scale", o.scale);
+    real_entries(s, "begin", o.crop_begin);
+    real_entries(s, "end", o.crop_end);
     case_entries(s, "size", o.size);
     case_entries(s, "input", input);
     if (strcmp(s->row, "resize") == 0)
@@ -76,6 +101,89 @@ static void generate_edges(case_list *list)
             for (int m = 0; m < 12; m += 1 + from % 2)
                 case_add(list, "resize size=%d,%d mode=%s coordinates=%s in=x:f32:1x2x%dx%d", to,
                          8 - to, modes[m / 3], coordinates[m % 3], from, 6 - from);
+}
+
+/* Roundings, kinds of coordinates, scales, regions, and wider kernels; sizes of both images come
+ * last. */
+static const char *const resize_details[][3] = {
+    {"rounding=half_down", "6", "9"},
+    {"rounding=half_down coordinates=align_corners", "5", "3"},
+    {"rounding=up coordinates=asymmetric", "4x7", "9,5"},
+    {"rounding=down", "4x7", "8,3"},
+    {"rounding=half_up coordinates=asymmetric", "4x6", "8,4"},
+    {"rounding=half_down coordinates=asymmetric", "4x6", "8,4"},
+    {"rounding=up coordinates=half_pixel_for_nearest", "4x6", "8,4"},
+    {"coordinates=half_pixel_for_nearest", "4x6x3", "8,4,3"},
+    {"rounding=down coordinates=half_pixel_symmetric scale=2.25", "3", "6"},
+    {"coordinates=pytorch_half_pixel", "5x4", "1,7"},
+    {"scale=0.6,1.3", "7x5", "4,6"},
+    {"coordinates=asymmetric scale=1.7 rounding=down", "5", "8"},
+    {"coordinates=align_corners scale=0.8,0.8", "4x4", "3,3"},
+    {"coordinates=crop begin=0.4,0.6 end=0.6,0.8 value=10", "6x5", "3,3"},
+    {"coordinates=crop begin=-0.2 end=1.3 value=-1.5", "9", "14"},
+    {"coordinates=crop begin=0.9,0,0.1 end=0.1,1,1.1", "5x4x6", "7,4,3"},
+    {"coordinates=crop begin=0.25 end=0.5 rounding=half_down", "9", "1"},
+    {"mode=linear coordinates=half_pixel_symmetric scale=0.6,2.3", "7x5", "4,11"},
+    {"mode=linear coordinates=pytorch_half_pixel", "5x4", "1,7"},
+    {"mode=linear scale=1.3,0.55", "7x5", "9,2"},
+    {"mode=linear coordinates=align_corners scale=2.9", "4", "11"},
+    {"mode=linear exclude=1", "7x5", "4,11"},
+    {"mode=linear coordinates=crop begin=0.4,0.6 end=0.6,0.8 value=10", "6x5", "3,3"},
+    {"mode=linear coordinates=crop begin=-0.2,0 end=1.3,2 value=nan", "9x8", "14,5"},
+    {"mode=linear coordinates=crop begin=0.8 end=0.1", "16", "5"},
+    {"mode=cubic a=-0.5", "6x4", "9,5"},
+    {"mode=cubic a=1e-40", "6x4", "9,5"},
+    {"mode=cubic exclude=1", "6x4", "9,5"},
+    {"mode=cubic a=-0.5 exclude=1 coordinates=asymmetric scale=0.8", "6", "4"},
+    {"mode=cubic coordinates=pytorch_half_pixel", "5", "1"},
+    {"mode=cubic coordinates=crop begin=-0.1,0.2 end=1.1,0.7 exclude=1 value=3", "6x7", "8,4"},
+    {"mode=linear_antialias", "7x9", "3,5"},
+    {"mode=linear_antialias", "4x9", "9,2"},
+    {"mode=linear_antialias exclude=1 coordinates=align_corners", "20", "3"},
+    {"mode=linear_antialias scale=0.31", "20", "6"},
+    {"mode=cubic_antialias", "9x8x7", "4,3,7"},
+    {"mode=cubic_antialias a=-0.5 exclude=1", "17", "4"},
+    {"mode=cubic_antialias coordinates=asymmetric", "700", "9"},
+    {"mode=area coordinates=crop begin=2 end=3", "9", "4"},
+};
+
+static void generate_details(case_list *list)
+{
+    static const char *const refusals[] = {
+        "expect=E_ATTR size=4 scale=2 in=x:f32:1x1x3",
+        "expect=E_ATTR size=1 scale=0.1 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 scale=-1 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 scale=nan in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 scale=0,2 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 end=1 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 coordinates=crop end=0,1 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 coordinates=crop begin=1e30 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 coordinates=crop end=nan in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 rounding=other in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 exclude=2 in=x:f32:1x1x4",
+        "expect=E_ATTR size=4 a=inf in=x:f32:1x1x4"};
+    static const char *const others[] = {
+        "size=5,4 mode=cubic_antialias in=x:f32:1x2x31x33:special",
+        "size=5,9 mode=linear_antialias exclude=1 in=x:f32:1x2x31x33:large",
+        "size=4,7 mode=linear coordinates=crop begin=-1,0 end=1,1 in=x:f32:2x3x6x9:special",
+        "size=4,7 coordinates=crop begin=-1,0 end=1,1 value=7 in=x:i32:2x3x6x9:integers",
+        "size=300,280 mode=linear_antialias in=x:f32:1x3x601x530",
+        "size=515,513 mode=cubic a=-0.5 exclude=1 in=x:f32:1x5x257x259",
+        "size=6 mode=linear scale=2.1 in=x:f32:0x2x3"};
+    for (size_t i = 0; i < COUNT(resize_details); i++) {
+        const char *const *r = resize_details[i];
+        char dy[32], input[32];
+        case_add(list, "resize size=%s %s in=x:f32:2x3x%s", r[2], r[0], r[1]);
+        strcpy(dy, r[2]);
+        strcpy(input, r[1]);
+        for (char *at = dy; *at; at++)
+            *at = *at == ',' ? 'x' : *at;
+        for (char *at = input; *at; at++)
+            *at = *at == 'x' ? ',' : *at;
+        case_add(list, "resize_backward input=%s %s in=x:f32:2x3x%s", input, r[0], dy);
+    }
+    case_add_all(list, "resize", refusals, COUNT(refusals));
+    case_add_all(list, "resize", others, COUNT(others));
 }
 
 static void generate_resizes(case_list *list)
@@ -160,6 +268,7 @@ static void generate_resizes(case_list *list)
     case_add_all(list, "resize", rests, COUNT(rests));
     case_add_all(list, "resize_backward", adjoints, COUNT(adjoints));
     generate_edges(list);
+    generate_details(list);
 }
 
 /* ---- Sampling ---- */
