@@ -212,13 +212,14 @@ static bool read_pool(call *c, rlxvk_pool_options *o)
                      .rounding = w.ceil ? RLXVK_POOL_CEIL : RLXVK_POOL_FLOOR);
     for (uint32_t i = 0; i < w.axes; i++) {
         int64_t span = (w.kernel[i] - 1) * w.dilation[i] + 1;
-        int64_t lacks = span - w.before[i] - s.dims[2 + i] - w.after[i];
+        int64_t in = MAX(s.dims[2 + i], 0); /* a name is negative */
+        int64_t lacks = span - w.before[i] - in - w.after[i];
         o->kernel[i] = w.kernel[i];
         o->stride[i] = w.stride[i];
         o->dilation[i] = w.dilation[i];
         o->padding[i] = w.before[i];
         o->padding_after[i] = w.after[i];
-        if (s.dims[2 + i] >= 0 && lacks > 0 && lacks < w.stride[i])
+        if (!w.ceil && s.dims[2 + i] >= 0 && lacks > 0 && lacks < w.stride[i])
             o->padding_after[i] += lacks;
     }
     return true;
