@@ -63,7 +63,7 @@ void symbol_end(symbol_table *t)
 {
     if (!t)
         return;
-    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+    for (uint32_t k = 0; k < SYMBOL_POINTS; k++)
         VECTOR_FREE(&t->sizes[k]);
     VECTOR_FREE(&t->made);
     VECTOR_FREE(&t->nodes);
@@ -99,6 +99,28 @@ void symbol_relate(symbol_table *t, uint32_t example)
         t->sizes[example].items[rows].size = product;
 }
 
+/* A size at a point that is no example. Every second point has multiples of an example's sizes,
+ * because nodes that divide a length fit those. The others tell what is rounded up from what is
+ * rounded down. Symbols have different factors, so that their dims differ. */
+static int64_t point_size(const symbol_table *t, uint32_t point, size_t index)
+{
+    static const int64_t factors[] = {2, 5, 3, 7, 11};
+    uint32_t k = point - SYMBOL_EXAMPLES;
+    int64_t size = t->sizes[k % SYMBOL_EXAMPLES].items[index].size, more = k % 2;
+    if (more)
+        more += (int64_t)(index * 7 + k * 5) % 13;
+    return size * factors[(k / 2 + index) % ARRAY_COUNT(factors)] + more;
+}
+
+static void spread_points(symbol_table *t)
+{
+    for (uint32_t k = SYMBOL_EXAMPLES; k < SYMBOL_POINTS; k++) {
+        for (size_t i = 0; i < t->sizes[k].count; i++)
+            t->sizes[k].items[i].size = point_size(t, k, i);
+        symbol_relate(t, k);
+    }
+}
+
 rlxvk_status symbol_use(symbol_table *t, uint32_t id, int64_t size)
 {
     /* Sizes for examples. They are odd and even, so that quotients differ. Few of their sums and
@@ -110,12 +132,14 @@ rlxvk_status symbol_use(symbol_table *t, uint32_t id, int64_t size)
     if (symbol_find(t, id, &index))
         return RLXVK_OK;
     index = t->sizes[0].count;
-    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
-        int64_t other = first[index % ARRAY_COUNT(first)][k] + 40 * (int64_t)(index / 8);
-        rlxvk_binding b = {id, size >= 0 ? size * (int64_t)(k + 1) : other};
+    for (uint32_t k = 0; k < SYMBOL_POINTS; k++) {
+        uint32_t example = k % SYMBOL_EXAMPLES;
+        int64_t other = first[index % ARRAY_COUNT(first)][example] + 40 * (int64_t)(index / 8);
+        rlxvk_binding b = {id, size >= 0 ? size * (int64_t)(example + 1) : other};
         if (!VECTOR_PUSH(&t->sizes[k], b))
             return status_fail_memory("symbols");
     }
+    spread_points(t);
     return RLXVK_OK;
 }
 
@@ -157,13 +181,21 @@ bool symbol_combine(uint8_t form, int64_t left, int64_t right, int64_t *out)
     return true;
 }
 
-int64_t symbol_value(const symbol_table *t, uint32_t example, int64_t dim)
+int64_t symbol_value(const symbol_table *t, uint32_t point, int64_t dim)
 {
     uint32_t id;
     if (symbol_is_plain(dim, &id))
-        return symbol_size(t->sizes[example].items, t->sizes[example].count, id);
+        return symbol_size(t->sizes[point].items, t->sizes[point].count, id);
     const made_dim *m = symbol_made_dim(t, dim);
-    return m ? m->values[example] : dim;
+    return m ? m->values[point] : dim;
+}
+
+static int64_t unknown_value(const rlxvk_graph *g, uint32_t point, const made_dim *m)
+{
+    if (point >= SYMBOL_EXAMPLES)
+        return INT64_MAX;
+    const rlxvk_graph *at = g->symbols->examples[point] ? g->symbols->examples[point] : g;
+    return graph_node(at, (uint32_t)m->left)->shape.dims[m->right];
 }
 
 /* If a value overflows, it becomes INT64_MAX. Then the node that uses it fails because of its
@@ -171,12 +203,12 @@ int64_t symbol_value(const symbol_table *t, uint32_t example, int64_t dim)
 void symbol_refresh(const rlxvk_graph *g)
 {
     symbol_table *t = g->symbols;
+    spread_points(t);
     for (size_t i = 0; i < t->made.count; i++)
-        for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+        for (uint32_t k = 0; k < SYMBOL_POINTS; k++) {
             made_dim *m = &t->made.items[i];
-            const rlxvk_graph *at = t->examples[k] ? t->examples[k] : g;
             if (m->form == DIM_UNKNOWN)
-                m->values[k] = graph_node(at, (uint32_t)m->left)->shape.dims[m->right];
+                m->values[k] = unknown_value(g, k, m);
             else if (!symbol_combine(m->form, symbol_value(t, k, m->left),
                                      symbol_value(t, k, m->right), &m->values[k]))
                 m->values[k] = INT64_MAX;

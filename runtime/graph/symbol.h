@@ -1,8 +1,9 @@
 /*
  * Symbolic dims. If a dim is not a number, it is a negative code. The code stands for a symbol, or
  * for a dim made of other dims in one graph. Ops never see codes. A graph with symbols has every
- * node at three examples, with a size for each symbol. It finds symbolic dims by comparing the
- * examples.
+ * node at three examples, with a size for each symbol. It finds symbolic dims by comparing their
+ * values at points: sets of sizes, of which the examples are the first. The whole graph fits the
+ * examples. Single nodes are inferred at the other points, where they fit them.
  *
  * Invariant: all examples have the same nodes, and the first example is the graph itself. A made
  * dim comes after the dims it is made of. Values of made dims are those at the current examples.
@@ -14,6 +15,7 @@
 #include "graph/graph.h"
 
 #define SYMBOL_EXAMPLES 3
+#define SYMBOL_POINTS   11
 
 enum dim_form { DIM_SUM, DIM_PRODUCT, DIM_QUOTIENT, DIM_DIFFERENCE, DIM_UNKNOWN };
 
@@ -23,7 +25,7 @@ enum dim_form { DIM_SUM, DIM_PRODUCT, DIM_QUOTIENT, DIM_DIFFERENCE, DIM_UNKNOWN 
 typedef struct made_dim {
     uint8_t form;
     int64_t left, right;
-    int64_t values[SYMBOL_EXAMPLES];
+    int64_t values[SYMBOL_POINTS];
 } made_dim;
 
 /* A node as its builder call gave it. */
@@ -35,7 +37,7 @@ typedef struct symbol_node {
 
 struct symbol_table {
     VECTOR(rlxvk_binding)
-    sizes[SYMBOL_EXAMPLES]; /* the symbols in use, in one order */
+    sizes[SYMBOL_POINTS]; /* the symbols in use, in one order */
     VECTOR(made_dim) made;
     VECTOR(symbol_node) nodes;
     rlxvk_graph *examples[SYMBOL_EXAMPLES]; /* the first stays NULL */
@@ -67,7 +69,7 @@ rlxvk_status symbol_use_all(rlxvk_graph *g, const int64_t *dims, uint32_t count)
 bool symbol_find(const symbol_table *t, uint32_t id, size_t *out_index);
 /* Sets ROWS to BATCH * SEQ at one example, if all three are in use. */
 void symbol_relate(symbol_table *t, uint32_t example);
-/* Computes the values of the made dims again. */
+/* Computes the sizes at points from the examples, and the values of the made dims, again. */
 void symbol_refresh(const rlxvk_graph *g);
 
 /* The made dim of a code. NULL if `dim` is a number or a symbol, or is not in the table. */
@@ -76,8 +78,8 @@ const made_dim *symbol_made_dim(const symbol_table *t, int64_t dim);
 bool symbol_combine(uint8_t form, int64_t left, int64_t right, int64_t *out);
 /* The code of made dim `index`. */
 int64_t symbol_made(size_t index);
-/* The value of a dim at an example. */
-int64_t symbol_value(const symbol_table *t, uint32_t example, int64_t dim);
+/* The value of a dim at a point. If it is not known there, it is too large for any shape. */
+int64_t symbol_value(const symbol_table *t, uint32_t point, int64_t dim);
 /* The value of a dim for these sizes. E_UNBOUND_SYMBOL if a symbol has none; E_TOO_LARGE. */
 rlxvk_status symbol_bind(const symbol_table *t, const rlxvk_binding *sizes, size_t count,
                          int64_t dim, int64_t *out);
@@ -104,9 +106,18 @@ void symbol_name(uint32_t id, text *out);
 /* The code of a made dim. If an equal one exists, it is reused; numbers are computed. On overflow,
  * or if a dim is not one of the graph, the error sticks to the graph. */
 int64_t dim_make(rlxvk_graph *g, enum dim_form form, int64_t left, int64_t right);
-/* Finds the symbolic form of a dim of the last node from its values at the examples (recognize.c).
- * It is a number, a dim of an operand or of the table, a dim made of those, or unknown. */
-int64_t recognize_dim(rlxvk_graph *g, uint32_t id, uint32_t axis);
+/* What is known of one dim of a node's shape. */
+typedef struct observed_dim {
+    uint32_t id, axis;
+    int64_t values[SYMBOL_POINTS]; /* -1 at points that the node does not fit */
+    /* Its value at the first example, if all dims of operands that are `dim` were `value`; -1 if
+     * that does not fit. */
+    int64_t (*ask)(rlxvk_graph *g, const struct observed_dim *o, int64_t dim, int64_t value);
+} observed_dim;
+
+/* Finds the symbolic form of an observed dim (recognize.c). It is a number, a dim of an operand or
+ * of the table, a dim made of those, or unknown. */
+int64_t recognize_dim(rlxvk_graph *g, const observed_dim *o);
 
 /* The product of the dims of a shape of this graph: a number or a code. */
 int64_t dim_elements(rlxvk_graph *g, const rlxvk_shape *s);

@@ -129,7 +129,7 @@ static rlxvk_status take_examples(const symbol_table *from, rlxvk_graph *to,
     TRY(symbol_begin(to));
     for (size_t i = 0; i < from->sizes[0].count; i++)
         if (symbol_size(sizes->items, sizes->count, from->sizes[0].items[i].symbol) < 0)
-            for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+            for (uint32_t k = 0; k < SYMBOL_POINTS; k++)
                 if (!VECTOR_PUSH(&to->symbols->sizes[k], from->sizes[k].items[i]))
                     TRY(status_fail_memory("symbols"));
 error:

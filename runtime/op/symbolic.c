@@ -4,7 +4,7 @@
  * powers of two, 1. Every binding checks again whatever is accepted here.
  */
 #include "op/symbolic.h"
-#include "op/instance.h"
+#include "op/points.h"
 
 #include <string.h>
 
@@ -57,22 +57,40 @@ static rlxvk_status adopt_first(rlxvk_graph *g, const rlxvk_graph *from)
     return RLXVK_OK;
 }
 
-static void recognize(rlxvk_graph *g, uint32_t id)
+static int64_t ask_changed(rlxvk_graph *g, const observed_dim *o, int64_t dim, int64_t value)
+{
+    rlxvk_shape shape;
+    return points_infer_changed(g, o->id, dim, value, &shape) && o->axis < shape.rank
+               ? shape.dims[o->axis]
+               : -1;
+}
+
+static rlxvk_status recognize(rlxvk_graph *g, uint32_t id)
 {
     symbol_node *s = &g->symbols->nodes.items[id];
     const node *n = graph_node(g, id);
+    rlxvk_shape at[SYMBOL_POINTS];
+    observed_dim o = {.id = id, .ask = ask_changed};
+    rlxvk_status status = RLXVK_OK;
     if (n->input_count == 0 && symbol_in_shape(&s->shape))
-        return; /* a leaf keeps the shape it was given */
+        return RLXVK_OK; /* a leaf keeps the shape it was given */
+    TRY(points_infer(g, id, at));
     s->shape = n->shape;
-    for (uint32_t axis = 0; axis < n->shape.rank; axis++)
-        s->shape.dims[axis] = recognize_dim(g, id, axis);
+    for (o.axis = 0; o.axis < n->shape.rank; o.axis++) {
+        for (uint32_t k = 0; k < SYMBOL_POINTS; k++)
+            o.values[k] = at[k].rank == n->shape.rank ? at[k].dims[o.axis] : -1;
+        s->shape.dims[o.axis] = recognize_dim(g, &o);
+    }
+error:
+    return status;
 }
 
 /* Dims that were recognized as expressions at other sizes may not hold at these. They are
  * recognized again, unless a caller was told them. */
-static void recognize_again(rlxvk_graph *g, uint32_t k)
+static rlxvk_status recognize_again(rlxvk_graph *g, uint32_t k)
 {
     const symbol_table *t = g->symbols;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t id = 0; id < t->nodes.count; id++) {
         const symbol_node *s = &t->nodes.items[id];
         const node *n = graph_node(example_of(g, k), id);
@@ -80,8 +98,10 @@ static void recognize_again(rlxvk_graph *g, uint32_t k)
         for (uint32_t axis = 0; axis < s->shape.rank; axis++)
             holds = holds && symbol_value(t, k, s->shape.dims[axis]) == n->shape.dims[axis];
         if (!holds && !s->told)
-            recognize(g, id);
+            TRY(recognize(g, id));
     }
+error:
+    return status;
 }
 
 /* Adopts a graph that was built at other sizes of the example. */
@@ -96,8 +116,7 @@ static rlxvk_status adopt(rlxvk_graph *g, uint32_t k, rlxvk_graph *built)
         g->symbols->examples[k] = built;
     }
     symbol_refresh(g);
-    recognize_again(g, k);
-    return status;
+    return status == RLXVK_OK ? recognize_again(g, k) : status;
 }
 
 static rlxvk_status build_example(const rlxvk_graph *g, uint32_t k, rlxvk_graph **out)
@@ -411,7 +430,7 @@ uint32_t symbolic_append(rlxvk_graph *g, const node *given, bool checked)
     for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
         TRY(fit_example(&a, k));
     TRY(append_all(&a));
-    recognize(g, (uint32_t)g->nodes.count - 1);
+    TRY(recognize(g, (uint32_t)g->nodes.count - 1));
     return g->status == RLXVK_OK ? (uint32_t)g->nodes.count - 1 : NODE_NONE;
 error:
     graph_fail(g, status);
