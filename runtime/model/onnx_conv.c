@@ -145,7 +145,8 @@ static void pad_transposed(call *c, window *w, rlxvk_shape x, int64_t *more)
     bool sized = call_attribute(c, "output_shape", ONNX_ATTRIBUTE_INTS) != NULL;
     read_list(c, "output_shape", w->axes, 0, sizes);
     read_list(c, "output_padding", w->axes, 0, more);
-    if (c->failed || (!sized && how != PAD_SAME_UPPER && how != PAD_SAME_LOWER))
+    if (c->failed || (!sized && how != PAD_SAME_UPPER && how != PAD_SAME_LOWER) ||
+        !call_is_fixed(c, x))
         return;
     for (uint32_t i = 0; i < w->axes; i++) {
         int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
@@ -160,41 +161,49 @@ static void pad_transposed(call *c, window *w, rlxvk_shape x, int64_t *more)
     }
 }
 
+/* Crops axis 2 + i of the result, or makes it longer. Its length may be symbolic. */
+static rlxvk_tensor crop_transposed(call *c, rlxvk_tensor x, const window *w, uint32_t i,
+                                    int64_t more)
+{
+    rlxvk_shape full = call_tensor_shape(c, x);
+    int64_t length = full.dims[2 + i], beyond = MAX(0, more - w->after[i]);
+    int64_t cut = w->before[i] + MAX(0, w->after[i] - more);
+    if (full.rank == 0) /* after an error of the graph */
+        return x;
+    if (beyond && call_has(c, 2)) {
+        call_refuse(c, "output_padding",
+                    "cells beyond the kernel's reach are not supported together with a bias");
+        return x;
+    }
+    if (length >= 0 && length <= cut) {
+        call_refuse(c, "pads", "they leave nothing of the result");
+        return x;
+    }
+    if (cut)
+        x = rlxvk_narrow(c->graph, x, (int32_t)i + 2, w->before[i],
+                         rlxvk_dim_sub(c->graph, length, cut));
+    if (beyond) {
+        int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
+        after[2 + i] = beyond;
+        x = rlxvk_pad(c->graph, x, before, after, full.rank, NULL);
+    }
+    return x;
+}
+
 void onnx_conv_transpose(call *c)
 {
-    rlxvk_graph *g = c->graph;
     rlxvk_tensor x = call_tensor(c, 0), weight = call_tensor(c, 1), bias = call_tensor(c, 2);
-    rlxvk_shape s = call_shape(c, 0), k = call_shape(c, 1), full;
+    rlxvk_shape s = call_shape(c, 0), k = call_shape(c, 1);
     rlxvk_conv_options o;
     int64_t more[3] = {0};
     window w;
-    if (c->failed || !call_is_fixed(c, s) || !read_window(c, s, k.dims + 2, &w))
+    if (c->failed || !read_window(c, s, k.dims + 2, &w))
         return;
     pad_transposed(c, &w, s, more);
     o = conv_options(&w, call_integer(c, "group", 1));
-    x = rlxvk_conv_transpose(g, x, weight, bias, &o);
-    full = call_tensor_shape(c, x);
-    for (uint32_t i = 0; i < w.axes && !c->failed; i++) {
-        int64_t length = full.dims[2 + i] + more[i] - w.before[i] - w.after[i];
-        int64_t inside = MIN(length, full.dims[2 + i] - w.before[i]);
-        if (more[i] && length > inside && call_has(c, 2)) {
-            call_refuse(c, "output_padding",
-                        "cells beyond the kernel's reach are not supported "
-                        "together with a bias");
-            return;
-        }
-        if (length < 1 || inside < 1) {
-            call_refuse(c, "pads", "they leave nothing of the result");
-            return;
-        }
-        if (inside != full.dims[2 + i])
-            x = rlxvk_narrow(g, x, (int32_t)i + 2, w.before[i], inside);
-        if (length > inside) {
-            int64_t before[RLXVK_MAX_RANK] = {0}, after[RLXVK_MAX_RANK] = {0};
-            after[2 + i] = length - inside;
-            x = rlxvk_pad(g, x, before, after, full.rank, NULL);
-        }
-    }
+    x = rlxvk_conv_transpose(c->graph, x, weight, bias, &o);
+    for (uint32_t i = 0; i < w.axes && !c->failed; i++)
+        x = crop_transposed(c, x, &w, i, more[i]);
     call_give(c, 0, x);
 }
 

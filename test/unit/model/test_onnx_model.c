@@ -116,6 +116,39 @@ static void test_shape_arithmetic(void **state)
     close_model(m, &bytes);
 }
 
+/* The lengths of a transposed convolution, also if it is cropped or made longer. */
+static void test_transposed_lengths(void **state)
+{
+    static const float weight[16] = {1};
+    static const struct {
+        int64_t pads[4], more[2];
+        const char *shape;
+    } rows[] = {{{0, 0, 0, 0}, {0, 0}, "S16x2x(S17*2)x(S18*2)"},
+                {{0, 1, 1, 0}, {0, 1}, "S16x2x((S17*2)-1)x(S18*2)"},
+                {{0, 0, 1, 1}, {1, 1}, "S16x2x(S17*2)x(S18*2)"}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        onnx_message g = {0}, bytes,
+                     node = onnx_write_node("ConvTranspose", ONNX_NAMES("x", "w"), ONNX_NAMES("y"));
+        rlxvk_graph *graph = NULL;
+        char text[64];
+        onnx_write_integers(&node, "strides", (const int64_t[]){2, 2}, 2);
+        onnx_write_integers(&node, "pads", rows[i].pads, 4);
+        onnx_write_integers(&node, "output_padding", rows[i].more, 2);
+        message_inner(&g, 1, &node);
+        onnx_write_floats(&g, "w", (const int64_t[]){2, 2, 2, 2}, 4, weight, 16);
+        onnx_write_value(&g, 11, "x", FLOAT, "N,2,H,W");
+        onnx_write_value(&g, 12, "y", FLOAT, "");
+        rlxvk_model *m = open_model(&g, &bytes);
+        expect_ok(rlxvk_model_graph(m, NULL, &graph));
+        rlxvk_tensor y = rlxvk_graph_output_tensor(graph, 0);
+        expect_ok(rlxvk_shape_text(graph, rlxvk_tensor_shape(graph, y), text, sizeof text));
+        assert_string_equal(text, rows[i].shape);
+        rlxvk_graph_destroy(graph);
+        close_model(m, &bytes);
+    }
+}
+
 /* An input that decides a size: its value is given, and it is no input of the graph. */
 static void test_values(void **state)
 {
@@ -411,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_named_dims_are_symbols),
+        cmocka_unit_test(test_transposed_lengths),
         cmocka_unit_test(test_shape_arithmetic),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_options),
