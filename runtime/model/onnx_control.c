@@ -4,6 +4,7 @@
 #include "model/onnx_counted.h"
 #include "model/onnx_loop.h"
 #include "model/onnx_ops.h"
+#include "model/onnx_scan.h"
 
 #include <string.h>
 
@@ -193,6 +194,28 @@ static void give_rounds(call *c, onnx_value *const *values, size_t carried, cons
             give_collected(c, carried + i, k, i, 0, false);
 }
 
+/* A loop whose condition, if it has one, is true at first and stays so: it has `most` rounds.
+ * False: it is to be unrolled. */
+static bool run_long(call *c, const onnx_graph *body, int64_t most, onnx_value **values,
+                     size_t carried, size_t count)
+{
+    onnx_rounds r = {.body = body,
+                     .count = most,
+                     .numbered = true,
+                     .carried = carried,
+                     .collected = count,
+                     .start = values + 2};
+    if (!onnx_is_long(body, most) ||
+        (values[1] && (!is_known(values[1]) || !goes_on(c, values[1]))))
+        return false;
+    if (!onnx_try_scan(c, &r))
+        return false;
+    for (size_t i = 0; i < carried + count; i++)
+        if (call_wants(c, i))
+            call_give_as(c, i, r.results[i], r.types[i]);
+    return true;
+}
+
 void onnx_loop(call *c)
 {
     const onnx_graph *body = onnx_inner_graph(c, "body");
@@ -213,6 +236,8 @@ void onnx_loop(call *c)
     values[1] = call_has(c, 1) ? c->inputs[1] : NULL;
     for (size_t i = 0; i < carried; i++)
         values[2 + i] = c->inputs[2 + i];
+    if (run_long(c, body, most, values, carried, k.count) || c->failed)
+        return;
     if (limited && run_rounds(c, body, most, values, carried, &k)) {
         give_rounds(c, values, carried, &k);
         return;
@@ -300,6 +325,72 @@ static int64_t length_of(call *c, onnx_value *v, int64_t axis)
     return c->failed || !call_is_fixed(c, s) ? 0 : s.dims[i];
 }
 
+/* Index t of the result is what round t takes: [rounds, ..]. */
+static rlxvk_tensor in_order(call *c, rlxvk_tensor x, int64_t axis, bool backwards)
+{
+    rlxvk_shape shape = call_tensor_shape(c, x);
+    int32_t i = call_axis(c, "scan_input_axes", axis, shape.rank), order[RLXVK_MAX_RANK] = {i};
+    if (c->failed)
+        return x;
+    for (int32_t k = 0, n = 1; k < (int32_t)shape.rank; k++)
+        if (k != i)
+            order[n++] = k;
+    if (i)
+        x = rlxvk_transpose(c->graph, x, order, shape.rank);
+    return backwards ? rlxvk_reverse(c->graph, x, (int32_t[]){0}, 1) : x;
+}
+
+/* The inverse, for a result. */
+static rlxvk_tensor along(call *c, rlxvk_tensor x, int64_t axis, bool backwards)
+{
+    rlxvk_shape shape = call_tensor_shape(c, x);
+    int32_t i = call_axis(c, "scan_output_axes", axis, shape.rank), order[RLXVK_MAX_RANK];
+    if (c->failed)
+        return x;
+    if (backwards)
+        x = rlxvk_reverse(c->graph, x, (int32_t[]){0}, 1);
+    for (int32_t k = 0, n = 1; k < (int32_t)shape.rank; k++)
+        order[k] = k == i ? 0 : n++;
+    return i ? rlxvk_transpose(c->graph, x, order, shape.rank) : x;
+}
+
+/* False: the scan is to be unrolled. */
+static bool scan_long(call *c, const scan *s)
+{
+    onnx_rounds r = {.body = s->body,
+                     .count = s->rounds,
+                     .carried = s->states,
+                     .sliced = s->sequences,
+                     .collected = s->outputs,
+                     .start = s->operands};
+    if (!onnx_is_long(s->body, s->rounds))
+        return false;
+    r.sequences = arena_allocate(c->a, s->sequences * sizeof *r.sequences);
+    r.sequence_types = arena_allocate(c->a, s->sequences * sizeof *r.sequence_types);
+    if (!r.sequences || !r.sequence_types)
+        return false;
+    for (size_t i = 0; i < s->sequences; i++) {
+        onnx_value *v = s->operands[s->states + i];
+        if (length_of(c, v, s->input_axes ? s->input_axes[i] : 0) != s->rounds)
+            return false;
+        r.sequence_types[i] = v->type;
+        r.sequences[i] = in_order(c, call_tensor_of(c, v), s->input_axes ? s->input_axes[i] : 0,
+                                  s->input_backwards && s->input_backwards[i]);
+    }
+    if (c->failed || !onnx_try_scan(c, &r))
+        return false;
+    for (size_t i = 0; i < s->states; i++)
+        if (call_wants(c, i))
+            call_give_as(c, i, r.results[i], r.types[i]);
+    for (size_t i = 0; i < s->outputs && !c->failed; i++)
+        if (call_wants(c, s->states + i))
+            call_give_as(c, s->states + i,
+                         along(c, r.results[s->states + i], s->output_axes ? s->output_axes[i] : 0,
+                               s->output_backwards && s->output_backwards[i]),
+                         r.types[s->states + i]);
+    return true;
+}
+
 /* `values` are the states at first, and at the end. */
 static void run_scan(call *c, const scan *s, onnx_value **values, collected *k)
 {
@@ -334,7 +425,7 @@ void onnx_scan(call *c)
     s.output_backwards = read_list(c, "scan_output_directions", s.outputs);
     if (!c->failed)
         s.rounds = length_of(c, s.operands[s.states], s.input_axes ? s.input_axes[0] : 0);
-    if (c->failed)
+    if (c->failed || scan_long(c, &s) || c->failed)
         return;
     k.count = s.outputs;
     memcpy(values, s.operands, s.states * sizeof *values);

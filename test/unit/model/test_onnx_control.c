@@ -2,6 +2,7 @@
 #include "support/harness.h"
 #include "support/onnx_writer.h"
 
+#include <rlxvk_inspect.h>
 #include <rlxvk_model.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,6 +138,160 @@ static void test_no_largest_number(void **state)
     expect_refused(&g, "no largest one");
 }
 
+/* ---- Long loops of a known number of rounds ---- */
+
+/* s = s 0.999 + x, and what each round gives: s - i. `x` belongs to the outer graph. If `by_round`,
+ * the body takes the number of the round as a size, which only an unrolled loop knows. */
+static onnx_message long_loop(int64_t rounds, bool by_round)
+{
+    static const float decay = 0.999f;
+    onnx_message g = {0}, body = {0}, node;
+    onnx_write_op(&body, "Mul", ONNX_NAMES("s", "decay"), ONNX_NAMES("m"));
+    onnx_write_op(&body, "Add", ONNX_NAMES("m", "x"), ONNX_NAMES("t"));
+    node = onnx_write_node("Cast", ONNX_NAMES("i"), ONNX_NAMES("n"));
+    onnx_write_integer(&node, "to", FLOAT);
+    message_inner(&body, 1, &node);
+    onnx_write_op(&body, "Sub", ONNX_NAMES("t", "n"), ONNX_NAMES(by_round ? "v" : "u"));
+    if (by_round) { /* the largest of 1 to 3 equal numbers */
+        node = onnx_write_node("ReduceMax", ONNX_NAMES("v"), ONNX_NAMES("largest"));
+        onnx_write_integer(&node, "keepdims", 0);
+        message_inner(&body, 1, &node);
+        onnx_write_op(&body, "Mod", ONNX_NAMES("i", "three"), ONNX_NAMES("rest"));
+        onnx_write_op(&body, "Add", ONNX_NAMES("rest", "one"), ONNX_NAMES("count"));
+        onnx_write_op(&body, "Expand", ONNX_NAMES("largest", "count"), ONNX_NAMES("many"));
+        node = onnx_write_node("ReduceMax", ONNX_NAMES("many"), ONNX_NAMES("same"));
+        onnx_write_integer(&node, "keepdims", 0);
+        message_inner(&body, 1, &node);
+        onnx_write_op(&body, "Sub", ONNX_NAMES("largest", "same"), ONNX_NAMES("nothing"));
+        onnx_write_op(&body, "Add", ONNX_NAMES("v", "nothing"), ONNX_NAMES("u"));
+    }
+    onnx_write_op(&body, "Identity", ONNX_NAMES("go"), ONNX_NAMES("on"));
+    onnx_write_value(&body, 11, "i", INT64, "");
+    onnx_write_value(&body, 11, "go", BOOL, "");
+    onnx_write_value(&body, 11, "s", FLOAT, "2");
+    onnx_write_value(&body, 12, "on", BOOL, "");
+    onnx_write_value(&body, 12, "t", FLOAT, "2");
+    onnx_write_value(&body, 12, "u", FLOAT, "2");
+    node = onnx_write_node("Loop", ONNX_NAMES("rounds", "", "x"), ONNX_NAMES("y", "z"));
+    onnx_write_graph(&node, "body", &body);
+    message_inner(&g, 1, &node);
+    onnx_write_row(&g, "rounds", &rounds, 1);
+    onnx_write_row(&g, "one", (const int64_t[]){1}, 1);
+    onnx_write_row(&g, "three", (const int64_t[]){3}, 1);
+    onnx_write_floats(&g, "decay", NULL, 0, &decay, 1);
+    onnx_write_value(&g, 11, "x", FLOAT, "2");
+    onnx_write_value(&g, 12, "y", FLOAT, "2");
+    onnx_write_value(&g, 12, "z", FLOAT, "K,2");
+    return g;
+}
+
+static size_t count_nodes(onnx_message *graph)
+{
+    onnx_message bytes = onnx_write_model(graph, 17);
+    rlxvk_model *m = NULL;
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_ok(rlxvk_model_graph(m, NULL, &g));
+    size_t count = rlxvk_graph_node_count(g);
+    rlxvk_graph_destroy(g);
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+    return count;
+}
+
+static void run_long_loop(int64_t rounds, bool by_round)
+{
+    const float x[2] = {0.5f, -2};
+    onnx_message g = long_loop(rounds, by_round);
+    rlxvk_executable *e = make_executable(&g);
+    float y[2], s[2] = {x[0], x[1]}, *z = memory_zeroed((size_t)rounds * 2, sizeof *z);
+    rlxvk_run_input in = {.name = "x", .data = x, .length = 2};
+    rlxvk_run_output out[] = {{.index = 0, .buffer = y, .length = 2},
+                              {.index = 1, .buffer = z, .length = (size_t)rounds * 2}};
+    expect_ok(rlxvk_run(e, &in, 1, out, 2));
+    for (int64_t i = 0; i < rounds; i++)
+        for (int k = 0; k < 2; k++) {
+            s[k] = s[k] * 0.999f;
+            s[k] += x[k];
+            assert_float_equal(z[2 * i + k], s[k] - (float)i, 1e-4 * (double)(i + 1));
+        }
+    assert_float_equal(y[0], s[0], 0.1);
+    assert_float_equal(y[1], s[1], 0.1);
+    memory_free(z);
+    rlxvk_executable_destroy(e);
+}
+
+/* A long loop is one body, however many rounds it has. */
+static void test_long_loop(void **state)
+{
+    onnx_message few = long_loop(3, false), many = long_loop(3000, false);
+    onnx_message more = long_loop(9000, false);
+    (void)state;
+    size_t unrolled = count_nodes(&few), long_nodes = count_nodes(&many);
+    assert_int_equal(count_nodes(&more), long_nodes);
+    if (long_nodes > 600 * unrolled)
+        fail_msg("%zu nodes; 3 rounds are %zu", long_nodes, unrolled);
+    run_long_loop(3, false);
+    run_long_loop(3000, false);
+}
+
+/* If a size depends on the round, the rounds are unrolled, as those of a short loop are. */
+static void test_long_loop_with_sizes(void **state)
+{
+    onnx_message g = long_loop(400, true);
+    (void)state;
+    assert_true(count_nodes(&g) > 400);
+    run_long_loop(400, true);
+}
+
+/* s = s / 2 + x, over the columns of x from the last to the first. Column t of z is s after it. */
+static void test_long_scan(void **state)
+{
+    enum { COLUMNS = 1500 };
+    static const float half = 0.5f;
+    static float x[2 * COLUMNS], z[2 * COLUMNS];
+    onnx_message g = {0}, body = {0}, node;
+    rlxvk_run_input in[] = {{.name = "x", .data = x, .length = 2 * COLUMNS},
+                            {.name = "s0", .data = x, .length = 2}};
+    float y[2], s[2];
+    rlxvk_run_output out[] = {{.buffer = y, .length = 2},
+                              {.index = 1, .buffer = z, .length = 2 * COLUMNS}};
+    (void)state;
+    onnx_write_op(&body, "Mul", ONNX_NAMES("s", "half"), ONNX_NAMES("m"));
+    onnx_write_op(&body, "Add", ONNX_NAMES("m", "column"), ONNX_NAMES("t"));
+    onnx_write_op(&body, "Identity", ONNX_NAMES("t"), ONNX_NAMES("u"));
+    onnx_write_op(&body, "Identity", ONNX_NAMES("u"), ONNX_NAMES("v"));
+    onnx_write_value(&body, 11, "s", FLOAT, "2");
+    onnx_write_value(&body, 11, "column", FLOAT, "2");
+    onnx_write_value(&body, 12, "t", FLOAT, "2");
+    onnx_write_value(&body, 12, "v", FLOAT, "2");
+    node = onnx_write_node("Scan", ONNX_NAMES("s0", "x"), ONNX_NAMES("y", "z"));
+    onnx_write_integer(&node, "num_scan_inputs", 1);
+    onnx_write_integers(&node, "scan_input_axes", (const int64_t[]){1}, 1);
+    onnx_write_integers(&node, "scan_output_axes", (const int64_t[]){-1}, 1);
+    onnx_write_integers(&node, "scan_input_directions", (const int64_t[]){1}, 1);
+    onnx_write_integers(&node, "scan_output_directions", (const int64_t[]){1}, 1);
+    onnx_write_graph(&node, "body", &body);
+    message_inner(&g, 1, &node);
+    onnx_write_floats(&g, "half", NULL, 0, &half, 1);
+    onnx_write_value(&g, 11, "s0", FLOAT, "2");
+    onnx_write_value(&g, 11, "x", FLOAT, "2,1500");
+    onnx_write_value(&g, 12, "y", FLOAT, "2");
+    onnx_write_value(&g, 12, "z", FLOAT, "2,1500");
+    for (int i = 0; i < 2 * COLUMNS; i++)
+        x[i] = (float)(i % 7 - 3);
+    rlxvk_executable *e = make_executable(&g);
+    expect_ok(rlxvk_run(e, in, 2, out, 2));
+    memcpy(s, x, sizeof s);
+    for (int t = COLUMNS - 1; t >= 0; t--)
+        for (int k = 0; k < 2; k++) {
+            s[k] = s[k] * half + x[k * COLUMNS + t];
+            assert_float_equal(z[k * COLUMNS + t], s[k], 1e-5);
+        }
+    assert_true(y[0] == z[0] && y[1] == z[COLUMNS]);
+    rlxvk_executable_destroy(e);
+}
+
 /* ---- Sequences ---- */
 
 /* Rows of x, the first one replaced by the last, joined: y = [x2, x1, x2]. */
@@ -201,6 +356,9 @@ int main(void)
         cmocka_unit_test(test_rounds_by_data),
         cmocka_unit_test(test_most_rounds_are_data),
         cmocka_unit_test(test_no_largest_number),
+        cmocka_unit_test(test_long_loop),
+        cmocka_unit_test(test_long_loop_with_sizes),
+        cmocka_unit_test(test_long_scan),
         cmocka_unit_test(test_sequence),
         cmocka_unit_test(test_sequences_are_no_tensors),
         cmocka_unit_test(test_place_outside),
