@@ -108,7 +108,9 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
-    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION). Also read parts and
+    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION). Pairs of inverse
+                                  transposes cancel, and what is between them is computed in the
+                                  other layout. Also read parts and
                                   transposes in place, and write products as the column parts that
                                   are read (on unless RLXVK_NO_STRIDED_ACCESS) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */

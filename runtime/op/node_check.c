@@ -166,6 +166,20 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
 }
 
+bool op_reorder_axis(const node *n, axis_order *order, void *attributes)
+{
+    axis_attributes *a = attributes;
+    (void)n;
+    a->axis = order->place[a->axis];
+    return true;
+}
+
+bool op_reorder_none(const node *n, axis_order *order, void *attributes)
+{
+    (void)attributes;
+    return order->rank == n->shape.rank;
+}
+
 void op_describe_axis(const node *n, text *out)
 {
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);

@@ -288,6 +288,13 @@ typedef struct strided {
     int64_t strides[RLXVK_MAX_RANK];
 } strided;
 
+/* The order of a tensor's axes beside that of another tensor with the same elements: axis i of the
+ * first is axis place[i] of the other. So the first is the other, transposed by `place`. */
+typedef struct axis_order {
+    uint32_t rank;
+    int32_t place[RLXVK_MAX_RANK];
+} axis_order;
+
 /* A result whose columns are stored in two or three parts, each a dense matrix behind the previous
  * one. `at` has the columns at which the first and the second part end. 0: there are no parts. See
  * glsl/lib/parts.glsl. */
@@ -357,6 +364,11 @@ typedef struct op_family {
         /* Whether the result is the operands one after the other. If so, the producer of an operand
          * can write it there directly. NULL: never. */
         bool (*concatenates)(const node *n);
+        /* Whether the node can compute the same from operands whose axes have another order. *order
+         * holds that of operand 0 as it is, beside the new one, and becomes that of the result.
+         * The other operands have the same order; if the family is elementwise, they may have fewer
+         * axes or broadcast. Changes the attributes. NULL: it cannot. */
+        bool (*reorder)(const node *n, axis_order *order, void *attributes);
     } views;
 
     /* Operands that the node overwrites, and the order that follows. */
@@ -615,6 +627,9 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
 typedef struct axis_attributes {
     int32_t axis;
 } axis_attributes;
+/* For `reorder` of such a family, and of a family without attributes of axes. */
+bool op_reorder_axis(const node *n, axis_order *order, void *attributes);
+bool op_reorder_none(const node *n, axis_order *order, void *attributes);
 /* For `describe` of such a family. */
 void op_describe_axis(const node *n, text *out);
 /* How the plan stores a node: RAW for U8/I8 leaves, their views, and results of ops

@@ -5,6 +5,7 @@
  * their readers for every rule. The old list and its counts do not change until the pass ends.
  */
 #include "rewrite/pass.h"
+#include "op/view.h"
 
 #include <stdarg.h>
 
@@ -27,6 +28,29 @@ uint32_t *rewrite_count_writes(const rlxvk_graph *g)
     for (uint32_t id = 0; writes && id < g->nodes.count; id++)
         writes[id + 1] = writes[id] + (node_writes(graph_node(g, id)) != 0);
     return writes;
+}
+
+bool *rewrite_find_written(const rlxvk_graph *g)
+{
+    bool *written = memory_zeroed(g->nodes.count + 1, sizeof *written);
+    uint32_t *roots = memory_allocate((g->nodes.count + 1) * sizeof *roots);
+    if (written && roots)
+        view_roots(g, roots);
+    for (uint32_t id = 0; written && roots && id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        uint32_t writes = node_writes(n);
+        for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+            if (writes >> i & 1)
+                written[roots[n->inputs[i]]] = true;
+    }
+    for (uint32_t id = 0; written && roots && id < g->nodes.count; id++)
+        written[id] = written[roots[id]];
+    if (!roots) {
+        memory_free(written);
+        written = NULL;
+    }
+    memory_free(roots);
+    return written;
 }
 
 /* writes[] counts the writes of all earlier nodes, so one comparison answers for a range. */

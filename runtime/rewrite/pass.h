@@ -44,6 +44,9 @@ uint32_t *rewrite_count_uses(const rlxvk_graph *g);
  * above. */
 uint32_t *rewrite_count_writes(const rlxvk_graph *g);
 
+/* Which nodes some node writes in place, or the memory in which they lie. Memory as above. */
+bool *rewrite_find_written(const rlxvk_graph *g);
+
 /* Call it before the first pass: each node becomes its own origin. */
 void pass_note_origins(rlxvk_graph *g);
 /* Copies a node with renamed operands. Everything else it points to is shared. */
@@ -69,6 +72,9 @@ uint32_t share_attention(pass *p, uint32_t id);
 
 /* Merges equal nodes (share_nodes.c). */
 rlxvk_status share_nodes(rlxvk_graph *g, const rewrite_options *options);
+
+/* Moves transposes to where pairs of inverse ones cancel (move_transposes.c). */
+rlxvk_status move_transposes(rlxvk_graph *g, const rewrite_options *options);
 
 /* Joins the weights of products that read one input (join_products.c). */
 rlxvk_status join_products(rlxvk_graph *g, const rewrite_options *options);

@@ -33,6 +33,9 @@ static const struct {
     {"fold_constant", ALWAYS, fold_constant},
     /* Before the patterns, so that they see all readers. */
     {"share_nodes", WITH_FUSION, .run = share_nodes},
+    /* After share_nodes, so that a value is transposed once. Before the patterns, which then see
+     * convolutions beside what follows them. */
+    {"move_transposes", WITH_FUSION, .run = move_transposes},
     /* After share_nodes, because both attentions must read the same nodes. */
     {"share_attention", WITH_FUSION, share_attention},
     {"fuse_matmul_bias_act", WITH_FUSION, fuse_matmul_bias_act},

@@ -59,8 +59,8 @@ rlxvk_status rewrite_shorten(rlxvk_graph *g, const shorten_inputs *inputs);
 rlxvk_status rewrite_pack_rows(rlxvk_graph *g, const shorten_inputs *inputs);
 
 /* Runs the passes of rewrite.c, in place. They detach overwritten views, fold constants, share
- * equal nodes, fuse patterns, make elementwise regions, and drop dead nodes. Verifies the result.
- * If a pass fails, the error names it. */
+ * equal nodes, move transposes, fuse patterns, make elementwise regions, and drop dead nodes.
+ * Verifies the result. If a pass fails, the error names it. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Gives F32 params the dtype F16 or BF16, and their views, too, if they are only read, and only by

@@ -11,7 +11,6 @@
  *   - outputs with different names
  * Random numbers depend only on attributes and operands, so equal nodes draw the same numbers.
  */
-#include "op/view.h"
 #include "rewrite/pass.h"
 
 #include <string.h>
@@ -26,19 +25,6 @@ typedef struct shares {
 } shares;
 
 /* ---- Which nodes can be shared ---- */
-
-static void find_written(const rlxvk_graph *g, const uint32_t *roots, bool *written)
-{
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *n = graph_node(g, id);
-        uint32_t writes = node_writes(n);
-        for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
-            if (writes >> i & 1)
-                written[roots[n->inputs[i]]] = true;
-    }
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        written[id] = written[roots[id]];
-}
 
 static bool can_share(const shares *s, const node *n, uint32_t id)
 {
@@ -116,21 +102,20 @@ rlxvk_status share_nodes(rlxvk_graph *g, const rewrite_options *options)
     size_t count = g->nodes.count + 1, places = 2;
     while (places < 2 * count)
         places *= 2;
-    uint32_t *words = memory_allocate((count + places) * sizeof *words);
-    bool *flags = memory_zeroed(2 * count, sizeof *flags);
-    shares s = {flags, flags + count, words + count, places};
+    uint32_t *table = memory_allocate(places * sizeof *table);
+    bool *outputs = memory_zeroed(count, sizeof *outputs), *written = rewrite_find_written(g);
+    shares s = {outputs, written, table, places};
     rlxvk_status status;
     (void)options;
-    TRY(words && flags ? RLXVK_OK : status_fail_memory("shared nodes"));
-    view_roots(g, words);
+    TRY(table && outputs && written ? RLXVK_OK : status_fail_memory("shared nodes"));
     for (size_t i = 0; i < g->outputs.count; i++)
         s.outputs[g->outputs.items[i]] = true;
-    find_written(g, words, s.written);
     for (size_t i = 0; i < places; i++)
         s.table[i] = NODE_NONE;
     TRY(rewrite_run_pass(g, share_node, &s));
 error:
-    memory_free(words);
-    memory_free(flags);
+    memory_free(table);
+    memory_free(outputs);
+    memory_free(written);
     return status;
 }

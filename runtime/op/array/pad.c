@@ -166,6 +166,24 @@ error:
     return status;
 }
 
+/* Amounts are those of the last axes. */
+static bool pad_reorder(const node *n, axis_order *order, void *attributes)
+{
+    const pad_attributes *old = n->attributes;
+    pad_attributes *a = attributes;
+    uint32_t rank = order->rank;
+    if (node_code(n) != PAD_AMOUNTS || old->count > rank)
+        return false;
+    memset(a->before, 0, sizeof a->before);
+    memset(a->after, 0, sizeof a->after);
+    a->count = rank;
+    for (uint32_t i = rank - old->count; i < rank; i++) {
+        a->before[order->place[i]] = old->before[i + old->count - rank];
+        a->after[order->place[i]] = old->after[i + old->count - rank];
+    }
+    return true;
+}
+
 /* Both shifts are nearer to 0 than the extent, and their sum may still overflow. */
 static int64_t add_shifts(int64_t a, int64_t b, int64_t extent)
 {
@@ -441,7 +459,7 @@ const op_family pad_family = {
     .attribute_size = sizeof(pad_attributes),
     .infer = pad_infer,
     .storage = {.pairs = true},
-    .views = {.view = pad_view},
+    .views = {.view = pad_view, .reorder = pad_reorder},
     .execution = {.foldable = true, .lower = pad_lower, .host = pad_host},
     .rows = {.bucket = pad_bucket},
     .derivative = {.vjp = pad_vjp},

@@ -277,6 +277,7 @@ const op_family activation_backward_family = {
     .name = "activation_backward",
     .attribute_size = sizeof(activation_backward_attributes),
     .infer = activation_backward_infer,
+    .views = {.reorder = op_reorder_none},
     .memory = {.in_place = activation_backward_in_place},
     .execution = {.lower = activation_backward_lower, .host = activation_backward_host},
     .rows = {.bucket = bucket_broadcast},

@@ -166,7 +166,7 @@ const op_family cast_family = {
     .attribute_size = sizeof(cast_attributes),
     .infer = cast_infer,
     .storage = {.raw_inputs = 1, .pairs = true, .reinterprets = true},
-    .views = {.view = cast_view},
+    .views = {.view = cast_view, .reorder = op_reorder_none},
     .memory = {.in_place = cast_in_place},
     .execution = {.foldable = true, .lower = cast_lower, .host = cast_host},
     .rows = {.bucket = bucket_same},

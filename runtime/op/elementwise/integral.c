@@ -131,6 +131,7 @@ static rlxvk_status remainder_vjp(gradient_call *c)
     const op_family row##_family = {                                                               \
         .name = #row,                                                                              \
         .infer = integral_infer,                                                                   \
+        .views = {.reorder = op_reorder_none},                                                     \
         .memory = {.in_place = elementwise_in_place},                                              \
         .execution = {.foldable = true,                                                            \
                       .elementwise = true,                                                         \

@@ -69,6 +69,7 @@ static rlxvk_status fma_vjp(gradient_call *c)
 const op_family fma_family = {
     .name = "fma",
     .infer = fma_infer,
+    .views = {.reorder = op_reorder_none},
     .memory = {.in_place = elementwise_in_place},
     .execution = {.foldable = true, .elementwise = true, .lower = fma_lower, .host = fma_host},
     .rows = {.bucket = bucket_broadcast},
@@ -132,6 +133,7 @@ const op_family where_family = {
     .name = "where",
     .infer = where_infer,
     .storage = {.pairs = true},
+    .views = {.reorder = op_reorder_none},
     .memory = {.in_place = elementwise_in_place},
     .execution = {.foldable = true, .elementwise = true, .lower = where_lower, .host = where_host},
     .rows = {.bucket = bucket_broadcast},

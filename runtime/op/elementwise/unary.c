@@ -103,6 +103,7 @@ const op_family unary_family = {
     .name = "unary",
     .infer = unary_infer,
     .storage = {.pairs = true},
+    .views = {.reorder = op_reorder_none},
     .memory = {.in_place = unary_in_place},
     .execution = {.foldable = true, .elementwise = true, .lower = unary_lower, .host = unary_host},
     .rows = {.bucket = bucket_same},

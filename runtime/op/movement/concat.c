@@ -254,7 +254,7 @@ const op_family concat_family = {
     .attribute_size = sizeof(axis_attributes),
     .infer = concat_infer,
     .storage = {.raw_inputs = UINT32_MAX, .pairs = true, .keeps_storage = true},
-    .views = {.concatenates = concat_concatenates},
+    .views = {.concatenates = concat_concatenates, .reorder = op_reorder_axis},
     .execution = {.foldable = true, .lower = concat_lower, .host = concat_host},
     .rows = {.bucket = concat_bucket},
     .derivative = {.vjp = concat_vjp},

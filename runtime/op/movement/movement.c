@@ -12,11 +12,6 @@
 
 #include <string.h>
 
-typedef struct transpose_attributes {
-    uint32_t count;
-    int32_t perm[RLXVK_MAX_RANK];
-} transpose_attributes;
-
 typedef struct reverse_attributes {
     uint32_t axis_count;
     int32_t axes[RLXVK_MAX_RANK];
@@ -260,6 +255,14 @@ static bool narrow_strided_view(const rlxvk_graph *g, const node *n, strided *at
     return true;
 }
 
+static bool narrow_reorder(const node *n, axis_order *order, void *attributes)
+{
+    narrow_attributes *a = attributes;
+    (void)n;
+    a->axis = order->place[a->axis];
+    return true;
+}
+
 static void narrow_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
                           int64_t source[RLXVK_MAX_RANK])
 {
@@ -316,7 +319,8 @@ const op_family narrow_family = {
     .storage = {.raw_inputs = 1, .pairs = true},
     .views = {.view = narrow_view,
               .strided_view = narrow_strided_view,
-              .accepts_strides = accept_any_strides},
+              .accepts_strides = accept_any_strides,
+              .reorder = narrow_reorder},
     .execution = {.foldable = true, .lower = emit_strided_copy, .host = narrow_host},
     .rows = {.bucket = narrow_bucket, .shorten = narrow_shorten},
     .derivative = {.vjp = narrow_vjp},

@@ -124,6 +124,31 @@ error:
     return status;
 }
 
+/* The axes that stay keep their order beside each other. */
+static bool reduce_reorder(const node *n, axis_order *order, void *attributes)
+{
+    const reduce_attributes *old = n->attributes;
+    reduce_attributes *a = attributes;
+    axis_order from = *order;
+    uint32_t set = 0, new_set = 0;
+    for (uint32_t i = 0; i < old->axis_count; i++) {
+        set |= 1u << old->axes[i];
+        new_set |= 1u << from.place[old->axes[i]];
+    }
+    a->axis_count = 0;
+    for (int32_t i = 0; i < (int32_t)from.rank; i++)
+        if (new_set >> i & 1)
+            a->axes[a->axis_count++] = i;
+    if (a->keep_dim)
+        return true;
+    order->rank = 0;
+    for (uint32_t i = 0; i < from.rank; i++)
+        if (!(set >> i & 1))
+            order->place[order->rank++] =
+                from.place[i] - __builtin_popcount(new_set & ((1u << from.place[i]) - 1));
+    return true;
+}
+
 /* The reduced axes, as bits. */
 static uint32_t reduced_axes(const node *n)
 {
@@ -552,7 +577,7 @@ const op_family reduce_family = {
     .attribute_size = sizeof(reduce_attributes),
     .infer = reduce_infer,
     .storage = {.pairs = true},
-    .views = {.view = reduce_view},
+    .views = {.view = reduce_view, .reorder = reduce_reorder},
     .execution = {.foldable = true, .lower = reduce_lower, .host = reduce_host},
     .rows = {.bucket = reduce_bucket, .shorten = reduce_shorten},
     .derivative = {.vjp = reduce_vjp},

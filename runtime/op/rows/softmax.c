@@ -148,6 +148,7 @@ const op_family softmax_family = {
     .name = "softmax",
     .attribute_size = sizeof(axis_attributes),
     .infer = softmax_infer,
+    .views = {.reorder = op_reorder_axis},
     .memory = {.in_place = op_first_in_place},
     .execution = {.lower = softmax_lower, .host = softmax_host},
     .rows = {.bucket = softmax_bucket, .shorten = softmax_shorten},
