@@ -248,24 +248,23 @@ static void take_results(builder *b, rlxvk_tensor y, bool trajectory)
 static void build_scan(builder *b)
 {
     call *c = b->c;
-    size_t inputs = b->loop.inputs.count, carried = b->r->carried, count = 0;
-    size_t captured = inputs - carried - b->slices;
-    rlxvk_tensor *room = arena_allocate(c->a, (2 * inputs + b->part_count + 2) * sizeof *room);
-    rlxvk_tensor *given = room + inputs + b->part_count + 1, y;
+    size_t inputs = b->loop.inputs.count, carried = b->r->carried;
+    size_t captured = inputs - carried - b->slices, count = 1 + captured + b->slices;
+    rlxvk_tensor *arguments = arena_allocate(c->a, (inputs + 1) * sizeof *arguments);
+    rlxvk_tensor *rows = arena_allocate(c->a, (b->part_count + 1) * sizeof *rows);
+    rlxvk_tensor *given = arena_allocate(c->a, count * sizeof *given), y;
     rlxvk_scan_options o = {.length = b->r->count, .broadcast_count = captured};
     rlxvk_status status = rlxvk_graph_create(&b->body);
-    if (status == RLXVK_OK && !room)
+    if (status == RLXVK_OK && (!arguments || !rows || !given))
         status = status_fail_memory("loop of a model");
     if (status != RLXVK_OK) {
         import_end(c->import, status);
         return;
     }
-    build_body(b, room, room + inputs);
-    given[count++] = first_carry(b, room);
-    memcpy(given + count, b->loop.given.items + carried + b->slices, captured * sizeof *given);
-    count += captured;
-    memcpy(given + count, b->loop.given.items + carried, b->slices * sizeof *given);
-    count += b->slices;
+    build_body(b, arguments, rows);
+    given[0] = first_carry(b, rows);
+    memcpy(given + 1, b->loop.given.items + carried + b->slices, captured * sizeof *given);
+    memcpy(given + 1 + captured, b->loop.given.items + carried, b->slices * sizeof *given);
     for (size_t i = carried; i < b->part_count; i++)
         o.save_trajectory = o.save_trajectory || b->parts[i].wanted;
     y = rlxvk_scan(c->graph, b->body, given, count, &o);
