@@ -10,8 +10,8 @@
  *       rlxvk_model_executable(model, context, &options, NULL, &executable))
  *       puts(rlxvk_last_error());
  *
- * The format is ONNX or GGUF; the file's content tells. ONNX.md, beside this header, lists the ops of
- * ONNX that rlxvk takes. What cannot be expressed is refused before anything runs:
+ * The format is ONNX or GGUF; the file's content tells. ONNX.md, beside this header, lists the ops
+ * of ONNX that rlxvk takes. What cannot be expressed is refused before anything runs:
  * rlxvk_model_problems lists all of it.
  *
  * A GGUF file is a language model. Its graph runs whole texts, without caches: input "tokens"

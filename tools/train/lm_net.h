@@ -1,6 +1,6 @@
 /*
- * The net of rlxvk train lm: a llama (runtime/model/language/llama.h) over bytes. Its parameters have the
- * names and layouts of a GGUF file: matrices [outputs, inputs], one block after the other.
+ * The net of rlxvk train lm: a llama (runtime/model/language/llama.h) over bytes. Its parameters
+ * have the names and layouts of a GGUF file: matrices [outputs, inputs], one block after the other.
  */
 #ifndef RLXVK_LM_NET_H
 #define RLXVK_LM_NET_H
