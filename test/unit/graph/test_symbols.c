@@ -551,25 +551,6 @@ static void told_shapes_must_hold(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* The last window of a pool with RLXVK_POOL_CEIL is left out at some sizes. */
-static void pools_count_windows_at_each_size(void **state)
-{
-    static const int64_t counts[][2] = {{1, 1}, {2, 2}, {3, 2}, {4, 3}, {5, 3}, {6, 4}};
-    rlxvk_pool_options o = RLXVK_SIZED(rlxvk_pool_options, .kernel = {1}, .stride = {2},
-                                       .padding = {1}, .rounding = RLXVK_POOL_CEIL);
-    rlxvk_graph *g = new_graph();
-    rlxvk_tensor y = rlxvk_pool_max(g, input(g, "x", RLXVK_SHAPE(1, 1, S)), &o);
-    (void)state;
-    out(g, y);
-    for (size_t i = 0; i < ARRAY_COUNT(counts); i++) {
-        rlxvk_graph *bound = NULL;
-        expect_ok(rlxvk_graph_bind(g, &(rlxvk_binding){RLXVK_SEQ, counts[i][0]}, 1, &bound));
-        assert_int_equal(rlxvk_tensor_shape(bound, tensor_of(bound, 1)).dims[2], counts[i][1]);
-        rlxvk_graph_destroy(bound);
-    }
-    rlxvk_graph_destroy(g);
-}
-
 /* ---- Errors ---- */
 
 typedef void (*misuse)(rlxvk_graph *g, rlxvk_tensor x); /* x is [BATCH, SEQ, 8] */
@@ -797,7 +778,6 @@ int main(void)
         cmocka_unit_test(examples_are_found),
         cmocka_unit_test(rows_are_batch_times_seq),
         cmocka_unit_test(told_shapes_must_hold),
-        cmocka_unit_test(pools_count_windows_at_each_size),
         cmocka_unit_test(misuses_are_named),
         cmocka_unit_test(bindings_are_checked),
         cmocka_unit_test(bound_graphs_have_gradients),

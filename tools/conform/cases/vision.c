@@ -14,10 +14,10 @@
  *
  * shift=n drops the first n indices of axis 0 of x by a view, dy_shift=n those of dy.
  */
+#include "base/base.h"
 #include "conform/cases/cases.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Index of the value among `names`; `count` if it is not one of them. */
@@ -54,7 +54,7 @@ static void real_entries(const case_spec *s, const char *key, double out[3])
     const char *word = case_word(s, key, "");
     for (int i = 0; i < 3 && *word; i++) {
         char *end;
-        out[i] = strtod(word, &end);
+        out[i] = text_to_real(word, &end);
         word = end + (*end == ',');
     }
 }
@@ -186,6 +186,31 @@ static void generate_details(case_list *list)
     case_add_all(list, "resize", others, COUNT(others));
 }
 
+static const char *const adjoints[] = {"input=4 mode=linear in=x:f32:2x3x9:special",
+                                       "input=4 in=x:f32:2x3x8:special",
+                                       "input=6 mode=cubic in=x:f32:2x3x4:large",
+                                       "input=2,3 mode=linear in=x:f32:2x3x64x65",
+                                       "input=1,1 mode=cubic in=x:f32:2x3x9x7",
+                                       "input=2 mode=linear in=x:f32:1x1x70000:unit",
+                                       "input=2 in=x:f32:1x1x70000:unit",
+                                       "input=9,8 in=x:f32:2x3x4x4",
+                                       "input=300,302 mode=linear in=x:f32:2x2x600x604",
+                                       "input=259,258 mode=linear in=x:f32:1x4x517x519:special",
+                                       "input=260,256 mode=cubic shift=1 in=x:f32:2x4x520x512",
+                                       "input=514,260 mode=linear in=x:f32:1x2x257x130",
+                                       "input=1024,130 mode=area in=x:f32:1x2x256x19",
+                                       "within=2e-6 input=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
+                                       "input=5 mode=linear shift=1 in=x:f32:3x1x5",
+                                       "input=4 in=x:f32:0x3x5",
+                                       "input=3 size=5 in=x:f32:1x1x5",
+                                       "expect=E_SHAPE input=3 size=6 in=x:f32:1x1x5",
+                                       "expect=E_SHAPE input=3 in=x:f32:1x5",
+                                       "expect=E_ATTR in=x:f32:1x2x3",
+                                       "expect=E_ATTR input=-1 in=x:f32:1x2x3",
+                                       "expect=E_ATTR input=3 mode=other in=x:f32:1x2x3",
+                                       "expect=E_TOO_LARGE input=16777217 in=x:f32:1x1x3",
+                                       "expect=E_DTYPE input=4 in=x:c64:1x2x3"};
+
 static void generate_resizes(case_list *list)
 {
     static const char *const rests[] = {
@@ -227,31 +252,6 @@ static void generate_resizes(case_list *list)
         "expect=E_TOO_LARGE size=2147483647,2147483647 in=x:f32:1x1x3x3",
         "expect=E_TOO_LARGE size=16777216,16777216 in=x:f32:1x1x3x3",
         "expect=E_DTYPE size=4 in=x:c64:1x2x3"};
-    static const char *const adjoints[] = {
-        "input=4 mode=linear in=x:f32:2x3x9:special",
-        "input=4 in=x:f32:2x3x8:special",
-        "input=6 mode=cubic in=x:f32:2x3x4:large",
-        "input=2,3 mode=linear in=x:f32:2x3x64x65",
-        "input=1,1 mode=cubic in=x:f32:2x3x9x7",
-        "input=2 mode=linear in=x:f32:1x1x70000:unit",
-        "input=2 in=x:f32:1x1x70000:unit",
-        "input=9,8 in=x:f32:2x3x4x4",
-        "input=300,302 mode=linear in=x:f32:2x2x600x604",
-        "input=259,258 mode=linear in=x:f32:1x4x517x519:special",
-        "input=260,256 mode=cubic shift=1 in=x:f32:2x4x520x512",
-        "input=514,260 mode=linear in=x:f32:1x2x257x130",
-        "input=1024,130 mode=area in=x:f32:1x2x256x19",
-        "within=2e-6 input=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
-        "input=5 mode=linear shift=1 in=x:f32:3x1x5",
-        "input=4 in=x:f32:0x3x5",
-        "input=3 size=5 in=x:f32:1x1x5",
-        "expect=E_SHAPE input=3 size=6 in=x:f32:1x1x5",
-        "expect=E_SHAPE input=3 in=x:f32:1x5",
-        "expect=E_ATTR in=x:f32:1x2x3",
-        "expect=E_ATTR input=-1 in=x:f32:1x2x3",
-        "expect=E_ATTR input=3 mode=other in=x:f32:1x2x3",
-        "expect=E_TOO_LARGE input=16777217 in=x:f32:1x1x3",
-        "expect=E_DTYPE input=4 in=x:c64:1x2x3"};
     for (size_t i = 0; i < COUNT(resize_shapes); i++)
         for (size_t m = 0; m < 12; m++) {
             const char *const *r = resize_shapes[i];
@@ -460,6 +460,25 @@ static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, const rlxvk_t
     return rlxvk_pool_max_unpool(g, y, indices, size);
 }
 
+static const char *const adaptives[] = {"size=3 in=x:f32:2x3x9",
+                                        "size=4 in=x:f32:2x3x9",
+                                        "size=9 in=x:f32:2x3x9",
+                                        "size=12 in=x:f32:2x3x9",
+                                        "size=1,1 in=x:f32:2x3x8x9",
+                                        "size=4,5 in=x:f32:2x3x8x9",
+                                        "size=3,3 in=x:f32:2x3x6x9",
+                                        "size=7,7 in=x:f32:1x2x5x16",
+                                        "size=2,3,4 in=x:f32:1x2x5x6x7",
+                                        "size=1,1,1 in=x:f32:1x2x5x6x7:integers",
+                                        "size=6,6 in=x:f32:1x2x33x20",
+                                        "size=2,2 in=x:f32:0x2x3x3",
+                                        "size=2 shift=1 in=x:f32:3x2x5",
+                                        "expect=E_ATTR size=0 in=x:f32:1x1x4",
+                                        "expect=E_ATTR size=2 in=x:f32:1x1x4x4",
+                                        "expect=E_SHAPE size=2 in=x:f32:1x1x0",
+                                        "expect=E_SHAPE size=2 in=x:f32:1x4",
+                                        "expect=E_TOO_LARGE size=16777217 in=x:f32:1x1x4"};
+
 static void generate_pools(case_list *list)
 {
     static const char *const indices[] = {"kernel=2 in=x:f32:2x3x9",
@@ -498,24 +517,6 @@ static void generate_pools(case_list *list)
                                          "in=x:f32:2x2x20x25",
                                          "expect=E_SHAPE in=x:f32:2x3",
                                          "expect=E_SHAPE in=x:f32:1x1x1x1x1x1"};
-    static const char *const adaptives[] = {"size=3 in=x:f32:2x3x9",
-                                            "size=4 in=x:f32:2x3x9",
-                                            "size=9 in=x:f32:2x3x9",
-                                            "size=12 in=x:f32:2x3x9",
-                                            "size=1,1 in=x:f32:2x3x8x9",
-                                            "size=4,5 in=x:f32:2x3x8x9",
-                                            "size=3,3 in=x:f32:2x3x6x9",
-                                            "size=7,7 in=x:f32:1x2x5x16",
-                                            "size=2,3,4 in=x:f32:1x2x5x6x7",
-                                            "size=1,1,1 in=x:f32:1x2x5x6x7:integers",
-                                            "size=6,6 in=x:f32:1x2x33x20",
-                                            "size=2,2 in=x:f32:0x2x3x3",
-                                            "size=2 shift=1 in=x:f32:3x2x5",
-                                            "expect=E_ATTR size=0 in=x:f32:1x1x4",
-                                            "expect=E_ATTR size=2 in=x:f32:1x1x4x4",
-                                            "expect=E_SHAPE size=2 in=x:f32:1x1x0",
-                                            "expect=E_SHAPE size=2 in=x:f32:1x4",
-                                            "expect=E_TOO_LARGE size=16777217 in=x:f32:1x1x4"};
     static const char *const back[] = {
         "kernel=2 stride=2 size=8 in=x:f32:2x3x8",
         "kernel=2,2 stride=2,2 size=8,9 in=x:f32:2x3x8x9",
