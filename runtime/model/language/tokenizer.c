@@ -50,9 +50,9 @@ error:
     return status;
 }
 
-rlxvk_status vocabulary_index(tokenizer *t)
+rlxvk_status tokenizer_index_vocabulary(tokenizer *t)
 {
-    return string_map_build(&t->ids, &t->tokens[0].written, sizeof(token), t->size);
+    return tokenizer_build_map(&t->ids, &t->tokens[0].written, sizeof(token), t->size);
 }
 
 static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
@@ -79,7 +79,7 @@ static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
 static const struct tokenizer_kind {
     const char *name;
     rlxvk_status (*prepare)(tokenizer *t, gguf_file *file);
-} kinds_of_tokenizer[] = {{"llama", spm_prepare}, {"gpt2", bpe_prepare}};
+} kinds_of_tokenizer[] = {{"llama", tokenizer_prepare_spm}, {"gpt2", tokenizer_prepare_bpe}};
 
 static rlxvk_status prepare_kind(tokenizer *t, gguf_file *file)
 {
@@ -98,9 +98,9 @@ static rlxvk_status tokenizer_read(tokenizer *t, gguf_file *file)
     rlxvk_status status;
     TRY(read_vocabulary(t, file));
     TRY(read_ids(t, file));
-    TRY(ends_prepare(t, file));
+    TRY(tokenizer_prepare_ends(t, file));
     TRY(prepare_kind(t, file));
-    TRY(specials_prepare(t));
+    TRY(tokenizer_prepare_specials(t));
     gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos);
     gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &t->add_space);
     for (uint32_t i = 0; i < t->size; i++)
@@ -164,12 +164,13 @@ bool tokenizer_is_end(const tokenizer *t, uint32_t id)
 
 bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
 {
-    return t->add_bos && t->bos != TOKEN_NONE && special_at(t, bytes, length, false) == t->bos;
+    return t->add_bos && t->bos != TOKEN_NONE &&
+           tokenizer_special_at(t, bytes, length, false) == t->bos;
 }
 
-uint32_t token_of(const tokenizer *t, const gguf_string *pieces, size_t count)
+uint32_t tokenizer_find_token(const tokenizer *t, const gguf_string *pieces, size_t count)
 {
-    uint32_t id = string_map_find(&t->ids, pieces, count);
+    uint32_t id = tokenizer_find_string(&t->ids, pieces, count);
     bool is_text = id != TOKEN_NONE && t->tokens[id].kind != TOKEN_CONTROL &&
                    t->tokens[id].kind != TOKEN_UNKNOWN && t->tokens[id].kind != TOKEN_BYTE;
     return is_text ? id : TOKEN_NONE;
@@ -181,8 +182,8 @@ rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t leng
     rlxvk_status status;
     size_t count = out->count;
     if (add_bos && t->bos != TOKEN_NONE)
-        TRY(token_append(out, t->bos));
-    TRY(specials_cut(t, bytes, length, 0, (encode_mode){0}, t->encode, out));
+        TRY(tokenizer_append_token(out, t->bos));
+    TRY(tokenizer_cut_specials(t, bytes, length, 0, (encode_mode){0}, t->encode, out));
     return RLXVK_OK;
 error:
     out->count = count;
@@ -196,8 +197,9 @@ rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before, const c
     encode_mode mode = {.plain = true, .continued = text};
     rlxvk_status status;
     size_t count = out->count;
-    size_t dropped = before < t->size && !text ? special_drops(t, before, bytes, length) : 0;
-    TRY(specials_cut(t, bytes + dropped, length - dropped, 0, mode, t->encode, out));
+    size_t dropped =
+        before < t->size && !text ? tokenizer_drops_special(t, before, bytes, length) : 0;
+    TRY(tokenizer_cut_specials(t, bytes + dropped, length - dropped, 0, mode, t->encode, out));
     return RLXVK_OK;
 error:
     out->count = count;
@@ -209,7 +211,7 @@ error:
 uint32_t tokenizer_find(const tokenizer *t, const char *written)
 {
     gguf_string string = {written, strlen(written)};
-    return string_map_find(&t->ids, &string, 1);
+    return tokenizer_find_string(&t->ids, &string, 1);
 }
 
 void tokenizer_make_control(tokenizer *t, uint32_t id)

@@ -79,7 +79,7 @@ static rlxvk_status read_merges(tokenizer *t, gguf_file *file)
         if (t->merges[i].data == NULL)
             return status_fail_memory("tokenizer merges");
     }
-    TRY(string_map_build(&t->ranks, t->merges, sizeof *t->merges, count));
+    TRY(tokenizer_build_map(&t->ranks, t->merges, sizeof *t->merges, count));
 error:
     return status;
 }
@@ -87,7 +87,7 @@ error:
 static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, double *out)
 {
     gguf_string pieces[3] = {left, {" ", 1}, right};
-    uint32_t rank = string_map_find(&t->ranks, pieces, 3);
+    uint32_t rank = tokenizer_find_string(&t->ranks, pieces, 3);
     *out = (double)rank;
     return rank != TOKEN_NONE;
 }
@@ -96,20 +96,20 @@ static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, do
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
-    uint32_t id = token_of(t, &written, 1);
+    uint32_t id = tokenizer_find_token(t, &written, 1);
     size_t size;
     if (id != TOKEN_NONE)
-        return token_append(out, id);
+        return tokenizer_append_token(out, id);
     for (uint64_t i = 0; i < written.length; i += size) {
         utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
         gguf_string character = {written.data + i, size};
-        id = token_of(t, &character, 1);
+        id = tokenizer_find_token(t, &character, 1);
         id = id != TOKEN_NONE ? id : t->unknown;
         if (id == TOKEN_NONE)
             return status_fail(RLXVK_E_RANGE,
                                "tokenizer: no token for '%.*s', and no unknown token", (int)size,
                                character.data);
-        TRY(token_append(out, id));
+        TRY(tokenizer_append_token(out, id));
     }
 error:
     return status;
@@ -121,9 +121,9 @@ static rlxvk_status merge_piece(const tokenizer *t, gguf_string written, token_l
     symbol_list symbols = {0};
     for (size_t i = 0, size; i < written.length; i += size) {
         utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
-        TRY(symbol_append(&symbols, written.data + i, size));
+        TRY(tokenizer_append_symbol(&symbols, written.data + i, size));
     }
-    TRY(symbols_merge(t, &symbols, rank_key));
+    TRY(tokenizer_merge_symbols(t, &symbols, rank_key));
     for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
@@ -143,8 +143,9 @@ static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t l
         end += utf8_encode(byte_to_point((uint8_t)bytes[i]), end);
     gguf_string text_of_piece = {(const char *)written, (uint64_t)(end - written)};
     if (presplit_keeps_whole(t->flavour))
-        whole = token_of(t, &text_of_piece, 1);
-    status = whole != TOKEN_NONE ? token_append(out, whole) : merge_piece(t, text_of_piece, out);
+        whole = tokenizer_find_token(t, &text_of_piece, 1);
+    status = whole != TOKEN_NONE ? tokenizer_append_token(out, whole)
+                                 : merge_piece(t, text_of_piece, out);
     memory_free(written);
     return status;
 }
@@ -171,7 +172,7 @@ static rlxvk_status bpe_encode(const tokenizer *t, const char *bytes, size_t len
     (void)mode;
     if (!presplit_composes(t->flavour))
         return encode_pieces(t, bytes, length, out);
-    TRY(text_append_nfc(&composed, bytes, length));
+    TRY(tokenizer_append_nfc(&composed, bytes, length));
     TRY(encode_pieces(t, composed.items, composed.count, out));
 error:
     VECTOR_FREE(&composed);
@@ -186,7 +187,7 @@ static rlxvk_status refuse_flavour(gguf_string name)
                        (int)MIN(name.length, 100), name.data, known);
 }
 
-rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
+rlxvk_status tokenizer_prepare_bpe(tokenizer *t, gguf_file *file)
 {
     rlxvk_status status;
     gguf_string name = {"default", 7};
@@ -194,7 +195,7 @@ rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
     t->flavour = presplit_find(name);
     if (t->flavour == NULL)
         return refuse_flavour(name);
-    TRY(vocabulary_index(t));
+    TRY(tokenizer_index_vocabulary(t));
     TRY(read_merges(t, file));
     for (uint32_t i = 0; i < t->size; i++)
         TRY(decode_characters(t, &t->tokens[i]));

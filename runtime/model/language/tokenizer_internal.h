@@ -37,10 +37,10 @@ typedef struct string_map {
     size_t stride;
 } string_map;
 
-RLXVK_MUST_CHECK rlxvk_status string_map_build(string_map *map, const void *items, size_t stride,
-                                               uint64_t count);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_build_map(string_map *map, const void *items, size_t stride,
+                                                  uint64_t count);
 /* Index of the concatenation of up to three pieces, or TOKEN_NONE. */
-uint32_t string_map_find(const string_map *map, const gguf_string *pieces, size_t count);
+uint32_t tokenizer_find_string(const string_map *map, const gguf_string *pieces, size_t count);
 
 typedef struct presplit_flavour presplit_flavour;
 
@@ -88,42 +88,44 @@ typedef VECTOR(symbol) symbol_list;
 typedef bool (*merge_key)(const tokenizer *t, gguf_string left, gguf_string right, double *out);
 
 /* Appends a symbol to the chain. */
-RLXVK_MUST_CHECK rlxvk_status symbol_append(symbol_list *symbols, const char *data, size_t length);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_append_symbol(symbol_list *symbols, const char *data,
+                                                      size_t length);
 /* Joins neighbours until no pair can be joined. The smallest key comes first, on ties the leftmost
  * pair. The symbols remain a chain that begins at item 0. */
-RLXVK_MUST_CHECK rlxvk_status symbols_merge(const tokenizer *t, symbol_list *symbols,
-                                            merge_key key);
-RLXVK_MUST_CHECK rlxvk_status token_append(token_list *list, uint32_t id);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_merge_symbols(const tokenizer *t, symbol_list *symbols,
+                                                      merge_key key);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_append_token(token_list *list, uint32_t id);
 
 /* Indexes the tokens by their spelling. Call it once the spellings are final. */
-RLXVK_MUST_CHECK rlxvk_status vocabulary_index(tokenizer *t);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_index_vocabulary(tokenizer *t);
 /* Finds the token for a text that merging has made. Control, unknown and byte tokens do not count.
  */
-uint32_t token_of(const tokenizer *t, const gguf_string *pieces, size_t count);
+uint32_t tokenizer_find_token(const tokenizer *t, const gguf_string *pieces, size_t count);
 
 /* The two kinds of tokenizer. They read their keys after the vocabulary is read, and set `encode`.
  */
-RLXVK_MUST_CHECK rlxvk_status spm_prepare(tokenizer *t, gguf_file *file);
-RLXVK_MUST_CHECK rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_spm(tokenizer *t, gguf_file *file);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_bpe(tokenizer *t, gguf_file *file);
 
 /* Collects the special tokens. Call it after the kinds of tokens are known and their texts are
  * decoded. */
-RLXVK_MUST_CHECK rlxvk_status specials_prepare(tokenizer *t);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_specials(tokenizer *t);
 /* The longest special token with which the text begins; TOKEN_NONE if there is none. If `plain`,
  * only user-defined tokens count. */
-uint32_t special_at(const tokenizer *t, const char *bytes, size_t length, bool plain);
+uint32_t tokenizer_special_at(const tokenizer *t, const char *bytes, size_t length, bool plain);
 /* Encodes a text whose special tokens begin at `from` or later. The parts between them go to
  * `encode`. */
-RLXVK_MUST_CHECK rlxvk_status specials_cut(const tokenizer *t, const char *bytes, size_t length,
-                                           size_t from, encode_mode mode, encode_function encode,
-                                           token_list *out);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_cut_specials(const tokenizer *t, const char *bytes,
+                                                     size_t length, size_t from, encode_mode mode,
+                                                     encode_function encode, token_list *out);
 /* The length of the white space at the beginning of a text that the token before it drops. */
-size_t special_drops(const tokenizer *t, uint32_t id, const char *bytes, size_t length);
+size_t tokenizer_drops_special(const tokenizer *t, uint32_t id, const char *bytes, size_t length);
 /* Finds the tokens that end a generation. Those known only by name become control tokens. */
-RLXVK_MUST_CHECK rlxvk_status ends_prepare(tokenizer *t, const gguf_file *file);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_ends(tokenizer *t, const gguf_file *file);
 
 /* Appends the text in canonical composition (NFC). Bytes that are not UTF-8 stay as they are. */
-RLXVK_MUST_CHECK rlxvk_status text_append_nfc(token_text *out, const char *bytes, size_t length);
+RLXVK_MUST_CHECK rlxvk_status tokenizer_append_nfc(token_text *out, const char *bytes,
+                                                   size_t length);
 
 /* Finds a pre-split flavour by name; NULL if it is unknown. */
 const presplit_flavour *presplit_find(gguf_string name);

@@ -50,12 +50,12 @@ static uint32_t *map_slot(const string_map *map, const gguf_string *pieces, size
     }
 }
 
-uint32_t string_map_find(const string_map *map, const gguf_string *pieces, size_t count)
+uint32_t tokenizer_find_string(const string_map *map, const gguf_string *pieces, size_t count)
 {
     return *map_slot(map, pieces, count) - 1; /* a free slot is 0, and 0 - 1 is TOKEN_NONE */
 }
 
-rlxvk_status string_map_build(string_map *map, const void *items, size_t stride, uint64_t count)
+rlxvk_status tokenizer_build_map(string_map *map, const void *items, size_t stride, uint64_t count)
 {
     uint64_t size = 4;
     while (size < 2 * count)
@@ -133,7 +133,7 @@ static bool offer_join(const tokenizer *t, const symbol_list *symbols, merge_key
     return heap_push(heap, item);
 }
 
-rlxvk_status symbol_append(symbol_list *symbols, const char *data, size_t length)
+rlxvk_status tokenizer_append_symbol(symbol_list *symbols, const char *data, size_t length)
 {
     uint32_t position = (uint32_t)symbols->count;
     symbol item = {data, length, position > 0 ? position - 1 : TOKEN_NONE, TOKEN_NONE};
@@ -156,7 +156,7 @@ static void apply_join(symbol_list *symbols, const join *item)
     right->length = 0;
 }
 
-rlxvk_status symbols_merge(const tokenizer *t, symbol_list *symbols, merge_key key)
+rlxvk_status tokenizer_merge_symbols(const tokenizer *t, symbol_list *symbols, merge_key key)
 {
     join_heap heap = {0};
     bool room = true;
@@ -175,7 +175,7 @@ rlxvk_status symbols_merge(const tokenizer *t, symbol_list *symbols, merge_key k
     return room ? RLXVK_OK : status_fail_memory("tokenizer merges");
 }
 
-rlxvk_status token_append(token_list *list, uint32_t id)
+rlxvk_status tokenizer_append_token(token_list *list, uint32_t id)
 {
     return VECTOR_PUSH(list, id) ? RLXVK_OK : status_fail_memory("token list");
 }

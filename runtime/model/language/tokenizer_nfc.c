@@ -187,7 +187,7 @@ static bool append_composed(const uint8_t *bytes, size_t length, token_text *out
     return room;
 }
 
-rlxvk_status text_append_nfc(token_text *out, const char *bytes, size_t length)
+rlxvk_status tokenizer_append_nfc(token_text *out, const char *bytes, size_t length)
 {
     bool plain = true;
     for (size_t i = 0; i < length && plain; i++)

@@ -28,7 +28,7 @@ static bool stands_for_itself(const token *item)
             item->kind == TOKEN_USER_DEFINED);
 }
 
-rlxvk_status specials_prepare(tokenizer *t)
+rlxvk_status tokenizer_prepare_specials(tokenizer *t)
 {
     for (uint32_t i = 0; i < t->size; i++) {
         const token *item = &t->tokens[i];
@@ -72,7 +72,7 @@ static uint32_t first_of_kind(const tokenizer *t, size_t low, size_t high, size_
     return TOKEN_NONE;
 }
 
-uint32_t special_at(const tokenizer *t, const char *bytes, size_t length, bool plain)
+uint32_t tokenizer_special_at(const tokenizer *t, const char *bytes, size_t length, bool plain)
 {
     uint32_t found = TOKEN_NONE;
     size_t low = 0, high = t->spellings.count;
@@ -134,7 +134,7 @@ static rlxvk_status read_end(tokenizer *t, const gguf_file *file, const char *ke
     return RLXVK_OK;
 }
 
-rlxvk_status ends_prepare(tokenizer *t, const gguf_file *file)
+rlxvk_status tokenizer_prepare_ends(tokenizer *t, const gguf_file *file)
 {
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id",
                                        "tokenizer.ggml.eot_token_id",
@@ -180,30 +180,31 @@ static size_t skip_space(const char *bytes, size_t at, size_t length)
     return at;
 }
 
-size_t special_drops(const tokenizer *t, uint32_t id, const char *bytes, size_t length)
+size_t tokenizer_drops_special(const tokenizer *t, uint32_t id, const char *bytes, size_t length)
 {
     return special_strips(t, id) ? skip_space(bytes, 0, length) : 0;
 }
 
 /* ---- Cutting ---- */
 
-rlxvk_status specials_cut(const tokenizer *t, const char *bytes, size_t length, size_t from,
-                          encode_mode mode, encode_function encode, token_list *out)
+rlxvk_status tokenizer_cut_specials(const tokenizer *t, const char *bytes, size_t length,
+                                    size_t from, encode_mode mode, encode_function encode,
+                                    token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
     size_t start = 0;
     for (size_t i = from; i < length;) {
-        uint32_t id = special_at(t, bytes + i, length - i, mode.plain);
+        uint32_t id = tokenizer_special_at(t, bytes + i, length - i, mode.plain);
         if (id == TOKEN_NONE) {
             i++;
             continue;
         }
         if (i > start)
             TRY(encode(t, bytes + start, i - start, mode, out));
-        TRY(token_append(out, id));
+        TRY(tokenizer_append_token(out, id));
         mode.continued = false;
         i += (size_t)t->tokens[id].written.length;
-        i += special_drops(t, id, bytes + i, length - i);
+        i += tokenizer_drops_special(t, id, bytes + i, length - i);
         start = i;
     }
     if (length > start)

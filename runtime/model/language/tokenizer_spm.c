@@ -60,7 +60,7 @@ static rlxvk_status find_byte_tokens(tokenizer *t)
     for (unsigned i = 0; i < 256; i++) {
         char name[8];
         gguf_string string = {name, (uint64_t)snprintf(name, sizeof name, "<0x%02X>", i)};
-        uint32_t id = string_map_find(&t->ids, &string, 1);
+        uint32_t id = tokenizer_find_string(&t->ids, &string, 1);
         bytes[i] = (char)i;
         t->byte_ids[i] = id;
         if (id != TOKEN_NONE)
@@ -89,7 +89,7 @@ static rlxvk_status read_scores(tokenizer *t, const gguf_file *file)
 static bool score_key(const tokenizer *t, gguf_string left, gguf_string right, double *out)
 {
     gguf_string pieces[2] = {left, right};
-    uint32_t id = token_of(t, pieces, 2);
+    uint32_t id = tokenizer_find_token(t, pieces, 2);
     if (id == TOKEN_NONE)
         return false;
     *out = -(double)t->tokens[id].score;
@@ -128,7 +128,7 @@ static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out
     if (id == TOKEN_NONE)
         return status_fail(RLXVK_E_RANGE,
                            "tokenizer: no token for byte 0x%02x, and no unknown token", byte);
-    return token_append(out, id);
+    return tokenizer_append_token(out, id);
 }
 
 /* Adds a symbol's token, or its bytes. If a mark is not a token, it is spelled as a space, so that
@@ -136,9 +136,9 @@ static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out
 static rlxvk_status emit_symbol(const tokenizer *t, gguf_string text_of_symbol, token_list *out)
 {
     rlxvk_status status = RLXVK_OK;
-    uint32_t id = token_of(t, &text_of_symbol, 1);
+    uint32_t id = tokenizer_find_token(t, &text_of_symbol, 1);
     if (id != TOKEN_NONE)
-        return token_append(out, id);
+        return tokenizer_append_token(out, id);
     if (text_of_symbol.length == SPACE_MARK_LENGTH &&
         memcmp(text_of_symbol.data, SPACE_MARK, SPACE_MARK_LENGTH) == 0)
         return spell_byte(t, ' ', out);
@@ -156,9 +156,9 @@ static rlxvk_status merge_marked(const tokenizer *t, const char *marked, size_t 
     symbol_list symbols = {0};
     for (size_t i = 0, size; i < length; i += size) {
         utf8_decode((const uint8_t *)marked + i, length - i, &size);
-        TRY(symbol_append(&symbols, marked + i, size));
+        TRY(tokenizer_append_symbol(&symbols, marked + i, size));
     }
-    TRY(symbols_merge(t, &symbols, score_key));
+    TRY(tokenizer_merge_symbols(t, &symbols, score_key));
     for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
@@ -176,12 +176,13 @@ static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t len
     char *marked = mark_spaces(bytes, length, add_space, &marked_length);
     if (marked == NULL)
         return status_fail_memory("tokenizer text");
-    rlxvk_status status = specials_cut(t, marked, marked_length, prefix, mode, merge_marked, out);
+    rlxvk_status status =
+        tokenizer_cut_specials(t, marked, marked_length, prefix, mode, merge_marked, out);
     memory_free(marked);
     return status;
 }
 
-rlxvk_status spm_prepare(tokenizer *t, gguf_file *file)
+rlxvk_status tokenizer_prepare_spm(tokenizer *t, gguf_file *file)
 {
     gguf_string architecture;
     rlxvk_status status;
@@ -190,7 +191,7 @@ rlxvk_status spm_prepare(tokenizer *t, gguf_file *file)
         TRY(mark_written(t, &t->tokens[i]));
         TRY(decode_marks(t, &t->tokens[i]));
     }
-    TRY(vocabulary_index(t));
+    TRY(tokenizer_index_vocabulary(t));
     TRY(find_byte_tokens(t));
     t->strips_space = gguf_get_string(file, "general.architecture", &architecture) &&
                       gguf_string_is(architecture, "phi3");

@@ -166,7 +166,7 @@ static void told_wrong_in_part(void **state)
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     m.g = g;
-    rlxvk_set_symbol_example(g, RLXVK_BATCH, 1);
+    rlxvk_set_symbol_example(g, RLXVK_BATCH, 5);
     m.x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rlxvk_symbol(RLXVK_BATCH)));
     m.y = rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(rlxvk_symbol(RLXVK_SEQ)));
     rlxvk_tensor t = told_slice(&m);

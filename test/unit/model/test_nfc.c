@@ -46,7 +46,7 @@ static const char *read_field(const char *at, bytes *out)
 static void check(const bytes *source, const bytes *want)
 {
     token_text found = {0};
-    assert_int_equal(text_append_nfc(&found, source->data, source->length), RLXVK_OK);
+    assert_int_equal(tokenizer_append_nfc(&found, source->data, source->length), RLXVK_OK);
     if (found.count != want->length || memcmp(found.items, want->data, found.count) != 0)
         fail_msg("'%.*s' becomes '%.*s', not '%.*s'", (int)source->length, source->data,
                  (int)found.count, found.items, (int)want->length, want->data);
@@ -88,8 +88,8 @@ static void decompositions_compose(void **state)
         add_point(&whole, d->point);
         for (size_t j = 0; j < ARRAY_COUNT(d->parts) && d->parts[j] != 0; j++)
             add_point(&parts, d->parts[j]);
-        assert_int_equal(text_append_nfc(&found, parts.data, parts.length), RLXVK_OK);
-        assert_int_equal(text_append_nfc(&again, whole.data, whole.length), RLXVK_OK);
+        assert_int_equal(tokenizer_append_nfc(&found, parts.data, parts.length), RLXVK_OK);
+        assert_int_equal(tokenizer_append_nfc(&again, whole.data, whole.length), RLXVK_OK);
         assert_int_equal(found.count, again.count);
         assert_memory_equal(found.items, again.items, found.count);
         excluded +=
@@ -130,7 +130,7 @@ static void hostile(void **state)
         assert_true(VECTOR_PUSH(&source, (char)0xcc));
         assert_true(VECTOR_PUSH(&source, (char)(i % 2 ? 0x96 : 0x8e)));
     }
-    assert_int_equal(text_append_nfc(&found, source.items, source.count), RLXVK_OK);
+    assert_int_equal(tokenizer_append_nfc(&found, source.items, source.count), RLXVK_OK);
     assert_int_equal(found.count, source.count);
     for (size_t i = 1; i < found.count; i += 2)
         assert_int_equal((uint8_t)found.items[i], i < found.count / 2 ? 0x96 : 0x8e);
