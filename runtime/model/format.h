@@ -46,7 +46,7 @@ typedef struct model_format {
     /* Sets those params of an executable that are wanted. */
     RLXVK_MUST_CHECK rlxvk_status (*upload)(const void *file, const model_build *build,
                                             rlxvk_executable *e, const name_map *wanted);
-    void (*end_params)(void *params);
+    void (*end_params)(void *params); /* NULL: `build` never sets any */
 } model_format;
 
 extern const model_format onnx_format, language_format;

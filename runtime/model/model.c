@@ -17,11 +17,19 @@ struct rlxvk_model {
 
 /* ---- Opening ---- */
 
-static void forget(rlxvk_model *m)
+/* Drops what only the making of an executable needs. Problems and spans stay. */
+static void end_build(rlxvk_model *m)
 {
+    rlxvk_graph_destroy(m->built.graph);
+    m->built.graph = NULL;
     if (m->built.params)
         m->format->end_params(m->built.params);
-    rlxvk_graph_destroy(m->built.graph);
+    m->built.params = NULL;
+}
+
+static void forget(rlxvk_model *m)
+{
+    end_build(m);
     VECTOR_FREE(&m->built.problems);
     VECTOR_FREE(&m->built.spans);
     arena_destroy(&m->built.a);
@@ -225,16 +233,6 @@ static rlxvk_status build(rlxvk_model *m, const rlxvk_model_graph_options *optio
         status = fail_with(&m->built.problems.items[0], m->built.problems.count);
 error:
     return status;
-}
-
-/* Drops what only the making of an executable needs. Problems and spans stay. */
-static void end_build(rlxvk_model *m)
-{
-    rlxvk_graph_destroy(m->built.graph);
-    m->built.graph = NULL;
-    if (m->built.params)
-        m->format->end_params(m->built.params);
-    m->built.params = NULL;
 }
 
 rlxvk_status rlxvk_model_graph(rlxvk_model *model, const rlxvk_model_graph_options *options,

@@ -319,15 +319,10 @@ error:
 static void end_params(void *params)
 {
     onnx_import *import = params;
-    if (!import)
-        return;
     name_destroy(&import->param_names);
     name_destroy(&import->functions);
     VECTOR_FREE(&import->params);
-    VECTOR_FREE(&import->problems);
-    VECTOR_FREE(&import->spans);
-    rlxvk_graph_destroy(import->graph);
-    arena_destroy(&import->a);
+    rlxvk_graph_destroy(import->graph); /* of a build that failed */
     memory_free(import);
 }
 

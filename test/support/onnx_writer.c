@@ -1,5 +1,8 @@
 /* See onnx_writer.h. */
 #include "support/onnx_writer.h"
+#include "support/harness.h"
+
+#include <rlxvk_model.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,4 +169,16 @@ void onnx_write_op(onnx_message *graph, const char *op, const char *const *input
 {
     onnx_message node = onnx_write_node(op, inputs, input_count, outputs, output_count);
     message_inner(graph, 1, &node);
+}
+
+rlxvk_executable *onnx_make_executable(onnx_message *graph, int64_t opset)
+{
+    onnx_message bytes = onnx_write_model(graph, opset);
+    rlxvk_model *m = NULL;
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_ok(rlxvk_model_executable(m, shared_context, NULL, NULL, &e));
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+    return e;
 }

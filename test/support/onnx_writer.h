@@ -37,6 +37,9 @@ void onnx_write_row(onnx_message *graph, const char *name, const int64_t *values
 /* The model of a graph, which it frees. */
 onnx_message onnx_write_model(onnx_message *graph, int64_t opset);
 
+/* The executable of a model of a graph, which it frees, on the shared context (harness.h). */
+rlxvk_executable *onnx_make_executable(onnx_message *graph, int64_t opset);
+
 #define ONNX_NAMES(...)                                                                            \
     (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 /* onnx_write_op(&graph, "Add", ONNX_NAMES("a", "b"), ONNX_NAMES("c")) appends a plain node. */

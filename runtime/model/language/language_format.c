@@ -123,15 +123,9 @@ static rlxvk_status upload(const void *file, const model_build *built, rlxvk_exe
     return llama_upload(&f->net, e, wanted, NULL);
 }
 
-static void end_params(void *params)
-{
-    (void)params;
-}
-
 const model_format language_format = {.open = open_file,
                                       .close = close_file,
                                       .count = count,
                                       .describe = describe,
                                       .build = build,
-                                      .upload = upload,
-                                      .end_params = end_params};
+                                      .upload = upload};

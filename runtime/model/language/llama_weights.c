@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_LENGTH = 256, TYPE_LIMIT = 64 };
+enum { NAME_LENGTH = 256 };
 
 /* Types that a param holds as they are. Matrices of all other types are packed rows. */
 static const struct float_type {
@@ -34,8 +34,8 @@ typedef struct search {
     const llama_config *config;
     uint64_t binding_limit;
     arena *memory;
-    uint32_t refused[TYPE_LIMIT]; /* matrices of each type that no kernel reads */
-    const char *first_refused[TYPE_LIMIT];
+    uint32_t refused[GGUF_TENSOR_TYPES]; /* matrices of each type that no kernel reads */
+    const char *first_refused[GGUF_TENSOR_TYPES];
 } search;
 
 static bool has_kernel(uint32_t type)
@@ -84,7 +84,7 @@ static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t ro
 /* Counts a matrix whose type no kernel reads. */
 static void note_type(search *s, const gguf_tensor *t)
 {
-    if (!has_kernel(t->type) && t->type < TYPE_LIMIT && s->refused[t->type]++ == 0)
+    if (!has_kernel(t->type) && t->type < GGUF_TENSOR_TYPES && s->refused[t->type]++ == 0)
         s->first_refused[t->type] = t->name;
 }
 
@@ -117,7 +117,7 @@ static rlxvk_status check_types(const search *s)
 {
     char buffer[384] = "";
     text list = {buffer, sizeof buffer, 0};
-    for (uint32_t type = 0; type < TYPE_LIMIT; type++)
+    for (uint32_t type = 0; type < GGUF_TENSOR_TYPES; type++)
         if (s->refused[type])
             text_append(&list, "%s%s (%u, first '%s')", list.length ? ", " : "",
                         gguf_find_block(type)->name, s->refused[type], s->first_refused[type]);

@@ -13,18 +13,6 @@
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
 
-static rlxvk_executable *make_executable(onnx_message *graph)
-{
-    onnx_message bytes = onnx_write_model(graph, 17);
-    rlxvk_model *m = NULL;
-    rlxvk_executable *e = NULL;
-    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
-    expect_ok(rlxvk_model_executable(m, shared_context, NULL, NULL, &e));
-    rlxvk_model_destroy(m);
-    message_free(&bytes);
-    return e;
-}
-
 static void expect_refused(onnx_message *graph, const char *what)
 {
     onnx_message bytes = onnx_write_model(graph, 17);
@@ -85,7 +73,7 @@ static void test_rounds_by_data(void **state)
     static const float limits[] = {0, 10, 100, 1e9f};
     static const int64_t rounds[] = {1, 3, 5, 5};
     onnx_message g = doubling("five", true);
-    rlxvk_executable *e = make_executable(&g);
+    rlxvk_executable *e = onnx_make_executable(&g, 17);
     (void)state;
     for (size_t k = 0; k < ARRAY_COUNT(limits); k++) {
         const float x[2] = {1, 0.5f};
@@ -115,7 +103,7 @@ static void test_most_rounds_are_data(void **state)
     rlxvk_executable *e;
     (void)state;
     onnx_write_value(&g, 11, "most", INT64, "");
-    e = make_executable(&g);
+    e = onnx_make_executable(&g, 17);
     for (int64_t most = 0; most < 4; most++) {
         const float x[2] = {1, 1}, limit = 1e9f;
         float y[2];
@@ -203,7 +191,7 @@ static void run_long_loop(int64_t rounds, bool by_round)
 {
     const float x[2] = {0.5f, -2};
     onnx_message g = long_loop(rounds, by_round);
-    rlxvk_executable *e = make_executable(&g);
+    rlxvk_executable *e = onnx_make_executable(&g, 17);
     float y[2], s[2] = {x[0], x[1]}, *z = memory_zeroed((size_t)rounds * 2, sizeof *z);
     rlxvk_run_input in = {.name = "x", .data = x, .length = 2};
     rlxvk_run_output out[] = {{.index = 0, .buffer = y, .length = 2},
@@ -280,7 +268,7 @@ static void test_long_scan(void **state)
     onnx_write_value(&g, 12, "z", FLOAT, "2,1500");
     for (int i = 0; i < 2 * COLUMNS; i++)
         x[i] = (float)(i % 7 - 3);
-    rlxvk_executable *e = make_executable(&g);
+    rlxvk_executable *e = onnx_make_executable(&g, 17);
     expect_ok(rlxvk_run(e, in, 2, out, 2));
     memcpy(s, x, sizeof s);
     for (int t = COLUMNS - 1; t >= 0; t--)
@@ -320,7 +308,7 @@ static void test_sequence(void **state)
     onnx_write_value(&g, 11, "x", FLOAT, "3,2");
     onnx_write_value(&g, 12, "y", FLOAT, "3,2");
     onnx_write_value(&g, 12, "n", INT64, "");
-    e = make_executable(&g);
+    e = onnx_make_executable(&g, 17);
     expect_ok(rlxvk_run(e, &in, 1, out, 2));
     assert_memory_equal(y, expected, sizeof y);
     assert_int_equal(n, 3);

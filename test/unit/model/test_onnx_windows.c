@@ -13,18 +13,6 @@
 
 enum { FLOAT = 1, INT64 = 7 };
 
-static rlxvk_executable *executable_of(onnx_message *graph)
-{
-    onnx_message bytes = onnx_write_model(graph, 22);
-    rlxvk_model *model = NULL;
-    rlxvk_executable *e = NULL;
-    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &model));
-    expect_ok(rlxvk_model_executable(model, shared_context, NULL, NULL, &e));
-    rlxvk_model_destroy(model);
-    message_free(&bytes);
-    return e;
-}
-
 /* ---- Pools ---- */
 
 /* Kernel 2, dilation 2, stride 2, ceil_mode. The last window of six cells has only its first. */
@@ -53,7 +41,7 @@ static void dilated_pools_have_indices(void **state)
     onnx_write_value(&g, 11, "x", FLOAT, "1,1,6");
     onnx_write_value(&g, 12, "y", FLOAT, "1,1,3");
     onnx_write_value(&g, 12, "i", INT64, "1,1,3");
-    e = executable_of(&g);
+    e = onnx_make_executable(&g, 22);
     expect_ok(rlxvk_run(e, &in, 1, out, 2));
     assert_true(y[0] == 4 && y[1] == 5 && y[2] == 5);
     assert_true(i[0] == 2 && i[1] == 4 && i[2] == 4);
@@ -72,7 +60,7 @@ static void dilated_pools_take_named_dims(void **state)
     message_inner(&g, 1, &node);
     onnx_write_value(&g, 11, "x", FLOAT, "1,1,N");
     onnx_write_value(&g, 12, "y", FLOAT, "1,1,M");
-    e = executable_of(&g);
+    e = onnx_make_executable(&g, 22);
     for (size_t n = 5; n <= 6; n++) {
         float y[3] = {0};
         rlxvk_run_input in = {.name = "x", .data = x, .length = n};
@@ -132,7 +120,7 @@ static void expect_resized(const int64_t sizes[RANK])
     onnx_write_row(&g, "sizes", sizes, RANK);
     onnx_write_value(&g, 11, "x", FLOAT, "2,3,4,5");
     onnx_write_value(&g, 12, "y", FLOAT, "");
-    e = executable_of(&g);
+    e = onnx_make_executable(&g, 22);
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
     for (size_t i = 0; i < out.length; i++)
         if (fabs(y[i] - want[i]) > 1e-4)
