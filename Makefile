@@ -84,7 +84,7 @@ test: all units ## every kind of test, on the software drivers, with fewer cases
 test-compilers: all ## compile all pipelines for GPUs that are not here, by Mesa's compilers, and compare registers and spills with a table
 	@BUILD=$(BUILD) test/compilers.sh
 
-units: $(UNITS) $(EXAMPLES) $(BUILD)/test/mutant_cases
+units: $(UNITS) $(EXAMPLES) $(FUZZERS) $(BUILD)/test/mutant_cases
 
 examples: $(EXAMPLES) ## the programs of test/examples, into build/examples
 

@@ -89,16 +89,27 @@ static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
 
 /* ---- Model ---- */
 
-static void check_built(const llama *m, llama_rows rows)
+/* Verifies and destroys a graph, if it was built. */
+static void check_built(rlxvk_status status, rlxvk_graph **built)
 {
-    rlxvk_graph *g = NULL;
-    rlxvk_status status = llama_build_graph(m, rows, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
-        status = op_verify(g);
+        status = op_verify(*built);
         FUZZ_CHECK(status == RLXVK_OK, "the model's graph: %s", rlxvk_last_error());
     }
-    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(*built);
+}
+
+static void check_step(const llama *m, llama_rows rows)
+{
+    rlxvk_graph *g = NULL;
+    check_built(llama_build_graph(m, rows, &g), &g);
+}
+
+static void check_whole(const llama_net *net, int64_t batch, int64_t length)
+{
+    rlxvk_graph *g = NULL;
+    check_built(llama_build_whole_graph(net, batch, length, &g), &g);
 }
 
 static bool is_small(const llama_config *c)
@@ -110,20 +121,24 @@ static bool is_small(const llama_config *c)
 
 static void check_model(gguf_file *file)
 {
-    llama m = {.capacity = 4, .sequences = 1};
-    if (llama_read_config(file, &m.config) == RLXVK_OK) {
-        const llama_config *c = &m.config;
+    llama m = {.net.capacity = 4, .sequences = 1};
+    llama_net *net = &m.net;
+    if (llama_read_config(file, &net->config) == RLXVK_OK) {
+        const llama_config *c = &net->config;
         reached.models++;
         FUZZ_CHECK(c->blocks > 0 && c->width > 0 && c->heads > 0 && c->kv_heads > 0 &&
                        c->heads % c->kv_heads == 0 && c->rotated % 2 == 0,
                    "an impossible model is accepted");
-        if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &m.weights) == RLXVK_OK &&
-            is_small(c))
+        if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &net->weights) == RLXVK_OK &&
+            is_small(c)) {
             for (m.sequences = 1; m.sequences <= 2; m.sequences++)
                 for (int64_t length = 1; length <= 2; length++) {
-                    check_built(&m, (llama_rows){length, true});
-                    check_built(&m, (llama_rows){length, false});
+                    check_step(&m, (llama_rows){length, true});
+                    check_step(&m, (llama_rows){length, false});
                 }
+            check_whole(net, 2, 3);
+            check_whole(net, rlxvk_symbol(RLXVK_USER_SYMBOL), rlxvk_symbol(RLXVK_USER_SYMBOL + 1));
+        }
     }
     arena_destroy(&m.memory);
 }
