@@ -1,5 +1,6 @@
 /*
- * Calls to the operating system: the clock, the environment, forks, and files that replace others.
+ * Calls to the operating system: clock and calendar, the environment, forks, and files that replace
+ * others.
  */
 #ifndef RLXVK_SYSTEM_H
 #define RLXVK_SYSTEM_H
@@ -10,6 +11,13 @@
 
 /* Nanoseconds since some time in the past. They never go back. */
 uint64_t system_nanoseconds(void);
+
+/* The day of the local calendar; months and days begin at 1. */
+typedef struct system_day {
+    int year, month, day;
+} system_day;
+/* False: the system does not know it. */
+bool system_today(system_day *out);
 
 /* The value of an environment variable, or NULL. It is always NULL in a program that has more
  * rights than its caller (set-user-ID, set-group-ID, file capabilities). That is because the caller

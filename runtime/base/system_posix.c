@@ -40,6 +40,16 @@ uint64_t system_nanoseconds(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+bool system_today(system_day *out)
+{
+    time_t now = time(NULL);
+    struct tm day;
+    if (now == (time_t)-1 || !localtime_r(&now, &day))
+        return false;
+    *out = (system_day){day.tm_year + 1900, day.tm_mon + 1, day.tm_mday};
+    return true;
+}
+
 const char *system_environment(const char *name)
 {
     return is_privileged() ? NULL : getenv(name);

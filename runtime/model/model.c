@@ -208,6 +208,11 @@ const onnx_model *model_contents(const rlxvk_model *model)
     return model->format == &onnx_format ? onnx_file_contents(model->file) : NULL;
 }
 
+gguf_file *model_language(const rlxvk_model *model)
+{
+    return model->format == &language_format ? language_file_contents(model->file) : NULL;
+}
+
 /* ---- Graphs ---- */
 
 /* The first problem as an error, with how many there are. */

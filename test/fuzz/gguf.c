@@ -59,11 +59,12 @@ static void check_chat(gguf_file *file, tokenizer *t, const char *text, size_t l
 {
     token_list ids = {0};
     chat *c = NULL;
-    if (chat_open(file, t, (chat_day){2025, 1, 1}, &c) == RLXVK_OK) {
+    if (chat_open(file, t, (system_day){2025, 1, 1}, &c) == RLXVK_OK) {
         reached.chats++;
         rlxvk_status status = chat_begin(c, "x", text, length, &ids);
         if (status == RLXVK_OK)
-            status = chat_continue(c, ids.count ? ids.items[0] : TOKEN_NONE, text, length, &ids);
+            status =
+                chat_continue(c, ids.count ? ids.items[0] : RLXVK_NO_TOKEN, text, length, &ids);
         for (size_t i = 0; i < ids.count; i++)
             FUZZ_CHECK(ids.items[i] < tokenizer_size(t), "token %u", ids.items[i]);
         FUZZ_CHECK(status == RLXVK_OK || status == RLXVK_E_RANGE || status == RLXVK_E_UNSUPPORTED,

@@ -119,7 +119,7 @@ mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name
 for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
 # A public name is an op of op.def, a composite builder, an object and a property of it, or a verb and a part of an executable.
 # So the name of a new op never collides with a function that is not an op.
-nouns='struct values context model symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
+nouns='struct values context model tokenizer language symbol dim graph tensor executable device status dtype precision shape quant signal custom version'
 verbs='compile set_symbol_example bind_symbols clone run submit wait last_error first_bad_node first_wrong_node set_param set_param_bytes set_param_typed set_params clear_param read_param read_param_typed read_param_bytes save_params load_params
     bind_handle bind_handle_as unbind_handle has_handle read_handle read_handle_as read_fed_output read_fed_output_as set_handle_feed set_handle_feed_prefix
     clear_handle_feed register_row_feed

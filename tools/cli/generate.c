@@ -139,6 +139,8 @@ static bool check_options(const generate_options *o)
         report_error("--interactive reads standard input itself; give a prompt in another way");
     else if (o->system && !o->chat)
         report_error("--system is a part of the chat template; give --chat, too");
+    else if (o->interactive && o->tokens == 0)
+        report_error("--interactive needs at least one token an answer: -n 1");
     else if (several && o->logits)
         report_error("%s does not go with --logits", several);
     else

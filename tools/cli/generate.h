@@ -2,9 +2,12 @@
 #ifndef RLXVK_GENERATE_H
 #define RLXVK_GENERATE_H
 
-#include "model/language/chat.h"
-#include "model/language/llama.h"
-#include "model/language/tokenizer.h"
+#include "base/base.h"
+
+#include <rlxvk_language.h>
+
+typedef VECTOR(uint32_t) token_list;
+typedef VECTOR(char) token_text;
 
 typedef struct generate_options {
     const char *model, *prompt, *file, *batch, *device, *logits, *system;
@@ -27,19 +30,17 @@ typedef struct batch_item {
 /* The state of one call. Begins zeroed. */
 typedef struct session {
     const generate_options *options;
-    gguf_file *file;
-    tokenizer *tokenizer;
-    chat *chat; /* NULL without --chat */
+    rlxvk_model *model;
+    rlxvk_tokenizer *tokenizer;
+    rlxvk_tokenizer_info info;
     rlxvk_context *context;
-    llama *model;
+    rlxvk_language *language;
     token_text text; /* the prompt */
     token_list prompt, made;
     VECTOR(batch_item) items; /* with a batch: used instead of text */
     float *logits;
-    uint32_t last;              /* of the latest answer, the last token before its end */
-    uint32_t next;              /* the latest token, chosen on the device */
-    bool pending;               /* the model's sequence does not have `next` yet */
-    bool warned;                /* a prompt with two bos was reported */
+    bool warned;                /* a prompt with two begin tokens was reported */
+    double since;               /* when the latest run began */
     uint64_t turns, steps;      /* prompts and steps that ran */
     double load_seconds;        /* without compiling */
     double first_token_seconds; /* of the first run of a prompt */
@@ -56,13 +57,8 @@ void generate_close(session *s);
 RLXVK_MUST_CHECK rlxvk_status generate_text(session *s);
 /* Answers each line of standard input. */
 RLXVK_MUST_CHECK rlxvk_status generate_turns(session *s);
-/* Appends ids to the model's sequence. The token that follows becomes `next`. */
-RLXVK_MUST_CHECK rlxvk_status generate_run_prompt(session *s, const token_list *ids);
-/* Appends pieces to the model's sequences, together. next[i] becomes the token after piece i,
- * unless the piece is empty. */
-RLXVK_MUST_CHECK rlxvk_status generate_run_prompts(session *s, const llama_piece *pieces,
-                                                   uint32_t count, uint32_t *next);
-/* Adds a step that made `tokens` tokens to the measurements. */
+/* Adds the run of a prompt, or a step that made `tokens` tokens, to the measurements. */
+void generate_time_prompt(session *s, double seconds, uint64_t tokens);
 void generate_time_step(session *s, double seconds, uint64_t tokens);
 /* Answers all prompts of a batch, several at once. Prints a line for each, in order, unless JSON is
  * wanted. */

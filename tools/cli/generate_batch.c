@@ -17,9 +17,11 @@ typedef struct batch {
     session *session;
     uint32_t count; /* number of places */
     place *places;
-    uint32_t *ids;        /* the token that each place runs next */
-    llama_piece *pieces;  /* prompts of the places that just got one */
-    size_t next, printed; /* indices of items */
+    /* What each place runs next. Of those that do not run, the count is 0. */
+    const uint32_t **tokens;
+    size_t *counts;
+    uint32_t *next;        /* the token that each place generated last */
+    size_t given, printed; /* indices of items */
 } batch;
 
 /* Prints finished answers in order, so one that ended early waits for those before it. */
@@ -36,17 +38,16 @@ error:
 }
 
 /* Takes a place's new token, which may end the answer. */
-static rlxvk_status take_token(batch *b, uint32_t at, uint32_t token)
+static rlxvk_status take_token(batch *b, uint32_t at)
 {
+    uint32_t token = b->next[at];
     place *p = &b->places[at];
     if (!VECTOR_PUSH(&p->item->made, token))
         return status_fail_memory("tokens");
-    b->ids[at] = token;
-    if (--p->left > 0 && !tokenizer_is_end(b->session->tokenizer, token))
+    if (--p->left > 0 && !rlxvk_tokenizer_is_end(b->session->tokenizer, token))
         return RLXVK_OK;
     p->item->done = true;
     p->item = NULL;
-    b->ids[at] = LLAMA_IDLE;
     return print_finished(b);
 }
 
@@ -55,21 +56,39 @@ static rlxvk_status give_prompt(batch *b, uint32_t at)
 {
     session *s = b->session;
     place *p = &b->places[at];
+    uint64_t room;
     rlxvk_status status = RLXVK_OK;
-    b->pieces[at].count = 0;
-    while (!p->item && b->next < s->items.count) {
-        batch_item *item = &s->items.items[b->next++];
-        llama_select(s->model, at);
-        llama_rewind(s->model);
-        p->left = MIN(s->options->tokens, llama_room(s->model) - item->prompt.count);
+    b->counts[at] = 0;
+    while (!p->item && b->given < s->items.count) {
+        batch_item *item = &s->items.items[b->given++];
+        TRY(rlxvk_language_rewind(s->language, at));
+        TRY(rlxvk_language_room(s->language, at, &room));
+        p->left = MIN(s->options->tokens, room - item->prompt.count);
         if (p->left == 0) {
             item->done = true;
             TRY(print_finished(b));
             continue;
         }
         p->item = item;
-        b->pieces[at] = (llama_piece){item->prompt.items, item->prompt.count};
+        b->tokens[at] = item->prompt.items;
+        b->counts[at] = item->prompt.count;
     }
+error:
+    return status;
+}
+
+static rlxvk_status run_prompts(batch *b)
+{
+    session *s = b->session;
+    uint64_t tokens = 0;
+    double start;
+    rlxvk_status status;
+    for (uint32_t at = 0; at < b->count; at++)
+        tokens += b->counts[at];
+    TRY(rlxvk_language_prepare_each(s->language, b->counts));
+    start = clock_seconds();
+    TRY(rlxvk_language_extend_each(s->language, b->tokens, b->counts, b->next));
+    generate_time_prompt(s, clock_seconds() - start, tokens);
 error:
     return status;
 }
@@ -78,13 +97,10 @@ error:
  * touches memory for the first time. */
 static rlxvk_status warm_up(batch *b)
 {
-    llama *m = b->session->model;
     rlxvk_status status;
-    TRY(generate_run_prompts(b->session, b->pieces, b->count, b->ids));
-    for (uint32_t at = 0; at < b->count; at++) {
-        llama_select(m, at);
-        llama_rewind(m);
-    }
+    TRY(run_prompts(b));
+    for (uint32_t at = 0; at < b->count; at++)
+        TRY(rlxvk_language_rewind(b->session->language, at));
 error:
     return status;
 }
@@ -98,16 +114,16 @@ static rlxvk_status fill_places(batch *b)
         given = false;
         for (uint32_t at = 0; at < b->count; at++) {
             TRY(give_prompt(b, at));
-            given = given || b->pieces[at].count;
+            given = given || b->counts[at];
         }
         if (!given)
             break;
         if (s->turns == 0)
             TRY(warm_up(b));
-        TRY(generate_run_prompts(s, b->pieces, b->count, b->ids));
+        TRY(run_prompts(b));
         for (uint32_t at = 0; at < b->count; at++)
-            if (b->pieces[at].count)
-                TRY(take_token(b, at, b->ids[at]));
+            if (b->counts[at])
+                TRY(take_token(b, at));
     }
 error:
     return status;
@@ -116,13 +132,18 @@ error:
 static rlxvk_status step(batch *b, uint32_t active)
 {
     session *s = b->session;
-    double start = clock_seconds();
+    double start;
     rlxvk_status status;
-    TRY(llama_step(s->model, b->ids, NULL, b->ids));
+    for (uint32_t at = 0; at < b->count; at++) {
+        b->tokens[at] = &b->next[at];
+        b->counts[at] = b->places[at].item != NULL;
+    }
+    start = clock_seconds();
+    TRY(rlxvk_language_extend_each(s->language, b->tokens, b->counts, b->next));
     generate_time_step(s, clock_seconds() - start, active);
     for (uint32_t at = 0; at < b->count; at++)
         if (b->places[at].item)
-            TRY(take_token(b, at, b->ids[at]));
+            TRY(take_token(b, at));
 error:
     return status;
 }
@@ -147,16 +168,16 @@ rlxvk_status generate_batch(session *s)
     batch b = {.session = s, .count = (uint32_t)MIN(s->items.count, s->options->parallel)};
     rlxvk_status status = RLXVK_OK;
     b.places = memory_zeroed(b.count, sizeof *b.places);
-    b.ids = memory_zeroed(b.count, sizeof *b.ids);
-    b.pieces = memory_zeroed(b.count, sizeof *b.pieces);
-    if (!b.places || !b.ids || !b.pieces)
+    b.tokens = memory_zeroed(b.count, sizeof *b.tokens);
+    b.counts = memory_zeroed(b.count, sizeof *b.counts);
+    b.next = memory_zeroed(b.count, sizeof *b.next);
+    if (!b.places || !b.tokens || !b.counts || !b.next)
         TRY(status_fail_memory("batch"));
-    for (uint32_t at = 0; at < b.count; at++)
-        b.ids[at] = LLAMA_IDLE;
     TRY(run_all(&b));
 error:
     memory_free(b.places);
-    memory_free(b.ids);
-    memory_free(b.pieces);
+    memory_free(b.tokens);
+    memory_free(b.counts);
+    memory_free(b.next);
     return status;
 }

@@ -18,6 +18,19 @@ static void print_ids(const char *key, const token_list *ids)
     printf("],");
 }
 
+static rlxvk_status decode(const session *s, const token_list *ids, token_text *out)
+{
+    size_t length;
+    rlxvk_status status;
+    TRY(rlxvk_tokenizer_decode(s->tokenizer, ids->items, ids->count, NULL, 0, &length));
+    if (!VECTOR_RESERVE(out, length + 1))
+        return status_fail_memory("text");
+    TRY(rlxvk_tokenizer_decode(s->tokenizer, ids->items, ids->count, out->items, length, &length));
+    out->count = length;
+error:
+    return status;
+}
+
 /* Invalid UTF-8 becomes U+FFFD, because a generation may end inside a character. */
 static rlxvk_status print_text(const token_text *made)
 {
@@ -43,7 +56,7 @@ rlxvk_status generate_print_line(const session *s, const token_list *made)
 {
     token_text text = {0};
     rlxvk_status status;
-    TRY(tokenizer_decode(s->tokenizer, made->items, made->count, &text));
+    TRY(decode(s, made, &text));
     for (size_t i = 0; i < text.count; i++) {
         char c = text.items[i];
         if (c == '\n' || c == '\\')
@@ -62,7 +75,7 @@ static rlxvk_status print_answer(const session *s, const token_list *prompt, con
 {
     token_text made = {0};
     rlxvk_status status;
-    TRY(tokenizer_decode(s->tokenizer, ids->items, ids->count, &made));
+    TRY(decode(s, ids, &made));
     print_ids("prompt_ids", prompt);
     print_ids("ids", ids);
     printf("\"text\":");
@@ -88,7 +101,8 @@ error:
     return status;
 }
 
-static rlxvk_status print_json(const session *s, const char *device, const llama_report *report)
+static rlxvk_status print_json(const session *s, const char *device,
+                               const rlxvk_language_report *report)
 {
     rlxvk_status status;
     printf("{\"device\":");
@@ -106,7 +120,7 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
         {"prompt_tokens_per_second", rate((double)s->timed_prompt, s->prompt_seconds)},
         {"decode_tokens_per_second", rate((double)s->timed_steps, s->decode_seconds)},
         {"submissions_per_token",
-         rate((double)report->decode_submissions, (double)report->decode_runs)},
+         rate((double)report->step_submissions, (double)report->step_runs)},
         {"device_bytes", (double)report->device_bytes},
         {"weight_bytes", (double)report->weight_bytes},
         {"prepared_bytes", (double)report->prepared_bytes},
@@ -121,7 +135,7 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
         print_json_number(stdout, figures[i].value);
     }
     printf(",\"speeds_leave_out\":\"loading, compiling, first runs\",\"host_ops\":%u}\n",
-           report->host_ops);
+           report->host_steps);
 error:
     return status;
 }
@@ -129,7 +143,8 @@ error:
 rlxvk_status generate_print(const session *s)
 {
     rlxvk_device_info device;
-    llama_report report;
+    rlxvk_language_report report = RLXVK_SIZED(rlxvk_language_report, .graphs = 0);
+    rlxvk_status status;
     char memory[96] = "";
     size_t prompt = s->prompt.count, made = s->made.count;
     for (size_t i = 0; i < s->items.count; i++) {
@@ -137,7 +152,9 @@ rlxvk_status generate_print(const session *s)
         made += s->items.items[i].made.count;
     }
     rlxvk_context_device(s->context, &device);
-    llama_usage(s->model, &report);
+    status = rlxvk_language_usage(s->language, &report);
+    if (status)
+        return status;
     if (s->options->json)
         return print_json(s, device.name, &report);
     if (s->options->device_bytes)
@@ -150,7 +167,7 @@ rlxvk_status generate_print(const session *s)
            "first runs); %s; %u + %u GPU dispatches, %u host ops%s]\n",
            s->load_seconds, report.compile_seconds, s->first_token_seconds, s->first_seconds,
            prompt, rate((double)s->timed_prompt, s->prompt_seconds), made,
-           rate((double)s->timed_steps, s->decode_seconds), device.name, report.chunk_dispatches,
-           report.decode_dispatches, report.host_ops, memory);
+           rate((double)s->timed_steps, s->decode_seconds), device.name, report.run_dispatches,
+           report.step_dispatches, report.host_steps, memory);
     return RLXVK_OK;
 }

@@ -1,7 +1,5 @@
 /*
  * The runs of rlxvk generate: loading, a prompt and its continuation, and turns of a conversation.
- * The latest token of a sequence may be pending. Then it is already chosen and printed, but it runs
- * only if another token follows.
  */
 #include "cli/clock.h"
 #include "cli/file.h"
@@ -13,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CONTEXT_UNIT = 64, READ_SIZE = 65536, TURNS_CONTEXT = 4096 };
@@ -63,23 +60,40 @@ error:
     return status;
 }
 
-/* The second bos is not left out, because the text without it would be another prompt. */
-static void warn_of_two_bos(session *s, const char *bytes, size_t length)
+/* The second one is not left out, because the text without it would be another prompt. */
+static void warn_of_two_begins(session *s, const token_list *ids)
 {
-    if (s->warned || !tokenizer_doubles_bos(s->tokenizer, bytes, length))
+    if (s->warned || ids->count < 2 || ids->items[0] != s->info.begin ||
+        ids->items[1] != s->info.begin)
         return;
     s->warned = true;
     report_error("warning: the prompt begins with the token that begins every text of this model "
                  "(id %u), and it is put in front once more; leave it out of the prompt",
-                 tokenizer_bos(s->tokenizer));
+                 s->info.begin);
+}
+
+static rlxvk_status encode(const session *s, const char *bytes, size_t length, token_list *out,
+                           size_t *out_count)
+{
+    rlxvk_turn_options turn = {.system = s->options->system};
+    return s->options->chat ? rlxvk_tokenizer_turn(s->tokenizer, bytes, length, &turn, out->items,
+                                                   out->capacity, out_count)
+                            : rlxvk_tokenizer_encode(s->tokenizer, bytes, length, true, out->items,
+                                                     out->capacity, out_count);
 }
 
 static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, token_list *out)
 {
-    if (s->chat)
-        return chat_begin(s->chat, s->options->system, bytes, length, out);
-    warn_of_two_bos(s, bytes, length);
-    return tokenizer_encode(s->tokenizer, bytes, length, tokenizer_adds_bos(s->tokenizer), out);
+    size_t count;
+    rlxvk_status status;
+    TRY(encode(s, bytes, length, out, &count));
+    if (!VECTOR_RESERVE(out, count + 1))
+        return status_fail_memory("prompt");
+    TRY(encode(s, bytes, length, out, &out->count));
+    if (!s->options->chat)
+        warn_of_two_begins(s, out);
+error:
+    return status;
 }
 
 /* Makes a prompt of each line that is not empty. */
@@ -102,17 +116,6 @@ error:
     return status;
 }
 
-/* Some templates tell the model the date. */
-static rlxvk_status open_chat(session *s)
-{
-    time_t now = time(NULL);
-    struct tm day = {0};
-    if (!localtime_r(&now, &day))
-        return status_fail(RLXVK_E_RANGE, "the date of the day is not known");
-    return chat_open(s->file, s->tokenizer,
-                     (chat_day){day.tm_year + 1900, day.tm_mon + 1, day.tm_mday}, &s->chat);
-}
-
 static size_t longest_prompt(const session *s)
 {
     size_t longest = s->prompt.count;
@@ -132,11 +135,11 @@ static uint64_t count_new_tokens(const session *s, size_t prompt, uint64_t conte
 
 /* Chooses the context: as the user asks, otherwise the length that prompt and new tokens need,
  * rounded up. A conversation needs more. */
-static rlxvk_status plan_context(const session *s, const llama_config *config, uint64_t *out)
+static rlxvk_status plan_context(const session *s, uint64_t *out)
 {
     const generate_options *o = s->options;
     size_t prompt = longest_prompt(s);
-    uint64_t context = o->context ? o->context : (uint64_t)config->context;
+    uint64_t context = o->context ? o->context : s->info.context;
     uint64_t tokens = count_new_tokens(s, prompt, context), needed;
     if (prompt == 0 && !o->interactive)
         return status_fail(RLXVK_E_RANGE, "an empty prompt; give at least one token");
@@ -152,64 +155,75 @@ static rlxvk_status plan_context(const session *s, const llama_config *config, u
     return RLXVK_OK;
 }
 
-static void show_loading(uint64_t done, uint64_t total)
+static void show_loading(void *user, uint64_t done, uint64_t total)
 {
     char line[64];
+    (void)user;
     text_append(&(text){line, sizeof line, 0}, "loading: %llu of %llu MiB",
                 (unsigned long long)(done >> 20), (unsigned long long)(total >> 20));
     print_progress(line);
 }
 
-static rlxvk_status load_model(session *s, const llama_config *config)
+static rlxvk_status create_language(session *s)
 {
     const generate_options *o = s->options;
-    llama_options model = {.sampling = o->greedy ? NULL : &o->sampling,
-                           .seed = o->seed,
-                           .precision = o->precision,
-                           .cache = o->cache,
-                           .device_bytes = o->device_bytes,
-                           .sequences = (uint32_t)MIN(MAX(s->items.count, 1), o->parallel),
-                           .stretch_by_length = true,
-                           .progress = show_loading};
+    rlxvk_language_options language = {.sampling = o->greedy ? NULL : &o->sampling,
+                                       .seed = o->seed,
+                                       .precision = o->precision,
+                                       .cache = o->cache,
+                                       .device_bytes = o->device_bytes,
+                                       .sequences =
+                                           (uint32_t)MIN(MAX(s->items.count, 1), o->parallel),
+                                       .progress = show_loading};
     rlxvk_status status;
-    TRY(plan_context(s, config, &model.capacity));
+    TRY(plan_context(s, &language.capacity));
     print_progress("compiling");
-    TRY(llama_load(s->context, s->file, &model, &s->model));
+    TRY(rlxvk_language_create(s->tokenizer, s->context, &language, &s->language));
     print_progress("compiling");
     if (s->prompt.count)
-        TRY(llama_prepare(s->model, s->prompt.count));
+        TRY(rlxvk_language_prepare(s->language, s->prompt.count));
 error:
     print_progress(NULL);
+    return status;
+}
+
+static rlxvk_status open_tokenizer(session *s)
+{
+    rlxvk_tokenizer_info info = RLXVK_SIZED(rlxvk_tokenizer_info, .vocabulary = 0);
+    size_t none;
+    rlxvk_status status;
+    TRY(rlxvk_model_open(s->options->model, NULL, &s->model));
+    TRY(rlxvk_tokenizer_open(s->model, NULL, &s->tokenizer));
+    TRY(rlxvk_tokenizer_describe(s->tokenizer, &info));
+    s->info = info;
+    if (s->options->chat && !info.chat_family)
+        TRY(rlxvk_tokenizer_turn(s->tokenizer, NULL, 0, NULL, NULL, 0, &none)); /* tells why */
+    if (!(s->logits = memory_zeroed(info.vocabulary, sizeof *s->logits)))
+        TRY(status_fail_memory("logits"));
+error:
     return status;
 }
 
 rlxvk_status generate_open(session *s)
 {
     const generate_options *o = s->options;
+    rlxvk_language_report loaded = RLXVK_SIZED(rlxvk_language_report, .graphs = 0);
     rlxvk_context_options device = {0};
     rlxvk_device_info found;
-    llama_config config;
-    llama_report loaded;
     double start = clock_seconds();
     rlxvk_status status;
     if (o->logits)
         TRY(new_file_check(o->logits));
-    TRY(gguf_result(gguf_open(o->model, &s->file)));
-    TRY(llama_read_config(s->file, &config));
-    TRY(tokenizer_create(s->file, &s->tokenizer));
-    if (o->chat)
-        TRY(open_chat(s));
+    TRY(open_tokenizer(s));
     TRY(read_prompt(o, &s->text));
     if (o->batch)
         TRY(encode_lines(s));
     else if (s->text.count || !o->interactive)
         TRY(encode_prompt(s, s->text.items, s->text.count, &s->prompt));
-    if (!(s->logits = memory_zeroed((size_t)config.vocabulary, sizeof *s->logits)))
-        TRY(status_fail_memory("logits"));
     TRY(option_device(o->device, &found, &device));
     TRY(rlxvk_context_create(&device, &s->context));
-    TRY(load_model(s, &config));
-    llama_usage(s->model, &loaded);
+    TRY(create_language(s));
+    TRY(rlxvk_language_usage(s->language, &loaded));
     s->load_seconds = clock_seconds() - start - loaded.compile_seconds;
 error:
     return status;
@@ -226,25 +240,15 @@ void generate_close(session *s)
     }
     VECTOR_FREE(&s->items);
     memory_free(s->logits);
-    llama_destroy(s->model);
+    rlxvk_language_destroy(s->language);
     rlxvk_context_destroy(s->context);
-    chat_close(s->chat);
-    tokenizer_destroy(s->tokenizer);
-    gguf_close(s->file);
+    rlxvk_tokenizer_destroy(s->tokenizer);
+    rlxvk_model_destroy(s->model);
 }
 
 /* ---- Runs ---- */
 
-static void stream(const session *s, uint32_t id)
-{
-    gguf_string bytes = tokenizer_token_bytes(s->tokenizer, id);
-    if (s->options->json)
-        return;
-    fwrite(bytes.data, 1, bytes.length, stdout);
-    fflush(stdout);
-}
-
-static void time_prompt(session *s, double seconds, uint64_t tokens)
+void generate_time_prompt(session *s, double seconds, uint64_t tokens)
 {
     if (s->turns++ == 0) {
         s->first_token_seconds = s->first_seconds = seconds;
@@ -252,35 +256,6 @@ static void time_prompt(session *s, double seconds, uint64_t tokens)
         s->prompt_seconds += seconds;
         s->timed_prompt += tokens;
     }
-}
-
-rlxvk_status generate_run_prompt(session *s, const token_list *ids)
-{
-    float *logits = s->options->logits ? s->logits : NULL;
-    double start;
-    rlxvk_status status;
-    TRY(llama_prepare(s->model, ids->count));
-    start = clock_seconds();
-    TRY(llama_extend(s->model, ids->items, ids->count, (llama_result){logits, &s->next}));
-    time_prompt(s, clock_seconds() - start, ids->count);
-error:
-    return status;
-}
-
-rlxvk_status generate_run_prompts(session *s, const llama_piece *pieces, uint32_t count,
-                                  uint32_t *next)
-{
-    uint64_t tokens = 0;
-    double start;
-    rlxvk_status status;
-    for (uint32_t i = 0; i < count; i++)
-        tokens += pieces[i].count;
-    TRY(llama_prepare_each(s->model, pieces));
-    start = clock_seconds();
-    TRY(llama_extend_each(s->model, pieces, next));
-    time_prompt(s, clock_seconds() - start, tokens);
-error:
-    return status;
 }
 
 void generate_time_step(session *s, double seconds, uint64_t tokens)
@@ -293,33 +268,95 @@ void generate_time_step(session *s, double seconds, uint64_t tokens)
     }
 }
 
-static rlxvk_status run_step(session *s)
+/* One answer. */
+typedef struct answer {
+    session *session;
+    uint64_t made, kept;   /* tokens; those that do not end the text */
+    uint64_t room;         /* of the sequence, before the answer */
+    double compiled;       /* seconds, before the answer */
+    double prompt_seconds; /* until the first token was there */
+    bool failed;
+} answer;
+
+/* Takes a generated token. The time since the last one was given is that of a run. */
+static bool take_token(void *user, uint32_t token, const char *bytes, size_t length)
 {
-    double start = clock_seconds();
+    answer *a = user;
+    session *s = a->session;
+    double seconds = clock_seconds() - s->since;
+    if (a->made++ == 0)
+        a->prompt_seconds = seconds;
+    else
+        generate_time_step(s, seconds, 1);
+    a->kept += !rlxvk_tokenizer_is_end(s->tokenizer, token);
+    a->failed = !VECTOR_PUSH(&s->made, token);
+    if (!s->options->json) {
+        fwrite(bytes, 1, length, stdout);
+        fflush(stdout);
+    }
+    s->since = clock_seconds();
+    return !a->failed;
+}
+
+static rlxvk_status measure(const session *s, double *out_compiled, uint64_t *out_room)
+{
+    rlxvk_language_report report = RLXVK_SIZED(rlxvk_language_report, .graphs = 0);
     rlxvk_status status;
-    TRY(llama_decode(s->model, s->next, (llama_result){NULL, &s->next}));
-    generate_time_step(s, clock_seconds() - start, 1);
+    TRY(rlxvk_language_usage(s->language, &report));
+    TRY(rlxvk_language_room(s->language, 0, out_room));
+    *out_compiled = report.compile_seconds;
 error:
     return status;
 }
 
-/* Generates at most `tokens` tokens, including the one that follows the prompt. */
-static rlxvk_status run_tokens(session *s, uint64_t tokens)
+static rlxvk_status begin_answer(answer *a, session *s, rlxvk_generate_options *out_options)
 {
-    rlxvk_status status = RLXVK_OK;
-    s->pending = false;
-    s->last = TOKEN_NONE;
-    for (uint64_t made = 0; made < tokens; made++) {
-        if (made)
-            TRY(run_step(s));
-        if (!VECTOR_PUSH(&s->made, s->next))
-            TRY(status_fail_memory("tokens"));
-        stream(s, s->next);
-        s->pending = !tokenizer_is_end(s->tokenizer, s->next);
-        if (!s->pending)
-            break;
-        s->last = s->next;
-    }
+    *a = (answer){.session = s};
+    *out_options = (rlxvk_generate_options){.reader = take_token, .user = a};
+    s->since = clock_seconds();
+    return measure(s, &a->compiled, &a->room);
+}
+
+/* The run of the prompt may have compiled graphs, too. */
+static rlxvk_status end_answer(const answer *a)
+{
+    double compiled;
+    uint64_t room;
+    rlxvk_status status;
+    TRY(measure(a->session, &compiled, &room));
+    if (a->failed)
+        return status_fail_memory("tokens");
+    generate_time_prompt(a->session, a->prompt_seconds - (compiled - a->compiled),
+                         a->room - room - a->kept);
+error:
+    return status;
+}
+
+/* ---- A prompt ---- */
+
+/* Runs the prompt alone. */
+static rlxvk_status run_prompt(session *s, float *logits)
+{
+    uint32_t next;
+    rlxvk_status status;
+    s->since = clock_seconds();
+    TRY(rlxvk_language_extend(s->language, 0, s->prompt.items, s->prompt.count, logits, &next));
+    generate_time_prompt(s, clock_seconds() - s->since, s->prompt.count);
+error:
+    return status;
+}
+
+/* Runs the prompt and generates at most so many tokens. */
+static rlxvk_status run_and_generate(session *s, uint64_t tokens, float *logits)
+{
+    rlxvk_generate_options o;
+    answer a;
+    rlxvk_status status;
+    TRY(begin_answer(&a, s, &o));
+    o.tokens = tokens;
+    o.logits = logits;
+    TRY(rlxvk_language_generate(s->language, s->prompt.items, s->prompt.count, &o));
+    TRY(end_answer(&a));
 error:
     return status;
 }
@@ -327,63 +364,46 @@ error:
 rlxvk_status generate_text(session *s)
 {
     const char *path = s->options->logits;
-    uint64_t context = s->prompt.count + llama_room(s->model);
+    float *logits = path ? s->logits : NULL;
+    uint64_t room, tokens;
     rlxvk_status status;
-    TRY(generate_run_prompt(s, &s->prompt));
+    TRY(rlxvk_language_room(s->language, 0, &room));
+    tokens = count_new_tokens(s, s->prompt.count, room);
+    TRY(tokens ? run_and_generate(s, tokens, logits) : run_prompt(s, logits));
     if (path) {
-        rlxvk_shape shape = RLXVK_SHAPE(llama_configuration(s->model)->vocabulary);
+        rlxvk_shape shape = RLXVK_SHAPE(s->info.vocabulary);
         TRY(npy_write_f32(path, s->logits, &shape));
     }
-    TRY(run_tokens(s, count_new_tokens(s, s->prompt.count, context)));
     /* Drivers may compile only at the first run, and it touches memory for the first time. */
-    llama_rewind(s->model);
-    TRY(generate_run_prompt(s, &s->prompt));
+    TRY(rlxvk_language_rewind(s->language, 0));
+    TRY(run_prompt(s, NULL));
 error:
     return status;
 }
 
 /* ---- Turns ---- */
 
-/* Encodes the part of the last answer that the sequence does not have yet, and the next line. With
- * a chat template, the line is a turn; otherwise a newline stands before it. */
-static rlxvk_status encode_turn(session *s, const char *line, size_t length, token_list *out)
+/* With a chat template, the line is a turn; otherwise a newline stands before it. */
+static rlxvk_status answer_line(session *s, const char *line, size_t length)
 {
-    bool first = s->turns == 0;
-    token_text turn = {0};
-    rlxvk_status status = RLXVK_OK;
-    out->count = 0;
-    if (s->pending && !VECTOR_PUSH(out, s->next))
-        TRY(status_fail_memory("tokens"));
-    if (s->chat)
-        return first ? encode_prompt(s, line, length, out)
-                     : chat_continue(s->chat, s->last, line, length, out);
-    if (!first)
-        TRY(append(&turn, "\n", 1));
-    TRY(append(&turn, line, length));
-    if (first)
-        warn_of_two_bos(s, turn.items, turn.count);
-    TRY(tokenizer_encode(s->tokenizer, turn.items, turn.count,
-                         first && tokenizer_adds_bos(s->tokenizer), out));
-error:
-    VECTOR_FREE(&turn);
-    return status;
-}
-
-static rlxvk_status answer(session *s, const token_list *turn)
-{
-    uint64_t room = llama_room(s->model);
+    rlxvk_generate_options o;
+    token_text text = {0};
+    answer a;
     rlxvk_status status;
-    if (turn->count == 0)
-        return RLXVK_OK;
-    if (turn->count >= room)
-        return status_fail(RLXVK_E_RANGE,
-                           "the context is full: %llu tokens are left, and the line has %zu; --ctx "
-                           "makes room for more",
-                           (unsigned long long)room, turn->count);
-    TRY(generate_run_prompt(s, turn));
-    TRY(run_tokens(s, MIN(s->options->tokens, room - turn->count)));
+    TRY(begin_answer(&a, s, &o));
+    o.tokens = s->options->tokens;
+    if (s->options->chat) {
+        TRY(rlxvk_language_reply(s->language, s->options->system, line, length, &o));
+    } else {
+        if (s->turns)
+            TRY(append(&text, "\n", 1));
+        TRY(append(&text, line, length));
+        TRY(rlxvk_language_write(s->language, text.items, text.count, &o));
+    }
+    TRY(end_answer(&a));
     printf("\n");
 error:
+    VECTOR_FREE(&text);
     return status;
 }
 
@@ -392,8 +412,11 @@ rlxvk_status generate_turns(session *s)
     bool asked = isatty(STDIN_FILENO);
     char *line = NULL;
     size_t size = 0;
-    rlxvk_status status;
-    TRY(answer(s, &s->prompt));
+    rlxvk_status status = RLXVK_OK;
+    if (s->prompt.count) {
+        TRY(run_and_generate(s, s->options->tokens, NULL));
+        printf("\n");
+    }
     for (ssize_t length;;) {
         if (asked)
             printf("> ");
@@ -402,10 +425,8 @@ rlxvk_status generate_turns(session *s)
             break;
         if (length && line[length - 1] == '\n')
             length--;
-        if (length == 0)
-            continue;
-        TRY(encode_turn(s, line, (size_t)length, &s->prompt));
-        TRY(answer(s, &s->prompt));
+        if (length)
+            TRY(answer_line(s, line, (size_t)length));
     }
 error:
     free(line);

@@ -82,7 +82,7 @@ static gguf_string trim_start(gguf_string s)
 }
 
 /* Letters as in strftime: d, b, B, m, Y. Others stand for themselves. */
-static void write_date(const char *letters, chat_day day, char *out, size_t size)
+static void write_date(const char *letters, system_day day, char *out, size_t size)
 {
     static const char *const months[] = {"January",   "February", "March",    "April",
                                          "May",       "June",     "July",     "August",
@@ -250,11 +250,12 @@ static rlxvk_status find_own(chat *c, const token_text *template)
  * text spells none of them. Without a token that ends it, a reply would not end. */
 static rlxvk_status prepare_words(const chat_format *f, tokenizer *t)
 {
-    bool by_eos = strchr(f->close, CHAT_EOS[0]), ends = by_eos && tokenizer_eos(t) != TOKEN_NONE;
+    bool by_eos = strchr(f->close, CHAT_EOS[0]),
+         ends = by_eos && tokenizer_eos(t) != RLXVK_NO_TOKEN;
     for (size_t i = 0; i < chat_word_count; i++) {
         uint32_t id = tokenizer_find(t, chat_words[i]);
         bool closes = strncmp(f->close, chat_words[i], strlen(chat_words[i])) == 0;
-        if (id == TOKEN_NONE)
+        if (id == RLXVK_NO_TOKEN)
             continue;
         tokenizer_make_control(t, id);
         ends = ends || (closes && tokenizer_is_end(t, id));
@@ -270,7 +271,7 @@ static rlxvk_status prepare_words(const chat_format *f, tokenizer *t)
 
 /* ---- Opening ---- */
 
-static rlxvk_status prepare(chat *c, gguf_string template, tokenizer *t, chat_day today)
+static rlxvk_status prepare(chat *c, gguf_string template, tokenizer *t, system_day today)
 {
     token_text spelled = {0}, unescaped = {0};
     uint32_t bos = tokenizer_bos(t);
@@ -283,14 +284,14 @@ static rlxvk_status prepare(chat *c, gguf_string template, tokenizer *t, chat_da
         write_date(c->format->date, today, c->date, sizeof c->date);
     TRY(find_own(c, &unescaped));
     TRY(prepare_words(c->format, t));
-    c->has_bos = c->has_bos && bos != TOKEN_NONE;
+    c->has_bos = c->has_bos && bos != RLXVK_NO_TOKEN;
 error:
     VECTOR_FREE(&spelled);
     VECTOR_FREE(&unescaped);
     return status;
 }
 
-rlxvk_status chat_open(const gguf_file *file, tokenizer *t, chat_day today, chat **out)
+rlxvk_status chat_open(const gguf_file *file, tokenizer *t, system_day today, chat **out)
 {
     gguf_string template;
     *out = NULL;
@@ -370,7 +371,7 @@ static uint32_t word_at(const tokenizer *t, const char *at, size_t *out_length)
         if (strncmp(at, chat_words[i], *out_length) == 0)
             return tokenizer_find(t, chat_words[i]);
     }
-    return TOKEN_NONE;
+    return RLXVK_NO_TOKEN;
 }
 
 /* Writes one of the texts of a format. */
@@ -381,7 +382,7 @@ static rlxvk_status write_format(writer *w, const char *format)
     for (const char *at = format; *at;) {
         size_t length;
         uint32_t word = word_at(t, at, &length);
-        if (word != TOKEN_NONE)
+        if (word != RLXVK_NO_TOKEN)
             TRY(write_token(w, word));
         else if (*at == CHAT_BOS[0] && w->chat->has_bos)
             TRY(write_token(w, tokenizer_bos(t)));
@@ -395,7 +396,7 @@ static rlxvk_status write_format(writer *w, const char *format)
             TRY(append(&w->run, w->chat->date, strlen(w->chat->date)));
         else if (*at != CHAT_BOS[0])
             TRY(append(&w->run, at, 1));
-        at += word != TOKEN_NONE ? length : 1;
+        at += word != RLXVK_NO_TOKEN ? length : 1;
     }
 error:
     return status;
@@ -444,7 +445,7 @@ rlxvk_status chat_begin(const chat *c, const char *system, const char *user, siz
                         token_list *out)
 {
     const chat_format *f = c->format;
-    writer w = {.chat = c, .out = out, .before = TOKEN_NONE};
+    writer w = {.chat = c, .out = out, .before = RLXVK_NO_TOKEN};
     size_t count = out->count;
     rlxvk_status status;
     bool joined = system && f->first;

@@ -10,14 +10,10 @@
 #ifndef RLXVK_CHAT_H
 #define RLXVK_CHAT_H
 
+#include "base/system.h"
 #include "model/language/tokenizer.h"
 
 typedef struct chat chat;
-
-/* A day, for templates that tell the model the date. Months and days begin at 1. */
-typedef struct chat_day {
-    int year, month, day;
-} chat_day;
 
 /*
  * Recognizes the template in `tokenizer.chat_template`. Makes its control words control tokens of
@@ -25,7 +21,7 @@ typedef struct chat_day {
  *   E_UNKNOWN_NAME   the file has no template, or the vocabulary lacks the token that ends a reply
  *   E_UNSUPPORTED    the template is of no known family, of several, or of an unknown version
  */
-RLXVK_MUST_CHECK rlxvk_status chat_open(const gguf_file *file, tokenizer *t, chat_day today,
+RLXVK_MUST_CHECK rlxvk_status chat_open(const gguf_file *file, tokenizer *t, system_day today,
                                         chat **out);
 void chat_close(chat *c); /* accepts NULL */
 
@@ -39,7 +35,7 @@ const char *chat_version(const chat *c);
 RLXVK_MUST_CHECK rlxvk_status chat_begin(const chat *c, const char *system, const char *user,
                                          size_t length, token_list *out);
 /* Appends what stands between two replies: the end of the reply, the user's turn, and where the
- * next reply begins. `last` is the last token of the reply before its end; TOKEN_NONE if it has
+ * next reply begins. `last` is the last token of the reply before its end; RLXVK_NO_TOKEN if it has
  * none. */
 RLXVK_MUST_CHECK rlxvk_status chat_continue(const chat *c, uint32_t last, const char *user,
                                             size_t length, token_list *out);

@@ -5,15 +5,16 @@
  */
 #include "model/format.h"
 #include "model/language/llama_internal.h"
+#include "model/model.h"
 
 #include <string.h>
 
-typedef struct language_file {
+struct language_file {
     gguf_file *gguf;
     llama_net net; /* its matrices are not joined, so that params have the names of the file */
     arena a;
     name_map dims;
-} language_file;
+};
 
 static const char *const dim_names[] = {"batch", "length"};
 
@@ -57,6 +58,11 @@ static rlxvk_status open_file(const model_place *place, void **out)
 error:
     close_file(f);
     return status;
+}
+
+gguf_file *language_file_contents(const language_file *file)
+{
+    return file->gguf;
 }
 
 static size_t count(const void *file, bool inputs)

@@ -26,8 +26,9 @@ static rlxvk_status plan_capacity(llama *m)
     m->numbers = arena_allocate(&m->memory, 4 * many * sizeof *m->numbers);
     m->stretched = arena_allocate(&m->memory, many * sizeof *m->stretched);
     m->pieces = arena_allocate(&m->memory, many * sizeof *m->pieces);
+    m->before = arena_allocate(&m->memory, many * sizeof *m->before);
     m->tokens = arena_allocate(&m->memory, MAX(many, LARGEST_CHUNK) * sizeof *m->tokens);
-    return m->positions && m->numbers && m->stretched && m->pieces && m->tokens
+    return m->positions && m->numbers && m->stretched && m->pieces && m->before && m->tokens
                ? RLXVK_OK
                : status_fail_memory("sequences");
 }
@@ -37,7 +38,7 @@ static rlxvk_status plan_capacity(llama *m)
 static rlxvk_status plan_stretch(llama *m)
 {
     const llama_weights *w = &m->net.weights;
-    m->net.by_length = m->options.stretch_by_length && w->rope_long && w->rope_short &&
+    m->net.by_length = !m->options.long_divisors && w->rope_long && w->rope_short &&
                        m->net.capacity > m->net.config.original_context;
     if (!m->net.by_length)
         return RLXVK_OK;
@@ -173,10 +174,10 @@ error:
     return status;
 }
 
-rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const llama_options *options,
-                        llama **out)
+rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
+                        const rlxvk_language_options *options, llama **out)
 {
-    static const llama_options defaults = {0};
+    static const rlxvk_language_options defaults = {0};
     rlxvk_device_info device;
     rlxvk_plan_report loaded;
     llama *m = memory_zeroed(1, sizeof *m);
@@ -201,7 +202,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
                            &m->net.weights));
     TRY(plan_stretch(m));
     TRY(compile(m, (llama_rows){1, true}, &m->decode));
-    TRY(llama_upload(&m->net, m->decode, NULL, m->options.progress));
+    TRY(llama_upload(&m->net, m->decode, NULL, &m->options));
     TRY(clear_caches(m));
     llama_rewind(m);
     rlxvk_executable_plan(m->decode, &loaded);
@@ -376,8 +377,8 @@ static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t cou
     return RLXVK_OK;
 }
 
-/* Checks room and tokens before anything runs. */
-static rlxvk_status check_pieces(const llama *m, const llama_piece *pieces)
+/* Checks room, and tokens if they are to run, before anything runs. */
+static rlxvk_status check_pieces(const llama *m, const llama_piece *pieces, bool runs)
 {
     rlxvk_status status = RLXVK_OK;
     for (int64_t s = 0; s < m->sequences; s++) {
@@ -388,24 +389,32 @@ static rlxvk_status check_pieces(const llama *m, const llama_piece *pieces)
                                "made for %lld",
                                pieces[s].count, (long long)s, (long long)m->positions[s],
                                (long long)m->net.capacity);
-        TRY(check_tokens(m, pieces[s].ids, pieces[s].count));
+        if (runs)
+            TRY(check_tokens(m, pieces[s].ids, pieces[s].count));
     }
+error:
+    return status;
+}
+
+/* Appends at most one token to each sequence. `pieces` may be those of the model. */
+static rlxvk_status step(llama *m, const llama_piece *pieces, float *logits, uint32_t *tokens)
+{
+    rlxvk_status status;
+    TRY(check_pieces(m, pieces, true));
+    for (uint32_t s = 0; s < (uint32_t)m->sequences; s++)
+        TRY(stretch(m, s, pieces[s].count));
+    memmove(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    TRY(run_every(m, m->decode, 1, m->pieces, logits, tokens));
+    m->draws++;
 error:
     return status;
 }
 
 rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
 {
-    rlxvk_status status;
     for (int64_t s = 0; s < m->sequences; s++)
-        m->pieces[s] = (llama_piece){&ids[s], ids[s] != LLAMA_IDLE};
-    TRY(check_pieces(m, m->pieces));
-    for (uint32_t s = 0; s < (uint32_t)m->sequences; s++)
-        TRY(stretch(m, s, m->pieces[s].count));
-    TRY(run_every(m, m->decode, 1, m->pieces, logits, tokens));
-    m->draws++;
-error:
-    return status;
+        m->pieces[s] = (llama_piece){&ids[s], ids[s] != RLXVK_NO_TOKEN};
+    return step(m, m->pieces, logits, tokens);
 }
 
 /* ---- One sequence ---- */
@@ -528,12 +537,17 @@ error:
 
 rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
 {
+    int64_t before = *position_of(m);
     rlxvk_status status;
     TRY(check_room(m, count));
     TRY(check_tokens(m, ids, count));
+    TRY(prepare(m, count));
     TRY(stretch(m, m->sequence, count));
-    TRY(extend(m, ids, count, result));
-    m->draws++;
+    status = extend(m, ids, count, result);
+    if (status)
+        *position_of(m) = before;
+    else
+        m->draws++;
 error:
     return status;
 }
@@ -619,7 +633,7 @@ static rlxvk_status take_pieces(llama *m, const llama_piece *pieces, bool runs, 
 {
     run_plan r;
     rlxvk_status status;
-    TRY(check_pieces(m, pieces));
+    TRY(check_pieces(m, pieces, runs));
     for (uint32_t s = 0; runs && s < (uint32_t)m->sequences; s++)
         TRY(stretch(m, s, pieces[s].count));
     memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
@@ -630,23 +644,40 @@ error:
     return status;
 }
 
+/* Whether one step of all sequences handles the pieces. */
+static bool is_step(const llama *m, const llama_piece *pieces)
+{
+    size_t longest = 0;
+    for (int64_t s = 0; s < m->sequences; s++)
+        longest = MAX(longest, pieces[s].count);
+    return longest == 1;
+}
+
 rlxvk_status llama_extend_each(llama *m, const llama_piece *pieces, uint32_t *tokens)
 {
     rlxvk_status status;
-    TRY(take_pieces(m, pieces, true, tokens));
-    m->draws++;
+    if (is_step(m, pieces))
+        return step(m, pieces, NULL, tokens);
+    TRY(take_pieces(m, pieces, false, NULL));
+    memcpy(m->before, m->positions, (size_t)m->sequences * sizeof *m->positions);
+    status = take_pieces(m, pieces, true, tokens);
+    if (status)
+        memcpy(m->positions, m->before, (size_t)m->sequences * sizeof *m->positions);
+    else
+        m->draws++;
 error:
     return status;
 }
 
 rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces)
 {
-    return take_pieces(m, pieces, false, NULL);
+    return is_step(m, pieces) ? check_pieces(m, pieces, false)
+                              : take_pieces(m, pieces, false, NULL);
 }
 
 /* ---- Report ---- */
 
-static void add_report(rlxvk_executable *e, llama_report *out)
+static void add_report(rlxvk_executable *e, rlxvk_language_report *out)
 {
     rlxvk_plan_report plan;
     rlxvk_memory_report memory = RLXVK_SIZED(rlxvk_memory_report, .block_count = 0);
@@ -655,7 +686,7 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     rlxvk_executable_plan(e, &plan);
     rlxvk_executable_memory(e, &memory);
     out->graphs++;
-    out->host_ops += plan.host_steps;
+    out->host_steps += plan.host_steps;
     out->state_bytes += memory.state_bytes;
     out->scratch_bytes += memory.scratch_bytes;
     out->staging_bytes += memory.staging_bytes;
@@ -663,7 +694,7 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     out->host_weight_bytes += memory.host_weight_bytes;
 }
 
-void llama_usage(const llama *m, llama_report *out)
+void llama_usage(const llama *m, rlxvk_language_report *out)
 {
     rlxvk_plan_report step, chunk = {0};
     rlxvk_memory_report memory;
@@ -671,15 +702,15 @@ void llama_usage(const llama *m, llama_report *out)
     rlxvk_executable_memory(m->decode, &memory);
     if (m->last_chunk)
         rlxvk_executable_plan(m->last_chunk, &chunk);
-    *out =
-        (llama_report){.chunk_dispatches = chunk.dispatches,
-                       .decode_dispatches = step.dispatches,
-                       .longest_chunk = (uint32_t)longest_chunk(m),
-                       .decode_runs = step.runs,
-                       .decode_submissions = step.submissions - m->loaded_submissions,
-                       .weight_bytes = memory.weight_bytes - memory.prepared_bytes - cache_bytes(m),
-                       .cache_bytes = cache_bytes(m),
-                       .compile_seconds = m->compile_seconds};
+    *out = (rlxvk_language_report){.run_dispatches = chunk.dispatches,
+                                   .step_dispatches = step.dispatches,
+                                   .longest_run = (uint32_t)longest_chunk(m),
+                                   .step_runs = step.runs,
+                                   .step_submissions = step.submissions - m->loaded_submissions,
+                                   .weight_bytes =
+                                       memory.weight_bytes - memory.prepared_bytes - cache_bytes(m),
+                                   .cache_bytes = cache_bytes(m),
+                                   .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
     for (int i = 0; i < CHUNK_LENGTHS; i++) {
         add_report(m->chunks[i], out);

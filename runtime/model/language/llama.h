@@ -13,7 +13,7 @@
 
 #include "model/language/gguf.h"
 
-#include <rlxvk_ops.h>
+#include <rlxvk_language.h>
 
 /* A model architecture: how it differs from the others. Names are those of tensors in a block.
  * NULL: it has no such tensor. */
@@ -77,28 +77,6 @@ RLXVK_MUST_CHECK rlxvk_status llama_read_config(const gguf_file *file, llama_con
 
 typedef struct llama llama;
 
-/* Called from time to time while weights are uploaded. */
-typedef void llama_progress(uint64_t done_bytes, uint64_t total_bytes);
-
-/* Zero means the default. */
-typedef struct llama_options {
-    uint32_t sequences;                   /* how many run at once, each with its own length; default
-                                             1 */
-    uint64_t capacity;                    /* most tokens in a sequence; default: the model's
-                                             context */
-    const rlxvk_sample_options *sampling; /* how tokens are chosen; NULL: greedy */
-    uint64_t seed;                        /* of random numbers; each position draws new ones */
-    rlxvk_precision precision;            /* of matrix products */
-    rlxvk_dtype cache;                    /* of keys and values: F32 or F16 */
-    uint64_t device_bytes; /* most device memory; weights beyond it lie on the host. 0: no limit */
-    /* For longrope models (Phi 3, Phi 4 mini). True: a sequence uses the short divisors until it is
-     * longer than the original context, as in transformers. Then all its tokens run again with the
-     * long divisors. False: if the capacity exceeds the original context, the long divisors are
-     * used from the first token on. */
-    bool stretch_by_length;
-    llama_progress *progress; /* may be NULL */
-} llama_options;
-
 /*
  * Compiles the step and uploads the weights. Context and file must outlive the model. `options` may
  * be NULL.
@@ -110,7 +88,7 @@ typedef struct llama_options {
  *   and the errors of llama_read_config and rlxvk_compile.
  */
 RLXVK_MUST_CHECK rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
-                                         const llama_options *options, llama **out);
+                                         const rlxvk_language_options *options, llama **out);
 void llama_destroy(llama *m); /* accepts NULL */
 
 const llama_config *llama_configuration(const llama *m);
@@ -153,32 +131,15 @@ typedef struct llama_piece {
  */
 RLXVK_MUST_CHECK rlxvk_status llama_extend_each(llama *m, const llama_piece *pieces,
                                                 uint32_t *tokens);
-/* Compiles the graphs that llama_extend_each needs for these pieces. */
+/* Compiles the graphs that llama_extend_each needs for pieces of such lengths. */
 RLXVK_MUST_CHECK rlxvk_status llama_prepare_each(llama *m, const llama_piece *pieces);
 
-#define LLAMA_IDLE UINT32_MAX
-/* Runs one step: appends ids[s] to every sequence s at once, unless ids[s] is LLAMA_IDLE. `logits`
- * has a row for each sequence; it and `tokens` may be NULL. For idle sequences, logits have no
- * meaning, and tokens stay. Errors as llama_extend. */
+/* Runs one step: appends ids[s] to every sequence s at once, unless ids[s] is RLXVK_NO_TOKEN.
+ * `logits` has a row for each sequence; it and `tokens` may be NULL. For idle sequences, logits
+ * have no meaning, and tokens stay. Errors as llama_extend. */
 RLXVK_MUST_CHECK rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits,
                                          uint32_t *tokens);
 
-typedef struct llama_report {
-    uint32_t chunk_dispatches, decode_dispatches; /* dispatches of the last chunk; of a step */
-    uint32_t graphs;                              /* compiled so far */
-    uint32_t longest_chunk;                       /* rows of the longest chunk for prompts */
-    uint32_t host_ops;                            /* steps on the host, in all graphs */
-    uint64_t decode_runs, decode_submissions;     /* so far */
-    uint64_t device_bytes;                        /* everything except staging */
-    uint64_t weight_bytes, cache_bytes;           /* shared by all graphs */
-    uint64_t prepared_bytes;                      /* computed from weights and kept, in all
-                                                     graphs */
-    uint64_t state_bytes, scratch_bytes;          /* all graphs: inputs and results; temporaries of
-                                                     a run */
-    uint64_t host_weight_bytes; /* weights in host memory, no part of the others */
-    uint64_t staging_bytes;     /* for transfers between host and device; some is in host memory */
-    double compile_seconds;     /* for plans, pipelines and recordings of all graphs so far */
-} llama_report;
-void llama_usage(const llama *m, llama_report *out);
+void llama_usage(const llama *m, rlxvk_language_report *out);
 
 #endif

@@ -77,12 +77,13 @@ struct llama {
     llama_net net;
     rlxvk_context *context;
     int64_t *positions; /* of each sequence: its length so far */
+    int64_t *before;    /* the positions before a call that may fail */
     bool *stretched;    /* of each sequence: it uses the long divisors */
     uint32_t *history;  /* if by_length: tokens of each sequence, at a stride of `capacity` */
     int64_t sequences;
     uint32_t sequence; /* the selected one */
     int chunk_lengths; /* how many are in use, beginning with the smallest */
-    llama_options options;
+    rlxvk_language_options options;
     rlxvk_sample_options sampling;
     uint32_t run_rows; /* fixed cost of a run, as a number of rows: for example reading weights */
     uint64_t draws;    /* calls that drew random numbers since the last rewind; see llama_rewind */
@@ -125,9 +126,9 @@ rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *confi
  * param's dtype. */
 bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 /* Sets the params of an executable that come from the file: those in `wanted`, or all if it is
- * NULL. `progress` may be NULL. */
+ * NULL. `options` may be NULL; of them, only the progress is used. */
 rlxvk_status llama_upload(const llama_net *net, rlxvk_executable *executable,
-                          const name_map *wanted, llama_progress *progress);
+                          const name_map *wanted, const rlxvk_language_options *options);
 
 /* The tokens that a graph runs: `length` tokens of one sequence (a chunk), or of every sequence. A
  * step is one token of every sequence. */

@@ -315,8 +315,8 @@ error:
 typedef struct upload {
     const llama_net *net;
     rlxvk_executable *executable;
-    const name_map *wanted; /* params to set; NULL: all */
-    llama_progress *progress;
+    const name_map *wanted;                /* params to set; NULL: all */
+    const rlxvk_language_options *options; /* may be NULL */
     VECTOR(uint8_t) bytes;
     uint64_t done; /* bytes of matrices uploaded so far */
 } upload;
@@ -407,8 +407,8 @@ static rlxvk_status upload_matrix(upload *u, const char *name, const gguf_tensor
     TRY(read_tensors(u, parts, count, &bytes, &size));
     TRY(rlxvk_set_param_bytes(u->executable, name, bytes, size));
     u->done += size;
-    if (u->progress)
-        u->progress(u->done, u->net->file_bytes);
+    if (u->options && u->options->progress)
+        u->options->progress(u->options->user, u->done, u->net->file_bytes);
 error:
     return status;
 }
@@ -512,10 +512,10 @@ error:
 }
 
 rlxvk_status llama_upload(const llama_net *net, rlxvk_executable *executable,
-                          const name_map *wanted, llama_progress *progress)
+                          const name_map *wanted, const rlxvk_language_options *options)
 {
     const llama_weights *w = &net->weights;
-    upload u = {.net = net, .executable = executable, .wanted = wanted, .progress = progress};
+    upload u = {.net = net, .executable = executable, .wanted = wanted, .options = options};
     rlxvk_status status;
     TRY(upload_matrix(&u, w->embedding->name, &w->embedding, 1));
     TRY(upload_vector(&u, w->output_norm));

@@ -1,7 +1,7 @@
 /*
  * The vocabulary, and everything that is the same for both kinds of tokenizer. Invariant of a
- * created tokenizer: every id in it, or returned by it, is below `size` or TOKEN_NONE. All strings
- * live in its arena.
+ * created tokenizer: every id in it, or returned by it, is below `size` or RLXVK_NO_TOKEN. All
+ * strings live in its arena.
  */
 #include "model/language/tokenizer_internal.h"
 
@@ -32,7 +32,7 @@ static rlxvk_status read_vocabulary(tokenizer *t, gguf_file *file)
     const gguf_string *strings;
     uint64_t count;
     TRY(gguf_get_strings(file, "tokenizer.ggml.tokens", &strings, &count));
-    if (count == 0 || count >= TOKEN_NONE / 2)
+    if (count == 0 || count >= RLXVK_NO_TOKEN / 2)
         return status_fail(RLXVK_E_RANGE, "tokenizer.ggml.tokens: %" PRIu64 " tokens", count);
     t->tokens = memory_zeroed((size_t)count, sizeof *t->tokens);
     if (t->tokens == NULL)
@@ -65,7 +65,7 @@ static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
                 {"tokenizer.ggml.unknown_token_id", &t->unknown}};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         uint64_t value;
-        *keys[i].id = TOKEN_NONE;
+        *keys[i].id = RLXVK_NO_TOKEN;
         if (!gguf_get_u64(file, keys[i].key, &value))
             continue;
         if (value >= t->size)
@@ -164,16 +164,26 @@ bool tokenizer_is_end(const tokenizer *t, uint32_t id)
 
 bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
 {
-    return t->add_bos && t->bos != TOKEN_NONE &&
+    return t->add_bos && t->bos != RLXVK_NO_TOKEN &&
            tokenizer_special_at(t, bytes, length, false) == t->bos;
 }
 
 uint32_t tokenizer_find_token(const tokenizer *t, const gguf_string *pieces, size_t count)
 {
     uint32_t id = tokenizer_find_string(&t->ids, pieces, count);
-    bool is_text = id != TOKEN_NONE && t->tokens[id].kind != TOKEN_CONTROL &&
+    bool is_text = id != RLXVK_NO_TOKEN && t->tokens[id].kind != TOKEN_CONTROL &&
                    t->tokens[id].kind != TOKEN_UNKNOWN && t->tokens[id].kind != TOKEN_BYTE;
-    return is_text ? id : TOKEN_NONE;
+    return is_text ? id : RLXVK_NO_TOKEN;
+}
+
+/* Appends the ids of a text. After an error, `out` has `kept` ids. */
+static rlxvk_status encode(const tokenizer *t, const char *bytes, size_t length, encode_mode mode,
+                           size_t kept, token_list *out)
+{
+    rlxvk_status status = tokenizer_cut_specials(t, bytes, length, 0, mode, t->encode, out);
+    if (status)
+        out->count = kept;
+    return status;
 }
 
 rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t length, bool add_bos,
@@ -181,13 +191,17 @@ rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t leng
 {
     rlxvk_status status;
     size_t count = out->count;
-    if (add_bos && t->bos != TOKEN_NONE)
+    if (add_bos && t->bos != RLXVK_NO_TOKEN)
         TRY(tokenizer_append_token(out, t->bos));
-    TRY(tokenizer_cut_specials(t, bytes, length, 0, (encode_mode){0}, t->encode, out));
-    return RLXVK_OK;
+    TRY(encode(t, bytes, length, (encode_mode){0}, count, out));
 error:
-    out->count = count;
     return status;
+}
+
+rlxvk_status tokenizer_encode_more(const tokenizer *t, const char *bytes, size_t length,
+                                   token_list *out)
+{
+    return encode(t, bytes, length, (encode_mode){.continued = true}, out->count, out);
 }
 
 rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before, const char *bytes,
@@ -195,15 +209,9 @@ rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before, const c
 {
     bool text = before < t->size && t->tokens[before].kind != TOKEN_CONTROL;
     encode_mode mode = {.plain = true, .continued = text};
-    rlxvk_status status;
-    size_t count = out->count;
     size_t dropped =
         before < t->size && !text ? tokenizer_drops_special(t, before, bytes, length) : 0;
-    TRY(tokenizer_cut_specials(t, bytes + dropped, length - dropped, 0, mode, t->encode, out));
-    return RLXVK_OK;
-error:
-    out->count = count;
-    return status;
+    return encode(t, bytes + dropped, length - dropped, mode, out->count, out);
 }
 
 /* ---- Control tokens ---- */

@@ -9,7 +9,7 @@
 
 #include "model/language/gguf.h"
 
-#define TOKEN_NONE UINT32_MAX
+#include <rlxvk_language.h>
 
 typedef VECTOR(uint32_t) token_list;
 typedef VECTOR(char) token_text;
@@ -24,7 +24,7 @@ RLXVK_MUST_CHECK rlxvk_status tokenizer_create(gguf_file *file, tokenizer **out)
 void tokenizer_destroy(tokenizer *t); /* accepts NULL */
 
 uint32_t tokenizer_size(const tokenizer *t);
-/* These return TOKEN_NONE if the file names no such token. */
+/* These return RLXVK_NO_TOKEN if the file names no such token. */
 uint32_t tokenizer_bos(const tokenizer *t);
 uint32_t tokenizer_eos(const tokenizer *t);
 /* Whether the model wants prompts to begin with bos. */
@@ -43,15 +43,20 @@ bool tokenizer_doubles_bos(const tokenizer *t, const char *bytes, size_t length)
 RLXVK_MUST_CHECK rlxvk_status tokenizer_encode(const tokenizer *t, const char *bytes, size_t length,
                                                bool add_bos, token_list *out);
 
+/* Appends the ids of a text that continues another one: no space is put in front of it. Errors as
+ * tokenizer_encode. */
+RLXVK_MUST_CHECK rlxvk_status tokenizer_encode_more(const tokenizer *t, const char *bytes,
+                                                    size_t length, token_list *out);
+
 /* Appends the ids of a text in which no control token counts, whatever it spells. User-defined
  * tokens do, because they stand for ordinary text. `before` is the token in front of the text:
- * TOKEN_NONE or a control token if the text begins there. If it is a token of text, the new text
- * continues that one. Errors as tokenizer_encode. */
+ * RLXVK_NO_TOKEN or a control token if the text begins there. If it is a token of text, the new
+ * text continues that one. Errors as tokenizer_encode. */
 RLXVK_MUST_CHECK rlxvk_status tokenizer_encode_plain(const tokenizer *t, uint32_t before,
                                                      const char *bytes, size_t length,
                                                      token_list *out);
 
-/* The token that is written so in the file; TOKEN_NONE if there is none. */
+/* The token that is written so in the file; RLXVK_NO_TOKEN if there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *written);
 /* Makes a token a control token, because a chat template uses it as one. Some files have it as
  * another kind. */

@@ -67,7 +67,7 @@ static rlxvk_status read_merges(tokenizer *t, gguf_file *file)
     const gguf_string *merges;
     uint64_t count;
     TRY(gguf_get_strings(file, "tokenizer.ggml.merges", &merges, &count));
-    if (count >= TOKEN_NONE / 2)
+    if (count >= RLXVK_NO_TOKEN / 2)
         return status_fail(RLXVK_E_TOO_LARGE, "tokenizer.ggml.merges: too many");
     t->merges = memory_zeroed((size_t)count, sizeof *t->merges);
     if (t->merges == NULL)
@@ -89,7 +89,7 @@ static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, do
     gguf_string pieces[3] = {left, {" ", 1}, right};
     uint32_t rank = tokenizer_find_string(&t->ranks, pieces, 3);
     *out = (double)rank;
-    return rank != TOKEN_NONE;
+    return rank != RLXVK_NO_TOKEN;
 }
 
 /* If a symbol is not a token, its characters become tokens, or the unknown token. */
@@ -98,14 +98,14 @@ static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_l
     rlxvk_status status = RLXVK_OK;
     uint32_t id = tokenizer_find_token(t, &written, 1);
     size_t size;
-    if (id != TOKEN_NONE)
+    if (id != RLXVK_NO_TOKEN)
         return tokenizer_append_token(out, id);
     for (uint64_t i = 0; i < written.length; i += size) {
         utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
         gguf_string character = {written.data + i, size};
         id = tokenizer_find_token(t, &character, 1);
-        id = id != TOKEN_NONE ? id : t->unknown;
-        if (id == TOKEN_NONE)
+        id = id != RLXVK_NO_TOKEN ? id : t->unknown;
+        if (id == RLXVK_NO_TOKEN)
             return status_fail(RLXVK_E_RANGE,
                                "tokenizer: no token for '%.*s', and no unknown token", (int)size,
                                character.data);
@@ -124,7 +124,7 @@ static rlxvk_status merge_piece(const tokenizer *t, gguf_string written, token_l
         TRY(tokenizer_append_symbol(&symbols, written.data + i, size));
     }
     TRY(tokenizer_merge_symbols(t, &symbols, rank_key));
-    for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
+    for (uint32_t i = 0; i != RLXVK_NO_TOKEN; i = symbols.items[i].next)
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
     VECTOR_FREE(&symbols);
@@ -134,7 +134,7 @@ error:
 static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t length,
                                  token_list *out)
 {
-    uint32_t whole = TOKEN_NONE;
+    uint32_t whole = RLXVK_NO_TOKEN;
     rlxvk_status status;
     uint8_t *written = memory_allocate(2 * length), *end = written;
     if (written == NULL)
@@ -144,8 +144,8 @@ static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t l
     gguf_string text_of_piece = {(const char *)written, (uint64_t)(end - written)};
     if (presplit_keeps_whole(t->flavour))
         whole = tokenizer_find_token(t, &text_of_piece, 1);
-    status = whole != TOKEN_NONE ? tokenizer_append_token(out, whole)
-                                 : merge_piece(t, text_of_piece, out);
+    status = whole != RLXVK_NO_TOKEN ? tokenizer_append_token(out, whole)
+                                     : merge_piece(t, text_of_piece, out);
     memory_free(written);
     return status;
 }

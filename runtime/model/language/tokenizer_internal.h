@@ -39,7 +39,7 @@ typedef struct string_map {
 
 RLXVK_MUST_CHECK rlxvk_status tokenizer_build_map(string_map *map, const void *items, size_t stride,
                                                   uint64_t count);
-/* Index of the concatenation of up to three pieces, or TOKEN_NONE. */
+/* Index of the concatenation of up to three pieces, or RLXVK_NO_TOKEN. */
 uint32_t tokenizer_find_string(const string_map *map, const gguf_string *pieces, size_t count);
 
 typedef struct presplit_flavour presplit_flavour;
@@ -64,7 +64,7 @@ struct tokenizer {
     VECTOR(spelling) spellings; /* of special tokens, sorted */
     bool starts[256];           /* the bytes with which they begin */
     bool strips_space;          /* white space after special tokens is dropped */
-    uint32_t byte_ids[256];     /* SPM: tokens <0xHH>; TOKEN_NONE if missing */
+    uint32_t byte_ids[256];     /* SPM: tokens <0xHH>; RLXVK_NO_TOKEN if missing */
 
     const presplit_flavour *flavour; /* BPE only */
     gguf_string *merges;
@@ -78,7 +78,7 @@ struct tokenizer {
 typedef struct symbol {
     const char *data;
     size_t length;
-    uint32_t previous, next; /* TOKEN_NONE at the ends */
+    uint32_t previous, next; /* RLXVK_NO_TOKEN at the ends */
 } symbol;
 
 typedef VECTOR(symbol) symbol_list;
@@ -110,8 +110,8 @@ RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_bpe(tokenizer *t, gguf_file *fil
 /* Collects the special tokens. Call it after the kinds of tokens are known and their texts are
  * decoded. */
 RLXVK_MUST_CHECK rlxvk_status tokenizer_prepare_specials(tokenizer *t);
-/* The longest special token with which the text begins; TOKEN_NONE if there is none. If `plain`,
- * only user-defined tokens count. */
+/* The longest special token with which the text begins; RLXVK_NO_TOKEN if there is none. If
+ * `plain`, only user-defined tokens count. */
 uint32_t tokenizer_special_at(const tokenizer *t, const char *bytes, size_t length, bool plain);
 /* Encodes a text whose special tokens begin at `from` or later. The parts between them go to
  * `encode`. */

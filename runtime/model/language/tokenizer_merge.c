@@ -52,7 +52,7 @@ static uint32_t *map_slot(const string_map *map, const gguf_string *pieces, size
 
 uint32_t tokenizer_find_string(const string_map *map, const gguf_string *pieces, size_t count)
 {
-    return *map_slot(map, pieces, count) - 1; /* a free slot is 0, and 0 - 1 is TOKEN_NONE */
+    return *map_slot(map, pieces, count) - 1; /* a free slot is 0, and 0 - 1 is RLXVK_NO_TOKEN */
 }
 
 rlxvk_status tokenizer_build_map(string_map *map, const void *items, size_t stride, uint64_t count)
@@ -124,7 +124,7 @@ static gguf_string symbol_text(const symbol *s)
 static bool offer_join(const tokenizer *t, const symbol_list *symbols, merge_key key, uint32_t left,
                        join_heap *heap)
 {
-    if (left == TOKEN_NONE || symbols->items[left].next == TOKEN_NONE)
+    if (left == RLXVK_NO_TOKEN || symbols->items[left].next == RLXVK_NO_TOKEN)
         return true;
     const symbol *a = &symbols->items[left], *b = &symbols->items[a->next];
     join item = {.left = left, .right = a->next, .length = a->length + b->length};
@@ -136,8 +136,8 @@ static bool offer_join(const tokenizer *t, const symbol_list *symbols, merge_key
 rlxvk_status tokenizer_append_symbol(symbol_list *symbols, const char *data, size_t length)
 {
     uint32_t position = (uint32_t)symbols->count;
-    symbol item = {data, length, position > 0 ? position - 1 : TOKEN_NONE, TOKEN_NONE};
-    if (symbols->count >= TOKEN_NONE - 1)
+    symbol item = {data, length, position > 0 ? position - 1 : RLXVK_NO_TOKEN, RLXVK_NO_TOKEN};
+    if (symbols->count >= RLXVK_NO_TOKEN - 1)
         return status_fail(RLXVK_E_TOO_LARGE, "tokenizer: a text of 2^32 characters");
     if (!VECTOR_PUSH(symbols, item))
         return status_fail_memory("tokenizer symbols");
@@ -151,7 +151,7 @@ static void apply_join(symbol_list *symbols, const join *item)
     symbol *left = &symbols->items[item->left], *right = &symbols->items[item->right];
     left->length += right->length;
     left->next = right->next;
-    if (right->next != TOKEN_NONE)
+    if (right->next != RLXVK_NO_TOKEN)
         symbols->items[right->next].previous = item->left;
     right->length = 0;
 }

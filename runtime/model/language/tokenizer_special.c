@@ -69,21 +69,21 @@ static uint32_t first_of_kind(const tokenizer *t, size_t low, size_t high, size_
         if (!plain || t->tokens[id].kind == TOKEN_USER_DEFINED)
             return id;
     }
-    return TOKEN_NONE;
+    return RLXVK_NO_TOKEN;
 }
 
 uint32_t tokenizer_special_at(const tokenizer *t, const char *bytes, size_t length, bool plain)
 {
-    uint32_t found = TOKEN_NONE;
+    uint32_t found = RLXVK_NO_TOKEN;
     size_t low = 0, high = t->spellings.count;
     if (length == 0 || !t->starts[(uint8_t)bytes[0]])
-        return TOKEN_NONE;
+        return RLXVK_NO_TOKEN;
     for (size_t depth = 0; depth < length && low < high; depth++) {
         unsigned byte = (uint8_t)bytes[depth];
         low = first_from(t, low, high, depth, byte);
         high = first_from(t, low, high, depth, byte + 1);
         uint32_t id = first_of_kind(t, low, high, depth + 1, plain);
-        found = id != TOKEN_NONE ? id : found;
+        found = id != RLXVK_NO_TOKEN ? id : found;
     }
     return found;
 }
@@ -195,7 +195,7 @@ rlxvk_status tokenizer_cut_specials(const tokenizer *t, const char *bytes, size_
     size_t start = 0;
     for (size_t i = from; i < length;) {
         uint32_t id = tokenizer_special_at(t, bytes + i, length - i, mode.plain);
-        if (id == TOKEN_NONE) {
+        if (id == RLXVK_NO_TOKEN) {
             i++;
             continue;
         }

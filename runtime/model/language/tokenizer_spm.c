@@ -63,7 +63,7 @@ static rlxvk_status find_byte_tokens(tokenizer *t)
         uint32_t id = tokenizer_find_string(&t->ids, &string, 1);
         bytes[i] = (char)i;
         t->byte_ids[i] = id;
-        if (id != TOKEN_NONE)
+        if (id != RLXVK_NO_TOKEN)
             t->tokens[id].decoded = (gguf_string){bytes + i, 1};
     }
     return RLXVK_OK;
@@ -90,7 +90,7 @@ static bool score_key(const tokenizer *t, gguf_string left, gguf_string right, d
 {
     gguf_string pieces[2] = {left, right};
     uint32_t id = tokenizer_find_token(t, pieces, 2);
-    if (id == TOKEN_NONE)
+    if (id == RLXVK_NO_TOKEN)
         return false;
     *out = -(double)t->tokens[id].score;
     return true;
@@ -124,8 +124,8 @@ static char *mark_spaces(const char *bytes, size_t length, bool add_space, size_
 
 static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out)
 {
-    uint32_t id = t->byte_ids[byte] != TOKEN_NONE ? t->byte_ids[byte] : t->unknown;
-    if (id == TOKEN_NONE)
+    uint32_t id = t->byte_ids[byte] != RLXVK_NO_TOKEN ? t->byte_ids[byte] : t->unknown;
+    if (id == RLXVK_NO_TOKEN)
         return status_fail(RLXVK_E_RANGE,
                            "tokenizer: no token for byte 0x%02x, and no unknown token", byte);
     return tokenizer_append_token(out, id);
@@ -137,7 +137,7 @@ static rlxvk_status emit_symbol(const tokenizer *t, gguf_string text_of_symbol, 
 {
     rlxvk_status status = RLXVK_OK;
     uint32_t id = tokenizer_find_token(t, &text_of_symbol, 1);
-    if (id != TOKEN_NONE)
+    if (id != RLXVK_NO_TOKEN)
         return tokenizer_append_token(out, id);
     if (text_of_symbol.length == SPACE_MARK_LENGTH &&
         memcmp(text_of_symbol.data, SPACE_MARK, SPACE_MARK_LENGTH) == 0)
@@ -159,7 +159,7 @@ static rlxvk_status merge_marked(const tokenizer *t, const char *marked, size_t 
         TRY(tokenizer_append_symbol(&symbols, marked + i, size));
     }
     TRY(tokenizer_merge_symbols(t, &symbols, score_key));
-    for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
+    for (uint32_t i = 0; i != RLXVK_NO_TOKEN; i = symbols.items[i].next)
         TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
 error:
     VECTOR_FREE(&symbols);

@@ -16,6 +16,7 @@
 #include <rlxvk_symbols.h>
 #include <rlxvk_files.h>
 #include <rlxvk_inspect.h>
+#include <rlxvk_language.h>
 #include <rlxvk_model.h>
 
 #include <setjmp.h>
@@ -26,6 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+
+#include "unit/model/golden_numbers.h"
+#include "unit/model/chat_model.h"
 
 #define ROOM 1024
 
@@ -56,6 +60,8 @@ typedef struct stand {
     rlxvk_model *models[2];
     rlxvk_model_info model_info;
     onnx_message model_bytes;
+    rlxvk_tokenizer *tokenizer;
+    rlxvk_language *language;
 } stand;
 
 typedef enum null_kind { GIVES_STATUS, BUILDS, GIVES_VALUE } null_kind;
@@ -237,6 +243,68 @@ static rlxvk_model *new_model(stand *s)
     return m;
 }
 
+/* A language model, its tokenizer and its language: one for all calls, because they take long to
+ * make. No call changes them but by tokens, for which there is room. */
+#define LANGUAGE_MODEL "build/test/null_chat.gguf"
+static rlxvk_model *shared_model;
+static rlxvk_tokenizer *shared_tokenizer;
+static rlxvk_language *shared_language;
+
+static rlxvk_model *language_model(stand *s)
+{
+    (void)s;
+    return shared_model;
+}
+
+static rlxvk_tokenizer *tokenizer_of(stand *s)
+{
+    (void)s;
+    return shared_tokenizer;
+}
+
+static rlxvk_language *language_of(stand *s)
+{
+    (void)s;
+    expect_ok(rlxvk_language_rewind(shared_language, 0));
+    return shared_language;
+}
+
+static rlxvk_tokenizer *new_tokenizer(stand *s)
+{
+    rlxvk_tokenizer *t = NULL;
+    expect_ok(rlxvk_tokenizer_open(language_model(s), NULL, &t));
+    return t;
+}
+
+static rlxvk_language *new_language(stand *s)
+{
+    const rlxvk_language_options few = {.capacity = 32};
+    rlxvk_language *l = NULL;
+    expect_ok(rlxvk_language_create(tokenizer_of(s), shared_context, &few, &l));
+    return l;
+}
+
+static int open_all(void **state)
+{
+    char *template = read_text("test/data/chat/chatml.jinja");
+    if (open_shared_context(state) != 0)
+        return -1;
+    chat_model_write(LANGUAGE_MODEL, template);
+    memory_free(template);
+    expect_ok(rlxvk_model_open(LANGUAGE_MODEL, NULL, &shared_model));
+    shared_tokenizer = new_tokenizer(NULL);
+    shared_language = new_language(NULL);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    rlxvk_language_destroy(shared_language);
+    rlxvk_tokenizer_destroy(shared_tokenizer);
+    rlxvk_model_destroy(shared_model);
+    return close_shared_context(state);
+}
+
 static const char *model_file(stand *s)
 {
     FILE *file;
@@ -333,6 +401,8 @@ static void end(stand *s)
         rlxvk_graph_destroy(s->graphs[i]);
     rlxvk_graph_destroy(s->graph);
     rlxvk_graph_destroy(s->other);
+    rlxvk_language_destroy(s->language);
+    rlxvk_tokenizer_destroy(s->tokenizer);
     rlxvk_context_destroy(s->context);
     for (size_t i = 0; i < ARRAY_COUNT(s->models); i++)
         rlxvk_model_destroy(s->models[i]);
@@ -428,5 +498,5 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_answers)};
     print_table = argc > 1 && strcmp(argv[1], "table") == 0;
-    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+    return cmocka_run_group_tests(tests, open_all, close_all);
 }

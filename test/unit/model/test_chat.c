@@ -13,7 +13,7 @@
 
 #define FOLDER "test/data/chat/"
 
-static const chat_day day = {2025, 3, 4};
+static const system_day day = {2025, 3, 4};
 
 /* ---- Lines of golden.txt ---- */
 
@@ -361,7 +361,7 @@ static void a_space_before_eos_is_not_doubled(void **unused)
     assert_ok(chat_continue(c, 1 + ' ', "a", 1, &ids));
     assert_int_equal(ids.items[0], id_of(&v, "</s>"));
     ids.count = 0;
-    assert_ok(chat_continue(c, TOKEN_NONE, "a", 1, &ids));
+    assert_ok(chat_continue(c, RLXVK_NO_TOKEN, "a", 1, &ids));
     assert_int_equal(ids.items[0], 1 + ' ');
     VECTOR_FREE(&ids);
     chat_close(c);

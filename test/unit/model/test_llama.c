@@ -51,11 +51,11 @@ static void check_tokens(llama *m, float *logits, uint32_t chosen, size_t vocabu
 
 static void check_report(const llama *m)
 {
-    llama_report report;
+    rlxvk_language_report report;
     llama_usage(m, &report);
-    assert_int_equal(report.host_ops, 0);
-    assert_true(report.decode_dispatches > 0);
-    assert_int_equal(report.decode_submissions, report.decode_runs);
+    assert_int_equal(report.host_steps, 0);
+    assert_true(report.step_dispatches > 0);
+    assert_int_equal(report.step_submissions, report.step_runs);
     if (m->last_chunk) { /* the padding must be skipped */
         rlxvk_extent_report rows;
         if (!rlxvk_extent_supported(m->last_chunk, &rows))
@@ -73,7 +73,7 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     read_golden(json, entry, &want);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
-    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = LENGTH}, &m));
+    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.capacity = LENGTH}, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
     assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, &chosen}));
     check_logits(logits, &want.logits, entry);
@@ -139,7 +139,7 @@ static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, 
                       size_t steps, float *logits)
 {
     llama *m = NULL;
-    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = 50}, &m));
+    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.capacity = 50}, &m));
     for (size_t at = 0, n; at < count; at += n) {
         n = at < count - steps ? MIN(chunk, count - steps - at) : 1;
         assert_ok(llama_prepare(m, n));
@@ -409,7 +409,8 @@ static void test_lengths(void **state)
     llama *m = NULL;
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
-    assert_int_equal(llama_load(shared_context, file, &(llama_options){.capacity = 101}, &m),
+    assert_int_equal(llama_load(shared_context, file, &(rlxvk_language_options){.capacity = 101},
+                                &m),
                      RLXVK_E_RANGE);
     assert_null(m);
     assert_ok(llama_load(shared_context, file, NULL, &m));
@@ -436,7 +437,7 @@ static void one_graph_a_length(void **state)
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
-    llama_report report;
+    rlxvk_language_report report;
     assert_ok(llama_load(shared_context, file, NULL, &m));
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
         llama_rewind(m);
@@ -460,7 +461,7 @@ static void compare_chunks(uint32_t context, size_t tokens, uint32_t longest)
     static small_model s;
     static uint32_t ids[2600];
     float whole[WORDS], parted[WORDS];
-    llama_report report;
+    rlxvk_language_report report;
     memset(&s, 0, sizeof s);
     s.context = context;
     for (size_t i = 0; i < tokens; i++)
@@ -469,7 +470,7 @@ static void compare_chunks(uint32_t context, size_t tokens, uint32_t longest)
     llama *m = NULL;
     assert_ok(llama_load(shared_context, file, NULL, &m));
     llama_usage(m, &report);
-    assert_int_equal(report.longest_chunk, longest);
+    assert_int_equal(report.longest_run, longest);
     assert_ok(llama_extend(m, ids, tokens, (llama_result){whole, NULL}));
     llama_rewind(m);
     for (size_t at = 0; at < tokens; at += 100)

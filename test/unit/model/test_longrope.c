@@ -25,9 +25,9 @@ static float expected[TEXT + 1][WORDS]; /* [n]: after n tokens */
 static llama *load(uint64_t capacity, bool by_length, uint32_t sequences)
 {
     llama *m = NULL;
-    const llama_options options = {.capacity = capacity,
-                                   .stretch_by_length = by_length,
-                                   .sequences = sequences};
+    const rlxvk_language_options options = {.capacity = capacity,
+                                            .long_divisors = !by_length,
+                                            .sequences = sequences};
     assert_ok(llama_load(shared_context, file, &options, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, WORDS);
     return m;
@@ -139,10 +139,10 @@ static void sequences(void **state)
     for (int step = 0; step < 13; step++) {
         uint32_t next[MANY];
         for (size_t s = 0; s < MANY; s++)
-            next[s] = s == 1 && step % 4 == 3 ? LLAMA_IDLE : ids[lengths[s]];
+            next[s] = s == 1 && step % 4 == 3 ? RLXVK_NO_TOKEN : ids[lengths[s]];
         assert_ok(llama_step(m, next, logits[0], NULL));
         for (size_t s = 0; s < MANY; s++)
-            if (next[s] != LLAMA_IDLE)
+            if (next[s] != RLXVK_NO_TOKEN)
                 check("sequences", ++lengths[s], logits[s]);
     }
     llama_select(m, 0);
@@ -152,7 +152,7 @@ static void sequences(void **state)
     for (size_t s = 0; s < MANY; s++)
         first[s] = (llama_piece){ids + (s ? lengths[s] : 9), s ? 1 : 35};
     assert_ok(llama_extend_each(m, first, NULL));
-    uint32_t idle[MANY] = {LLAMA_IDLE, ids[lengths[1] + 1], LLAMA_IDLE};
+    uint32_t idle[MANY] = {RLXVK_NO_TOKEN, ids[lengths[1] + 1], RLXVK_NO_TOKEN};
     assert_ok(llama_step(m, idle, logits[0], NULL));
     check("beside a long piece", lengths[1] + 2, logits[1]);
     llama_destroy(m);

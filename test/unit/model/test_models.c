@@ -85,7 +85,7 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
     uint32_t ids[MOST_VALUES], next[MANY];
     size_t words = want->logits.count;
     llama *m = NULL;
-    assert_ok(llama_load(shared_context, file, &(llama_options){.sequences = MANY}, &m));
+    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.sequences = MANY}, &m));
     for (size_t i = 0; i < want->ids.count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
     for (uint32_t s = 0; s < MANY; s++) {
@@ -112,11 +112,11 @@ static void check_halves(const char *name, const gguf_file *file, const llama *w
     uint32_t ids[MOST_VALUES];
     float logits[MOST_VALUES];
     size_t count = want->ids.count;
-    llama_report with_words, with_halves;
+    rlxvk_language_report with_words, with_halves;
     llama *m = NULL;
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
-    assert_ok(llama_load(shared_context, file, &(llama_options){.cache = RLXVK_F16}, &m));
+    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.cache = RLXVK_F16}, &m));
     assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
     check_logits(name, "whole prompt, halves", logits, &want->logits, 0x1p-8);
     llama_rewind(m);
@@ -179,11 +179,11 @@ static void check_places(const char *name, llama *m, const uint32_t *ids,
                          const answer alone[PROMPTS])
 {
     size_t prompts[PLACES] = {0}, made[PLACES] = {0}, next = 0;
-    uint32_t tokens[PLACES] = {LLAMA_IDLE, LLAMA_IDLE, LLAMA_IDLE};
+    uint32_t tokens[PLACES] = {RLXVK_NO_TOKEN, RLXVK_NO_TOKEN, RLXVK_NO_TOKEN};
     for (bool active = true; active;) {
         active = false;
         for (uint32_t p = 0; p < PLACES; p++) {
-            if (tokens[p] == LLAMA_IDLE && next < PROMPTS) {
+            if (tokens[p] == RLXVK_NO_TOKEN && next < PROMPTS) {
                 prompts[p] = next++;
                 made[p] = 0;
                 llama_select(m, p);
@@ -191,11 +191,11 @@ static void check_places(const char *name, llama *m, const uint32_t *ids,
                 assert_ok(llama_extend(m, ids, prompt_lengths[prompts[p]],
                                        (llama_result){NULL, &tokens[p]}));
             }
-            if (tokens[p] == LLAMA_IDLE)
+            if (tokens[p] == RLXVK_NO_TOKEN)
                 continue;
             check_answer(name, prompts[p], &alone[prompts[p]], made[p], tokens[p]);
             if (++made[p] == made_lengths[prompts[p]])
-                tokens[p] = LLAMA_IDLE;
+                tokens[p] = RLXVK_NO_TOKEN;
             active = true;
         }
         assert_ok(llama_step(m, tokens, NULL, tokens));
@@ -216,7 +216,7 @@ static void check_batch(const char *name, const gguf_file *file, llama *single, 
         compared += alone[i].count;
     }
     assert_true(compared >= PROMPTS);
-    assert_ok(llama_load(shared_context, file, &(llama_options){.sequences = PLACES}, &m));
+    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.sequences = PLACES}, &m));
     check_places(name, m, ids, alone);
     llama_destroy(m);
 }

@@ -25,9 +25,9 @@ static void many_sequences(void **state)
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
     llama *single = NULL, *m = NULL;
-    expect_ok(llama_load(shared_context, file, &(llama_options){.capacity = 50}, &single));
-    expect_ok(
-        llama_load(shared_context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
+    expect_ok(llama_load(shared_context, file, &(rlxvk_language_options){.capacity = 50}, &single));
+    expect_ok(llama_load(shared_context, file,
+                         &(rlxvk_language_options){.capacity = 50, .sequences = MANY}, &m));
     for (uint32_t i = 0; i <= MANY; i++)
         for (uint32_t k = 0; k < 50; k++)
             ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
@@ -46,10 +46,10 @@ static void many_sequences(void **state)
             expect_ok(llama_extend(m, ids[MANY], lengths[MANY], (llama_result){NULL, NULL}));
         }
         for (size_t i = 0; i < MANY; i++)
-            next[i] = step % 5 == i ? LLAMA_IDLE : ids[place[i]][at[i]++];
+            next[i] = step % 5 == i ? RLXVK_NO_TOKEN : ids[place[i]][at[i]++];
         expect_ok(llama_step(m, next, logits[0], NULL));
         for (size_t i = 0; i < MANY; i++) {
-            if (next[i] == LLAMA_IDLE)
+            if (next[i] == RLXVK_NO_TOKEN)
                 continue;
             llama_rewind(single);
             expect_ok(llama_extend(single, ids[place[i]], at[i], (llama_result){alone, NULL}));
@@ -81,10 +81,11 @@ static void pieces_at_once(void **state)
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
     llama *single = NULL, *m = NULL;
-    llama_report report;
-    expect_ok(llama_load(shared_context, file, &(llama_options){.capacity = CONTEXT}, &single));
+    rlxvk_language_report report;
+    expect_ok(
+        llama_load(shared_context, file, &(rlxvk_language_options){.capacity = CONTEXT}, &single));
     expect_ok(llama_load(shared_context, file,
-                         &(llama_options){.capacity = CONTEXT, .sequences = MANY}, &m));
+                         &(rlxvk_language_options){.capacity = CONTEXT, .sequences = MANY}, &m));
     for (uint32_t i = 0; i < MANY; i++)
         for (uint32_t k = 0; k < CONTEXT; k++)
             ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
@@ -92,7 +93,7 @@ static void pieces_at_once(void **state)
         llama_piece pieces[MANY];
         for (size_t i = 0; i < MANY; i++) {
             pieces[i] = (llama_piece){ids[i] + at[i], lengths[r][i]};
-            next[i] = LLAMA_IDLE;
+            next[i] = RLXVK_NO_TOKEN;
         }
         expect_ok(llama_extend_each(m, pieces, next));
         pieces[1].count = CONTEXT; /* more than the room of sequence 1 */
@@ -100,7 +101,7 @@ static void pieces_at_once(void **state)
         for (size_t i = 0; i < MANY; i++) {
             at[i] += lengths[r][i];
             if (lengths[r][i] == 0) {
-                assert_int_equal(next[i], LLAMA_IDLE);
+                assert_int_equal(next[i], RLXVK_NO_TOKEN);
                 continue;
             }
             llama_rewind(single);
@@ -123,15 +124,15 @@ static void full_neighbours(void **state)
 {
     (void)state;
     static small_model s;
-    uint32_t ids[40], next[] = {5, LLAMA_IDLE};
+    uint32_t ids[40], next[] = {5, RLXVK_NO_TOKEN};
     float before[WORDS], after[2][WORDS];
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     for (uint32_t i = 0; i < 40; i++)
         ids[i] = i * 7 % WORDS;
-    expect_ok(
-        llama_load(shared_context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
+    expect_ok(llama_load(shared_context, file,
+                         &(rlxvk_language_options){.capacity = 40, .sequences = 2}, &m));
     llama_select(m, 1);
     expect_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
     for (size_t cut = 1; cut < 40; cut += 6) {
@@ -141,7 +142,7 @@ static void full_neighbours(void **state)
         expect_ok(llama_extend(m, ids + cut, 40 - cut, (llama_result){NULL, NULL}));
     }
     assert_int_equal(llama_step(m, next, NULL, NULL), RLXVK_E_RANGE);
-    next[0] = LLAMA_IDLE;
+    next[0] = RLXVK_NO_TOKEN;
     next[1] = 6;
     expect_ok(llama_step(m, next, after[0], NULL));
     llama_select(m, 1);

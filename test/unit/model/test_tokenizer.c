@@ -105,13 +105,13 @@ static rlxvk_status create(const vocabulary *v, tokenizer **out)
     return status;
 }
 
-/* `expected` ends with TOKEN_NONE. Decoding must give the text back. */
+/* `expected` ends with RLXVK_NO_TOKEN. Decoding must give the text back. */
 static void check(const tokenizer *t, const char *bytes, const uint32_t *expected)
 {
     token_list ids = {0};
     token_text decoded = {0};
     size_t count = 0, length = strlen(bytes);
-    while (expected[count] != TOKEN_NONE)
+    while (expected[count] != RLXVK_NO_TOKEN)
         count++;
     assert_int_equal(tokenizer_encode(t, bytes, length, false, &ids), RLXVK_OK);
     assert_int_equal(ids.count, count);
@@ -124,7 +124,7 @@ static void check(const tokenizer *t, const char *bytes, const uint32_t *expecte
     VECTOR_FREE(&ids);
     VECTOR_FREE(&decoded);
 }
-#define IDS(...) ((const uint32_t[]){__VA_ARGS__, TOKEN_NONE})
+#define IDS(...) ((const uint32_t[]){__VA_ARGS__, RLXVK_NO_TOKEN})
 
 static void test_spm(void **state)
 {
@@ -135,7 +135,7 @@ static void test_spm(void **state)
     assert_int_equal(create(&spm, &t), RLXVK_OK);
     assert_true(tokenizer_adds_bos(t) && tokenizer_bos(t) == 1 && tokenizer_eos(t) == 2);
     assert_true(tokenizer_is_end(t, 2) && !tokenizer_is_end(t, 1));
-    check(t, "", IDS(TOKEN_NONE));
+    check(t, "", IDS(RLXVK_NO_TOKEN));
     /* Of the pairs _a (-4) and ab (-5), _a has the better score and joins first. Then _ab (-3) can
      * be made. */
     check(t, "ab", IDS(12));
@@ -304,7 +304,7 @@ static void check_ids(const tokenizer *t, const char *bytes, const uint32_t *exp
 {
     token_list ids = {0};
     size_t count = 0;
-    while (expected[count] != TOKEN_NONE)
+    while (expected[count] != RLXVK_NO_TOKEN)
         count++;
     assert_int_equal(tokenizer_encode(t, bytes, strlen(bytes), false, &ids), RLXVK_OK);
     assert_int_equal(ids.count, count);
@@ -320,11 +320,14 @@ static void test_specials(void **state)
     static const struct {
         const char *bytes;
         uint32_t ids[8];
-    } cases[] = {
-        {"Hi", {13, TOKEN_NONE}},         {"<|u|>Hi", {3, 13, TOKEN_NONE}},
-        {"<h1>Hi", {4, 13, TOKEN_NONE}},  {"Hi</s>", {13, 2, TOKEN_NONE}},
-        {"<|u|>x|", {14, 6, TOKEN_NONE}}, {"<h1<h1><|u|", {5, 11, 12, 4, 5, 6, 9, 6}},
-        {"<unk><s>", {0, 1, TOKEN_NONE}}, {"Hi<|u|>|u|><|u|>x", {13, 3, 15, 14, TOKEN_NONE}}};
+    } cases[] = {{"Hi", {13, RLXVK_NO_TOKEN}},
+                 {"<|u|>Hi", {3, 13, RLXVK_NO_TOKEN}},
+                 {"<h1>Hi", {4, 13, RLXVK_NO_TOKEN}},
+                 {"Hi</s>", {13, 2, RLXVK_NO_TOKEN}},
+                 {"<|u|>x|", {14, 6, RLXVK_NO_TOKEN}},
+                 {"<h1<h1><|u|", {5, 11, 12, 4, 5, 6, 9, 6}},
+                 {"<unk><s>", {0, 1, RLXVK_NO_TOKEN}},
+                 {"Hi<|u|>|u|><|u|>x", {13, 3, 15, 14, RLXVK_NO_TOKEN}}};
     vocabulary v = {.model = "llama",
                     .tokens = {"<unk>", "<s>", "</s>", "<|u|>", "<h1>", "<", "|", "H", "i", "u",
                                ">", "h", "1", "Hi", "<|u|>x", "|u|>"},
@@ -341,7 +344,7 @@ static void test_specials(void **state)
         for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
             uint32_t expected[9];
             memcpy(expected, cases[i].ids, sizeof cases[i].ids);
-            expected[8] = TOKEN_NONE;
+            expected[8] = RLXVK_NO_TOKEN;
             check_ids(t, cases[i].bytes, expected);
         }
         tokenizer_destroy(t);
@@ -430,7 +433,7 @@ static void test_ends(void **state)
             bool marked = i == 2 || (i == 15 && k < 5); /* 2: eos */
             assert_int_equal(tokenizer_is_end(t, i), marked || (i >= 3 && i <= 10));
         }
-        assert_false(tokenizer_is_end(t, TOKEN_NONE));
+        assert_false(tokenizer_is_end(t, RLXVK_NO_TOKEN));
         check_ids(t, "a<|im_end|>a", IDS(0, 5, 0));
         assert_int_equal(tokenizer_token_bytes(t, 5).length, 0);
         tokenizer_destroy(t);

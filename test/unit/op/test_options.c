@@ -167,10 +167,12 @@ static const options_row rows[] = {
 };
 
 /* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */
-static const char *const others[] = {"rlxvk_context_options", "rlxvk_compile_options",
-                                     "rlxvk_model_options",   "rlxvk_model_graph_options",
-                                     "rlxvk_rng_options",     "rlxvk_save_options",
-                                     "rlxvk_load_options",    "rlxvk_values_options"};
+static const char *const others[] = {"rlxvk_context_options",   "rlxvk_compile_options",
+                                     "rlxvk_model_options",     "rlxvk_model_graph_options",
+                                     "rlxvk_rng_options",       "rlxvk_save_options",
+                                     "rlxvk_load_options",      "rlxvk_values_options",
+                                     "rlxvk_tokenizer_options", "rlxvk_turn_options",
+                                     "rlxvk_language_options",  "rlxvk_generate_options"};
 
 static void expect_same(const options_row *row, const rlxvk_graph *a, const rlxvk_graph *b)
 {
