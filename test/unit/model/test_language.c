@@ -17,8 +17,9 @@
 #include "unit/model/golden_numbers.h"
 #include "unit/model/chat_model.h"
 
-#define MODEL "build/test/language.gguf" /* with ChatML */
-#define TEXT  "The open() system call"
+#define MODEL        "build/test/language.gguf" /* with ChatML */
+#define TEXT         "The open() system call"
+#define SPACED_MODEL "test/data/models/llama.gguf"
 
 enum { CAPACITY = 256, MOST_TOKENS = 256, WORDS = 320, CONTEXT = 2048 };
 
@@ -154,26 +155,31 @@ static void texts_and_back(void **state)
     assert_int_equal(encode("", false, tokens), 0);
 }
 
-/* A model whose texts begin with a space has none where a text goes on. */
+/* The bytes of a text in two parts, of which the second one begins a text or goes on. */
+static size_t decode_parts(const rlxvk_tokenizer *t, bool begins, char bytes[16])
+{
+    uint32_t tokens[16];
+    size_t first, second, length;
+    assert_ok(rlxvk_tokenizer_encode(t, "a", 1, true, tokens, 16, &first));
+    assert_ok(rlxvk_tokenizer_encode(t, "b", 1, begins, tokens + first, 16 - first, &second));
+    assert_true(first + second <= 16);
+    assert_ok(rlxvk_tokenizer_decode(t, tokens, first + second, bytes, 16, &length));
+    return length;
+}
+
+/* A tokenizer that puts a space in front of texts puts none where a text goes on. */
 static void texts_that_go_on(void **state)
 {
     rlxvk_tokenizer *t = NULL;
     rlxvk_model *m = NULL;
-    uint32_t whole[16], parts[16];
-    size_t count, first, second;
+    char bytes[16];
     (void)state;
-    assert_ok(rlxvk_model_open("test/data/models/llama.gguf", NULL, &m));
+    assert_ok(rlxvk_model_open(SPACED_MODEL, NULL, &m));
     assert_ok(rlxvk_tokenizer_open(m, NULL, &t));
-    assert_ok(rlxvk_tokenizer_encode(t, "ab", 2, true, whole, 16, &count));
-    assert_ok(rlxvk_tokenizer_encode(t, "a", 1, true, parts, 16, &first));
-    assert_ok(rlxvk_tokenizer_encode(t, "b", 1, false, parts + first, 16 - first, &second));
-    char one[16], two[16];
-    size_t lengths[2];
-    assert_ok(rlxvk_tokenizer_decode(t, whole, count, one, 16, &lengths[0]));
-    assert_ok(rlxvk_tokenizer_decode(t, parts, first + second, two, 16, &lengths[1]));
-    assert_int_equal(lengths[0], 2);
-    assert_int_equal(lengths[1], 2);
-    assert_memory_equal(one, two, 2);
+    assert_int_equal(decode_parts(t, true, bytes), 3);
+    assert_memory_equal(bytes, "a b", 3);
+    assert_int_equal(decode_parts(t, false, bytes), 2);
+    assert_memory_equal(bytes, "ab", 2);
     rlxvk_tokenizer_destroy(t);
     rlxvk_model_destroy(m);
 }
