@@ -180,9 +180,9 @@ typedef struct rlxvk_generate_options {
  * Appends tokens to sequence 0, and generates those that follow. It ends after a token that ends
  * the text, after `tokens` tokens, if the reader returns false, or if the sequence is full. The
  * token that was generated last becomes part of the sequence with the next call, unless it ends the
- * text. After an error between two tokens, the sequence has those that the reader got. `options`
- * may be NULL.
- *   E_RANGE      there are no tokens, or no room for them and one more
+ * text. A call without tokens goes on from it. After an error between two tokens, the sequence has
+ * those that the reader got. `options` may be NULL.
+ *   E_RANGE      there are no tokens and nothing to go on from, or no room for them and one more
  *   E_INDEX_OOB  a token is outside the vocabulary
  *   and the errors of rlxvk_compile and rlxvk_run
  */

@@ -262,8 +262,9 @@ static rlxvk_status generate(rlxvk_language *l, const rlxvk_generate_options *gi
     rlxvk_status status;
     TRY(sized_read(SIZED(rlxvk_generate_options), given, &o));
     llama_select(l->model, 0);
-    if (l->tokens.count == l->pending)
-        return status_fail(RLXVK_E_RANGE, "no tokens to begin with; give at least one");
+    if (l->tokens.count == 0)
+        return status_fail(RLXVK_E_RANGE, "no tokens, and none was generated last that others "
+                                          "could follow; give at least one");
     if (l->tokens.count >= llama_room(l->model))
         return status_fail(RLXVK_E_RANGE,
                            "%zu tokens, and the sequence has room for %llu of its %llu, of which "
