@@ -85,7 +85,8 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
     uint32_t ids[MOST_VALUES], next[MANY];
     size_t words = want->logits.count;
     llama *m = NULL;
-    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.sequences = MANY}, &m));
+    assert_ok(llama_load(shared_context, file,
+                         &(rlxvk_language_options){.sequences = MANY, .long_divisors = true}, &m));
     for (size_t i = 0; i < want->ids.count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
     for (uint32_t s = 0; s < MANY; s++) {
@@ -116,7 +117,8 @@ static void check_halves(const char *name, const gguf_file *file, const llama *w
     llama *m = NULL;
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
-    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.cache = RLXVK_F16}, &m));
+    assert_ok(llama_load(shared_context, file,
+                         &(rlxvk_language_options){.cache = RLXVK_F16, .long_divisors = true}, &m));
     assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
     check_logits(name, "whole prompt, halves", logits, &want->logits, 0x1p-8);
     llama_rewind(m);
@@ -216,13 +218,16 @@ static void check_batch(const char *name, const gguf_file *file, llama *single, 
         compared += alone[i].count;
     }
     assert_true(compared >= PROMPTS);
-    assert_ok(llama_load(shared_context, file, &(rlxvk_language_options){.sequences = PLACES}, &m));
+    assert_ok(llama_load(shared_context, file,
+                         &(rlxvk_language_options){.sequences = PLACES, .long_divisors = true},
+                         &m));
     check_places(name, m, ids, alone);
     llama_destroy(m);
 }
 
 static void check_file(const char *name)
 {
+    const rlxvk_language_options whole = {.long_divisors = true}; /* as one run of the text */
     static golden want;
     static numbers sums;
     char path[512];
@@ -235,7 +240,7 @@ static void check_file(const char *name)
     memory_free(json);
     snprintf(path, sizeof path, FOLDER "/%s.gguf", name);
     assert_ok(gguf_result(gguf_open(path, &file)));
-    if (llama_load(shared_context, file, NULL, &m) != RLXVK_OK)
+    if (llama_load(shared_context, file, &whole, &m) != RLXVK_OK)
         fail_msg("%s: %s", name, rlxvk_last_error());
     check_model(name, m, &want, &sums);
     check_batch(name, file, m, &want);
