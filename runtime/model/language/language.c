@@ -104,7 +104,8 @@ static rlxvk_status add_tokens(rlxvk_language *l, const uint32_t *tokens, size_t
 {
     if (!VECTOR_RESERVE(&l->tokens, l->tokens.count + count))
         return status_fail_memory("tokens");
-    memcpy(l->tokens.items + l->tokens.count, tokens, count * sizeof *tokens);
+    if (count)
+        memcpy(l->tokens.items + l->tokens.count, tokens, count * sizeof *tokens);
     l->tokens.count += count;
     return RLXVK_OK;
 }
