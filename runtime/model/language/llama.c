@@ -322,6 +322,10 @@ static rlxvk_status stretch(llama *m, uint32_t sequence, size_t count)
     status = extend(m, m->history + sequence * m->net.capacity, (size_t)length,
                     (llama_result){NULL, NULL});
     m->sequence = selected;
+    if (status) {
+        m->stretched[sequence] = false; /* the next tokens make it run again */
+        m->positions[sequence] = length;
+    }
     return status;
 }
 
@@ -396,14 +400,24 @@ error:
     return status;
 }
 
+/* Makes pieces, which may be those of the model, its own. If they are to run, no sequence needs
+ * stretching afterwards. */
+static rlxvk_status begin_pieces(llama *m, const llama_piece *pieces, bool runs)
+{
+    rlxvk_status status;
+    TRY(check_pieces(m, pieces, runs));
+    for (uint32_t s = 0; runs && s < (uint32_t)m->sequences; s++)
+        TRY(stretch(m, s, pieces[s].count));
+    memmove(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+error:
+    return status;
+}
+
 /* Appends at most one token to each sequence. `pieces` may be those of the model. */
 static rlxvk_status step(llama *m, const llama_piece *pieces, float *logits, uint32_t *tokens)
 {
     rlxvk_status status;
-    TRY(check_pieces(m, pieces, true));
-    for (uint32_t s = 0; s < (uint32_t)m->sequences; s++)
-        TRY(stretch(m, s, pieces[s].count));
-    memmove(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    TRY(begin_pieces(m, pieces, true));
     TRY(run_every(m, m->decode, 1, m->pieces, logits, tokens));
     m->draws++;
 error:
@@ -633,10 +647,7 @@ static rlxvk_status take_pieces(llama *m, const llama_piece *pieces, bool runs, 
 {
     run_plan r;
     rlxvk_status status;
-    TRY(check_pieces(m, pieces, runs));
-    for (uint32_t s = 0; runs && s < (uint32_t)m->sequences; s++)
-        TRY(stretch(m, s, pieces[s].count));
-    memcpy(m->pieces, pieces, (size_t)m->sequences * sizeof *pieces);
+    TRY(begin_pieces(m, pieces, runs));
     while (next_round(m, &r))
         TRY(r.every ? round_of_every(m, r.length, runs, tokens)
                     : round_of_one(m, r.sequence, runs, tokens ? &tokens[r.sequence] : NULL));
