@@ -45,7 +45,7 @@ typedef struct rlxvk_tokenizer_options {
  * Reads the tokenizer and the chat template of a GGUF file. No device is needed. The model must
  * outlive the tokenizer. If the template is missing or not recognized, only rlxvk_tokenizer_turn
  * and rlxvk_language_reply fail. `options` may be NULL.
- *   E_UNSUPPORTED      the model is no GGUF file, or its tokenizer is of another kind
+ *   E_UNSUPPORTED      the file has another format than GGUF, or another kind of tokenizer
  *   E_UNKNOWN_NAME     a key that the tokenizer needs is missing
  *   E_LENGTH, E_RANGE  arrays or ids do not fit the vocabulary
  *   E_ATTR             a date with a member that is 0 or too large, or a bad struct_size
@@ -55,7 +55,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_tokenizer_open(rlxvk_model *model,
                                                    rlxvk_tokenizer **out_tokenizer);
 void rlxvk_tokenizer_destroy(rlxvk_tokenizer *tokenizer);
 
-/* What the file tells. Strings live as long as the tokenizer. */
+/* Facts of the file. Strings live as long as the tokenizer. */
 typedef struct rlxvk_tokenizer_info {
     uint32_t vocabulary;     /* number of tokens */
     uint32_t begin, end;     /* tokens; RLXVK_NO_TOKEN if the file names none */
@@ -90,6 +90,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_tokenizer_decode(const rlxvk_tokenizer *toke
                                                      size_t *out_length);
 /* Whether a token ends a text or a reply. */
 bool rlxvk_tokenizer_is_end(const rlxvk_tokenizer *tokenizer, uint32_t token);
+/* Whether a text that begins spells the token `begin` although rlxvk_tokenizer_encode puts it in
+ * front. Then the tokens have it twice, which models are not made for. */
+bool rlxvk_tokenizer_doubles_begin(const rlxvk_tokenizer *tokenizer, const char *bytes,
+                                   size_t length);
 
 typedef struct rlxvk_turn_options {
     const char *system; /* what the model is told before the first turn; NULL: the template's own,
@@ -101,8 +105,8 @@ typedef struct rlxvk_turn_options {
 } rlxvk_turn_options;
 
 /*
- * Converts a user's turn to tokens, with what the chat template puts around it, up to where the
- * reply begins. Control tokens that the texts spell stay text. Writes as rlxvk_tokenizer_encode.
+ * Converts a user's turn to tokens, together with the words of the chat template, up to the place
+ * of the reply. Control tokens that the texts spell stay text. Writes as rlxvk_tokenizer_encode.
  * `options` may be NULL: the turn begins a conversation.
  *   E_UNKNOWN_NAME  the file has no template, or the vocabulary lacks the token that ends a reply
  *   E_UNSUPPORTED   the template is not recognized, has no place for a system text, or needs one
@@ -182,7 +186,7 @@ typedef struct rlxvk_generate_options {
  * token that was generated last becomes part of the sequence with the next call, unless it ends the
  * text. A call without tokens goes on from it. After an error between two tokens, the sequence has
  * those that the reader got. `options` may be NULL.
- *   E_RANGE      there are no tokens and nothing to go on from, or no room for them and one more
+ *   E_RANGE      no tokens are given and none is to go on from; or the sequence is too full
  *   E_INDEX_OOB  a token is outside the vocabulary
  *   and the errors of rlxvk_compile and rlxvk_run
  */
@@ -203,15 +207,15 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_language_reply(rlxvk_language *language, con
 /* Compiles the graphs that a call needs if it appends `count` tokens to sequence 0. Otherwise that
  * call compiles them. Errors as rlxvk_language_generate. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_language_prepare(rlxvk_language *language, size_t count);
-/* Empties a sequence. E_RANGE: there is no such sequence. */
+/* Empties a sequence. E_RANGE: the number is too large. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_language_rewind(rlxvk_language *language, uint32_t sequence);
-/* How many more tokens a sequence can take. E_RANGE: there is no such sequence. */
+/* How many more tokens a sequence can take. E_RANGE: the number is too large. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_language_room(const rlxvk_language *language, uint32_t sequence,
                                                   uint64_t *out_tokens);
 
 /* Appends tokens to one sequence. `logits`, `vocabulary` numbers, are those after the last token;
  * `next` is the token chosen from them. Both may be NULL. Errors as rlxvk_language_generate.
- * E_RANGE: there is no such sequence. */
+ * E_RANGE: the number of the sequence is too large. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_language_extend(rlxvk_language *language, uint32_t sequence,
                                                     const uint32_t *tokens, size_t count,
                                                     float *logits, uint32_t *next);

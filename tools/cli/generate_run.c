@@ -19,7 +19,7 @@ enum { CONTEXT_UNIT = 64, READ_SIZE = 65536, TURNS_CONTEXT = 4096 };
 
 static rlxvk_status append(token_text *text, const char *bytes, size_t length)
 {
-    if (!VECTOR_RESERVE(text, text->count + length + 1))
+    if (!VECTOR_RESERVE(text, length + 1))
         return status_fail_memory("prompt");
     memcpy(text->items + text->count, bytes, length);
     text->count += length;
@@ -61,10 +61,9 @@ error:
 }
 
 /* The second one is not left out, because the text without it would be another prompt. */
-static void warn_of_two_begins(session *s, const token_list *ids)
+static void warn_of_two_begins(session *s, const char *bytes, size_t length)
 {
-    if (s->warned || ids->count < 2 || ids->items[0] != s->info.begin ||
-        ids->items[1] != s->info.begin)
+    if (s->warned || !rlxvk_tokenizer_doubles_begin(s->tokenizer, bytes, length))
         return;
     s->warned = true;
     report_error("warning: the prompt begins with the token that begins every text of this model "
@@ -82,16 +81,19 @@ static rlxvk_status encode(const session *s, const char *bytes, size_t length, t
                                                      out->capacity, out_count);
 }
 
+/* There is room for a token a byte at first, because seldom are there more. */
 static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, token_list *out)
 {
-    size_t count;
+    size_t count = length + 1;
     rlxvk_status status;
-    TRY(encode(s, bytes, length, out, &count));
-    if (!VECTOR_RESERVE(out, count + 1))
-        return status_fail_memory("prompt");
-    TRY(encode(s, bytes, length, out, &out->count));
     if (!s->options->chat)
-        warn_of_two_begins(s, out);
+        warn_of_two_begins(s, bytes, length);
+    do {
+        if (!VECTOR_RESERVE(out, count))
+            return status_fail_memory("prompt");
+        TRY(encode(s, bytes, length, out, &count));
+    } while (count > out->capacity);
+    out->count = count;
 error:
     return status;
 }

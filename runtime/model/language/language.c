@@ -102,7 +102,7 @@ static rlxvk_status begin_tokens(rlxvk_language *l)
 
 static rlxvk_status add_tokens(rlxvk_language *l, const uint32_t *tokens, size_t count)
 {
-    if (!VECTOR_RESERVE(&l->tokens, l->tokens.count + count))
+    if (!VECTOR_RESERVE(&l->tokens, count))
         return status_fail_memory("tokens");
     if (count)
         memcpy(l->tokens.items + l->tokens.count, tokens, count * sizeof *tokens);
@@ -272,9 +272,11 @@ static rlxvk_status generate(rlxvk_language *l, const rlxvk_generate_options *gi
                            "one is for a new token; a larger capacity makes room",
                            l->tokens.count, (unsigned long long)llama_room(l->model),
                            (unsigned long long)l->capacity);
+    bool goes_on = l->tokens.count == l->pending; /* behind the token that was generated last */
     TRY(llama_extend(l->model, l->tokens.items, l->tokens.count,
                      (llama_result){o.logits, &l->next}));
-    l->last = RLXVK_NO_TOKEN;
+    if (!goes_on)
+        l->last = RLXVK_NO_TOKEN;
     for (uint64_t made = 1;; made++) {
         if (!hand_over(l, &o) || made == o.tokens || llama_room(l->model) == 1)
             break;

@@ -102,13 +102,28 @@ error:
 
 /* ---- Texts and tokens ---- */
 
-static void copy_tokens(const token_list *list, uint32_t *tokens, size_t capacity,
-                        size_t *out_count)
+/* The arguments of a conversion of `count` items to at most `capacity` others. */
+static rlxvk_status require_lists(const char *call, const rlxvk_tokenizer *tokenizer,
+                                  const void *items, size_t count, const char *items_name,
+                                  const void *made, size_t capacity, const char *made_name,
+                                  const size_t *out_count, const char *count_name)
 {
-    size_t copied = MIN(list->count, capacity);
-    if (copied)
-        memcpy(tokens, list->items, copied * sizeof *tokens);
-    *out_count = list->count;
+    rlxvk_status status;
+    TRY(status_require(tokenizer, call, "tokenizer"));
+    TRY(status_require_items(items, count, call, items_name));
+    TRY(status_require_items(made, capacity, call, made_name));
+    TRY(status_require(out_count, call, count_name));
+error:
+    return status;
+}
+
+/* Copies what fits. *out_count is how many items there are. */
+static void copy_items(const void *items, size_t count, size_t size, void *out, size_t capacity,
+                       size_t *out_count)
+{
+    if (MIN(count, capacity))
+        memcpy(out, items, MIN(count, capacity) * size);
+    *out_count = count;
 }
 
 rlxvk_status rlxvk_tokenizer_encode(const rlxvk_tokenizer *tokenizer, const char *bytes,
@@ -117,12 +132,10 @@ rlxvk_status rlxvk_tokenizer_encode(const rlxvk_tokenizer *tokenizer, const char
 {
     token_list list = {0};
     rlxvk_status status;
-    TRY(status_require(tokenizer, "tokenizer_encode", "tokenizer"));
-    TRY(status_require_items(bytes, length, "tokenizer_encode", "bytes"));
-    TRY(status_require_items(tokens, capacity, "tokenizer_encode", "tokens"));
-    TRY(status_require(out_count, "tokenizer_encode", "out_count"));
+    TRY(require_lists("tokenizer_encode", tokenizer, bytes, length, "bytes", tokens, capacity,
+                      "tokens", out_count, "out_count"));
     TRY(language_encode(tokenizer, bytes, length, begins, &list));
-    copy_tokens(&list, tokens, capacity, out_count);
+    copy_items(list.items, list.count, sizeof *tokens, tokens, capacity, out_count);
 error:
     VECTOR_FREE(&list);
     return status;
@@ -133,14 +146,10 @@ rlxvk_status rlxvk_tokenizer_decode(const rlxvk_tokenizer *tokenizer, const uint
 {
     token_text text = {0};
     rlxvk_status status;
-    TRY(status_require(tokenizer, "tokenizer_decode", "tokenizer"));
-    TRY(status_require_items(tokens, count, "tokenizer_decode", "tokens"));
-    TRY(status_require_items(bytes, capacity, "tokenizer_decode", "bytes"));
-    TRY(status_require(out_length, "tokenizer_decode", "out_length"));
+    TRY(require_lists("tokenizer_decode", tokenizer, tokens, count, "tokens", bytes, capacity,
+                      "bytes", out_length, "out_length"));
     TRY(tokenizer_decode(tokenizer->words, tokens, count, &text));
-    if (MIN(text.count, capacity))
-        memcpy(bytes, text.items, MIN(text.count, capacity));
-    *out_length = text.count;
+    copy_items(text.items, text.count, 1, bytes, capacity, out_length);
 error:
     VECTOR_FREE(&text);
     return status;
@@ -151,6 +160,12 @@ bool rlxvk_tokenizer_is_end(const rlxvk_tokenizer *tokenizer, uint32_t token)
     return tokenizer && tokenizer_is_end(tokenizer->words, token);
 }
 
+bool rlxvk_tokenizer_doubles_begin(const rlxvk_tokenizer *tokenizer, const char *bytes,
+                                   size_t length)
+{
+    return tokenizer && bytes && tokenizer_doubles_bos(tokenizer->words, bytes, length);
+}
+
 rlxvk_status rlxvk_tokenizer_turn(const rlxvk_tokenizer *tokenizer, const char *bytes,
                                   size_t length, const rlxvk_turn_options *options,
                                   uint32_t *tokens, size_t capacity, size_t *out_count)
@@ -158,13 +173,11 @@ rlxvk_status rlxvk_tokenizer_turn(const rlxvk_tokenizer *tokenizer, const char *
     rlxvk_turn_options own;
     token_list list = {0};
     rlxvk_status status;
-    TRY(status_require(tokenizer, "tokenizer_turn", "tokenizer"));
-    TRY(status_require_items(bytes, length, "tokenizer_turn", "bytes"));
-    TRY(status_require_items(tokens, capacity, "tokenizer_turn", "tokens"));
-    TRY(status_require(out_count, "tokenizer_turn", "out_count"));
+    TRY(require_lists("tokenizer_turn", tokenizer, bytes, length, "bytes", tokens, capacity,
+                      "tokens", out_count, "out_count"));
     TRY(sized_read(SIZED(rlxvk_turn_options), options, &own));
     TRY(language_turn(tokenizer, bytes, length, &own, &list));
-    copy_tokens(&list, tokens, capacity, out_count);
+    copy_items(list.items, list.count, sizeof *tokens, tokens, capacity, out_count);
 error:
     VECTOR_FREE(&list);
     return status;
