@@ -1,5 +1,6 @@
-/* See points.h. A node's shape depends only on the shapes and types of its operands, so a graph
- * that has only these is enough. */
+/* See points.h. A node's shape depends only on the shapes, types and storage of its operands, so a
+ * graph that has only these is enough. An operand that is raw bytes becomes an input, because only
+ * leaves are. */
 #include "op/points.h"
 
 #include <string.h>
@@ -35,8 +36,11 @@ static rlxvk_status begin(const rlxvk_graph *g, uint32_t id, lone_node *l)
     if (!l->inputs || !VECTOR_RESERVE(&l->operands.nodes, count + 1))
         return status_fail_memory("symbols");
     for (uint32_t i = 0; i < count; i++) {
-        l->operands.nodes.items[i] = *graph_node(g, l->given.inputs[i]);
-        l->operands.nodes.items[i].input_count = 0;
+        node *operand = &l->operands.nodes.items[i];
+        *operand = *graph_node(g, l->given.inputs[i]);
+        if (operand->input_count && op_node_storage(g, l->given.inputs[i]) == STORAGE_RAW)
+            operand->op = OP_input;
+        operand->input_count = 0;
         l->inputs[i] = i;
     }
     l->operands.nodes.count = count;

@@ -43,9 +43,10 @@ storage op_node_storage(const rlxvk_graph *g, uint32_t id)
         return STORAGE_PAIR;
     if (!has_bytes(n))
         return STORAGE_WORD;
-    for (n = graph_node(g, view_root(g, id, NULL)); node_row(n)->family->storage.keeps_storage;)
+    for (n = graph_node(g, view_root(g, id, NULL));
+         n->input_count && node_row(n)->family->storage.keeps_storage;)
         n = graph_node(g, view_root(g, n->inputs[0], NULL));
-    return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
+    return node_row(n)->most_inputs == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }
 
 /* The result of a view that writes is its operand's new content, so it is counted only once. */
