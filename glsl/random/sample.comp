@@ -8,6 +8,9 @@
  * a histogram tells, they are listed and sorted. Otherwise two numbers describe a prefix: the
  * smallest kept key, and the largest index kept among tokens with that key. Both are found by
  * bisection. Counts and masses are summed over the row in a fixed order. The logits are only read.
+ *
+ * Compilers copy a function to each of its calls, and what is done for a token AHEAD times. So the
+ * row is read at few places, and one loop takes all steps of a bisection.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -21,6 +24,7 @@
 #define BINS           512 /* of the histogram: equal parts of RANGE below the largest logit */
 #define RANGE          16.0
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
+#define TOP_KEY        0x80000000u /* of the largest scaled logit, 0 */
 
 layout(constant_id = 1) const bool GREEDY = false;
 layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation loads at a time */
@@ -109,25 +113,6 @@ bool is_kept(uint key, uint i, uvec2 prefix)
     return key > prefix.x || (key == prefix.x && i <= prefix.y);
 }
 
-uint count_kept(uvec2 prefix)
-{
-    uint count = 0u;
-    EACH_TOKEN(args.vocabulary, count += is_kept(key_of(scaled(z)), i, prefix) ? 1u : 0u)
-    return count_of_row(count);
-}
-
-float mass_kept(uvec2 prefix, uvec2 within)
-{
-    float mass = 0.0;
-    EACH_TOKEN(args.vocabulary, {
-        float s = scaled(z);
-        uint key = key_of(s);
-        if (is_kept(key, i, prefix) && is_kept(key, i, within))
-            mass += exponential(s);
-    })
-    return total_of_row(mass);
-}
-
 /* ---- Listed ---- */
 
 /* The bin of a scaled logit, or BINS beyond the range. A larger logit never has a higher bin. */
@@ -149,19 +134,25 @@ void add_up()
     }
 }
 
-/* How many of the first bins have at most LISTED tokens together. */
-uint bins_to_list()
+/* How many of the first bins have at most LISTED tokens together. If top_k leaves all tokens, also
+ * the mass of the row. */
+uint bins_to_list(out float total)
 {
     uint me = gl_LocalInvocationID.x, count = 0u;
+    bool weighs = args.top_k >= args.vocabulary;
+    float mass = 0.0;
     for (uint bin = me; bin < BINS; bin += gl_WorkGroupSize.x)
         bin_counts[bin] = 0u;
     barrier();
     EACH_TOKEN(args.vocabulary, {
-        uint bin = bin_of(scaled(z));
+        float s = scaled(z);
+        uint bin = bin_of(s);
         if (bin < BINS)
             atomicAdd(bin_counts[bin], 1u);
+        if (weighs && !is_inf(s))
+            mass += exponential(s);
     })
-    barrier();
+    total = total_of_row(mass);
     for (uint e = me; e < LISTED; e += gl_WorkGroupSize.x)
         mass_scratch[e] = e < BINS ? float(bin_counts[e]) : 0.0;
     add_up();
@@ -171,9 +162,9 @@ uint bins_to_list()
     return count_of_row(count);
 }
 
-void list_tokens()
+void list_tokens(out float total)
 {
-    uint me = gl_LocalInvocationID.x, bins = bins_to_list();
+    uint me = gl_LocalInvocationID.x, bins = bins_to_list(total);
     if (me == 0u)
         listed = 0u;
     barrier();
@@ -215,8 +206,8 @@ void sum_listed(uint kept)
 }
 
 /* How many listed tokens are kept, or 0 if the list is not enough. It is enough if it has all
- * tokens that top_k leaves, or top_p of the whole row's mass. */
-uint listed_kept()
+ * tokens that top_k leaves, or top_p of `total`, the whole row's mass. */
+uint listed_kept(float total)
 {
     bool all = args.top_k >= args.vocabulary;
     if (!all && args.top_k > listed)
@@ -224,8 +215,6 @@ uint listed_kept()
     uint kept = min(args.top_k, listed), count = 0u;
     if (args.top_p >= 1.0)
         return kept;
-    const uvec2 any = uvec2(LOWEST_KEY, ~0u);
-    float total = all ? mass_kept(any, any) : 0.0;
     sum_listed(kept);
     float mass = mass_scratch[LISTED - 1u], wanted = args.top_p * (all ? total : mass);
     for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x)
@@ -237,53 +226,67 @@ uint listed_kept()
 
 /* ---- By bisection ---- */
 
-/* The smallest index such that `wanted` kept tokens up to it have exactly this key. */
-uint index_of_equal(uint key, uint wanted)
+/* Of tokens before `end` that both prefixes keep and whose key is at most `highest`: the mass, or
+ * how many there are. */
+float measure(uvec2 prefix, uvec2 within, uint highest, uint end, bool by_mass)
 {
-    uint low = 0u, high = args.vocabulary - 1u;
-    while (low < high) {
-        uint middle = low + (high - low) / 2u, count = 0u;
-        EACH_TOKEN(middle + 1u, count += key_of(scaled(z)) == key ? 1u : 0u)
-        if (count_of_row(count) >= wanted)
-            high = middle;
-        else
-            low = middle + 1u;
-    }
-    return low;
+    float sum = 0.0;
+    EACH_TOKEN(end, {
+        float s = scaled(z);
+        uint key = key_of(s);
+        if (is_kept(key, i, prefix) && is_kept(key, i, within) && key <= highest)
+            sum += by_mass ? exponential(s) : 1.0;
+    })
+    return total_of_row(sum);
 }
 
-/* The prefix of exactly `wanted` tokens, or all tokens if the row has no more. */
-uvec2 keep_count(uint wanted, uint highest)
-{
-    uint low = LOWEST_KEY, high = highest; /* the largest key with enough tokens at or above it */
-    if (count_kept(uvec2(low, ~0u)) <= wanted)
-        return uvec2(low, ~0u);
-    while (low < high) {
-        uint middle = high - (high - low) / 2u;
-        if (count_kept(uvec2(middle, ~0u)) >= wanted)
-            low = middle;
-        else
-            high = middle - 1u;
-    }
-    return uvec2(low, index_of_equal(low, wanted - count_kept(uvec2(low + 1u, ~0u))));
-}
+/* What shortest_prefix measures, in this order. */
+#define ALL_KEPT    0 /* all that `kept` keeps */
+#define FROM_MIDDLE 1 /* of them, those whose key is at least the middle one; bisects the keys */
+#define ABOVE_KEY   2 /* of them, those above the key that was found */
+#define SAME_KEY    3 /* those with this key, up to the middle index; bisects the indices */
 
-/* The shortest prefix within `kept` whose mass reaches top_p of the mass of `kept`. */
-uvec2 keep_mass(uvec2 kept, uint highest)
+/* The shortest prefix within `kept` that has top_p of its mass, or top_k of its tokens. If it has
+ * no more tokens, it is the result. */
+uvec2 shortest_prefix(uvec2 kept, bool by_mass)
 {
-    float wanted = args.top_p * mass_kept(kept, kept);
-    uint low = kept.x, high = highest;
-    while (low < high) {
-        uint middle = high - (high - low) / 2u;
-        if (mass_kept(uvec2(middle, ~0u), kept) >= wanted)
-            low = middle;
-        else
-            high = middle - 1u;
+    uint key = 0u, low = kept.x, high = TOP_KEY;
+    int stage = ALL_KEPT;
+    float wanted = by_mass ? args.top_p : float(args.top_k);
+    while (stage != SAME_KEY || low < high) {
+        bool same = stage == SAME_KEY;
+        uint half_way = (high - low) / 2u;
+        uint middle = stage == ALL_KEPT ? low : stage == ABOVE_KEY ? low + 1u : high - half_way;
+        middle = same ? low + half_way : middle;
+        uvec2 prefix = uvec2(same ? key : middle, ~0u);
+        float sum = measure(prefix, same ? prefix : kept, same ? key : ~0u,
+                            same ? middle + 1u : args.vocabulary, by_mass && !same);
+        bool enough = sum >= wanted;
+        if (same) {
+            low = enough ? low : middle + 1u;
+            high = enough ? middle : high;
+        } else if (stage == ABOVE_KEY) {
+            key = low;
+            wanted -= sum;
+            if (by_mass)
+                wanted = min(max(ceil(wanted / exponential(value_of(key))), 1.0),
+                             float(args.vocabulary));
+            low = 0u;
+            high = args.vocabulary - 1u;
+            stage = SAME_KEY;
+        } else {
+            if (stage == FROM_MIDDLE) {
+                low = enough ? middle : low;
+                high = enough ? high : middle - 1u;
+            } else if (by_mass) {
+                wanted *= sum;
+            } else if (sum <= wanted) {
+                return kept;
+            }
+            stage = low < high ? FROM_MIDDLE : ABOVE_KEY;
+        }
     }
-    float above = low < highest ? mass_kept(uvec2(low + 1u, ~0u), kept) : 0.0;
-    float equal = max(ceil((wanted - above) / exponential(value_of(low))), 1.0);
-    uvec2 result = uvec2(low, index_of_equal(low, uint(min(equal, float(args.vocabulary)))));
-    return low == kept.x && result.y > kept.y ? kept : result;
+    return key == kept.x && low > kept.y ? kept : uvec2(key, low);
 }
 
 /* -ln(1 - v) of a word's fraction v, accurate for small v. */
@@ -311,47 +314,66 @@ uvec2 draw_key()
     return key;
 }
 
-/* The score of token i with scaled logit s, and i. */
-uvec2 scored(float s, uint i, uint row, uvec2 key)
+/* The random words of tokens 4 four to 4 four + 3. */
+uvec4 words_of(uint four, uint row, uvec2 key)
 {
     uint offset = args.state_offset;
-    uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
-    return uvec2(key_of(s - logarithm(exponential_variate(words[i % 4u]))), i);
+    return philox(uvec4(four, row, state[offset + 2u], state[offset + 3u]), key);
+}
+
+/* The score of token i with scaled logit s, and i. */
+uvec2 scored(float s, uint i, uint word)
+{
+    return uvec2(key_of(s - logarithm(exponential_variate(word))), i);
 }
 
 uint draw_listed(uint kept, uint row)
 {
     uvec2 key = draw_key(), best = uvec2(0u, ~0u);
-    for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x)
-        best = better(best, scored(value_of(pair_scratch[e].x), pair_scratch[e].y, row, key));
+    for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x) {
+        uint i = pair_scratch[e].y;
+        uvec4 words = words_of(i / 4u, row, key);
+        best = better(best, scored(value_of(pair_scratch[e].x), i, words[i % 4u]));
+    }
     barrier();
     return best_of_row(best).y;
 }
 
+/* An invocation takes four tokens at a time, because they share their random words. */
 uint draw(uvec2 kept, uint row)
 {
     uvec2 key = draw_key(), best = uvec2(0u, ~0u);
-    EACH_TOKEN(args.vocabulary, {
-        float s = scaled(z);
-        if (is_kept(key_of(s), i, kept))
-            best = better(best, scored(s, i, row, key));
-    })
+    uint last = args.vocabulary - 1u;
+    for (uint four = gl_LocalInvocationID.x; four <= last / 4u; four += gl_WorkGroupSize.x) {
+        float logits[4];
+        [[unroll]] for (uint n = 0; n < 4; n++)
+            logits[n] = x[row_start + min(4u * four + n, last)];
+        uvec4 words = words_of(four, row, key);
+        [[unroll]] for (uint n = 0; n < 4; n++) {
+            uint i = 4u * four + n;
+            float s = scaled(logits[n]);
+            if (i <= last && is_kept(key_of(s), i, kept))
+                best = better(best, scored(s, i, words[n]));
+        }
+    }
     return best_of_row(best).y;
 }
 
 uint choose(uint row)
 {
-    const uint highest = 0x80000000u; /* key of the largest scaled logit, 0 */
-    if (args.top_k < args.vocabulary || args.top_p < 1.0) {
-        list_tokens();
+    bool counts = args.top_k < args.vocabulary, weighs = args.top_p < 1.0;
+    if (counts || weighs) {
+        float total;
+        list_tokens(total);
         sort_listed();
-        uint count = listed_kept();
+        uint count = listed_kept(total);
         if (count > 0u)
             return draw_listed(count, row);
     }
-    uvec2 kept = keep_count(args.top_k, highest);
-    if (args.top_p < 1.0)
-        kept = keep_mass(kept, highest);
+    uvec2 kept = uvec2(LOWEST_KEY, ~0u);
+    for (uint rule = 0u; rule < 2u; rule++)
+        if (rule == 0u ? counts : weighs)
+            kept = shortest_prefix(kept, rule == 1u);
     return draw(kept, row);
 }
 
