@@ -171,10 +171,17 @@ uint column_place(uint column, out bool real)
     return y_base + (image * args.groups + group) * args.m * volume(out_size()) + cell;
 }
 
-void write(float value, uint row, uint place)
+const bool HAS_TERMS = BITS != 0;
+/* Scale, bias and residual. */
+vec3 terms_of(uint row, uint place)
 {
-    uint at = place + row * volume(out_size());
-    y[at] = finish(value, channel_terms(group * args.m + row, args.groups * args.m), at);
+    return vec3(channel_terms(group * args.m + row, args.groups * args.m),
+                residual_at(place + row * volume(out_size())));
+}
+
+void write(float sum, vec3 terms, uint row, uint place)
+{
+    y[place + row * volume(out_size())] = finish_with(sum, terms.xy, terms.z);
 }
 
 #include "conv/conv_matrix_leave.glsl"

@@ -5,22 +5,36 @@
  *
  * The includer declares
  *   uint column_place(uint column, out bool real)     where a column begins in y
- *   void write(float value, uint row, uint place)
+ *   bool HAS_TERMS                                    whether terms_of() reads memory
+ *   vec3 terms_of(uint row, uint place)               what an element needs beside its sum
+ *   void write(float sum, vec3 terms, uint row, uint place)
  * and in main(): `tile` and `part`, the first row and column of the workgroup, and of the subgroup
  * from there; and `patch_start`.
  */
 #include "matmul/matrix_sums.glsl"
 
 const uint SUBGROUP = THREADS / (TILE_M / PART_M * PARTS_N); /* a multiple of UNIT_N */
+/* A lane's elements of a matrix. It loads the terms of up to eight of them together, because it
+ * would wait as long for those of one. */
+const uint ELEMENTS = UNIT_M * UNIT_N / SUBGROUP;
+const uint AT_ONCE = HAS_TERMS ? (ELEMENTS > 8 ? 8 : ELEMENTS) : 1;
 
 void leave(uint patch_start, uvec2 at)
 {
     bool real;
+    vec3 terms[AT_ONCE];
     uint lane = gl_SubgroupInvocationID, place = column_place(at.y + lane % UNIT_N, real);
-    [[dont_unroll]] for (uint e = lane; e < UNIT_M * UNIT_N; e += SUBGROUP) {
-        uint row = at.x + e / UNIT_N;
-        if (real && row < args.m)
-            write(uintBitsToFloat(tile_b[patch_start + e / 4][e % 4]), row, place);
+    [[dont_unroll]] for (uint e = lane; e < UNIT_M * UNIT_N; e += AT_ONCE * SUBGROUP) {
+        [[unroll]] for (uint i = 0; i < AT_ONCE; i++) {
+            uint row = at.x + (e + i * SUBGROUP) / UNIT_N;
+            terms[i] = real && row < args.m ? terms_of(row, place) : vec3(0.0);
+        }
+        [[unroll]] for (uint i = 0; i < AT_ONCE; i++) {
+            uint from = e + i * SUBGROUP, row = at.x + from / UNIT_N;
+            if (real && row < args.m)
+                write(uintBitsToFloat(tile_b[patch_start + from / 4][from % 4]), terms[i], row,
+                      place);
+        }
     }
 }
 

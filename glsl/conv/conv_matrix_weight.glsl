@@ -109,9 +109,15 @@ uint column_place(uint column, out bool real)
     return y_base + channel * taps() + tap;
 }
 
-void write(float value, uint row, uint place)
+const bool HAS_TERMS = false;
+vec3 terms_of(uint row, uint place)
 {
-    y[place + row * args.channels * taps()] = value;
+    return vec3(0.0);
+}
+
+void write(float sum, vec3 terms, uint row, uint place)
+{
+    y[place + row * args.channels * taps()] = sum;
 }
 
 #include "conv/conv_matrix_leave.glsl"

@@ -43,14 +43,20 @@ float finish_with(float sum, vec2 terms, float added)
     return ADDS_RESIDUAL && late ? v + added : v;
 }
 
-/* Applies the epilogue to element `at` of the buffer that contains y, or to four elements starting
- * there. */
-float finish(float sum, vec2 terms, uint at)
+/* What belongs to element `at` of the buffer that contains y. */
+float residual_at(uint at)
 {
     float added = 0.0;
     if (ADDS_RESIDUAL)
         added = residual[at - args.y_offset + args.residual_offset];
-    return finish_with(sum, terms, added);
+    return added;
+}
+
+/* Applies the epilogue to element `at` of the buffer that contains y, or to four elements starting
+ * there. */
+float finish(float sum, vec2 terms, uint at)
+{
+    return finish_with(sum, terms, residual_at(at));
 }
 vec4 finish_quad(vec4 sum, vec2 terms, uint at)
 {

@@ -31,6 +31,9 @@ compile() { "$glslang" --quiet -V --target-env vulkan1.2 -Iglsl -o "$2" "${@:3}"
 case ${1:-} in
 update)
     all=$(grep -l 'GL_KHR_cooperative_matrix' glsl/*/*.comp | sed 's#.*/\(.*\)\.comp#\1#')
+    for kernel in "${@:2}"; do
+        grep -qx "$kernel" <<<"$all" || { echo "no kernel $kernel is compiled into spv/; these are:" $all >&2; exit 1; }
+    done
     : >$manifest.new
     for kernel in $all; do
         if (($# > 1)) && [[ " ${*:2} " != *" $kernel "* ]]; then

@@ -44,12 +44,13 @@ static conv_matrix_shape shape_of(const conv_problem *p)
                                .k = s->k,
                                .k_elements = s->k,
                                .groups = s->groups,
-                               .x_elements = p->images * p->args.groups * channels * cells,
+                               .to_pack = p->images * p->args.groups * channels * cells,
                                .weight = p->swapped,
                                .octets = channels % 8 == 0};
-    if (p->swapped)
+    if (p->swapped) {
         shape.n = product_of(p->args.out_size) * round_up(p->images, 8);
-    else
+        shape.to_pack += p->args.groups * channels * s->m * product_of(p->args.kernel);
+    } else
         shape.k = s->k / MAX(channels, 1u) * round_up(channels, 8);
     return shape;
 }

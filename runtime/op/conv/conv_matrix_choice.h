@@ -13,14 +13,15 @@
 typedef struct conv_matrix_shape {
     uint64_t m, n, groups;
     uint64_t k, k_elements; /* with channels padded to octets, and without */
-    uint64_t x_elements;    /* that would be packed */
+    uint64_t to_pack;       /* elements, if the class packs */
     bool weight;            /* a gradient of weights: the tiles are turned */
     bool octets;            /* channels of x are whole octets */
 } conv_matrix_shape;
 
 typedef struct conv_matrix_class {
     matrix_class tiles;
-    uint8_t form; /* CONV_MATRIX_...: how x is read */
+    uint8_t form;         /* CONV_MATRIX_...: how x is read */
+    uint16_t weight_cost; /* instead of that of `tiles`, for a gradient of weights */
 } conv_matrix_class;
 
 extern const conv_matrix_class conv_matrix_classes[];

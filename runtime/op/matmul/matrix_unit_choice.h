@@ -14,7 +14,7 @@ typedef struct matrix_class {
     uint16_t part_m, part_n;         /* of the tile, for a subgroup */
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
-    uint8_t cost;                    /* of a tile, relative to others; 0: in order of the rows */
+    uint16_t cost;                   /* of a tile, relative to others; 0: in order of the rows */
     bool ahead;                      /* packed weights: decoded among the products */
     uint8_t splits; /* packed weights: K is split until each compute unit has so many workgroups */
     uint8_t depth;  /* 0: tiles go through shared memory. Otherwise operands are packed as blocks,

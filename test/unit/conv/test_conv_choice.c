@@ -174,12 +174,13 @@ static device_profile with_units(device_profile p, uint32_t subgroup, matrix_sha
     return p;
 }
 
-/* Units of 16x16x16; wide subgroups; 8x16x16 and little shared memory; and a software driver's. */
+/* An NVIDIA H200; wide subgroups; 8x16x16 and little shared memory; and a software driver's. */
 static device_profile unit_device(size_t which)
 {
-    device_profile small = big_gpu();
+    device_profile small = big_gpu(), h200 = big_gpu();
     small.shared_memory_bytes = 32768;
-    const device_profile all[] = {with_units(big_gpu(), 32, (matrix_shape){16, 16, 16}),
+    h200.compute_units = 132;
+    const device_profile all[] = {with_units(h200, 32, (matrix_shape){16, 16, 16}),
                                   with_units(big_gpu(), 64, (matrix_shape){16, 16, 16}),
                                   with_units(small, 16, (matrix_shape){8, 16, 16}),
                                   with_units(software(), 8, (matrix_shape){8, 8, 8})};
@@ -189,7 +190,7 @@ static device_profile unit_device(size_t which)
 enum { UNIT_DEVICES = 4 };
 
 static const char *unit_tiles(uint64_t m, uint64_t n, uint64_t taps, uint64_t channels,
-                              uint64_t x_elements, size_t device)
+                              uint64_t to_pack, size_t device)
 {
     device_profile p = unit_device(device);
     conv_matrix_shape s = {.m = m,
@@ -197,7 +198,7 @@ static const char *unit_tiles(uint64_t m, uint64_t n, uint64_t taps, uint64_t ch
                            .k = taps * round_up(channels, 8),
                            .k_elements = taps * channels,
                            .groups = 1,
-                           .x_elements = x_elements,
+                           .to_pack = to_pack,
                            .octets = channels % 8 == 0};
     const conv_matrix_class *c = conv_matrix_choose(&s, RLXVK_PRECISION_F16, &p, VARIANT_NONE);
     return c ? c->tiles.row.name : "none";
@@ -206,16 +207,18 @@ static const char *unit_tiles(uint64_t m, uint64_t n, uint64_t taps, uint64_t ch
 static void units_take_tiles_by_size(void **state)
 {
     (void)state;
-    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 0), "square_64");
-    assert_string_equal(unit_tiles(64, 100352, 9, 256, 25690112, 0), "flat_64");
-    /* Packing would take longer than reading words. */
-    assert_string_equal(unit_tiles(256, 6272, 1, 1024, 6422528, 0), "words_square");
+    /* Measured on an NVIDIA H200: these are the fastest there, or within 7 % of them. */
+    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 0), "wide_32");
+    assert_string_equal(unit_tiles(512, 1568, 9, 512, 802816, 0), "square_64");
+    assert_string_equal(unit_tiles(64, 100352, 9, 64, 6422528, 0), "words_flat");
+    assert_string_equal(unit_tiles(256, 6272, 9, 256, 1605632, 0), "words_medium");
+    assert_string_equal(unit_tiles(256, 6272, 1, 1024, 6422528, 0), "words_medium");
     assert_string_equal(unit_tiles(64, 100352, 1, 256, 25690112, 0), "words_flat");
-    assert_string_equal(unit_tiles(64, 3136, 9, 64, 200704, 0), "words_medium");
+    assert_string_equal(unit_tiles(512, 49, 9, 512, 25088, 0), "words_small");
     /* These channels are no whole octets. */
-    assert_string_equal(unit_tiles(256, 100352, 9, 255, 25589760, 0), "square_64");
+    assert_string_equal(unit_tiles(256, 100352, 9, 255, 25589760, 0), "wide_32");
     /* 32 KiB of shared memory. */
-    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 2), "square_32");
+    assert_string_equal(unit_tiles(256, 100352, 9, 256, 25690112, 2), "words_flat");
     assert_string_equal(unit_tiles(32, 100, 9, 32, 3200, 3), "words_small");
     /* Octets of three channels would be mostly padding. */
     assert_string_equal(unit_tiles(64, 401408, 49, 3, 4816896, 0), "scattered_flat");
