@@ -1,8 +1,8 @@
 /*
  * Gradients of attention need its result with the log-sum-exps. They compute it in a node of their
  * own (op/attention/attention_backward.c). If the forward pass has the same attention, the two
- * become one. It is computed at the place of the first, and the forward result is a view of it. Not
- * at precision F16, because the forward pass may then be less exact than gradients need.
+ * become one. It is computed at the place of the first, and the forward result is a view of it. It
+ * is as exact as gradients need, which is more than the forward pass asks for at precision F16.
  */
 #include "op/attention/attention.h"
 #include "op/movement/movement.h"
@@ -56,9 +56,8 @@ static uint32_t emitted_for(const pass *p, uint32_t id)
 
 uint32_t share_attention(pass *p, uint32_t id)
 {
-    const rewrite_options *options = p->context;
     const node *n = &p->nodes[id];
-    if (n->op != OP_attention || options->precision == RLXVK_PRECISION_F16)
+    if (n->op != OP_attention)
         return NODE_NONE;
     if (attributes_of(n)->exact) {
         for (uint32_t first = 0; first < id; first++)

@@ -3,7 +3,7 @@
  * wanted. Each has the layout of its tensor.
  *
  * y and the log-sum-exp of each row come from an attention of the same operands. If the forward
- * pass was in f32, this is its own attention (rewrite/share_attention.c). Each row also needs
+ * pass has it, there is only one (rewrite/share_attention.c). Each row also needs
  * delta = dy . y. Each pass then computes the weights that it needs again, tile by tile
  * (attention_backward.comp). If a pass has too few workgroups, several share the rows of one, and
  * their results are added in order.

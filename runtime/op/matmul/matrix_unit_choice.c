@@ -7,7 +7,8 @@
 #include "op/matmul/matrix_unit_choice.h"
 
 enum {
-    IF_CROWDS = CHOICE_OWN /* only if every compute unit has two tiles to turn to */
+    IF_CROWDS = CHOICE_OWN,   /* only if every compute unit has two tiles to turn to */
+    IF_BUSY = CHOICE_OWN << 1 /* only if four of five compute units have a tile */
 };
 
 /*
@@ -25,9 +26,9 @@ const matrix_class matrix_classes[] = {
     {{"direct_low", ON_ALL, IF_FILLS},   64, 128, 64, 64, 64, 0, 33,  65, 170, false, 0, 2, 4},
     {{"direct_deep", ON_ALL, IF_FILLS}, 128,  64, 64, 64, 32, 0, 65,  33,  93, false, 0, 4, 2},
     {{"direct_small", ON_ALL, IF_FILLS}, 32,  64, 64, 32, 16, 0, 17,  33,  66, false, 0, 4, 4},
-    {{"tall",       ON_ALL, IF_FILLS},  192, 128, 64, 48, 64, 1, 65,  65, 136},
-    {{"wide",       ON_ALL, IF_FILLS},  128, 192, 64, 32, 48, 1, 65,  65, 136},
-    {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65, 100},
+    {{"tall",       ON_ALL, IF_BUSY},   192, 128, 64, 48, 64, 1, 65,  65, 136},
+    {{"wide",       ON_ALL, IF_BUSY},   128, 192, 64, 32, 48, 1, 65,  65, 136},
+    {{"square_64",  ON_ALL, IF_BUSY},   128, 128, 64, 64, 32, 1, 65,  65, 100},
     {{"square_32",  ON_ALL, IF_FILLS},  128, 128, 32, 64, 32, 1, 65,  65,   0},
     {{"medium",     ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 1, 17,  17,   0},
     {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17,   0},
@@ -85,7 +86,8 @@ static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t ti
 static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, uint32_t units)
 {
     return s->m >= c->least_m && s->n >= c->least_n &&
-           (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units);
+           (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units) &&
+           (!(c->row.conditions & IF_BUSY) || 5 * tiles >= 4 * (uint64_t)units);
 }
 
 /* Words of a subgroup's part of the operands of one step, for each lane. */

@@ -52,6 +52,7 @@ static void large_results_take_large_tiles(void **state)
     matmul_shape large = of(4096, 4096, 4096), few = of(16, 4096, 4096), least = of(16, 16, 16);
     matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
     matmul_shape even = of(8192, 8192, 4096), one_round = of(512, 6144, 4096);
+    matmul_shape more_than_four = of(520, 4096, 4096);
     const matrix_class *c =
         matrix_unit_choose(&large, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_64");
@@ -59,6 +60,9 @@ static void large_results_take_large_tiles(void **state)
     assert_string_equal(c->row.name, "tall");
     c = matrix_unit_choose(&one_round, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "wide"); /* two rounds of squares */
+    /* One round of 110 tiles beats two of 160 squares. */
+    c = matrix_unit_choose(&more_than_four, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
+    assert_string_equal(c->row.name, "wide");
     c = matrix_unit_choose(&one_round, RLXVK_PRECISION_SPLIT, &gpu, false, VARIANT_NONE);
     assert_string_equal(c->row.name, "square_32"); /* there is room for it */
     c = matrix_unit_choose(&few, RLXVK_PRECISION_F16, &gpu, false, VARIANT_NONE);
