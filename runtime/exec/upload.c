@@ -12,47 +12,54 @@
 
 #include <string.h>
 
-enum { LANES = 4, LANE_BYTES = 16, BLOCK_BYTES = LANES * LANE_BYTES };
+enum { LANES = 8, WORD_BYTES = 8, BLOCK_BYTES = LANES * WORD_BYTES };
 
-/* Mixes all bits of a word into both halves (full avalanche) by 128-bit products. */
-static void mix(uint64_t word, uint64_t *a, uint64_t *b)
+/* No change of one word leaves the lane as it was, because each step can be undone. The rotation
+ * brings the highest bits, to which products carry nothing further, into the next product. */
+static uint64_t mix_word(uint64_t lane, uint64_t word)
 {
-    unsigned __int128 p = (unsigned __int128)(*a ^ word) * 0xff51afd7ed558ccdu;
-    unsigned __int128 q = (unsigned __int128)(*b + word) * 0xd6e8feb86659fd93u;
-    *a = (uint64_t)(p >> 64) ^ (uint64_t)p ^ *b;
-    *b = (uint64_t)(q >> 64) ^ (uint64_t)q ^ (*a << 23 | *a >> 41);
+    uint64_t x = lane ^ word;
+    return (x << 29 | x >> 35) * 0x9fb21c651e98df25u;
 }
 
-/* Mixes 16 bytes into each of four lanes by one product. A lane depends only on itself, so this is
- * as fast as memory is read. */
-static void mix_block(const uint8_t *bytes, uint64_t a[LANES], uint64_t b[LANES])
+/* Mixes a word of each block into each lane. The lanes do not wait for each other, and they are
+ * variables, because an array would stay in memory. So this is about as fast as memory is read. */
+static void mix_blocks(const uint8_t *bytes, uint64_t count, uint64_t lanes[LANES])
 {
-    static const uint64_t keys[LANES] = {0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,
-                                         0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u};
-    uint64_t words[2 * LANES];
-    memcpy(words, bytes, BLOCK_BYTES);
-    for (int i = 0; i < LANES; i++) {
-        unsigned __int128 p =
-            (unsigned __int128)(a[i] ^ words[2 * i]) * (keys[i] ^ words[2 * i + 1]);
-        a[i] = (uint64_t)(p >> 64) ^ (uint64_t)p ^ words[2 * i];
-        b[i] = (b[i] << 29 | b[i] >> 35) + (uint64_t)p + words[2 * i + 1];
+    uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
+    uint64_t e = lanes[4], f = lanes[5], g = lanes[6], h = lanes[7], words[LANES];
+    for (; count > 0; count--, bytes += BLOCK_BYTES) {
+        memcpy(words, bytes, BLOCK_BYTES);
+        a = mix_word(a, words[0]), b = mix_word(b, words[1]);
+        c = mix_word(c, words[2]), d = mix_word(d, words[3]);
+        e = mix_word(e, words[4]), f = mix_word(f, words[5]);
+        g = mix_word(g, words[6]), h = mix_word(h, words[7]);
     }
+    lanes[0] = a, lanes[1] = b, lanes[2] = c, lanes[3] = d;
+    lanes[4] = e, lanes[5] = f, lanes[6] = g, lanes[7] = h;
+}
+
+/* Each bit of the result depends on each bit of x. It can be undone, too. */
+static uint64_t mix_all(uint64_t x)
+{
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    x = (x ^ x >> 29) * 0xff51afd7ed558ccdu;
+    return x ^ x >> 32;
 }
 
 static void fingerprint_of(const void *data, uint64_t size, slot_type type, uint64_t out[2])
 {
-    uint64_t a[LANES] = {1, 2, 3, 4}, b[LANES] = {5, 6, 7, 8}, at = 0;
+    uint64_t lanes[LANES] = {1, 2, 3, 4, 5, 6, 7, 8}, whole = size / BLOCK_BYTES;
     uint8_t last[BLOCK_BYTES] = {0};
-    for (; size - at >= BLOCK_BYTES; at += BLOCK_BYTES)
-        mix_block((const uint8_t *)data + at, a, b);
-    if (size > at)
-        memcpy(last, (const uint8_t *)data + at, size - at);
-    mix_block(last, a, b);
-    out[0] = 0x9e3779b97f4a7c15u ^ size;
-    out[1] = 0xc2b2ae3d27d4eb4fu ^ (uint64_t)type.f32_words;
+    mix_blocks(data, whole, lanes);
+    if (size % BLOCK_BYTES)
+        memcpy(last, (const uint8_t *)data + whole * BLOCK_BYTES, size % BLOCK_BYTES);
+    mix_blocks(last, 1, lanes);
+    out[0] = mix_all(size);
+    out[1] = mix_all((uint64_t)type.f32_words + 1);
     for (int i = 0; i < LANES; i++) {
-        mix(a[i], &out[0], &out[1]);
-        mix(b[i], &out[0], &out[1]);
+        out[0] = mix_all(out[0] ^ lanes[i]);
+        out[1] = mix_all(out[1] + lanes[i]);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "exec/executable.h"
 #include "support/harness.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -297,6 +298,55 @@ static void test_shared_param_as_output(void **state)
     rlxvk_executable_destroy(sharer);
 }
 
+static void expect_negated(rlxvk_executable *e, const float *x, size_t count)
+{
+    float y[256];
+    const rlxvk_run_input in = {.name = "x", .data = x, .length = count};
+    const rlxvk_run_output out = {.buffer = y, .length = count};
+    expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+    for (size_t i = 0; i < count; i++)
+        assert_float_equal(y[i], -x[i], 0);
+}
+
+/* Changes that a weak fingerprint would not notice: signs of two elements, two blocks in the other
+ * order, and zeros of both signs. */
+static void test_small_changes_are_uploaded(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_context *staging = open_context(&(rlxvk_context_options){.direct_upload = RLXVK_OFF});
+    rlxvk_executable *e = NULL;
+    float x[256];
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(256))));
+    expect_ok(rlxvk_compile(staging, g, NULL, &e));
+    rlxvk_graph_destroy(g);
+    for (int i = 0; i < 256; i++)
+        x[i] = (float)(i / 32);
+    expect_negated(e, x, 256);
+    for (int distance = 1; distance < 128; distance++) {
+        x[129 - distance] = -x[129 - distance] - 1;
+        x[129] = -x[129] - 1;
+        expect_negated(e, x, 256);
+    }
+    for (int i = 0; i < 16; i++) {
+        float kept = x[i];
+        x[i] = x[i + 64];
+        x[i + 64] = kept;
+    }
+    expect_negated(e, x, 256);
+    memset(x, 0, sizeof x);
+    expect_negated(e, x, 256);
+    x[1] = x[17] = -0.0f;
+    const rlxvk_run_input in = {.name = "x", .data = x, .length = 256};
+    float y[256];
+    expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){.buffer = y, .length = 256}, 1));
+    assert_false(signbit(y[1]) || signbit(y[17]));
+    assert_true(signbit(y[0]));
+    rlxvk_executable_destroy(e);
+    close_context(staging);
+}
+
 /* A shared input is uploaded only if the memory does not hold that value already. It does not
  * matter which executable uploaded or overwrote it last. */
 static void test_shared_uploads(void **state)
@@ -346,6 +396,7 @@ int main(void)
         cmocka_unit_test(test_failing_clones),
         cmocka_unit_test(test_shared_content),
         cmocka_unit_test(test_shared_param_as_output),
+        cmocka_unit_test(test_small_changes_are_uploaded),
         cmocka_unit_test(test_shared_uploads),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
