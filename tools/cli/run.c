@@ -27,7 +27,8 @@ static const char help[] =
     "      --compare DIR      compare with DIR/output_0.pb and so on, or .npy, or DIR/NAME.npy\n"
     "      --rtol R           relative tolerance of that (default 1e-3); integers must be equal\n"
     "      --atol A           absolute tolerance (default 1e-7; at least 2^-22 of the largest)\n"
-    "      --repeat N         run N times more and tell the median\n"
+    "      --repeat N         run N times more and tell the medians, by the clock and on the\n"
+    "                         device\n"
     "      --profile          print the time of each node of the file, and its share of what the\n"
     "                         device can copy or compute in that time, which is measured then\n"
     "      --check            compare each node with its host reference; name the first wrong one\n"
@@ -260,6 +261,8 @@ static void print_text(const run_options *o, const run_result *r)
            r->first_ms);
     if (o->repeat)
         printf(", median of %llu %.2f ms", (unsigned long long)o->repeat, r->median_ms);
+    if (o->repeat && r->device_ms > 0)
+        printf(", %.2f ms on the device", r->device_ms);
     printf("\n");
     if (o->profile)
         print_profile(r);
@@ -343,8 +346,9 @@ static void print_json(const run_result *r)
                                        {"compile_ms", r->compile_ms},
                                        {"first_ms", r->first_ms},
                                        {"median_ms", r->median_ms},
+                                       {"device_ms", r->device_ms},
                                        {"wrong", r->verdict == RUN_WRONG}},
-                       5);
+                       6);
     printf("}\n");
 }
 

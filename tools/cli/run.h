@@ -65,7 +65,8 @@ typedef struct run_result {
     size_t best_count;
     char best_of[256]; /* the name of that output */
     bool best_softmax; /* the scores are the softmax of it */
-    double load_ms, compile_ms, first_ms, median_ms;
+    double load_ms, compile_ms, first_ms;
+    double median_ms, device_ms; /* by the clock, and on the device (0: it does not tell) */
 } run_result;
 
 /* Runs a model once, or as often as asked. Everything that goes wrong is in the result. */

@@ -281,7 +281,7 @@ rlxvk_status run_job_graph(run_job *j, rlxvk_graph **out)
 
 static rlxvk_status make_executable(run_job *j)
 {
-    rlxvk_compile_options compile = {.precision = j->o->precision};
+    rlxvk_compile_options compile = {.precision = j->o->precision, .time_runs = RLXVK_ON};
     rlxvk_status status;
     bool more = true;
     if (j->o->profile)

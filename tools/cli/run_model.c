@@ -114,11 +114,19 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The median, sorting the times. */
+static double median_of(double *times, size_t count)
+{
+    qsort(times, count, sizeof *times, compare_times);
+    return times[count / 2];
+}
+
+/* The device's time stays 0 if the device cannot tell it. */
 static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t input_count,
                               const rlxvk_run_output *outputs)
 {
-    size_t repeat = (size_t)j->o->repeat;
-    double *times = memory_zeroed(repeat + 1, sizeof *times);
+    size_t repeat = (size_t)j->o->repeat, later = repeat ? 1 : 0, count = repeat + 1 - later;
+    double *times = memory_zeroed(2 * (repeat + 1), sizeof *times), *device = times + repeat + 1;
     rlxvk_status status = RLXVK_OK;
     if (!times)
         return status_fail_memory("times");
@@ -126,10 +134,14 @@ static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t 
         double start = clock_seconds();
         TRY(rlxvk_run(j->e, inputs, input_count, outputs, j->r->output_count));
         times[i] = 1e3 * (clock_seconds() - start);
+        rlxvk_status timed = rlxvk_executable_run_time(j->e, &device[i]);
+        if (timed != RLXVK_E_UNSUPPORTED)
+            TRY(timed);
+        device[i] /= 1e3;
     }
     j->r->first_ms = times[0];
-    qsort(times + 1, repeat, sizeof *times, compare_times);
-    j->r->median_ms = repeat ? times[1 + repeat / 2] : times[0];
+    j->r->median_ms = median_of(times + later, count);
+    j->r->device_ms = median_of(device + later, count);
 error:
     memory_free(times);
     return status;
