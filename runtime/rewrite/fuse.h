@@ -45,6 +45,7 @@ bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
+bool fuse_match_attention(const pass *p, uint32_t id, fusion *out);    /* fuse_attention.c */
 bool fuse_match_batch_region(const pass *p, uint32_t id, fusion *out); /* fuse_batch.c */
 bool join_match_products(const pass *p, uint32_t id, fusion *out);     /* join_products.c */
 
@@ -54,6 +55,7 @@ uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
 uint32_t fuse_projection(pass *p, uint32_t id);
 uint32_t fuse_conv(pass *p, uint32_t id);
+uint32_t fuse_attention(pass *p, uint32_t id);
 uint32_t fuse_batch_region(pass *p, uint32_t id);
 
 /* The rule of a pattern: appends the node that `match` describes. */

@@ -15,6 +15,7 @@ static const struct {
     {"SwiGLU", fuse_match_swiglu},
     {"projection", fuse_match_projection},
     {"convolution + what follows", fuse_match_conv},
+    {"attention", fuse_match_attention},
     {"concat of regions", fuse_match_batch_region},
     {"products of one input", join_match_products},
 };

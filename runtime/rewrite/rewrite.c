@@ -38,6 +38,8 @@ static const struct {
     {"move_transposes", WITH_FUSION, .run = move_transposes},
     /* After share_nodes, because both attentions must read the same nodes. */
     {"share_attention", WITH_FUSION, share_attention},
+    /* After move_transposes, which may put the transpose of k into its product. */
+    {"fuse_attention", WITH_FUSION, fuse_attention},
     {"fuse_matmul_bias_act", WITH_FUSION, fuse_matmul_bias_act},
     /* After fuse_matmul_bias_act, so that products have their biases. Before fuse_swiglu, which
      * looks for halves of one product. */
