@@ -21,7 +21,7 @@
  *
  * Shared memory holds p or dz of the tile, other-major. Before that, the same memory holds a slice
  * of both tiles, 16 columns deep, transposed and rotated as in attention_prefill. It also holds
- * VALUE_ROWS of the other rows. The next slice is loaded into registers while this one is
+ * VALUE_ROWS of the other rows. If AHEAD, the next slice is loaded into registers while this one is
  * multiplied.
  *
  * Tiles outside the band, or entirely dropped by the mask, are skipped. A dropped pair must not
@@ -45,6 +45,7 @@ layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREAD
 layout(constant_id = 9) const uint VALUE_ROWS = 8;   /* a multiple of 4 */
 layout(constant_id = 10) const uint UNROLL = 4;      /* rows unrolled; above 4 slices too */
 layout(constant_id = 11) const bool TURNS = false; /* double buffering: one barrier less */
+layout(constant_id = 12) const bool AHEAD = true;  /* the next slice is loaded early */
 layout(push_constant) uniform block
 {
     attention_backward_args args;
@@ -183,9 +184,11 @@ void process()
             return;
         }
     }
-    fetch_slice(1u, 0u);
+    if (AHEAD)
+        fetch_slice(1u, 0u);
     multiply_columns(1u);
-    fetch_slice(0u, 0u);
+    if (AHEAD)
+        fetch_slice(0u, 0u);
     [[unroll]] for (uint r = 0; r < ROWS; r++) g[r] = s[r];
     multiply_columns(0u);
     find_weights(edge);

@@ -130,7 +130,7 @@ void multiply_slice(uint slice)
     }
 }
 
-/* Computes a product into s. Its first slice was already fetched. */
+/* Computes a product into s. Its first slice was already fetched, if slices are fetched ahead. */
 void multiply_columns(uint product)
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) s[r] = vec4(0.0);
@@ -141,9 +141,11 @@ void multiply_columns(uint product)
     {
         if (!TURNS)
             barrier();
+        if (!AHEAD)
+            fetch_slice(product, depth);
         store_slice(slice);
         barrier();
-        if (depth + DEPTH < args.width)
+        if (AHEAD && depth + DEPTH < args.width)
             fetch_slice(product, depth + DEPTH);
         multiply_slice(slice);
         if (TURNS)
@@ -326,16 +328,19 @@ void store_own_dz()
         uint count =                                                                               \
             own ? min(OWN, own_count - own_first) : min(OTHERS, other_count - other_first);        \
         mark++;                                                                                    \
-        fetch_values(product, own, 0u);                                                            \
+        if (AHEAD)                                                                                 \
+            fetch_values(product, own, 0u);                                                        \
         barrier();                                                                                 \
         store();                                                                                   \
         [[dont_unroll]] for (uint base = 0; base < count; base += VALUE_ROWS)                      \
         {                                                                                          \
             if (base > 0u)                                                                         \
                 barrier();                                                                         \
+            if (!AHEAD)                                                                            \
+                fetch_values(product, own, base);                                                  \
             store_values(edge);                                                                    \
             barrier();                                                                             \
-            if (base + VALUE_ROWS < count)                                                         \
+            if (AHEAD && base + VALUE_ROWS < count)                                                \
                 fetch_values(product, own, base + VALUE_ROWS);                                     \
             if (edge && unsafe_mark == mark)                                                       \
                 multiply_guarded(base);                                                            \

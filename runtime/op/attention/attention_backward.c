@@ -306,7 +306,7 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
         {ATTENTION_BACKWARD_ROW_QUADS, p->class->row_quads[of]},
         {ATTENTION_BACKWARD_COLUMN_QUADS, pass == ATTENTION_OF_BIAS ? 1 : p->column_quads},
         {ATTENTION_BACKWARD_VALUE_ROWS, p->value_rows}, {ATTENTION_BACKWARD_UNROLL, p->unroll},
-        {ATTENTION_BACKWARD_TURNS, p->class->turns});
+        {ATTENTION_BACKWARD_TURNS, p->class->turns}, {ATTENTION_BACKWARD_AHEAD, p->class->ahead});
 }
 
 /* `dq` is written only if one pass finds all gradients. Otherwise any operand will do. */

@@ -12,6 +12,7 @@ typedef struct attention_backward_class {
     uint16_t least_width, most_width;
     uint8_t value_rows, unroll;
     bool turns; /* two slices: one is written while the other is read */
+    bool ahead; /* the next slice is loaded into registers while this one is multiplied */
     /* The most parts of the keys if one pass finds all gradients. 0: one pass for dq, one for dk
      * and dv. */
     uint8_t most_parts;

@@ -3,6 +3,7 @@
  * that splits cover all keys, and that partial results do not exceed the memory.
  */
 #include "args/matmul.h"
+#include "op/attention/attention_backward_choice.h"
 #include "op/attention/attention_matrix.h"
 #include "base/base.h"
 #include "support/profiles.h"
@@ -22,6 +23,11 @@ static attention_shape of(uint64_t heads, uint64_t kv_heads, uint64_t queries, u
 static void expect(const char *name, attention_shape s, device_profile p)
 {
     assert_string_equal(attention_choose(&s, &p, VARIANT_NONE).class->row.name, name);
+}
+
+static void expect_backward(const char *name, attention_shape s, device_profile p)
+{
+    assert_string_equal(attention_backward_choose(&s, &p, VARIANT_NONE).class->row.name, name);
 }
 
 static void native_classes(void **state)
@@ -59,10 +65,20 @@ static void few_registers(void **state)
     expect("tile_32x64", of(32, 32, 2048, 2048, 128), p);
     expect("tile_16x256", of(32, 32, 2048, 2048, 256), p);
     expect("tile_16x256", of(32, 32, 2048, 2048, 512), p);
+    expect_backward("tile_64x64", of(32, 32, 2048, 2048, 64), p);
+    expect_backward("tile_32x64", of(1, 1, 20, 20, 64), p);
+    expect_backward("tile_32x128", of(32, 32, 2048, 2048, 128), p);
+    expect_backward("tile_16x256", of(32, 32, 2048, 2048, 256), p);
+    expect_backward("tile_16x256", of(32, 32, 2048, 2048, 512), p);
     p.unit_registers = 49152;
     p.thread_registers = 192;
     expect("tile_32x64", of(32, 32, 2048, 2048, 256), p);
     expect("tile_16x128", of(32, 32, 2048, 2048, 512), p);
+    expect_backward("tile_mixed", of(32, 32, 2048, 2048, 128), p);
+    expect_backward("tile_16x128", of(32, 32, 2048, 2048, 256), p);
+    expect_backward("tile_16x128", of(32, 32, 2048, 2048, 300), p);
+    expect_backward("tile_16x256", of(32, 32, 2048, 2048, 512), p);
+    expect_backward("tile_16x128", of(32, 32, 2048, 2048, 512), big_gpu());
 }
 
 static void portable_classes(void **state)
