@@ -15,9 +15,11 @@
 #define MATMUL_VECTOR_B 2
 #define MATMUL_VECTOR_Y 4
 #define MATMUL_TAIL     8 /* tiled: K is not a multiple of the step */
-/* Bits of LOOP of tile.glsl: separate code for the last step; sums in zigzag order, row by row. */
+/* Bits of LOOP of tile.glsl: separate code for the last step; sums in zigzag order, row by row; a
+ * step as a loop over four elements of K at a time, not unrolled. */
 #define TILE_LOOP_PEELED   1
 #define TILE_LOOP_ZIGZAG   2
+#define TILE_LOOP_ROLLED   4
 #define MATMUL_NO_BIAS     0
 #define MATMUL_BIAS_COLUMN 1
 #define MATMUL_BIAS_ROW    2 /* matvec with swapped operands */

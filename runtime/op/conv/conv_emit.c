@@ -94,7 +94,8 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     conv_set_epilogue(&d, e);
     if (tiled)
         SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
-                      {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
+                      {CONV_TILED_STEP, c->step},
+                      {CONV_TILED_LOOP, choice_tile_loop(c->loop, l->profile)},
                       {CONV_TILED_QUADS, quad_bits(p)}, {CONV_TILED_SOURCE, source_of(p)});
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);

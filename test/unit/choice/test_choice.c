@@ -230,11 +230,22 @@ static void equal_names_are_told_apart(void **state)
     assert_true(equal > 0);
 }
 
+static void tile_loops(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu(), cpu = software();
+    assert_int_equal(choice_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG);
+    gpu.loads_early = true;
+    assert_int_equal(choice_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG | TILE_LOOP_ROLLED);
+    assert_int_equal(choice_tile_loop(0, &cpu), TILE_LOOP_ROLLED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_that_suits),
         cmocka_unit_test(registers),
+        cmocka_unit_test(tile_loops),
         cmocka_unit_test(least_cost),
         cmocka_unit_test(needs_and_ifs),
         cmocka_unit_test(settings),
