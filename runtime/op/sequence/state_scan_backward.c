@@ -21,10 +21,12 @@
 
 #include <rlxvk_train.h>
 
-#define MOST_OWN      4    /* channels, and numbers of a state, per invocation */
-#define SMALL_TILE    1024 /* below this, half of MOST_OWN, so that more invocations share */
-#define LEAST_SEGMENT 64   /* in steps; if shorter, its ends cost more than it gives */
-#define GROUPS_A_UNIT 2    /* workgroups that keep a compute unit busy */
+#define MOST_OWN   4    /* channels, and numbers of a state, per invocation */
+#define SMALL_TILE 1024 /* below this, half of MOST_OWN, so that more invocations share */
+/* Of an invocation, if a compiler loads all operands of a step early. */
+#define REGISTERS(numbers) (8 * (numbers) + 36)
+#define LEAST_SEGMENT      64 /* in steps; if shorter, its ends cost more than it gives */
+#define GROUPS_A_UNIT      2  /* workgroups that keep a compute unit busy */
 
 /* ---- Building ---- */
 
@@ -78,12 +80,15 @@ static uint64_t tile_cost(const scan_geometry *s, const scan_tile *t)
     return numbers + vectors + (t->tiles_k > 1 ? t->tiles_k * 2 * s->width : 0);
 }
 
-static scan_tile choose_tile(const scan_geometry *s)
+static scan_tile choose_tile(const scan_geometry *s, const device_profile *profile)
 {
     scan_tile best = {0};
     bool small = s->width * s->size < SMALL_TILE;
     uint32_t most = small ? MOST_OWN / 2 : MOST_OWN;
     uint32_t own_c = power_of_two_from(s->width, most), own_k = power_of_two_from(s->size, most);
+    while (own_c > 1 && profile->loads_early &&
+           REGISTERS(own_c * own_k) > profile_registers(profile, STATE_SCAN_THREADS))
+        own_c /= 2;
     for (uint32_t lanes_k = 1; lanes_k <= STATE_SCAN_THREADS; lanes_k *= 2) {
         scan_tile t = {.lanes_k = lanes_k, .own_c = own_c, .own_k = own_k};
         t.lanes_c = power_of_two_from(divide_up(s->width, own_c), STATE_SCAN_THREADS / lanes_k);
@@ -175,7 +180,7 @@ static rlxvk_status plan_job(lowering *l, job *j)
     j->by_head = node_code(n) == STATE_SCAN_MAMBA2;
     j->s = state_scan_geometry(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
     j->tokens = j->s.batch * j->s.steps;
-    j->tile = choose_tile(&j->s);
+    j->tile = choose_tile(&j->s, l->profile);
     j->tiles = j->tile.tiles_c * j->tile.tiles_k;
     cut_time(l, j);
     for (uint32_t i = 0; i < SEQUENCE_OPERANDS; i++)
