@@ -52,9 +52,11 @@ SHARED   := $(BUILD)/librlxvk.so
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
+PACKAGE  := $(BUILD)/python/rlxvk
+PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test test-compilers mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo python test test-compilers mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -78,7 +80,9 @@ deps: ## install what is missing to build and run, through the system's package 
 demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
-test: all units ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
+python: $(PACKAGE)/_declarations.py $(PYTHON_SRC:tools/python/rlxvk/%=$(PACKAGE)/%) $(PACKAGE)/librlxvk.so ## the Python package, into build/python; it needs cffi and NumPy
+
+test: all units python ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
 	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' LONG='$(LONG)' test/run.sh
 
 test-compilers: all ## compile all pipelines for GPUs that are not here, by Mesa's compilers, and compare registers and spills with a table
@@ -212,6 +216,19 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 # The man page and the bash completion are made from output of the program: its switches and its --help.
 $(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
 	@$< $(PROGRAM) $(VERSION) >$@
+
+# The Python package is its files, modules made from the headers, and a copy of the library.
+$(PACKAGE)/_declarations.py: tools/python/bind.py $(sort $(wildcard include/*.h))
+	@echo "  BIND $@"
+	@python=$$(PYTHON='$(PYTHON)' tools/python/interpreter.sh cffi) && CC='$(CC)' $$python $< $(@D) $(filter %.h,$^)
+
+$(PACKAGE)/%: tools/python/rlxvk/%
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(PACKAGE)/librlxvk.so: $(SHARED).$(VERSION)
+	@mkdir -p $(@D)
+	@cp $< $@
 
 # A man page for each public call, made from the headers.
 $(BUILD)/man3/rlxvk.stamp: tools/build/man3.awk $(wildcard include/*.h)

@@ -16,6 +16,8 @@
 
 #define PREFIX      "RLXVK_"
 #define TEST_PREFIX "RLXVK_TEST_"
+/* The Python package reads it before it loads the library. */
+#define PATH_OF_LIBRARY "RLXVK_LIBRARY"
 
 typedef struct word {
     const char *name;
@@ -324,7 +326,7 @@ static void warn_unless_known(const log_sink *log, const char *variable)
     size_t length = MIN(strcspn(variable, "="), sizeof name - 1);
     memcpy(name, variable, length);
     nearest known = nearest_to(name + strlen(PREFIX));
-    if (is_former_name(name))
+    if (is_former_name(name) || strcmp(name, PATH_OF_LIBRARY) == 0)
         return;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         if (strcmp(name, rows[i].name) == 0)
