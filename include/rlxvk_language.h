@@ -165,6 +165,16 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_language_create(const rlxvk_tokenizer *token
                                                     const rlxvk_language_options *options,
                                                     rlxvk_language **out_language);
 void rlxvk_language_destroy(rlxvk_language *language);
+/*
+ * Changes how tokens are chosen from now on; both arguments are as in rlxvk_language_options.
+ * Sequences, weights and caches stay. If only the seed is another, it takes no time. Otherwise
+ * graphs are compiled again: the step at once, others when they are next needed.
+ *   E_ATTR  the temperature is negative or not finite, top_p is above 1, or a bad struct_size
+ *   and the errors of rlxvk_compile. After an error, nothing has changed
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_language_set_sampling(rlxvk_language *language,
+                                                          const rlxvk_sample_options *sampling,
+                                                          uint64_t seed);
 
 /* Takes a token that was just generated, and the bytes that it adds to the text: none if it ends
  * the text. The bytes live during the call, and the last character may be incomplete. To end the

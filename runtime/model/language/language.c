@@ -65,6 +65,18 @@ error:
     return status;
 }
 
+rlxvk_status rlxvk_language_set_sampling(rlxvk_language *language,
+                                         const rlxvk_sample_options *sampling, uint64_t seed)
+{
+    rlxvk_sample_options own;
+    rlxvk_status status;
+    TRY(status_require(language, "language_set_sampling", "language"));
+    TRY(sized_read(SIZED(rlxvk_sample_options), sampling, &own));
+    TRY(llama_set_sampling(language->model, &own, seed));
+error:
+    return status;
+}
+
 void rlxvk_language_destroy(rlxvk_language *language)
 {
     if (!language)

@@ -135,19 +135,20 @@ static size_t longest_chunk(const llama *m)
 
 /* ---- Graphs ---- */
 
+/* What a graph takes besides the weights and caches that all share. */
 static uint64_t used_by(const rlxvk_executable *e)
 {
     rlxvk_memory_report memory;
     if (!e)
         return 0;
     rlxvk_executable_memory(e, &memory);
-    return memory.weight_bytes + memory.state_bytes + memory.scratch_bytes;
+    return memory.prepared_bytes + memory.state_bytes + memory.scratch_bytes;
 }
 
 /* What the next graph may take of a limit. The step leaves room for the chunks. */
 static uint64_t bytes_left(const llama *m)
 {
-    uint64_t used = m->decode ? used_by(m->decode) : chunks_bytes(m);
+    uint64_t used = m->decode ? m->shared_bytes + used_by(m->decode) : chunks_bytes(m);
     for (int i = 0; i < CHUNK_LENGTHS; i++)
         used += used_by(m->chunks[i]) + used_by(m->wide[i]);
     return m->options.device_bytes > used ? m->options.device_bytes - used : 1;
@@ -174,12 +175,20 @@ error:
     return status;
 }
 
+/* Remembers the submissions of a new step, which transferred weights. */
+static void count_loaded(llama *m)
+{
+    rlxvk_plan_report plan;
+    rlxvk_executable_plan(m->decode, &plan);
+    m->loaded_submissions = plan.submissions;
+}
+
 rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
                         const rlxvk_language_options *options, llama **out)
 {
     static const rlxvk_language_options defaults = {0};
     rlxvk_device_info device;
-    rlxvk_plan_report loaded;
+    rlxvk_memory_report memory = RLXVK_SIZED(rlxvk_memory_report, .block_count = 0);
     llama *m = memory_zeroed(1, sizeof *m);
     rlxvk_status status;
     if (!m)
@@ -202,11 +211,13 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
                            &m->net.weights));
     TRY(plan_stretch(m));
     TRY(compile(m, (llama_rows){1, true}, &m->decode));
+    rlxvk_executable_memory(m->decode, &memory);
+    m->shared_bytes = memory.weight_bytes - memory.prepared_bytes;
+    m->shared_host_bytes = memory.host_weight_bytes;
     TRY(llama_upload(&m->net, m->decode, NULL, &m->options));
     TRY(clear_caches(m));
     llama_rewind(m);
-    rlxvk_executable_plan(m->decode, &loaded);
-    m->loaded_submissions = loaded.submissions;
+    count_loaded(m);
     *out = m;
     return RLXVK_OK;
 error:
@@ -214,14 +225,53 @@ error:
     return status;
 }
 
+static void destroy_chunks(llama *m)
+{
+    for (int i = 0; i < CHUNK_LENGTHS; i++) {
+        rlxvk_executable_destroy(m->chunks[i]);
+        rlxvk_executable_destroy(m->wide[i]);
+        m->chunks[i] = m->wide[i] = NULL;
+    }
+    m->last_chunk = NULL;
+}
+
+static bool is_same_stream(rlxvk_rng_stream a, rlxvk_rng_stream b)
+{
+    return a.has_key == b.has_key && a.key == b.key && a.has_op_seed == b.has_op_seed &&
+           a.op_seed == b.op_seed;
+}
+
+static bool is_same_sampling(const rlxvk_sample_options *a, const rlxvk_sample_options *b)
+{
+    return a->temperature == b->temperature && a->top_k == b->top_k && a->top_p == b->top_p &&
+           a->seed == b->seed && is_same_stream(a->stream, b->stream);
+}
+
+rlxvk_status llama_set_sampling(llama *m, const rlxvk_sample_options *sampling, uint64_t seed)
+{
+    rlxvk_sample_options before = m->sampling;
+    rlxvk_executable *step = NULL;
+    rlxvk_status status = RLXVK_OK;
+    if (!is_same_sampling(&before, sampling)) {
+        m->sampling = *sampling;
+        TRY(compile(m, (llama_rows){1, true}, &step)); /* over the weights and caches of the old */
+        destroy_chunks(m);                             /* each is compiled again if needed */
+        rlxvk_executable_destroy(m->decode);
+        m->decode = step;
+        count_loaded(m);
+    }
+    m->options.seed = seed;
+    return RLXVK_OK;
+error:
+    m->sampling = before;
+    return status;
+}
+
 void llama_destroy(llama *m)
 {
     if (!m)
         return;
-    for (int i = 0; i < CHUNK_LENGTHS; i++) {
-        rlxvk_executable_destroy(m->chunks[i]);
-        rlxvk_executable_destroy(m->wide[i]);
-    }
+    destroy_chunks(m);
     rlxvk_executable_destroy(m->decode);
     arena_destroy(&m->memory);
     memory_free(m);
@@ -708,9 +758,7 @@ static void add_report(rlxvk_executable *e, rlxvk_language_report *out)
 void llama_usage(const llama *m, rlxvk_language_report *out)
 {
     rlxvk_plan_report step, chunk = {0};
-    rlxvk_memory_report memory;
     rlxvk_executable_plan(m->decode, &step);
-    rlxvk_executable_memory(m->decode, &memory);
     if (m->last_chunk)
         rlxvk_executable_plan(m->last_chunk, &chunk);
     *out = (rlxvk_language_report){.run_dispatches = chunk.dispatches,
@@ -718,11 +766,11 @@ void llama_usage(const llama *m, rlxvk_language_report *out)
                                    .longest_run = (uint32_t)longest_chunk(m),
                                    .step_runs = step.runs,
                                    .step_submissions = step.submissions - m->loaded_submissions,
-                                   .weight_bytes =
-                                       memory.weight_bytes - memory.prepared_bytes - cache_bytes(m),
+                                   .weight_bytes = m->shared_bytes - cache_bytes(m),
                                    .cache_bytes = cache_bytes(m),
                                    .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
+    out->host_weight_bytes = m->shared_host_bytes;
     for (int i = 0; i < CHUNK_LENGTHS; i++) {
         add_report(m->chunks[i], out);
         add_report(m->wide[i], out);

@@ -89,6 +89,11 @@ typedef struct llama llama;
  */
 RLXVK_MUST_CHECK rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
                                          const rlxvk_language_options *options, llama **out);
+/* Changes how tokens are chosen. Unless only the seed is another, it compiles the step again, and
+ * chunks when they are next needed. Weights and caches stay. Errors as rlxvk_compile; then nothing
+ * has changed. */
+RLXVK_MUST_CHECK rlxvk_status llama_set_sampling(llama *m, const rlxvk_sample_options *sampling,
+                                                 uint64_t seed);
 void llama_destroy(llama *m); /* accepts NULL */
 
 const llama_config *llama_configuration(const llama *m);

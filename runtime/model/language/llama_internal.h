@@ -87,13 +87,14 @@ struct llama {
     rlxvk_sample_options sampling;
     uint32_t run_rows; /* fixed cost of a run, as a number of rows: for example reading weights */
     uint64_t draws;    /* calls that drew random numbers since the last rewind; see llama_rewind */
-    rlxvk_executable *decode;                /* the step; it owns weights and caches */
+    rlxvk_executable *decode;                /* the step; the first has weights and caches */
     rlxvk_executable *chunks[CHUNK_LENGTHS]; /* NULL: not used yet */
     rlxvk_executable *wide[CHUNK_LENGTHS];   /* graphs that run so many rows of every sequence */
     rlxvk_executable *last_chunk;            /* the one that ran last; NULL: none */
     float *tokens;       /* of a run, as f32: rows of a chunk, or of every sequence */
     float *numbers;      /* for each sequence: position, last row, chosen token, row of the table */
     llama_piece *pieces; /* for each sequence: the tokens that are still to run */
+    uint64_t shared_bytes, shared_host_bytes; /* weights and caches; weights in host memory */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the step, before its first run */
     arena memory;

@@ -510,6 +510,68 @@ static void several_sequences(void **state)
     assert_memory_equal(t.tokens, again.tokens, t.count * sizeof *t.tokens);
 }
 
+/* Languages that choose in various ways, one after the other, have the texts that each has alone.
+ * What they take of the device is the same, too. */
+static void sampling_changes(void **state)
+{
+    const uint64_t *limit = *state; /* of device memory */
+    static const struct {
+        rlxvk_sample_options sampling;
+        uint64_t seed;
+    } ways[] = {{{.temperature = 0.8f, .top_k = 40}, 5},
+                {{.temperature = 0.8f, .top_k = 40}, 6},
+                {{.temperature = 0}, 6},
+                {{.temperature = 2, .top_p = 0.95f}, 6}};
+    const rlxvk_sample_options bad = {.temperature = -1};
+    rlxvk_language_report before = RLXVK_SIZED(rlxvk_language_report, .graphs = 0), after = before;
+    rlxvk_language_options options = {.capacity = 64, .device_bytes = *limit};
+    rlxvk_language *changed = NULL, *own = NULL;
+    told expected, made, last = {.count = 0};
+    assert_ok(rlxvk_language_create(words, shared_context, &options, &changed));
+    for (size_t i = 0; i < ARRAY_COUNT(ways); i++) {
+        rlxvk_generate_options o = into(&expected, 30);
+        options.sampling = &ways[i].sampling;
+        options.seed = ways[i].seed;
+        assert_ok(rlxvk_language_create(words, shared_context, &options, &own));
+        assert_ok(rlxvk_language_write(own, TEXT, strlen(TEXT), &o));
+        assert_ok(rlxvk_language_usage(own, &before));
+        rlxvk_language_destroy(own);
+        o = into(&made, 30);
+        assert_ok(rlxvk_language_set_sampling(changed, &ways[i].sampling, ways[i].seed));
+        assert_int_equal(rlxvk_language_set_sampling(changed, &bad, 9), RLXVK_E_ATTR);
+        assert_ok(rlxvk_language_rewind(changed, 0));
+        assert_ok(rlxvk_language_write(changed, TEXT, strlen(TEXT), &o));
+        assert_string_equal(made.text, expected.text);
+        assert_string_not_equal(made.text, last.text);
+        assert_ok(rlxvk_language_usage(changed, &after));
+        assert_int_equal(after.weight_bytes, before.weight_bytes);
+        assert_int_equal(after.device_bytes, before.device_bytes);
+        assert_int_equal(after.host_weight_bytes, before.host_weight_bytes);
+        assert_int_equal(after.host_weight_bytes > 0, *limit > 0);
+        assert_int_equal(after.graphs, before.graphs);
+        assert_true(*limit == 0 || after.device_bytes <= *limit);
+        last = made;
+    }
+    rlxvk_language_destroy(changed);
+}
+
+/* A text goes on over other sampling as if that had been there from the start. */
+static void texts_go_on_over_other_sampling(void **state)
+{
+    const rlxvk_sample_options random = {.temperature = 1.5f};
+    told first, rest, whole;
+    (void)state;
+    assert_ok(write_text(TEXT, &whole, 20));
+    assert_ok(rlxvk_language_rewind(language, 0));
+    assert_ok(write_text(TEXT, &first, 8));
+    assert_ok(rlxvk_language_set_sampling(language, &random, 1));
+    assert_ok(rlxvk_language_set_sampling(language, NULL, 0));
+    rlxvk_generate_options o = into(&rest, 12);
+    assert_ok(rlxvk_language_generate(language, NULL, 0, &o));
+    assert_memory_equal(first.tokens, whole.tokens, 8 * sizeof *whole.tokens);
+    assert_memory_equal(rest.tokens, whole.tokens + 8, 12 * sizeof *whole.tokens);
+}
+
 static void refused_languages(void **state)
 {
     const rlxvk_language_options cache = {.capacity = 64, .cache = RLXVK_I8},
@@ -525,6 +587,7 @@ static void refused_languages(void **state)
 
 int main(void)
 {
+    static uint64_t limits[] = {0, 3 << 20};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_file_tells),
         cmocka_unit_test(texts_and_back),
@@ -539,6 +602,9 @@ int main(void)
         cmocka_unit_test_setup(replies, rewind_language),
         cmocka_unit_test_setup(errors_change_nothing, rewind_language),
         cmocka_unit_test(several_sequences),
+        cmocka_unit_test_prestate(sampling_changes, &limits[0]),
+        cmocka_unit_test_prestate(sampling_changes, &limits[1]),
+        cmocka_unit_test_setup(texts_go_on_over_other_sampling, rewind_language),
         cmocka_unit_test(refused_languages),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
