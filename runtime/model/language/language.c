@@ -260,8 +260,10 @@ static bool is_empty(const rlxvk_language *l)
 /* Hands over the token that was just generated. Returns whether generation may go on. */
 static bool hand_over(rlxvk_language *l, const rlxvk_generate_options *o)
 {
-    gguf_string bytes = tokenizer_token_bytes(l->tokenizer->words, l->next);
+    gguf_string bytes = {"", 0};
     l->pending = !tokenizer_is_end(l->tokenizer->words, l->next);
+    if (l->pending)
+        bytes = tokenizer_token_bytes(l->tokenizer->words, l->next);
     if (l->pending)
         l->last = l->next;
     bool more = !o->reader || o->reader(o->user, l->next, bytes.data, bytes.length);
