@@ -70,12 +70,10 @@ def text(pointer: Any) -> str:
     return str(ffi.string(pointer).decode(errors="replace")) if pointer else ""
 
 
-def check(status: int, note: str = "") -> None:
-    """Raises the exception of a status that is not OK, with the library's sentence and `note`."""
+def check(status: int) -> None:
+    """Raises the exception of a status that is not OK, with the library's sentence."""
     if status:
-        raise errors.BY_NUMBER.get(status, errors.Error)(
-            text(lib.rlxvk_last_error()) + note
-        )
+        raise errors.BY_NUMBER.get(status, errors.Error)(text(lib.rlxvk_last_error()))
 
 
 def new(kind: str, **members: Any) -> Any:
@@ -108,38 +106,61 @@ class Handle:
     `pointer` is the object, or NULL once it is destroyed. That happens when nothing refers to the
     handle any more, or when the program ends. Then other threads may still run, so who uses the
     object holds `lock` during each call.
+
+    Most objects may be destroyed in any order. One that `needs` others is destroyed before the
+    first of them, and no sooner: these hold it.
     """
 
-    __slots__ = ("pointer", "lock", "_destroy", "_keep", "__weakref__")
+    __slots__ = ("pointer", "lock", "users", "_destroy", "_keep", "_needs", "__weakref__")
 
     def __init__(
-        self, pointer: Any, destroy: Callable[[Any], None], lock: Any = None, keep: Any = None
+        self,
+        pointer: Any,
+        destroy: Callable[[Any], None],
+        lock: Any = None,
+        keep: Any = None,
+        needs: tuple[Handle, ...] = (),
     ) -> None:
         """Takes over `pointer`. `keep` lives at least as long as the object."""
         self.pointer = pointer
         self.lock = lock or threading.RLock()
+        self.users: list[Handle] = []
         self._destroy = destroy
         self._keep = keep
+        self._needs = needs
+        for other in needs:
+            other.users.append(self)
         _alive.add(self)
 
     def __del__(self) -> None:
+        while self.users:
+            self.users[-1].__del__()
         pointer, self.pointer = self.pointer, _NULL
         self._destroy(pointer)
+        needs, self._needs = self._needs, ()
+        for other in needs:
+            other.users.remove(self)
 
 
 _NULL = ffi.NULL
 _alive: weakref.WeakSet[Handle] = weakref.WeakSet()
 
 
-def _close_all() -> None:
-    """Destroys every object while Python still works: contexts save their caches then.
+def _close(handle: Handle) -> bool:
+    """Destroys an object and those that need it. Locks stay held. An object that a thread uses for
+    10 s without an end is left to the system."""
+    users = [_close(user) for user in list(handle.users)]
+    if not all(users) or not handle.lock.acquire(timeout=10):
+        return False
+    handle.__del__()
+    return True
 
-    Locks stay held, so that daemon threads, which still run, wait for the end of the program. An
-    object that a thread has used for 10 s without an end is left to the system.
-    """
+
+def _close_all() -> None:
+    """Destroys every object while Python still works: contexts save their caches then. As locks
+    stay held, daemon threads, which still run, wait for the end of the program."""
     for handle in list(_alive):
-        if handle.lock.acquire(timeout=10):
-            handle.__del__()
+        _close(handle)
 
 
 atexit.register(_close_all)

@@ -5,7 +5,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -20,10 +20,26 @@ _KEPT = 8 # executables of a model
 # Dtypes in which the library takes values that decide sizes.
 _VALUE_DTYPES = {"i": lib.RLXVK_I64, "u": lib.RLXVK_I64, "b": lib.RLXVK_BOOL, "f": lib.RLXVK_F64}
 
-_PRECISIONS = {
+_PRECISIONS: dict[str, int] = {
     text(lib.rlxvk_precision_name(value)): value
     for value in sorted(ffi.typeof("rlxvk_precision").elements)
 }
+
+Source = Union[str, "os.PathLike[str]", bytes]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `load`, which says what they mean."""
+
+    device: DeviceLike | None = None
+    folder: str | os.PathLike[str] | None = None
+    bind: Mapping[str, int] | None = None
+    values: Mapping[str, Any] | None = None
+    outputs: Sequence[str] | None = None
+    precision: str = "f32"
+    capacity: int | None = None
+    cache: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,10 +168,9 @@ class _Compiled:
 
 def _open_model(source: Any, folder: Any) -> Handle:
     options = new("rlxvk_model_options")
-    keep = []
-    if folder is not None:
-        keep.append(ffi.new("char[]", os.fsencode(folder)))
-        options.folder = keep[0]
+    path = None if folder is None else ffi.new("char[]", os.fsencode(folder)) # outlives the call
+    if path is not None:
+        options.folder = path
     out = ffi.new("rlxvk_model **")
     if isinstance(source, (str, os.PathLike)):
         check(lib.rlxvk_model_open(os.fsencode(source), options, out))
@@ -185,23 +200,12 @@ class Model(Unpicklable):
     with "spawn". A Model cannot be pickled.
     """
 
-    def __init__(
-        self,
-        source: str | os.PathLike[str] | bytes,
-        *,
-        device: DeviceLike | None = None,
-        folder: str | os.PathLike[str] | None = None,
-        bind: Mapping[str, int] | None = None,
-        values: Mapping[str, Any] | None = None,
-        outputs: Sequence[str] | None = None,
-        precision: str | None = None,
-    ) -> None:
-        """See `load`."""
-        if precision is not None and precision not in _PRECISIONS:
+    def __init__(self, source: Source, options: Options) -> None:
+        if options.precision not in _PRECISIONS:
             raise errors.AttrError(
-                f"no precision '{precision}'; there are: {', '.join(_PRECISIONS)}"
+                f"no precision '{options.precision}'; there are: {', '.join(_PRECISIONS)}"
             )
-        self._precision = precision
+        self._precision = _PRECISIONS[options.precision]
         if isinstance(source, (str, os.PathLike)):
             self._source = os.fspath(source)
         elif isinstance(source, (bytes, bytearray, memoryview)):
@@ -209,11 +213,11 @@ class Model(Unpicklable):
         else:
             raise TypeError(f"a model is a path or bytes, not {type(source).__name__}")
         # Without a device, a context is made when it is needed: a model can be looked at without.
-        self._context = _context_or_none(device)
-        self._handle = _open_model(source, folder)
-        self._bind = dict(bind or {})
-        self._values = dict(values or {})
-        self._wanted = None if outputs is None else list(outputs)
+        self._context = _context_or_none(options.device)
+        self._handle = _open_model(source, options.folder)
+        self._bind = dict(options.bind or {})
+        self._values = dict(options.values or {})
+        self._wanted = None if options.outputs is None else list(options.outputs)
         inputs, dtypes = self._infos(lib.rlxvk_model_inputs)
         file_outputs, _ = self._infos(lib.rlxvk_model_outputs)
         self._check_names(inputs)
@@ -229,6 +233,11 @@ class Model(Unpicklable):
         self._output_names = tuple(info.name for info in self._outputs)
         self._deciding: tuple[int, ...] = () # inputs whose values decide sizes, once it is known
         self._compiled: OrderedDict[Any, _Compiled] = OrderedDict()
+
+    def _open_context(self) -> Handle:
+        if self._context is None:
+            self._context = context_of(None)
+        return self._context._handle
 
     # ---- Looking at a model ----
 
@@ -278,7 +287,7 @@ class Model(Unpicklable):
             return tuple(dict(compiled.sizes) for compiled in self._compiled.values())
 
     def __repr__(self) -> str:
-        lines = [f"<rlxvk.Model {self._source}"]
+        lines = [f"<rlxvk.{type(self).__name__} {self._source}"]
         lines += [f"  input  {info}" for info in self._inputs]
         lines += [f"  output {info}" for info in self._outputs]
         return "\n".join(lines) + ">"
@@ -472,17 +481,14 @@ class Model(Unpicklable):
         return [self._places[name] for name in names if name in self._places]
 
     def _compile(self, sizes: dict[str, int], values: Mapping[str, Array]) -> _Compiled:
-        if self._context is None:
-            self._context = context_of(None)
         graph = _GraphOptions({**self._bind, **sizes}, {**self._values, **values}, self._wanted)
         options = new("rlxvk_compile_options")
-        if self._precision is not None:
-            options.precision = _PRECISIONS[self._precision]
+        options.precision = self._precision
         if self._compiled: # all share the weights of the first one
             options.share_with = next(iter(self._compiled.values())).executable.handle.pointer
         out = ffi.new("rlxvk_executable **")
         status = lib.rlxvk_model_executable(
-            self._handle.pointer, self._context._handle.pointer, graph.struct, options, out
+            self._handle.pointer, self._open_context().pointer, graph.struct, options, out
         )
         if status:
             sentence = text(lib.rlxvk_last_error())
@@ -527,44 +533,3 @@ def _no_input(name: str, names: Iterable[str]) -> str:
 def _first(array: Array, axis: int, count: int) -> Array:
     """The first `count` indices of an axis."""
     return array[(slice(None),) * axis + (slice(count),)].copy()
-
-
-def load(
-    source: str | os.PathLike[str] | bytes,
-    *,
-    device: DeviceLike | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    bind: Mapping[str, int] | None = None,
-    values: Mapping[str, Any] | None = None,
-    outputs: Sequence[str] | None = None,
-    precision: str | None = None,
-) -> Model:
-    """Opens a model, an ONNX or GGUF file, given as a path or as bytes.
-
-    A file must stay as it is while the Model lives, because large weights are read when they are
-    needed. Nothing is compiled before the first call; see Model.
-
-    device      where it runs, as for Context; None is the device of the innermost
-                `with rlxvk.device(...)`, or else the default
-    folder      where weights in files of their own are; None is the folder of the path
-    bind        sizes of named dims, for example {"batch": 1}; calls then need these sizes
-    values      values of inputs that decide sizes, such as the shape of a Reshape; calls do not
-                take these inputs. If such an input is not here, each call gives its value, and
-                new values compile anew
-    outputs     names of values of the file to be the outputs, also inner ones; None: the file's
-    precision   of matrix products: "f32", "f16", "bf16", "split" (rlxvk_compile.h); None is that
-                of the environment variable RLXVK_PRECISION, or else f32
-
-    Raises FileError, if it cannot be read, is damaged or is no model; UnsupportedError for an
-    architecture or type that is not supported; UnknownNameError for names that the model lacks;
-    NoDeviceError; AttrError for an unknown precision.
-    """
-    return Model(
-        source,
-        device=device,
-        folder=folder,
-        bind=bind,
-        values=values,
-        outputs=outputs,
-        precision=precision,
-    )
