@@ -188,6 +188,7 @@ add "node tests of com.microsoft" <<<"tools/onnx_nodes.py test/data/onnx_microso
 add "comparing statistics of pipelines" <<<"test/compilers/test_compare.py"
 add "estimating variants" <<<"test/compilers/test_estimate.py"
 add "installed copies" <<<"test/installed.sh"
+add "Python" <<<"test/python.sh"
 add "programs of other versions" <<<"test/frozen.sh"
 add "bad drivers" <<<"test/faults.sh"
 add_cases "conform, golden vectors" --golden test/golden

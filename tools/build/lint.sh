@@ -156,6 +156,17 @@ for f in $(grep '\.c$' <<<"$sources") $kernels; do
     awk -v f="$f" '/^\{/ { start = NR } /^\}$/ { if (start && NR - start - 1 > 80) { print f ":" start ": function of " NR - start - 1 " lines"; bad = 1 } start = 0 } END { exit bad }' "$f" || failures=$((failures + 1))
 done
 
+# Python has the same limits. The cache of compiled files goes nowhere. Older files have lines of up to 150 columns.
+if command -v python3 >/dev/null; then
+    for f in $(find $rooms -name '*.py' | sort); do
+        lines=$(wc -l <"$f")
+        ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
+        python3 -c 'import sys; compile(open(sys.argv[1], "rb").read(), sys.argv[1], "exec")' "$f" || complain "$f: no Python"
+    done
+fi
+wide=$(find tools/python test/python -name '*.py' -exec awk 'length($0) > 100 { print FILENAME ":" FNR ": " length($0) " columns" }' {} +)
+[[ $wide ]] && complain "$wide"
+
 BUILD=$BUILD tools/build/readme.sh --check || failures=$((failures + 1))
 # Links and paths in documents must exist.
 tools/build/links.sh || failures=$((failures + 1))
