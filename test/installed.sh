@@ -22,14 +22,13 @@ mkdir "$work/elsewhere"
 cp -r test/installed "$work/elsewhere"
 cp -r "$prefix/share/doc/rlxvk/examples" "$work/elsewhere"
 cp -r "$prefix/share/rlxvk" "$work/elsewhere/data"
-# Prints a whole program of the README, by its number. C code without #include does not count as a program.
+# Prints the program of the README. C code without #include is none.
 readme_program() {
-    awk -v wanted="$1" '/^```c$/ { inside = 1; lines = ""; next }
-        /^```/ { if (inside && lines ~ /^#include/ && ++count == wanted) printf "%s", lines; inside = 0 }
+    awk '/^```c$/ { inside = 1; lines = ""; next }
+        /^```/ { if (inside && lines ~ /^#include/) printf "%s", lines; inside = 0 }
         inside { lines = lines $0 "\n" }' README.md
 }
-readme_program 1 >"$work/elsewhere/installed/program.c"
-readme_program 2 >"$work/elsewhere/installed/train.c"
+readme_program >"$work/elsewhere/installed/program.c"
 nm --defined-only build/inside.a 2>/dev/null | awk '$2 == "T" && $3 ~ /^rlxvk_/ { print $3 }' >"$work/inside"
 grep -o 'rlxvk_[a-z0-9_]*' include/PYTORCH.md | sort -u >"$work/elsewhere/named"
 cd "$work/elsewhere" || exit 1
@@ -134,8 +133,6 @@ result="0.119203 0.880797" # softmax(4, 6)
 flags=$(pkg-config --cflags --libs rlxvk)
 check "the README's program builds" eval "gcc -Wall -Wextra -Werror -o program program.c $flags"
 check "the README's program is right" test "$(./program)" = "$result"
-check "the README's training program builds" eval "gcc -Wall -Wextra -Werror -o train train.c $flags"
-check "the README's training program learns" test "$(./train)" = "0 1 1 0"
 check "C++17 builds" eval "g++ -std=c++17 -O1 -Wall -Wextra -Werror '-DVERSION=\"$version\"' -o smoke smoke.cpp $flags"
 check "C++17" ./smoke
 check "Python" python3 smoke.py "$prefix/lib/librlxvk.so.${version%%.*}" "$version"
