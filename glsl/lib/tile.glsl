@@ -94,34 +94,33 @@ uvec2 tile_thread()
     return uvec2(lane / THREADS_N, lane % THREADS_N);
 }
 
-/* Multiplies elements k .. k + 3 of the step. k must be a multiple of four. */
-void tile_multiply_four(uvec2 thread, uint k)
+/* Multiplies element k of the step. */
+void tile_multiply_one(uvec2 thread, uint k)
 {
-    uint at_a = tile_row_a(k) + thread.x, at_b = tile_row_b(k) + thread.y;
-    [[unroll]] for (uint e = 0; e < 4; e++) {
-        vec4 a[PARTS_M], b[PARTS_N];
-        [[unroll]] for (uint j = 0; j < PARTS_N; j++)
-            b[j] = tile[at_b + e * ROW_B + j * THREADS_N];
-        [[unroll]] for (uint i = 0; i < PARTS_M; i++)
-            a[i] = tile[at_a + e * ROW_A + i * THREADS_M];
-        /* Zigzag order: an operand that is used twice in a row is read from its register once. */
-        [[unroll]] for (uint i = 0; i < REG_M; i++)
-            [[unroll]] for (uint step = 0; step < REG_N; step++) {
-                uint j = (LOOP & TILE_LOOP_ZIGZAG) != 0 && i % 2 != 0 ? REG_N - 1 - step : step;
-                uint at = i * PARTS_N + j / 4;
-                sum[at][j % 4] = fma(a[i / 4][i % 4], b[j / 4][j % 4], sum[at][j % 4]);
-            }
-    }
+    vec4 a[PARTS_M], b[PARTS_N];
+    [[unroll]] for (uint j = 0; j < PARTS_N; j++)
+        b[j] = tile[tile_row_b(k) + thread.y + j * THREADS_N];
+    [[unroll]] for (uint i = 0; i < PARTS_M; i++)
+        a[i] = tile[tile_row_a(k) + thread.x + i * THREADS_M];
+    /* Zigzag order: an operand that is used twice in a row is read from its register once. */
+    [[unroll]] for (uint i = 0; i < REG_M; i++)
+        [[unroll]] for (uint step = 0; step < REG_N; step++) {
+            uint j = (LOOP & TILE_LOOP_ZIGZAG) != 0 && i % 2 != 0 ? REG_N - 1 - step : step;
+            uint at = i * PARTS_N + j / 4;
+            sum[at][j % 4] = fma(a[i / 4][i % 4], b[j / 4][j % 4], sum[at][j % 4]);
+        }
 }
 
 void tile_multiply(uvec2 thread)
 {
-    if ((LOOP & TILE_LOOP_ROLLED) != 0)
+    if ((LOOP & TILE_LOOP_ROLLED) != 0) {
         [[dont_unroll]] for (uint k = 0; k < STEP; k += 4)
-            tile_multiply_four(thread, k);
-    else
-        [[unroll]] for (uint k = 0; k < STEP; k += 4)
-            tile_multiply_four(thread, k);
+            [[unroll]] for (uint e = 0; e < 4; e++)
+                tile_multiply_one(thread, k + e);
+    } else {
+        [[unroll]] for (uint k = 0; k < STEP; k++)
+            tile_multiply_one(thread, k);
+    }
 }
 
 /* sum = the products of elements k_begin .. k_end - 1. */
