@@ -126,10 +126,10 @@ static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t 
                               const rlxvk_run_output *outputs)
 {
     size_t repeat = (size_t)j->o->repeat, later = repeat ? 1 : 0, count = repeat + 1 - later;
-    double *times = memory_zeroed(2 * (repeat + 1), sizeof *times), *device = times + repeat + 1;
-    rlxvk_status status = RLXVK_OK;
-    if (!times)
-        return status_fail_memory("times");
+    double *times = memory_zeroed(repeat + 1, sizeof *times);
+    double *device = memory_zeroed(repeat + 1, sizeof *device);
+    rlxvk_status status = times && device ? RLXVK_OK : status_fail_memory("times");
+    TRY(status);
     for (size_t i = 0; i <= repeat; i++) {
         double start = clock_seconds();
         TRY(rlxvk_run(j->e, inputs, input_count, outputs, j->r->output_count));
@@ -144,6 +144,7 @@ static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t 
     j->r->device_ms = median_of(device + later, count);
 error:
     memory_free(times);
+    memory_free(device);
     return status;
 }
 

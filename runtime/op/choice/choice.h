@@ -7,7 +7,6 @@
 #ifndef RLXVK_CHOICE_H
 #define RLXVK_CHOICE_H
 
-#include "args/matmul.h"
 #include "base/profile.h"
 
 /* The kind of a device, as a bit. A row has the set of kinds on which it may be chosen. */
@@ -56,13 +55,6 @@ typedef struct choice_fit {
 static inline uint32_t choice_tile_registers(uint32_t rows, uint32_t columns)
 {
     return rows * columns + 4 * (rows + columns);
-}
-
-/* The bits of LOOP of tile.glsl. Unrolled steps compile slowly where loads are moved far ahead, and
- * on portable drivers. */
-static inline uint32_t choice_tile_loop(uint32_t loop, const device_profile *profile)
-{
-    return loop | (profile->loads_early || profile->portable ? TILE_LOOP_ROLLED : 0);
 }
 
 typedef struct choice_table {

@@ -3,6 +3,7 @@
 #include "op/conv/conv_emit.h"
 #include "constants/conv.h"
 #include "op/activation.h"
+#include "op/matmul/matmul_choice.h"
 #include "op/movement/layout.h"
 
 #define MOST_UNROLLED 49 /* above this, conv_strips loops over taps */
@@ -95,7 +96,7 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     if (tiled)
         SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
                       {CONV_TILED_STEP, c->step},
-                      {CONV_TILED_LOOP, choice_tile_loop(c->loop, l->profile)},
+                      {CONV_TILED_LOOP, matmul_tile_loop(c->loop, l->profile)},
                       {CONV_TILED_QUADS, quad_bits(p)}, {CONV_TILED_SOURCE, source_of(p)});
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);

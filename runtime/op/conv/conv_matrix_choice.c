@@ -28,7 +28,8 @@
 #define WORDS     CONV_MATRIX_WORDS
 #define SCATTERED CONV_MATRIX_SCATTERED
 const conv_matrix_class conv_matrix_classes[] = {
-    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, form, weight_cost */
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n, cost, form,
+     * weight_cost */
     {{{"square_64",    ON_HARDWARE, 0}, 128, 128, 64, 32, 64, 1, 0, 0, 215}, PACKED, 290},
     {{{"square_32",    ON_HARDWARE, 0}, 128, 128, 32, 32, 64, 1, 0, 0, 293}, PACKED, 380},
     {{{"wide_32",      ON_HARDWARE, 0}, 128, 256, 32, 64, 64, 1, 0, 0, 402}, PACKED, 490},

@@ -122,7 +122,7 @@ static rlxvk_status emit_products(lowering *l, uint32_t id, const weight_work *w
                   {GROUPED_WEIGHT_ACTIVATION, UNARY_NONE}, {GROUPED_WEIGHT_REG_M, 4},
                   {GROUPED_WEIGHT_REG_N, across}, {GROUPED_WEIGHT_TILE_M, w->tile},
                   {GROUPED_WEIGHT_TILE_N, w->tile}, {GROUPED_WEIGHT_STEP, TILE_STEP},
-                  {GROUPED_WEIGHT_LOOP, choice_tile_loop(TILE_LOOP_ZIGZAG, l->profile)},
+                  {GROUPED_WEIGHT_LOOP, matmul_tile_loop(TILE_LOOP_ZIGZAG, l->profile)},
                   {GROUPED_WEIGHT_LISTED, w->sorted ? 0 : MOST_LISTED});
     lower_groups(l, &d, w->experts * tiles_of(w) * w->splits);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));

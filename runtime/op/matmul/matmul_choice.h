@@ -5,6 +5,7 @@
 #ifndef RLXVK_MATMUL_CHOICE_H
 #define RLXVK_MATMUL_CHOICE_H
 
+#include "args/matmul.h"
 #include "op/choice/variant.h"
 
 /* A product, after batch axes along which b only repeats have been folded into m. */
@@ -60,5 +61,12 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *shape,
  * Otherwise it is a part of k, and the partial sums are joined afterwards. */
 uint64_t matmul_slice(const matmul_class *c, const matmul_shape *shape,
                       const device_profile *profile);
+
+/* The bits of LOOP of tile.glsl. Unrolled steps compile slowly where loads are moved far ahead, and
+ * on portable drivers. */
+static inline uint32_t matmul_tile_loop(uint32_t loop, const device_profile *profile)
+{
+    return loop | (profile->loads_early || profile->portable ? TILE_LOOP_ROLLED : 0);
+}
 
 #endif

@@ -124,7 +124,7 @@ static void set_constants(const lowering *l, const product *p, dispatch *d)
     if (c->form == MATMUL_FORM_TILED)
         SET_CONSTANTS(d, {MATMUL_TILED_TILE_M, c->tile_m}, {MATMUL_TILED_TILE_N, c->tile_n},
                       {MATMUL_TILED_STEP, c->step},
-                      {MATMUL_TILED_LOOP, choice_tile_loop(c->loop, l->profile)},
+                      {MATMUL_TILED_LOOP, matmul_tile_loop(c->loop, l->profile)},
                       {MATMUL_TILED_BAND, MATMUL_BAND});
     if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
         set_vector_constants(p, d);

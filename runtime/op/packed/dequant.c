@@ -242,7 +242,7 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_REG_M, c->register_rows},
                   {DEQUANT_MATMUL_REG_N, c->register_columns}, {DEQUANT_MATMUL_TILE_M, c->rows},
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
-                  {DEQUANT_MATMUL_LOOP, choice_tile_loop(TILE_LOOP_ZIGZAG, l->profile)},
+                  {DEQUANT_MATMUL_LOOP, matmul_tile_loop(TILE_LOOP_ZIGZAG, l->profile)},
                   {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     if (variant_is_named(&l->variants, c->row.name))
         d->variant = c->row.name;

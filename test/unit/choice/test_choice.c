@@ -2,6 +2,7 @@
  * How a row is chosen from a table, tested with a made-up table. Also the rules that every table of
  * the library must keep.
  */
+#include "op/matmul/matmul_choice.h"
 #include "op/op.h"
 #include "support/profiles.h"
 
@@ -234,10 +235,10 @@ static void tile_loops(void **state)
 {
     (void)state;
     device_profile gpu = big_gpu(), cpu = software();
-    assert_int_equal(choice_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG);
+    assert_int_equal(matmul_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG);
     gpu.loads_early = true;
-    assert_int_equal(choice_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG | TILE_LOOP_ROLLED);
-    assert_int_equal(choice_tile_loop(0, &cpu), TILE_LOOP_ROLLED);
+    assert_int_equal(matmul_tile_loop(TILE_LOOP_ZIGZAG, &gpu), TILE_LOOP_ZIGZAG | TILE_LOOP_ROLLED);
+    assert_int_equal(matmul_tile_loop(0, &cpu), TILE_LOOP_ROLLED);
 }
 
 int main(void)

@@ -113,12 +113,30 @@ static void one_batch_for_all_examples(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* Operands of other points have the storage of the graph's own nodes: raw bytes stay raw through
+ * copies, and computed U8 values are words. */
+static void shapes_of_bytes_are_recognized(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor raw = rlxvk_input(g, "raw", RLXVK_U8, RLXVK_SHAPE(B, H));
+    (void)state;
+    rlxvk_tensor twice[] = {rlxvk_copy(g, raw),
+                            rlxvk_reshape(g, rlxvk_copy(g, raw), RLXVK_SHAPE(B, H))};
+    rlxvk_tensor wide = rlxvk_concat(g, twice, 2, 1);
+    expect_shape(g, wide, "BATCHx(S16+S16)");
+    rlxvk_tensor words = rlxvk_cast(g, rlxvk_cast(g, wide, RLXVK_F32), RLXVK_U8);
+    expect_shape(g, rlxvk_add(g, words, words), "BATCHx(S16+S16)");
+    expect_ok(rlxvk_graph_status(g));
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_with_long_strides),
         cmocka_unit_test(axes_that_must_divide_stay_apart),
         cmocka_unit_test(one_batch_for_all_examples),
+        cmocka_unit_test(shapes_of_bytes_are_recognized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

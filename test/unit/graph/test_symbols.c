@@ -432,23 +432,6 @@ static void shapes_are_recognized(void **state)
     rlxvk_graph_destroy(g);
 }
 
-/* Operands of other points have the storage of the graph's own nodes: raw bytes stay raw through
- * copies, and computed U8 values are words. */
-static void shapes_of_bytes_are_recognized(void **state)
-{
-    rlxvk_graph *g = new_graph();
-    rlxvk_tensor raw = rlxvk_input(g, "raw", RLXVK_U8, RLXVK_SHAPE(B, S));
-    (void)state;
-    rlxvk_tensor twice[] = {rlxvk_copy(g, raw),
-                            rlxvk_reshape(g, rlxvk_copy(g, raw), RLXVK_SHAPE(B, S))};
-    rlxvk_tensor wide = rlxvk_concat(g, twice, 2, 1);
-    expect_shape(g, wide, "BATCHx(SEQ+SEQ)");
-    rlxvk_tensor words = rlxvk_cast(g, rlxvk_cast(g, wide, RLXVK_F32), RLXVK_U8);
-    expect_shape(g, rlxvk_add(g, words, words), "BATCHx(SEQ+SEQ)");
-    expect_ok(rlxvk_graph_status(g));
-    rlxvk_graph_destroy(g);
-}
-
 /* If no form describes a dim, it prints as ? and cannot be used as a size. */
 static bool odd_infer(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                       rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
@@ -790,7 +773,6 @@ int main(void)
         cmocka_unit_test(bound_one_by_one),
         cmocka_unit_test(every_builder_takes_symbols),
         cmocka_unit_test(shapes_are_recognized),
-        cmocka_unit_test(shapes_of_bytes_are_recognized),
         cmocka_unit_test(opaque_dims_are_no_sizes),
         cmocka_unit_test(mixed_meetings_are_checked_at_bind),
         cmocka_unit_test(examples_are_found),
