@@ -114,6 +114,9 @@ def measure(name, folder, arguments):
     make, batch = NETS[name]
     torch.manual_seed(1)
     net, x = make().eval(), batch()
+    for layer in net.modules():  # activations keep their size, so that the error says something
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
     torch.onnx.export(net, (x,), os.path.join(folder, "net.onnx"), input_names=["x"], output_names=["y"], dynamo=False)
     numpy.save(os.path.join(folder, "x.npy"), x.numpy())
     net, x = net.cuda(), x.cuda()
