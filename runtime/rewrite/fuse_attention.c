@@ -54,6 +54,12 @@ static bool is_last_axis(const node *n)
     return ((const axis_attributes *)n->attributes)->axis + 1 == (int32_t)n->shape.rank;
 }
 
+/* Whether emit_keys leaves out the transpose that made k. */
+static bool is_turned_back(const chain *c)
+{
+    return c->turned && c->k->op == OP_transpose;
+}
+
 /* The shape of k as [.., Sk, D]. */
 static rlxvk_shape key_shape(const chain *c)
 {
@@ -108,6 +114,8 @@ static bool match(const pass *p, uint32_t id, chain *c)
     c->turned = !((const matmul_attributes *)product->attributes)->transpose_b;
     c->q = strip_operand(p, fuse_operand(p, product, 0), c);
     c->k = strip_operand(p, fuse_operand(p, product, 1), c);
+    if (is_turned_back(c))
+        c->first = MIN(c->first, fuse_id(p, c->k));
     c->v = fuse_operand(p, tail, 1);
     return rewrite_expect_private(p, fuse_id(p, weights)) &&
            rewrite_expect_private(p, fuse_id(p, scores)) &&
@@ -132,7 +140,7 @@ static uint32_t emit_keys(pass *p, const chain *c)
         return p->map[from];
     for (uint32_t i = 0; i < rank; i++)
         order.perm[i] = (int32_t)i;
-    if (c->k->op == OP_transpose) {
+    if (is_turned_back(c)) {
         order = *(const transpose_attributes *)c->k->attributes;
         from = c->k->inputs[0];
     }
