@@ -24,8 +24,8 @@ static const node *strip_scale(const pass *p, const node *n, double *scale)
 {
     for (uint32_t i = 0; i < n->input_count && (n->op == OP_mul || n->op == OP_div); i++) {
         const node *x = fuse_operand(p, n, i), *one = fuse_operand(p, n, 1 - i);
-        if (one->op != OP_constant || one->dtype != RLXVK_F32 || shape_numel(&one->shape) != 1 ||
-            !fuse_same_type(x, n) || (n->op == OP_div && i == 1))
+        if (one->op != OP_constant || !one->data || one->dtype != RLXVK_F32 ||
+            shape_numel(&one->shape) != 1 || !fuse_same_type(x, n) || (n->op == OP_div && i == 1))
             continue;
         double value = *(const float *)one->data;
         *scale *= n->op == OP_div ? 1 / value : value;
