@@ -240,7 +240,7 @@ float measure(uvec2 prefix, uvec2 within, uint highest, uint end, bool by_mass)
     return total_of_row(sum);
 }
 
-/* What shortest_prefix measures, in this order. */
+/* The stages of shortest_prefix, in order: which tokens it measures. */
 #define ALL_KEPT    0 /* all that `kept` keeps */
 #define FROM_MIDDLE 1 /* of them, those whose key is at least the middle one; bisects the keys */
 #define ABOVE_KEY   2 /* of them, those above the key that was found */

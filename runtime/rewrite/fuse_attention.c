@@ -11,6 +11,7 @@
 #include "rewrite/fuse.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct chain {
     const node *q, *k, *v;
@@ -133,24 +134,21 @@ bool fuse_match_attention(const pass *p, uint32_t id, fusion *out)
 /* k as [.., Sk, D]. If a transpose made it, another one takes its place, or none. */
 static uint32_t emit_keys(pass *p, const chain *c)
 {
-    uint32_t from = fuse_id(p, c->k), rank = c->k->shape.rank;
-    transpose_attributes order = {.count = rank};
-    bool in_order = true;
+    const node *from = c->k;
+    axis_order order = {.rank = from->shape.rank};
     if (!c->turned)
-        return p->map[from];
-    for (uint32_t i = 0; i < rank; i++)
-        order.perm[i] = (int32_t)i;
+        return p->map[fuse_id(p, from)];
+    for (uint32_t i = 0; i < order.rank; i++)
+        order.place[i] = (int32_t)i;
     if (is_turned_back(c)) {
-        order = *(const transpose_attributes *)c->k->attributes;
-        from = c->k->inputs[0];
+        memcpy(order.place, ((const transpose_attributes *)from->attributes)->perm,
+               order.rank * sizeof *order.place);
+        from = fuse_operand(p, from, 0);
     }
-    int32_t last = order.perm[rank - 1];
-    order.perm[rank - 1] = order.perm[rank - 2];
-    order.perm[rank - 2] = last;
-    for (uint32_t i = 0; i < rank; i++)
-        in_order = in_order && order.perm[i] == (int32_t)i;
-    uint32_t source = p->map[from];
-    return in_order ? source : op_append(p->graph, OP_transpose, &source, 1, &order, NULL);
+    int32_t last = order.place[order.rank - 1];
+    order.place[order.rank - 1] = order.place[order.rank - 2];
+    order.place[order.rank - 2] = last;
+    return pass_transpose(p, p->map[fuse_id(p, from)], &order, NULL);
 }
 
 uint32_t fuse_attention(pass *p, uint32_t id)

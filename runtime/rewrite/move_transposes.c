@@ -72,14 +72,6 @@ static axis_order compose(const axis_order *first, const axis_order *second)
     return out;
 }
 
-static bool is_identity(const axis_order *o)
-{
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->place[i] != (int32_t)i)
-            return false;
-    return true;
-}
-
 /* Whether elements keep their places, because axes longer than 1 keep their order. `s` has at most
  * as many axes as the order. *out is the shape in the other order. */
 static bool keeps_places(const rlxvk_shape *s, const axis_order *o, rlxvk_shape *out)
@@ -212,7 +204,7 @@ static void count_reader(analysis *a, uint32_t id, uint32_t i)
     group *g = &a->groups[group_of(a->values, n->inputs[i])];
     g->last = MAX(g->last, id);
     g->before += moved(a, id, &own);
-    g->after += is_identity(&whole) ? 0 : moved(a, id, &whole);
+    g->after += pass_is_identity(&whole) ? 0 : moved(a, id, &whole);
 }
 
 static void count_costs(analysis *a)
@@ -264,13 +256,6 @@ static bool is_chosen(const analysis *a, uint32_t id)
     return a->values[id].possible && a->groups[group_of(a->values, id)].chosen;
 }
 
-static uint32_t transpose_again(pass *p, uint32_t x, const axis_order *order, const char *name)
-{
-    transpose_attributes t = {.count = order->rank};
-    memcpy(t.perm, order->place, sizeof t.perm);
-    return is_identity(order) ? x : op_append(p->graph, OP_transpose, &x, 1, &t, name);
-}
-
 /* Operand i in the other order. */
 static uint32_t reordered_operand(pass *p, const analysis *a, uint32_t id, uint32_t i,
                                   const axis_order *order)
@@ -295,7 +280,7 @@ static uint32_t reordered_operand(pass *p, const analysis *a, uint32_t id, uint3
     if (s->rank < order->rank)
         made = op_append(p->graph, OP_reshape, &made, 1, &shape, NULL);
     if (made != NODE_NONE)
-        made = transpose_again(p, made, &back, NULL);
+        made = pass_transpose(p, made, &back, NULL);
     for (size_t k = first; k < p->graph->nodes.count; k++)
         p->graph->nodes.items[k].prepare = true;
     return made;
@@ -320,7 +305,7 @@ static uint32_t move_member(pass *p, const analysis *a, uint32_t id)
     (void)node_row(n)->family->views.reorder(n, &result, attributes);
     v->x = op_append(p->graph, (op_kind)n->op, inputs, n->input_count,
                      n->attributes ? attributes : NULL, n->name);
-    return v->x == NODE_NONE ? NODE_NONE : transpose_again(p, v->x, &v->order, n->name);
+    return v->x == NODE_NONE ? NODE_NONE : pass_transpose(p, v->x, &v->order, n->name);
 }
 
 static uint32_t move_transpose(pass *p, uint32_t id)
@@ -336,7 +321,7 @@ static uint32_t move_transpose(pass *p, uint32_t id)
     if (n->op == OP_transpose && is_turned_again(a, id) && is_chosen(a, n->inputs[0]) &&
         a->values[n->inputs[0]].loop == a->values[id].loop) {
         axis_order own = order_of(n), whole = compose(&a->values[n->inputs[0]].order, &own);
-        return transpose_again(p, a->values[n->inputs[0]].x, &whole, n->name);
+        return pass_transpose(p, a->values[n->inputs[0]].x, &whole, n->name);
     }
     return NODE_NONE;
 }

@@ -5,9 +5,11 @@
  * their readers for every rule. The old list and its counts do not change until the pass ends.
  */
 #include "rewrite/pass.h"
+#include "op/movement/movement.h"
 #include "op/view.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 uint32_t *rewrite_count_uses(const rlxvk_graph *g)
 {
@@ -194,4 +196,19 @@ rlxvk_status pass_drop_dead(rlxvk_graph *g)
     memory_free(live);
     memory_free(map);
     return status;
+}
+
+bool pass_is_identity(const axis_order *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->place[i] != (int32_t)i)
+            return false;
+    return true;
+}
+
+uint32_t pass_transpose(pass *p, uint32_t x, const axis_order *order, const char *name)
+{
+    transpose_attributes t = {.count = order->rank};
+    memcpy(t.perm, order->place, sizeof t.perm);
+    return pass_is_identity(order) ? x : op_append(p->graph, OP_transpose, &x, 1, &t, name);
 }

@@ -51,6 +51,10 @@ bool *rewrite_find_written(const rlxvk_graph *g);
 void pass_note_origins(rlxvk_graph *g);
 /* Copies a node with renamed operands. Everything else it points to is shared. */
 uint32_t pass_copy(pass *p, uint32_t id);
+/* Whether all axes stay in place. */
+bool pass_is_identity(const axis_order *order);
+/* Appends a transpose of new node x; x itself if all axes stay in place. */
+uint32_t pass_transpose(pass *p, uint32_t x, const axis_order *order, const char *name);
 /* Removes nodes that no output needs and that write nothing. */
 rlxvk_status pass_drop_dead(rlxvk_graph *g);
 

@@ -1,4 +1,5 @@
 /* See run.h: one model, its runs and what is expected. */
+#include "bench/bench.h"
 #include "cli/clock.h"
 #include "cli/labels.h"
 #include "cli/run_job.h"
@@ -8,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Runs ---- */
@@ -108,19 +108,6 @@ error:
     return status;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median, sorting the times. */
-static double median_of(double *times, size_t count)
-{
-    qsort(times, count, sizeof *times, compare_times);
-    return times[count / 2];
-}
-
 /* The device's time stays 0 if the device cannot tell it. */
 static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t input_count,
                               const rlxvk_run_output *outputs)
@@ -140,8 +127,8 @@ static rlxvk_status run_often(run_job *j, const rlxvk_run_input *inputs, size_t 
         device[i] /= 1e3;
     }
     j->r->first_ms = times[0];
-    j->r->median_ms = median_of(times + later, count);
-    j->r->device_ms = median_of(device + later, count);
+    j->r->median_ms = bench_median(times + later, count);
+    j->r->device_ms = bench_median(device + later, count);
 error:
     memory_free(times);
     memory_free(device);

@@ -262,10 +262,10 @@ static bool hand_over(rlxvk_language *l, const rlxvk_generate_options *o)
 {
     gguf_string bytes = {"", 0};
     l->pending = !tokenizer_is_end(l->tokenizer->words, l->next);
-    if (l->pending)
+    if (l->pending) {
         bytes = tokenizer_token_bytes(l->tokenizer->words, l->next);
-    if (l->pending)
         l->last = l->next;
+    }
     bool more = !o->reader || o->reader(o->user, l->next, bytes.data, bytes.length);
     return more && l->pending;
 }
