@@ -21,6 +21,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import compare
 import compare_nets
 from compare_nets import conv_norm
 
@@ -92,11 +93,7 @@ def time_torch(net, x, precision, compiled):
     if precision != "f32":
         dtype = compare_nets.DTYPES[precision]
         net, x = net.to(dtype), x.to(dtype) if x.is_floating_point() else x
-    forms = [(net, x)]
-    if x.dim() == 4:
-        forms.append((net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)))
-    with torch.inference_mode():
-        return min(compare_nets.time_runs(torch.compile(n) if compiled else n, given) for n, given in forms)
+    return compare_nets.time_layouts(net, x, *([torch.compile] if compiled else []))
 
 
 def run_program(program, folder, precision):
@@ -142,8 +139,8 @@ def main():
     parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
+    if not compare.load_torch()[0]:  # it also sets the precision of products
+        sys.exit("compare_models.py: no CUDA device for PyTorch here")
     peers = ("PyTorch", "PyTorch compiled") if arguments.compiled else ("PyTorch",)
     print("| net | precision | load | compile | by the clock | on the device |" + "".join(f" {peer} | its time by ours |" for peer in peers) + " error |")
     print("|---" * (7 + 2 * len(peers)) + "|")

@@ -246,13 +246,18 @@ def time_runs(net, x):
     return statistics.median(times[5:])
 
 
+def time_layouts(net, x, prepare=lambda net: net):
+    """Milliseconds of a run on the device. Images have the faster one of both layouts."""
+    with torch.inference_mode():
+        times = [time_runs(prepare(net), x)]
+        if x.dim() == 4:
+            net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+            times.append(time_runs(prepare(net), x))
+    return min(times)
+
+
 def measure_runs(name):
-    """Milliseconds of a run in f32. Images have the faster one of both layouts."""
+    """Milliseconds of a run in f32."""
     torch.cuda.empty_cache()
     make, batch = TRAINED[name]
-    net, x = make().cuda().eval(), batch().cuda()
-    with torch.inference_mode():
-        times = [time_runs(net, x)]
-        if x.dim() == 4:
-            times.append(time_runs(net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)))
-    return min(times)
+    return time_layouts(make().cuda().eval(), batch().cuda())
