@@ -2,8 +2,9 @@
 # Runs every test on the software drivers. Counts tests, prints failures, and writes $BUILD/test/summary.
 #
 # It leaves out most conformance cases that need a new pipeline, because compiling takes most of the time on a driver without a cache. It
-# also leaves out long unit tests. With RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and the gradients of every second one. Then
-# all unit tests run, and again under sanitizers, each variant of each kernel runs, and copies of the tree are built after changes.
+# also leaves out long unit tests. With RLXVK_TEST_ALL=1, as in CI, samples are larger, and depend on the commit: of each kernel every third
+# pipeline is compiled, and all cases run that need no others, so that every case runs at some commits. All unit tests run, a third of them
+# under sanitizers. Each variant of each kernel runs, and copies of the tree are built after changes.
 #
 # A stage is a name and its jobs, which are commands. Two jobs of any stages run at a time, because drivers mostly compile, on one thread.
 # The job that took longest last time starts first, because otherwise it may run alone at the end.
@@ -73,11 +74,11 @@ lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 program=$BUILD/test/rlxvk
 export RLXVK_NO_TUNING=1  # ignore measured choices of this machine: kernels by table
 
-# Under ASan and UBSan: the unit tests, a sparse conformance pass, and fuzzing. The programs themselves find out what they left behind and
-# whether to look for leaks (test/support/balance.c). Tests of numbers only are left out, because they repeat the same host code.
+# Under ASan and UBSan: these unit tests, a sparse conformance pass, and fuzzing. The programs themselves find out what they left behind and
+# whether to look for leaks (test/support/balance.c).
 add_sanitized() {
     local fuzz="BUILD=build/asan test/fuzz.sh" tests
-    tests=$(unit_tests | without "$NUMBERS" | sed 's|^|build/asan/test/|')
+    tests=$(sed 's|^|build/asan/test/|')
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan build/asan/test/rlxvk $tests fuzzers >build/asan.log 2>&1 ||
         { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # if it is larger, memory that drivers free while compiling fills it
@@ -90,9 +91,9 @@ add_sanitized() {
 # Jobs that compile most come first, because drivers keep the result for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk. So one process runs all its cases, to share what it compiled. It takes long, so it comes first. The
-# contents of inputs come from seed 1. In CI on a fast machine there is one more seed, which depends on the commit. So does which cases a
-# sample takes (`turn`), because modes that compile everything again can only run a part.
-fewer="--pipelines=64" minimal=16 sparse=16 sparser=96 swift=64 modes=64 orders=128 seeds=1 turn=0 smaller="v3d all-off" stride=1024
+# contents of inputs come from seed 1; in CI a sample has another seed, too, which depends on the commit. So does which cases a sample takes
+# (`turn`).
+fewer="--pipelines=64" minimal=16 sparse=16 sparser=96 swift=64 modes=64 orders=128 parts=1 turn=0 smaller="v3d all-off" stride=1024
 # Thousandths of a second in which two processes, as many as later, compile and run the cases of one op.
 measure() {
     local begin one=(env RLXVK_NO_CACHE=1 MESA_SHADER_CACHE_DISABLE=true "$program" conform --op cumsum --jobs 0)
@@ -103,17 +104,16 @@ measure() {
     echo $((($(date +%s%N) - begin) / 1000000))
 }
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    # CI takes about 40 minutes if this takes the usual time. On a machine that is slower by a whole number, samples are smaller by it.
+    # On a machine that is slower than usual by a whole number, samples are smaller by it, so that CI takes about as long.
     usual=7500 took=$(measure)
     slow=$(((took + usual / 2) / usual))
     ((slow = slow < 1 ? 1 : slow > 4 ? 4 : slow))
-    fewer="" minimal=$((2 * slow)) sparse=$((2 * slow)) sparser=$((3 * slow)) swift=$((16 * slow))
-    modes=$((4 * slow)) orders=$((16 * slow)) stride=$((128 * slow))
+    minimal=$((4 * slow)) sparse=$((4 * slow)) sparser=$((6 * slow)) swift=$((32 * slow))
+    modes=$((8 * slow)) orders=$((48 * slow)) stride=$((256 * slow))
     smaller=$("$program" conform --limits '?' 2>&1 | sed -n 's/.*it takes //; s/,//gp') # all
     commit=$((16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-8 | grep . || echo 0)))
-    seeds=1 turn=$((commit / 39))
-    ((slow > 1)) || seeds=1,$((2 + commit % 39)) # the second seed is 2 to 40
-    echo "seeds $seeds, turn $turn, samples 1/$slow ($took ms)"
+    parts=$((3 * slow)) turn=$((commit / 39)) fewer="--pipelines=$parts:$((turn % parts))"
+    echo "turn $turn, samples 1/$slow ($took ms)"
 fi
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
@@ -126,18 +126,14 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
-add_cases "conform" $fewer --seed $seeds --bounds
-# Every Nth case of each op. `place` keeps the samples of modes apart.
+add_cases "conform" $fewer --bounds --canary
+# Every Nth case of each op. `place` keeps the samples of modes apart. The division makes the sample independent of the part of the pipelines.
 sample() {
     local every=$1 place=$2
-    echo "--sparse=$every --phase $(((turn + place) % every))"
+    echo "--sparse=$every --phase $(((turn / parts + place) % every))"
 }
-# Finds kernels that write outside their operands, or that are right only in one order of invocations.
-if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    add_cases "conform, canaries" --canary
-else
-    add "conform, canaries" <<<"$program conform --canary --sparse=$modes $fewer --jobs 0"
-fi
+[[ ${RLXVK_TEST_ALL:-} ]] && add "conform, other contents" <<<"$program conform --seed $((2 + commit % 39)) $fewer $(sample "$modes" 0) --jobs 0"
+# Finds kernels that are right only in one order of invocations.
 add "conform, invocations reversed" <<<"$program conform --invocations reversed $fewer $(sample "$orders" 0) --jobs 0"
 add "conform, invocations permuted" <<<"$program conform --invocations permuted:7 $fewer $(sample "$orders" 2) --jobs 0"
 # Finds errors with workgroups that have no work, and with operands and results that do not begin their slots.
@@ -193,8 +189,10 @@ add "programs of other versions" <<<"test/frozen.sh"
 add "bad drivers" <<<"test/faults.sh"
 add_cases "conform, golden vectors" --golden test/golden
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
-    unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
-    add_sanitized
+    # A third under sanitizers, the others plainly. Tests of numbers only are never sanitized, because they repeat the same host code.
+    sanitized=$(unit_tests | without "$NUMBERS" | awk -v turn="$turn" 'NR % 3 == turn % 3')
+    unit_tests | without "$(echo $sanitized)" | sed "s|^|$BUILD/test/|" | add "unit tests"
+    add_sanitized <<<"$sanitized"
 else
     unit_tests | without "$LONG" | sed "s|^|$BUILD/test/|" | add "unit tests"
 fi

@@ -205,7 +205,8 @@ static void describe_run(conform_job *j)
         text_append(&line, " --sparse=%llu --phase %llu", (unsigned long long)o->sparse,
                     (unsigned long long)o->phase);
     if (o->pipelines)
-        text_append(&line, " --pipelines=%llu", (unsigned long long)o->pipelines);
+        text_append(&line, " --pipelines=%llu:%llu", (unsigned long long)o->pipelines,
+                    (unsigned long long)o->pipelines_phase);
     j->report.started = time(NULL);
 }
 
@@ -349,10 +350,10 @@ static bool mark_cases(void *user, size_t item)
         conform_pipelines *needed =
             &of_row[find_row(j, conform_row_of(c, name)) - j->report.rows.items];
         j->common->results[i].passed_over =
-            !conform_take(needed, &j->setup, c, j->options->pipelines);
+            !conform_take(needed, &j->setup, c, j->options->pipelines, j->options->pipelines_phase);
     }
     for (size_t i = 0; of_row && i < j->report.rows.count; i++)
-        VECTOR_FREE(&of_row[i].made);
+        VECTOR_FREE(&of_row[i].known);
     memory_free(of_row);
     return true;
 }

@@ -152,16 +152,22 @@ RLXVK_MUST_CHECK rlxvk_status conform_precision_errors(evaluation *v, rlxvk_prec
 
 /* ---- Fewer pipelines ---- */
 
+typedef struct conform_pipeline {
+    pipeline_request request;
+    uint64_t number; /* among those of its kernel */
+    bool made;
+} conform_pipeline;
+
 /* The pipelines that the cases of one op need, in their order. Begins zeroed. */
 typedef struct conform_pipelines {
-    VECTOR(pipeline_request) made;
-    uint64_t wanted[KERNEL_COUNT]; /* cases that needed a new pipeline of this kernel */
+    VECTOR(conform_pipeline) known;
+    uint64_t wanted[KERNEL_COUNT]; /* of each kernel */
 } conform_pipelines;
 
-/* Whether to run the case under --pipelines, which compiles only every Nth pipeline of each kernel
- * (conform_pipelines.c). True if this cannot be found out. */
+/* Whether to run the case under --pipelines=N:P, which compiles only the first pipeline of each
+ * kernel and every Nth from number P (conform_pipelines.c). True if this cannot be found out. */
 bool conform_take(conform_pipelines *p, const conform_setup *setup, const conform_case *c,
-                  uint64_t every);
+                  uint64_t every, uint64_t phase);
 
 /* ---- Variants ---- */
 

@@ -25,10 +25,11 @@ const char conform_help[] =
     "                 and runs with each\n"
     "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
     "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
-    "  --pipelines=N  leave out cases that would have more pipelines compiled, but every Nth of "
-    "each\n"
-    "                 kernel: most cases still run, in a fraction of the time on a software "
-    "driver\n"
+    "  --pipelines=N[:P]  leave out cases that would have more pipelines compiled, but the first "
+    "of\n"
+    "                 each kernel, and every Nth from number P (default 0): most cases still run, "
+    "in a\n"
+    "                 fraction of the time on a software driver\n"
     "  --jobs N       so many processes share the cases (default: 2, or 1 on a single processor);\n"
     "                 one that crashes, hangs or loses the device fails the case it was at, and\n"
     "                 another takes its place; 0: this process runs all, for debuggers\n"
@@ -127,6 +128,17 @@ static bool parse_seeds(conform_options *o, const char *list)
     return true;
 }
 
+/* "64" or "3:1" */
+static bool parse_pipelines(conform_options *o, const char *number)
+{
+    char every[24];
+    const char *colon = strchr(number, ':');
+    snprintf(every, sizeof every, "%.*s", (int)strcspn(number, ":"), number);
+    return parse_number("pipelines", every, 1, UINT32_MAX, &o->pipelines) &&
+           (!colon ||
+            parse_number("pipelines=N:", colon + 1, 0, o->pipelines - 1, &o->pipelines_phase));
+}
+
 static bool set_option(conform_options *o, int letter)
 {
     const char **const words[128] = {
@@ -153,7 +165,7 @@ static bool set_option(conform_options *o, int letter)
     else if (letter == 'S')
         return parse_number("sparse", optarg, 1, UINT32_MAX, &o->sparse);
     else if (letter == 'K')
-        return parse_number("pipelines", optarg, 1, UINT32_MAX, &o->pipelines);
+        return parse_pipelines(o, optarg);
     else if (letter == 'P')
         return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
     else if (letter == 'L')

@@ -11,7 +11,7 @@ typedef struct conform_options {
     const char *device, *ops, *golden, *html, *variant, *invocations, *resume, *limits;
     rlxvk_precision precision;
     invocation_choice order; /* if `invocations` is given */
-    uint64_t seeds[16], number, jobs, timeout, sparse, phase, pipelines;
+    uint64_t seeds[16], number, jobs, timeout, sparse, phase, pipelines, pipelines_phase;
     size_t seed_count;
     bool one_case, json, force_host, bounds, each_variant, gradients, tuned, canary, folded,
         shifted, sliced, list, help;

@@ -311,6 +311,7 @@ static void numbers_are_decimal_and_within_limits(void **state)
         {"conform --resume a --each-variant", "--resume goes with no --each-variant or --list"},
         {"conform --sparse=0 --list", "--sparse takes a decimal number from 1 to"},
         {"conform --pipelines=0 --list", "--pipelines takes a decimal number from 1 to"},
+        {"conform --pipelines=3:3 --list", "from 0 to 2, not '3'"},
         {"conform --pipelines=2 --gradients", "--pipelines goes with no --golden, --gradients"},
         {"generate " MODEL " -p x --device-memory 0", "--device-memory takes a number of bytes"},
         {"generate " MODEL " -p x --device-memory M", "not 'M'"},
@@ -588,6 +589,22 @@ static size_t count_listed(const char *options)
     return count;
 }
 
+static void each_case_has_a_turn(void)
+{
+    char parts[sizeof got.out] = "";
+    for (int part = 0; part < 3; part++) {
+        char options[32];
+        snprintf(options, sizeof options, "--pipelines=3:%d", part);
+        assert_true(count_listed(options) > 0);
+        assert_true(strlen(parts) + strlen(got.out) < sizeof parts);
+        strcat(parts, got.out);
+    }
+    count_listed("");
+    for (char *line = strtok(got.out, "\n"); line; line = strtok(NULL, "\n"))
+        if (strchr(line, ':')) /* not the line with the number of cases */
+            assert_says(parts, line);
+}
+
 static void cases_are_left_out_by_their_pipelines(void **state)
 {
     (void)state;
@@ -597,6 +614,7 @@ static void cases_are_left_out_by_their_pipelines(void **state)
     assert_true(half < all);
     assert_true(first < half);
     assert_true(first > all / 10); /* cases with equal pipelines stay */
+    each_case_has_a_turn();
 }
 
 /* Returns the last line of the printed text, and cuts the text off before it. */
