@@ -23,7 +23,10 @@ extern "C" {
  *           Attention runs on matrix units, too, if its mask is a band, it has at least as many
  *           queries as a unit has rows, and its width is whole units up to 128. Scores are within
  *           2^-10 of sum |scale q k|; weights and values are rounded. A NaN or Inf in a row of v
- *           reaches all queries of its tile.
+ *           reaches all queries of its tile. The gradients of such attention do so, too. They round
+ *           q, k, v, dy, p and ds. dy is scaled first, so that only what is below 2^-25 of the
+ *           largest dy or sum(p dp) of the queries of a kv head is lost. A NaN or Inf in an operand
+ *           reaches all gradients of its tile.
  *   BF16    operands rounded to bfloat16: error <= e + 2^-7 S
  *   both    F16 and BF16 use products of bytes for one row of x by packed weights (dequant_matmul,
  *           projection), if the device has fast ones. They round x to within 2^-22 of the largest

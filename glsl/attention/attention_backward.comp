@@ -143,8 +143,6 @@ shared uint unsafe_mark; /* the last product in which a NaN or Inf was seen */
 shared uint kept_mark;   /* the last step in which the mask keeps a pair */
 
 uint lane, ty, tx;
-uint own_first, own_count, other_first, other_count;
-uint q_at, k_at, mask_at, row_at; /* start of the head of this step */
 uint query_target_at;             /* start of the workgroup's own dq */
 bool fresh;                       /* the workgroup's dq is not written yet */
 uint mark;                        /* number of the step or product, from 1 on */
@@ -165,6 +163,7 @@ uint other_of(uint c)
     return c * COLUMN_THREADS + tx;
 }
 
+#include "attention/attention_backward_rows.glsl"
 #include "attention/attention_backward.glsl"
 
 /* ---- A step ---- */
@@ -300,20 +299,6 @@ void begin()
     barrier();
 }
 
-void set_head(uint b, uint h)
-{
-    uint group = max(args.heads / max(args.kv_heads, 1u), 1u);
-    q_at = b * args.q_batch + h * args.q_head;
-    k_at = b * args.kv_batch + h / group * args.kv_head;
-    mask_at = args.mask_offset + b * args.mask_batch + h * args.mask_head;
-    row_at = (b * args.heads + h) * args.queries;
-}
-
-uint tiles_of(uint count, uint tile)
-{
-    return (count + tile - 1u) / tile;
-}
-
 /* The first step of this part. The steps are divided evenly among the parts. */
 uint part_begin(uint steps, uint parts, uint part)
 {
@@ -341,22 +326,11 @@ void walk_keys(uint item, uint part)
     store_rows(part);
 }
 
-/* Tiles [first, end) of queries that see any key of the own tile. */
-void find_queries(out uint first, out uint end)
-{
-    uint own_end = min(own_first + OWN, args.keys);
-    first = (max(own_first + 1u, args.reach) - args.reach) / OTHERS;
-    end = args.queries;
-    if (args.window != 0u)
-        end = min(end, max(own_end + args.window, args.reach) - args.reach);
-    end = tiles_of(end, OTHERS);
-}
-
 /* A tile of keys, with the queries of every head of its kv head. */
 void walk_tile(uint b, uint kv_head, uint parts, uint part)
 {
     uint group = args.heads / args.kv_heads, first, end;
-    find_queries(first, end);
+    find_queries(OWN, first, end);
     uint tiles = end - min(first, end), steps = group * tiles;
     uint last = part_begin(steps, parts, part + 1u);
     k_at = b * args.kv_batch + kv_head * args.kv_head;
@@ -383,7 +357,7 @@ void walk_queries(uint item, uint part)
 void clear_others(uint b, uint kv_head)
 {
     uint group = args.heads / args.kv_heads, tiles = tiles_of(args.queries, OTHERS), first, end;
-    find_queries(first, end);
+    find_queries(OWN, first, end);
     [[dont_unroll]] for (uint step = 0; step < group * tiles; step++)
     {
         set_head(b, kv_head * group + step / tiles);

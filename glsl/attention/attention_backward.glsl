@@ -3,24 +3,8 @@
  * weights, and products over the other rows (dv, dk, dq) or over the own rows (dq of OF_ALL), with
  * their loads. Include this after its constants, buffers and state.
  */
-/* ---- Loads ---- */
+/* ---- Stores ---- */
 
-/* Loads four columns. Columns past the last one are 0. */
-#define DEFINE_LOAD(name, words, quads)                                                            \
-    vec4 name(uint row, uint d)                                                                    \
-    {                                                                                              \
-        uint at = row + d, left = args.width - d;                                                  \
-        if (d >= args.width)                                                                       \
-            return vec4(0.0);                                                                      \
-        if (WHOLE)                                                                                 \
-            return quads[at >> 2];                                                                 \
-        return vec4(words[at], left > 1u ? words[at + 1u] : 0.0, left > 2u ? words[at + 2u] : 0.0, \
-                    left > 3u ? words[at + 3u] : 0.0);                                             \
-    }
-DEFINE_LOAD(load_q, q, q4)
-DEFINE_LOAD(load_dy, dy, dy4)
-DEFINE_LOAD(load_k, k, k4)
-DEFINE_LOAD(load_v, v, v4)
 DEFINE_LOAD(load_dq, dq, dq4)
 
 /* Stores four columns. Columns past the last one are not stored. */
@@ -37,29 +21,6 @@ DEFINE_LOAD(load_dq, dq, dq4)
     }
 DEFINE_QUAD_STORE(store_quad, y, y4)
 DEFINE_QUAD_STORE(store_dq, dq, dq4)
-
-/* The operands of product 0 (the scores) are q and k, those of product 1 are dy and v. */
-vec4 load_query(uint product, uint i, uint d)
-{
-    uint row = q_at + i * args.q_seq;
-    return product == 0u ? load_q(args.q_offset + row, d) : load_dy(args.dy_offset + row, d);
-}
-vec4 load_key(uint product, uint j, uint d)
-{
-    uint row = k_at + j * args.kv_seq;
-    return product == 0u ? load_k(args.k_offset + row, d) : load_v(args.v_offset + row, d);
-}
-/* Rows past the last one repeat it. Own ones are not stored, and others have no weight. */
-vec4 load_own(uint product, uint row, uint d)
-{
-    uint known = min(own_first + row, own_count - 1u);
-    return OF_KEYS ? load_key(product, known, d) : load_query(product, known, d);
-}
-vec4 load_other(uint product, uint row, uint d)
-{
-    uint known = min(other_first + row, other_count - 1u);
-    return OF_KEYS ? load_query(product, known, d) : load_key(product, known, d);
-}
 
 /* ---- Products over the columns ---- */
 

@@ -2,7 +2,7 @@
  * Gradients of attention need its result with the log-sum-exps. They compute it in a node of their
  * own (op/attention/attention_backward.c). If the forward pass has the same attention, the two
  * become one. It is computed at the place of the first, and the forward result is a view of it. It
- * is as exact as gradients need, which is more than the forward pass asks for at precision F16.
+ * is as exact as gradients need, which may be more than the forward pass asks for at precision F16.
  */
 #include "op/attention/attention.h"
 #include "op/movement/movement.h"

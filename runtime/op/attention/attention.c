@@ -153,8 +153,7 @@ static bool may_leak(const bucket_call *c)
     const attention_attributes *a = c->node->attributes;
     attention_geometry s = attention_geometry_of(&a->options, input_shape(c->graph, c->node, 0),
                                                  input_shape(c->graph, c->node, 1), NULL);
-    return c->precision == RLXVK_PRECISION_F16 && !a->exact &&
-           attention_matrix_takes_width((uint64_t)s.width);
+    return c->precision == RLXVK_PRECISION_F16 && attention_matrix_takes_width((uint64_t)s.width);
 }
 
 /* A causal mask hides later keys from a query. So active queries do not see the keys of inactive

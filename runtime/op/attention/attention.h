@@ -8,7 +8,7 @@
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim, score_scale: resolved */
     bool with_lse;
-    bool exact; /* compute in f32 at every precision, because gradients need it */
+    bool exact; /* for gradients: in f32 at every precision, unless these are on matrix units */
 } attention_attributes;
 
 /* Attributes of attention_backward. Its operands are q, k, v, dy, then an attention of them with

@@ -6,7 +6,8 @@
  * pass has it, there is only one (rewrite/share_attention.c). Each row also needs
  * delta = dy . y. Each pass then computes the weights that it needs again, tile by tile
  * (attention_backward.comp). If a pass has too few workgroups, several share the rows of one, and
- * their results are added in order.
+ * their results are added in order. At precision F16, passes are on matrix units if the shape suits
+ * them (attention_backward_matrix.comp).
  *
  * dy may also hold the gradient of the log-sum-exp, packed after that of y. It is subtracted from
  * delta.
@@ -17,6 +18,7 @@
 #include "constants/attention.h"
 #include "op/attention/attention.h"
 #include "op/attention/attention_backward_choice.h"
+#include "op/attention/attention_matrix.h"
 #include "op/bucket.h"
 #include "op/families.h"
 #include "op/matmul/matmul.h"
@@ -164,6 +166,7 @@ typedef struct job {
     const attention_backward_attributes *attributes;
     attention_geometry a;
     attention_backward_plan plan;
+    attention_matrix_passes units; /* 0 parts: not on matrix units */
     struct attention_backward_args arguments;
     operand operands[6]; /* q, dy, k, v, the mask (or q again), log-sum-exps and deltas */
     uint64_t results, keys;
@@ -213,15 +216,16 @@ static bool has_bias(const job *j)
     return j->attributes->options.mask == RLXVK_MASK_BIAS;
 }
 
-/* Computes the log-sum-exps of all rows, then the deltas of all rows. With a bias it also reserves
- * room for the rests of the log-sum-exps. */
+/* Computes the log-sum-exps of all rows, then the deltas of all rows. Then come their peaks for
+ * matrix units, or, with a bias, room for the rests of the log-sum-exps. */
 static rlxvk_status emit_rows(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
     uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
     operand *stats = &j->operands[5];
     rlxvk_status status;
-    TRY(lower_temporary(l, sizeof(float) * (has_bias(j) ? 3 : 2) * rows, stats));
+    bool peaks = j->units.keys.parts;
+    TRY(lower_temporary(l, sizeof(float) * (has_bias(j) || peaks ? 3 : 2) * rows, stats));
     const operand operands[] = {j->operands[1], lower_input(l, j->id, 4), *stats};
     stats->access = ACCESS_READ;
     uint32_t threads = l->profile->workgroup_size;
@@ -242,7 +246,7 @@ static rlxvk_status emit_rows(lowering *l, job *j)
             j->attributes->with_lse ? operands[0].offset + (uint32_t)j->results : ATTENTION_NO_LSE};
     dispatch d = {.kernel = KERNEL_ATTENTION_DELTA, .node = j->id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_DELTA_LANES, lanes},
-                  {ATTENTION_DELTA_ROWS, threads / lanes});
+                  {ATTENTION_DELTA_ROWS, threads / lanes}, {ATTENTION_DELTA_PEAKS, peaks});
     lower_groups(l, &d, groups_for(rows, threads / lanes));
     TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
 error:
@@ -376,6 +380,65 @@ error:
     return status;
 }
 
+/* ---- On matrix units, in precision F16 ---- */
+
+static attention_matrix_passes plan_units(const lowering *l, const job *j,
+                                          const attention_shape *shape)
+{
+    bool band = j->attributes->options.mask < RLXVK_MASK_CUSTOM;
+    return l->precision == RLXVK_PRECISION_F16 && band && j->attributes->with_forward
+               ? attention_matrix_plan_passes(shape, l->profile, l->matrix_in_lanes)
+               : (attention_matrix_passes){0};
+}
+
+/* Writes words [from, from + words) of the result: of the pass of keys dk, dv, or both. */
+static rlxvk_status emit_units_pass(lowering *l, job *j, const attention_matrix_plan *p,
+                                    uint32_t pass, bool first, bool second, uint64_t from,
+                                    uint64_t words)
+{
+    operand y = lower_write(l, j->id);
+    lower_narrow(l, &y, from, words);
+    j->arguments.out_offset = y.offset;
+    j->arguments.part_words = first && second ? (uint32_t)words : 0;
+    const operand operands[] = {j->operands[0],
+                                j->operands[1],
+                                j->operands[2],
+                                j->operands[3],
+                                j->operands[4],
+                                j->operands[5],
+                                y};
+    dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD_MATRIX, .node = j->id, .variant = "matrix"};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads}, {ATTENTION_BACKWARD_MATRIX_PASS, pass},
+                  {ATTENTION_BACKWARD_MATRIX_SOFTCAP, j->attributes->options.softcap > 0},
+                  {ATTENTION_BACKWARD_MATRIX_WHOLE, has_whole_quads(&j->arguments)},
+                  {ATTENTION_BACKWARD_MATRIX_WIDTH, j->arguments.width},
+                  {ATTENTION_BACKWARD_MATRIX_UNIT_M, p->unit.m},
+                  {ATTENTION_BACKWARD_MATRIX_UNIT_N, p->unit.n},
+                  {ATTENTION_BACKWARD_MATRIX_UNIT_K, p->unit.k},
+                  {ATTENTION_BACKWARD_MATRIX_PARTS, p->parts},
+                  {ATTENTION_BACKWARD_MATRIX_ROWS, p->rows},
+                  {ATTENTION_BACKWARD_MATRIX_TILE, p->tile},
+                  {ATTENTION_BACKWARD_MATRIX_DIRECT, p->direct},
+                  {ATTENTION_BACKWARD_MATRIX_FIRST, first},
+                  {ATTENTION_BACKWARD_MATRIX_SECOND, second});
+    lower_groups(l, &d, p->blocks);
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_units(lowering *l, job *j)
+{
+    const attention_matrix_passes *u = &j->units;
+    rlxvk_status status;
+    TRY(emit_units_pass(l, j, &u->queries, ATTENTION_OF_QUERIES, true, false, 0, j->results));
+    TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_KEYS, true, !u->apart, j->results,
+                        (u->apart ? 1 : 2) * j->keys));
+    if (u->apart)
+        TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_KEYS, false, true, j->results + j->keys,
+                            j->keys));
+error:
+    return status;
+}
+
 rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
 {
     static const uint8_t order[] = {0, 3, 1, 2};
@@ -392,6 +455,7 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
                              (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
     j.plan = attention_backward_choose(&shape, l->profile,
                                        variant_choose(l, CHOICE_attention_backward, NULL, NULL));
+    j.units = plan_units(l, &j, &shape);
     for (size_t i = 0; i < ARRAY_COUNT(order); i++)
         j.operands[i] = lower_input(l, id, order[i]);
     j.operands[4] = lower_input(l, id, mask ? at : 0);
@@ -401,7 +465,9 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     set_arguments(&j);
     if (a->with_forward && has_bias(&j))
         TRY(emit_rests(l, &j));
-    if (j.plan.key_parts && j.results && j.keys) {
+    if (j.units.keys.parts) {
+        TRY(emit_units(l, &j));
+    } else if (j.plan.key_parts && j.results && j.keys) {
         TRY(emit_all(l, &j));
     } else {
         TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));
@@ -434,7 +500,9 @@ const op_family attention_backward_family = {
     .attribute_size = sizeof(attention_backward_attributes),
     .infer = attention_backward_infer,
     .settle = attention_backward_settle,
-    .execution = {.lower = attention_backward_lower, .host = attention_backward_host},
+    .execution = {.lower = attention_backward_lower,
+                  .host = attention_backward_host,
+                  .matrix_layout = true},
     .rows = {.bucket = attention_backward_bucket},
     .derivative = {.expand = attention_backward_expand},
     .describe = attention_backward_describe,

@@ -14,6 +14,12 @@
  *   dz            all of these
  *
  * If a score, dp or delta of a row is not moderate, any result is accepted.
+ *
+ * In precision F16 (attention_backward_matrix.comp), operands of products have an error of 2^-11 of
+ * themselves: q, k, v, dy, p and dz. So scores and dp have 2^-10 of their sizes, and products with
+ * p and dz, too. p also has an absolute error of 2^-25. dy and dz have one of 2^-25 of the peak,
+ * the largest size of dy and delta of all queries that share a key. If an operand does not fit f16,
+ * any result is accepted.
  */
 #include "op/attention/attention.h"
 
@@ -21,12 +27,16 @@
 
 #define UNIT     0x1p-24
 #define MODERATE 1e30
+#define F16_SIZE 0x1p-10 /* relative error of a product of two operands in f16 */
+#define F16_STEP 0x1p-25 /* absolute error of an operand below 1 in f16 */
+#define F16_MOST 65504
 
 typedef struct pair {
     bool allowed;
     double score, score_error, slope, slope_error;
     double size;        /* of the score without its bias */
     double dp, dp_size; /* dy . v, and the sum of |terms| */
+    double v_size;      /* the sum of |v| */
     double p, p_error;  /* p_error is relative */
 } pair;
 
@@ -34,7 +44,8 @@ typedef struct reference {
     const rlxvk_attention_options *o;
     attention_geometry a;
     const float *q, *k, *v, *dy, *mask, *dlse;
-    pair *pairs; /* of one row */
+    pair *pairs;   /* of one row */
+    double *peaks; /* in F16, of each batch and kv head; else NULL */
     double *out, *bound;
     int64_t dk, dv, dbias; /* where they begin; dbias is -1 if it is not wanted */
 } reference;
@@ -43,6 +54,7 @@ typedef struct row {
     int64_t b, h, i;
     int64_t q, k; /* words before the row; before row 0 of its kv head */
     double maximum, log_total, delta, delta_error;
+    double peak; /* of the row's kv head; 0 unless in F16 */
     bool moderate;
 } row;
 
@@ -95,10 +107,12 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
         size += fabs((double)q[d] * k[d]);
         x->dp += (double)dy[d] * v[d];
         x->dp_size += fabs((double)dy[d] * v[d]);
+        x->v_size += fabs(v[d]);
     }
     x->score = scale * sum;
     x->size = isnan(x->score) ? INFINITY : fabs(scale) * size;
-    x->score_error = sum_error((double)r->a.width) * fabs(scale) * size;
+    x->score_error =
+        (sum_error((double)r->a.width) + (r->peaks ? F16_SIZE : 0)) * fabs(scale) * size;
     if (cap > 0) { /* f32's tanh is accurate to 1e-6 */
         double t = tanh(x->score / cap);
         x->slope = 1 - t * t;
@@ -133,7 +147,7 @@ static void find_scores(reference *r, row *at)
 
 static void find_weights(reference *r, row *at)
 {
-    double most = 0, mean_size = 0;
+    double most = 0, mean_size = 0, dp_sizes = 0;
     for (int64_t j = 0; j < r->a.keys; j++)
         most = fmax(most, r->pairs[j].score_error);
     double lse = at->maximum + at->log_total; /* with a bias, stored as two parts if it is large */
@@ -154,7 +168,10 @@ static void find_weights(reference *r, row *at)
         at->delta += x->p * x->dp;
         at->delta_error += 2 * x->p_error * x->p * x->dp_size;
         mean_size += x->p * x->dp_size;
+        dp_sizes += x->dp_size;
     }
+    if (r->peaks) /* y was computed with p and v in f16 */
+        at->delta_error += F16_SIZE * mean_size + F16_STEP * dp_sizes;
     at->delta_error += (sum_error((double)r->a.width) + sum_error((double)r->a.keys)) * mean_size;
     at->moderate = at->moderate && fabs(at->delta) < MODERATE;
 }
@@ -176,33 +193,64 @@ static void hand_out(const reference *r, const row *at, int64_t j)
     const pair *x = &r->pairs[j];
     const attention_geometry *a = &r->a;
     double scale = r->o->score_scale, difference = x->dp - at->delta;
-    double dp_error = sum_error((double)a->width) * x->dp_size;
+    bool f16 = r->peaks;
+    double size = f16 ? F16_SIZE : 0, step = f16 ? F16_STEP : 0;
+    double dp_error =
+        (sum_error((double)a->width) + size) * x->dp_size + step * at->peak * x->v_size;
     double ds = x->p * difference, ds_error;
     ds_error = x->p * ((1 + x->p_error) * (dp_error + at->delta_error +
                                            4 * UNIT * (fabs(x->dp) + fabs(at->delta))) +
                        x->p_error * fabs(difference));
     double dz = ds * x->slope, dz_error = ds_error * (x->slope + x->slope_error) +
-                                          fabs(ds) * x->slope_error + 4 * UNIT * fabs(dz);
+                                          fabs(ds) * x->slope_error + 4 * UNIT * fabs(dz) +
+                                          step * at->peak;
     double keys = sum_error((double)a->keys);
     double rows = sum_error((double)(a->queries * (a->heads / a->kv_heads)));
     for (int64_t d = 0; d < a->width; d++) {
         int64_t key = at->k + j * a->kv.seq + d;
         double k = r->k[key], q = r->q[at->q + d], dy = r->dy[at->q + d];
-        add(r, at, at->q + d, scale * dz * k, fabs(scale * k) * (dz_error + keys * fabs(dz)));
-        add(r, at, r->dk + key, scale * dz * q, fabs(scale * q) * (dz_error + rows * fabs(dz)));
-        add(r, at, r->dv + key, x->p * dy, fabs(x->p * dy) * (x->p_error + rows));
+        add(r, at, at->q + d, scale * dz * k,
+            fabs(scale * k) * (dz_error + (keys + size) * fabs(dz)));
+        add(r, at, r->dk + key, scale * dz * q,
+            fabs(scale * q) * (dz_error + (rows + size) * fabs(dz)));
+        add(r, at, r->dv + key, x->p * dy,
+            fabs(x->p * dy) * (x->p_error + rows + size) + step * (fabs(dy) + x->p * at->peak));
     }
     if (r->dbias >= 0)
         add(r, at, r->dbias + mask_place(r, at, j), ds,
             ds_error + sum_error((double)(a->batch * a->heads * a->queries * a->keys)) * fabs(ds));
 }
 
+static row row_at(const reference *r, int64_t b, int64_t h, int64_t i)
+{
+    const attention_geometry *a = &r->a;
+    int64_t kv_head = h * a->kv_heads / a->heads;
+    return (row){.b = b,
+                 .h = h,
+                 .i = i,
+                 .q = b * a->q.batch + h * a->q.head + i * a->q.seq,
+                 .k = b * a->kv.batch + kv_head * a->kv.head,
+                 .peak = r->peaks ? r->peaks[b * a->kv_heads + kv_head] : 0,
+                 .moderate = true};
+}
+
+static void find_peak(reference *r, int64_t b, int64_t h, int64_t i)
+{
+    const attention_geometry *a = &r->a;
+    double *peak = &r->peaks[b * a->kv_heads + h * a->kv_heads / a->heads];
+    row at = row_at(r, b, h, i);
+    find_scores(r, &at);
+    if (at.maximum != -INFINITY)
+        find_weights(r, &at);
+    *peak = fmax(*peak, fabs(at.delta));
+    for (int64_t d = 0; d < a->width; d++)
+        *peak = fmax(*peak, fabs(r->dy[at.q + d]));
+}
+
 static void run_row(reference *r, int64_t b, int64_t h, int64_t i)
 {
     const attention_geometry *a = &r->a;
-    row at = {.b = b, .h = h, .i = i, .moderate = true};
-    at.q = b * a->q.batch + h * a->q.head + i * a->q.seq;
-    at.k = b * a->kv.batch + h * a->kv_heads / a->heads * a->kv.head;
+    row at = row_at(r, b, h, i);
     find_scores(r, &at);
     if (at.maximum == -INFINITY && (at.moderate || !r->bound)) /* no key is left */
         return;
@@ -210,6 +258,37 @@ static void run_row(reference *r, int64_t b, int64_t h, int64_t i)
     for (int64_t j = 0; j < a->keys; j++)
         if (r->pairs[j].allowed)
             hand_out(r, &at, j);
+}
+
+static void each_row(reference *r, void (*visit)(reference *r, int64_t b, int64_t h, int64_t i))
+{
+    for (int64_t b = 0; b < r->a.batch; b++)
+        for (int64_t h = 0; h < r->a.heads; h++)
+            for (int64_t i = 0; i < r->a.queries; i++)
+                visit(r, b, h, i);
+}
+
+static bool all_below(float most, const float *words, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabsf(words[i]) < most))
+            return false;
+    return true;
+}
+
+/* Finds the peaks, if the bound is for F16. */
+static rlxvk_status prepare_f16(const host_call *call, reference *r, int64_t q, int64_t k)
+{
+    bool fit = all_below(F16_MOST, r->q, q) && all_below(F16_MOST, r->k, k) &&
+               all_below(F16_MOST, r->v, k) && all_below(INFINITY, r->dy, q);
+    uint64_t count = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < count; i++)
+        call->bound[i] = fit ? 1e-7 : INFINITY;
+    r->peaks = memory_zeroed((size_t)MAX(r->a.batch * r->a.kv_heads, 1), sizeof *r->peaks);
+    if (!r->peaks)
+        return status_fail_memory("attention peaks");
+    each_row(r, find_peak);
+    return RLXVK_OK;
 }
 
 rlxvk_status attention_backward_host(const host_call *call)
@@ -235,15 +314,17 @@ rlxvk_status attention_backward_host(const host_call *call)
     uint64_t count = shape_numel(&call->node->shape);
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
                                 masked ? &in[mask].node->shape : NULL);
+    rlxvk_status status = RLXVK_OK;
     r.pairs = memory_zeroed((size_t)MAX(r.a.keys, 1), sizeof *r.pairs);
-    if (!r.pairs)
-        return status_fail_memory("attention weights");
+    TRY(r.pairs ? RLXVK_OK : status_fail_memory("attention weights"));
     for (uint64_t i = 0; i < count && r.bound; i++)
         r.bound[i] = 1e-7;
-    for (int64_t b = 0; b < r.a.batch && q && k; b++)
-        for (int64_t h = 0; h < r.a.heads; h++)
-            for (int64_t i = 0; i < r.a.queries; i++)
-                run_row(&r, b, h, i);
+    if (r.bound && call->precision == RLXVK_PRECISION_F16 && q && k)
+        TRY(prepare_f16(call, &r, q, k));
+    if (q && k)
+        each_row(&r, run_row);
+error:
     memory_free(r.pairs);
-    return RLXVK_OK;
+    memory_free(r.peaks);
+    return status;
 }

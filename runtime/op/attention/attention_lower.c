@@ -219,7 +219,7 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
                   {ATTENTION_MATRIX_WIDTH, j->arguments.width},
                   {ATTENTION_MATRIX_UNIT_M, p->unit.m}, {ATTENTION_MATRIX_UNIT_N, p->unit.n},
                   {ATTENTION_MATRIX_UNIT_K, p->unit.k}, {ATTENTION_MATRIX_PARTS, p->parts},
-                  {ATTENTION_MATRIX_ROWS, p->rows}, {ATTENTION_MATRIX_TILE_KEYS, p->tile_keys},
+                  {ATTENTION_MATRIX_ROWS, p->rows}, {ATTENTION_MATRIX_TILE_KEYS, p->tile},
                   {ATTENTION_MATRIX_DIRECT, p->direct}, {ATTENTION_MATRIX_MASK, j->mask},
                   {ATTENTION_MATRIX_K_HELD, j->held[0]}, {ATTENTION_MATRIX_V_HELD, j->held[1]},
                   {ATTENTION_MATRIX_HALF_SUBNORMALS, l->profile->half_subnormals});
@@ -257,8 +257,10 @@ rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j)
     attention_shape shape = shape_of(j);
     attention_matrix_plan matrix =
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
-    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts && !j->exact;
-    if (on_units && !is_masked(j)) {
+    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts && !is_masked(j);
+    if (on_units && j->exact)
+        on_units = attention_matrix_plan_passes(&shape, l->profile, l->matrix_in_lanes).keys.parts;
+    if (on_units) {
         j->plan.chunk = 0;
         attention_set_arguments(j);
         return emit_matrix(l, id, j, &matrix);

@@ -12,7 +12,7 @@ typedef struct attention_job {
     uint32_t mask, reach, window; /* mask: ATTENTION_BAND, ... */
     uint32_t held[2];             /* of k, v: ATTENTION_WORDS, ... */
     float scale, softcap;
-    bool with_lse, exact; /* exact: f32 at every precision */
+    bool with_lse, exact; /* see attention_attributes */
     operand operands[5];  /* q, k, v, mask or position (or q again), y */
     attention_plan plan;
     struct attention_args arguments; /* set by attention_set_arguments */

@@ -1,5 +1,5 @@
-/* Attention on matrix units: whether a shape can use them, and how its workgroups are divided.
- * Pure. */
+/* Attention and its gradients on matrix units: whether a shape can use them, and how its workgroups
+ * are divided. Pure. */
 #ifndef RLXVK_ATTENTION_MATRIX_H
 #define RLXVK_ATTENTION_MATRIX_H
 
@@ -7,11 +7,17 @@
 
 typedef struct attention_matrix_plan {
     matrix_shape unit;
-    uint32_t parts, rows, tile_keys; /* subgroups of a workgroup, rows of a lane, keys of a step */
+    uint32_t parts, rows, tile; /* subgroups of a workgroup, rows of a lane, other rows of a step */
     uint32_t threads;
     bool direct;     /* elements need not go through memory */
     uint64_t blocks; /* workgroups */
 } attention_matrix_plan;
+
+/* The passes of gradients. If `apart`, one more makes dv, and that of keys dk only. */
+typedef struct attention_matrix_passes {
+    attention_matrix_plan queries, keys;
+    bool apart;
+} attention_matrix_passes;
 
 /* Returns false if no device has attention on matrix units for heads of this width. */
 bool attention_matrix_takes_width(uint64_t width);
@@ -21,5 +27,9 @@ bool attention_matrix_takes_width(uint64_t width);
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *shape,
                                                  const device_profile *profile, bool in_lanes);
 uint64_t attention_matrix_shared_bytes(const attention_matrix_plan *p, uint64_t width);
+
+/* The same for gradients. Both plans have 0 parts if one is impossible. */
+attention_matrix_passes attention_matrix_plan_passes(const attention_shape *shape,
+                                                     const device_profile *profile, bool in_lanes);
 
 #endif

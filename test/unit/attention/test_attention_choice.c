@@ -196,11 +196,41 @@ static void check_matrix(attention_shape s, const device_profile *profile, bool 
     assert_int_equal(p.threads, p.parts * profile->subgroup_size);
     assert_true(p.threads <= profile->max_workgroup_invocations);
     assert_int_equal(p.rows * profile->subgroup_size, MATRIX_LANES * p.unit.m);
-    assert_int_equal(p.tile_keys % p.unit.k, 0);
-    assert_int_equal(p.tile_keys * (s.width / 4) % p.threads, 0);
+    assert_int_equal(p.tile % p.unit.k, 0);
+    assert_int_equal(p.tile * (s.width / 4) % p.threads, 0);
     assert_true(attention_matrix_shared_bytes(&p, s.width) <= profile->shared_memory_bytes);
     assert_true(p.blocks * p.parts * p.unit.m >= s.heads * s.queries);
     assert_int_equal(p.direct, in_lanes);
+}
+
+/* The registers of a pass with `sums` sums: its own rows of two tensors, the sums, scores and dp of
+ * the tile, and what is loaded ahead. */
+static uint64_t held_by(const attention_matrix_plan *p, uint64_t width, uint64_t sums,
+                        const device_profile *profile)
+{
+    uint64_t row = p->unit.m * sizeof(float) / profile->subgroup_size;
+    return (row * (width * (1 + sums) + 2 * p->tile) + 8 * p->tile * width / p->threads) / 4;
+}
+
+static void matrix_passes(void **state)
+{
+    (void)state;
+    device_profile large = with_units(big_gpu(), 16, 16, 16, 32);
+    large.unit_registers = 65536;
+    large.thread_registers = 255;
+    for (uint64_t width = 16; width <= 128; width += 16) {
+        attention_shape s = of(12, 6, 1024, 700, width);
+        attention_matrix_passes p = attention_matrix_plan_passes(&s, &large, true);
+        assert_true(p.queries.parts > 0 && p.keys.parts > 0);
+        assert_true(held_by(&p.queries, width, 1, &large) < 255);
+        assert_true(held_by(&p.keys, width, p.apart ? 1 : 2, &large) < 255);
+        assert_int_equal(p.apart, width > 96); /* both sums of wide heads are too many registers */
+        assert_true(p.queries.blocks * p.queries.parts * 16 >= 12 * 1024);
+        assert_true(p.keys.blocks * p.keys.parts * 16 >= 6 * 700);
+    }
+    attention_shape odd = of(12, 12, 1024, 1024, 72), short_one = of(12, 12, 8, 1024, 64);
+    assert_int_equal(attention_matrix_plan_passes(&odd, &large, true).keys.parts, 0);
+    assert_int_equal(attention_matrix_plan_passes(&short_one, &large, true).queries.parts, 0);
 }
 
 static void matrix_plans(void **state)
@@ -218,8 +248,8 @@ static void matrix_plans(void **state)
         }
     attention_shape s = of(32, 32, 2048, 2048, 128);
     assert_int_equal(attention_matrix_make_plan(&s, &large, true).parts, 8);
-    assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile_keys, 64);
-    assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile_keys, 16);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile, 64);
+    assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile, 16);
     /* Matrix units are not used in these cases: the device has none, or has no shuffles. A subgroup
      * does not divide the rows. The width is odd. There are few queries. */
     device_profile none = big_gpu(), wide = with_units(big_gpu(), 8, 16, 16, 64);
@@ -240,7 +270,7 @@ int main(void)
         cmocka_unit_test(native_classes),   cmocka_unit_test(few_registers),
         cmocka_unit_test(portable_classes), cmocka_unit_test(forced_classes),
         cmocka_unit_test(everything_fits),  cmocka_unit_test(splits),
-        cmocka_unit_test(matrix_plans),
+        cmocka_unit_test(matrix_plans),     cmocka_unit_test(matrix_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

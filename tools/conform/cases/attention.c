@@ -501,6 +501,39 @@ static void generate_backward_joined(case_list *list)
                  lines, COUNT(lines));
 }
 
+/* Precision f16, as for attention, with gradients of ordinary size, far below what f16 holds, and
+ * far above. Whole heads and rows of very different sizes share keys. */
+static void generate_backward_halves(case_list *list)
+{
+    static const char *const attributes[] = {"mask=none", "mask=causal", "mask=sliding window=40",
+                                             "mask=causal softcap=5 score_scale=-0.4"};
+    static const int sizes[][3] = {{16, 16, 16}, {130, 257, 64}, {33, 100, 80}, {300, 300, 32}};
+    static const char *const gradients[] = {"unit", "range:-2e-9:1e-9", "range:-4e7:6e7"};
+    for (size_t i = 0; i < COUNT(attributes); i++)
+        for (size_t j = 0; j < COUNT(sizes); j++) {
+            int q = sizes[j][0], k = sizes[j][1], width = sizes[j][2];
+            case_add(list,
+                     "attention_backward precision=f16 %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
+                     "k:f32:1x2x%dx%d:unit;v:f32:1x2x%dx%d:unit;dy:f32:1x4x%dx%d:%s",
+                     attributes[i], q, width, k, width, k, width, q, width,
+                     gradients[(i + j) % COUNT(gradients)]);
+        }
+    static const char *const lines[] = {
+        "layout=bshd mask=causal in=q:f32:2x90x4x64:unit;k:f32:2x91x2x64:unit;"
+        "v:f32:2x91x2x64:unit;dy:f32:2x90x4x64:unit",
+        "layout=packed heads=4 mask=causal in=q:f32:2x40x128:unit;k:f32:2x41x128:unit;"
+        "v:f32:2x41x128:unit;dy:f32:2x40x128:unit",
+        "layout=bhsd mask=causal in=q:f32:1x2x140x128:unit;k:f32:1x1x150x128:unit;"
+        "v:f32:1x1x150x128:unit;dy:f32:1x2x140x128:unit",
+        "layout=bhsd mask=causal in=q:f32:1x2x140x96:unit;k:f32:1x2x140x96:unit;"
+        "v:f32:1x2x140x96:unit;dy:f32:1x2x140x96:iota",
+        "layout=bhsd in=q:f32:1x4x70x32:unit;k:f32:1x1x90x32:unit;v:f32:1x1x90x32:unit;"
+        "dy:f32:1x4x70x32:outliers",
+        "layout=bhsd mask=causal in=q:f32:1x2x70x34:unit;k:f32:1x2x70x34:unit;"
+        "v:f32:1x2x70x34:unit;dy:f32:1x2x70x34:unit"};
+    case_add_all(list, "attention_backward precision=f16", lines, COUNT(lines));
+}
+
 static void generate_backward_edges(case_list *list)
 {
     static const char *const lines[] = {
@@ -565,6 +598,7 @@ static void generate(case_list *list)
     generate_backward_sizes(list);
     generate_backward_masks(list);
     generate_backward_joined(list);
+    generate_backward_halves(list);
     generate_backward_edges(list);
     /* Biases at the limits of f32, because only -Inf may remove a key. They run in every form:
      * rows, tiles, split keys. Scores vanish beside such a bias, so differences of the result
