@@ -20,20 +20,18 @@ extern "C" {
  *   F32     operands as they are; on matrix units only if these take f32 operands
  *   F16     operands rounded to f16: error <= e + 2^-10 S. Operands beyond 65504 become infinite.
  *           With packed weights, a row of x with infinities may give NaN.
- *           Attention runs on matrix units, too, if its mask is a band, it has at least as many
- *           queries as a unit has rows, and its width is whole units up to 128. Scores are within
- *           2^-10 of sum |scale q k|; weights and values are rounded. A NaN or Inf in a row of v
- *           reaches all queries of its tile. The gradients of such attention do so, too. They round
- *           q, k, v, dy, p and ds. dy is scaled first, so that only what is below 2^-25 of the
- *           largest dy or sum(p dp) of the queries of a kv head is lost. A NaN or Inf in an operand
- *           reaches all gradients of its tile.
  *   BF16    operands rounded to bfloat16: error <= e + 2^-7 S
  *   both    F16 and BF16 use products of bytes for one row of x by packed weights (dequant_matmul,
  *           projection), if the device has fast ones. They round x to within 2^-22 of the largest
  *           of 32 neighbours, which adds 2^-22 K max|x| max|w| to the error.
  *   SPLIT   operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
  *           over the element's row of a and column of b; infinite operands give NaN
- * F16 and BF16 also apply to conv, conv_transpose2d, fused_conv and the gradients of conv, with the
+ * F16 and BF16 also apply to attention and its gradients, if the mask is a band, q has at least as
+ * many rows as a matrix unit, and the width is whole units up to 128. q, k, v and the weights p are
+ * rounded, and for gradients dy and ds. Scores are within 2^-10 (BF16: 2^-7) of sum |scale q k|. dy
+ * is scaled before it is rounded, so that only what is below 2^-25 of the largest dy or sum(p dp)
+ * of the queries of a kv head is lost. A NaN or Inf in a row reaches all results of its tile. F16
+ * and BF16 also apply to conv, conv_transpose2d, fused_conv and the gradients of conv, with the
  * same bounds. A group must have at least 16 channels of the result, 16 positions and 16 terms; if
  * there are several groups, also 16 channels of x. Then a weight that is not finite, or beyond
  * 65504 in F16, spoils borders, too, because taps outside x count as 0. In SPLIT they stay f32.

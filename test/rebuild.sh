@@ -63,7 +63,7 @@ broken glsl/args/random.h "$swap" "sample: place of vocabulary"
 inner='s/^\( *u32 \)outputs, inner, \(.*\)$/#ifdef __STDC_VERSION__\n\1inner, outputs, \2\n#else\n&\n#endif/'
 broken glsl/args/rows.h "$inner" "softmax: place of inner" # a struct within the arguments
 broken glsl/rows/cumsum_rows.glsl 's/EXCLUSIVE/WITHOUT_ITSELF/' CUMSUM_ROWS_EXCLUSIVE
-cmp -s spv/attention_matrix.spv "$copy/build/spv/attention_matrix.raw.spv" && # otherwise glslang compiled it
+cmp -s spv/attention_matrix_f16.spv "$copy/build/spv/attention_matrix_f16.raw.spv" && # otherwise glslang compiled it
     broken glsl/args/attention.h 's/scale, softcap/softcap, scale/' "is older than"
 build >"$copy/log" || { check "all of it restored" "does not build" builds && tail -n 5 "$copy/log"; }
 

@@ -76,13 +76,15 @@ error:
     return status;
 }
 
-/* The precision that matrix products really have: on a device without matrix units, f16 is computed
- * as f32. */
+/* The precision that matrix products really have: on a device without matrix units, f16 and bf16
+ * are computed as f32. */
 static rlxvk_precision effective_precision(const program *p)
 {
-    bool units = p->device->setup.profile.matrix_f16.m != 0;
-    return units || p->options.precision != RLXVK_PRECISION_F16 ? p->options.precision
-                                                                : RLXVK_PRECISION_F32;
+    const device_profile *profile = &p->device->setup.profile;
+    rlxvk_precision wanted = p->options.precision;
+    bool lacks = (wanted == RLXVK_PRECISION_F16 && profile->matrix_f16.m == 0) ||
+                 (wanted == RLXVK_PRECISION_BF16 && profile->matrix_bf16.m == 0);
+    return lacks ? RLXVK_PRECISION_F32 : wanted;
 }
 
 /* Finds the inputs that the graph still has. */

@@ -153,7 +153,7 @@ static bool may_leak(const bucket_call *c)
     const attention_attributes *a = c->node->attributes;
     attention_geometry s = attention_geometry_of(&a->options, input_shape(c->graph, c->node, 0),
                                                  input_shape(c->graph, c->node, 1), NULL);
-    return c->precision == RLXVK_PRECISION_F16 && attention_matrix_takes_width((uint64_t)s.width);
+    return attention_matrix_takes((uint64_t)s.width, c->precision);
 }
 
 /* A causal mask hides later keys from a query. So active queries do not see the keys of inactive
@@ -181,7 +181,7 @@ static uint64_t attention_bucket(bucket_call *c)
     if (keys && rows == sequence && (!causal || q->dims[rows] != k->dims[rows]))
         return bucket_refuse(c, "its mask lets queries see keys of rows behind them");
     if (keys && rows == sequence && may_leak(c))
-        return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
+        return bucket_refuse(c, "in this precision a NaN in a row reaches the queries before it");
     return bucket_along(c, rows);
 }
 

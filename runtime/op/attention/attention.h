@@ -5,6 +5,8 @@
 
 #include "op/op.h"
 
+#include <math.h>
+
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim, score_scale: resolved */
     bool with_lse;
@@ -68,10 +70,24 @@ typedef struct attention_reference {
     const int64_t *first, *entry;
     const float *k_errors; /* the error of each element of k; NULL: none */
     bool with_lse;
-    bool moderate;  /* all of q, k and v fit f16 */
+    bool moderate;  /* all of q, k and v fit the precision */
     double *scores; /* of one row; -INFINITY for a dropped key */
 } attention_reference;
 rlxvk_status attention_run_reference(const host_call *call, attention_reference *r);
+
+/* The relative error of a product of two operands in precision F16 or BF16, which matrix units may
+ * have; 0 in others. Operands must be below attention_largest. */
+static inline double attention_rounding(rlxvk_precision precision)
+{
+    return precision == RLXVK_PRECISION_F16    ? 0x1p-10
+           : precision == RLXVK_PRECISION_BF16 ? 0x1p-7
+                                               : 0;
+}
+static inline float attention_largest(rlxvk_precision precision)
+{
+    return precision == RLXVK_PRECISION_F16 ? 65504 : INFINITY;
+}
+bool attention_all_below(float most, const float *words, int64_t count);
 
 /* Checks operands and options, and resolves the options. `mask` is the index of the mask's
  * operand. */

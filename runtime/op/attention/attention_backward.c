@@ -6,8 +6,8 @@
  * pass has it, there is only one (rewrite/share_attention.c). Each row also needs
  * delta = dy . y. Each pass then computes the weights that it needs again, tile by tile
  * (attention_backward.comp). If a pass has too few workgroups, several share the rows of one, and
- * their results are added in order. At precision F16, passes are on matrix units if the shape suits
- * them (attention_backward_matrix.comp).
+ * their results are added in order. At precisions F16 and BF16, passes are on matrix units if the
+ * shape suits them (attention_backward_matrix.glsl).
  *
  * dy may also hold the gradient of the log-sum-exp, packed after that of y. It is subtracted from
  * delta.
@@ -380,14 +380,14 @@ error:
     return status;
 }
 
-/* ---- On matrix units, in precision F16 ---- */
+/* ---- On matrix units, in precision F16 or BF16 ---- */
 
 static attention_matrix_passes plan_units(const lowering *l, const job *j,
                                           const attention_shape *shape)
 {
     bool band = j->attributes->options.mask < RLXVK_MASK_CUSTOM;
-    return l->precision == RLXVK_PRECISION_F16 && band && j->attributes->with_forward
-               ? attention_matrix_plan_passes(shape, l->profile, l->matrix_in_lanes)
+    return band && j->attributes->with_forward
+               ? attention_matrix_plan_passes(shape, l->profile, l->precision, l->matrix_in_lanes)
                : (attention_matrix_passes){0};
 }
 
@@ -407,7 +407,11 @@ static rlxvk_status emit_units_pass(lowering *l, job *j, const attention_matrix_
                                 j->operands[4],
                                 j->operands[5],
                                 y};
-    dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD_MATRIX, .node = j->id, .variant = "matrix"};
+    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16
+                                ? KERNEL_ATTENTION_BACKWARD_MATRIX_BF16
+                                : KERNEL_ATTENTION_BACKWARD_MATRIX_F16,
+                  .node = j->id,
+                  .variant = "matrix"};
     SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads}, {ATTENTION_BACKWARD_MATRIX_PASS, pass},
                   {ATTENTION_BACKWARD_MATRIX_SOFTCAP, j->attributes->options.softcap > 0},
                   {ATTENTION_BACKWARD_MATRIX_WHOLE, has_whole_quads(&j->arguments)},

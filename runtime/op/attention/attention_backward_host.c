@@ -15,11 +15,11 @@
  *
  * If a score, dp or delta of a row is not moderate, any result is accepted.
  *
- * In precision F16 (attention_backward_matrix.comp), operands of products have an error of 2^-11 of
+ * In precision F16 (attention_backward_matrix.glsl), operands of products have an error of 2^-11 of
  * themselves: q, k, v, dy, p and dz. So scores and dp have 2^-10 of their sizes, and products with
- * p and dz, too. p also has an absolute error of 2^-25. dy and dz have one of 2^-25 of the peak,
- * the largest size of dy and delta of all queries that share a key. If an operand does not fit f16,
- * any result is accepted.
+ * p and dz, too. In BF16 that is 2^-7. p also has an absolute error of 2^-25. dy and dz have one of
+ * 2^-25 of the peak, the largest size of dy and delta of all queries that share a key. If q, k or v
+ * do not fit the precision, or dy is not finite, any result is accepted.
  */
 #include "op/attention/attention.h"
 
@@ -27,9 +27,7 @@
 
 #define UNIT     0x1p-24
 #define MODERATE 1e30
-#define F16_SIZE 0x1p-10 /* relative error of a product of two operands in f16 */
 #define F16_STEP 0x1p-25 /* absolute error of an operand below 1 in f16 */
-#define F16_MOST 65504
 
 typedef struct pair {
     bool allowed;
@@ -44,8 +42,9 @@ typedef struct reference {
     const rlxvk_attention_options *o;
     attention_geometry a;
     const float *q, *k, *v, *dy, *mask, *dlse;
-    pair *pairs;   /* of one row */
-    double *peaks; /* in F16, of each batch and kv head; else NULL */
+    pair *pairs;     /* of one row */
+    double *peaks;   /* in F16 and BF16, of each batch and kv head; else NULL */
+    double rounding; /* the relative error of a product; 0 in other precisions */
     double *out, *bound;
     int64_t dk, dv, dbias; /* where they begin; dbias is -1 if it is not wanted */
 } reference;
@@ -54,7 +53,7 @@ typedef struct row {
     int64_t b, h, i;
     int64_t q, k; /* words before the row; before row 0 of its kv head */
     double maximum, log_total, delta, delta_error;
-    double peak; /* of the row's kv head; 0 unless in F16 */
+    double peak; /* of the row's kv head; 0 if there are no peaks */
     bool moderate;
 } row;
 
@@ -111,8 +110,7 @@ static void find_score(const reference *r, const row *at, int64_t j, pair *x)
     }
     x->score = scale * sum;
     x->size = isnan(x->score) ? INFINITY : fabs(scale) * size;
-    x->score_error =
-        (sum_error((double)r->a.width) + (r->peaks ? F16_SIZE : 0)) * fabs(scale) * size;
+    x->score_error = (sum_error((double)r->a.width) + r->rounding) * fabs(scale) * size;
     if (cap > 0) { /* f32's tanh is accurate to 1e-6 */
         double t = tanh(x->score / cap);
         x->slope = 1 - t * t;
@@ -170,8 +168,8 @@ static void find_weights(reference *r, row *at)
         mean_size += x->p * x->dp_size;
         dp_sizes += x->dp_size;
     }
-    if (r->peaks) /* y was computed with p and v in f16 */
-        at->delta_error += F16_SIZE * mean_size + F16_STEP * dp_sizes;
+    if (r->peaks) /* y was computed with p and v rounded */
+        at->delta_error += r->rounding * mean_size + F16_STEP * dp_sizes;
     at->delta_error += (sum_error((double)r->a.width) + sum_error((double)r->a.keys)) * mean_size;
     at->moderate = at->moderate && fabs(at->delta) < MODERATE;
 }
@@ -193,8 +191,7 @@ static void hand_out(const reference *r, const row *at, int64_t j)
     const pair *x = &r->pairs[j];
     const attention_geometry *a = &r->a;
     double scale = r->o->score_scale, difference = x->dp - at->delta;
-    bool f16 = r->peaks;
-    double size = f16 ? F16_SIZE : 0, step = f16 ? F16_STEP : 0;
+    double size = r->rounding, step = r->peaks ? F16_STEP : 0;
     double dp_error =
         (sum_error((double)a->width) + size) * x->dp_size + step * at->peak * x->v_size;
     double ds = x->p * difference, ds_error;
@@ -268,19 +265,12 @@ static void each_row(reference *r, void (*visit)(reference *r, int64_t b, int64_
                 visit(r, b, h, i);
 }
 
-static bool all_below(float most, const float *words, int64_t count)
+/* Finds the peaks, if the bound is for F16 or BF16. */
+static rlxvk_status find_peaks(const host_call *call, reference *r, int64_t q, int64_t k)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (!(fabsf(words[i]) < most))
-            return false;
-    return true;
-}
-
-/* Finds the peaks, if the bound is for F16. */
-static rlxvk_status prepare_f16(const host_call *call, reference *r, int64_t q, int64_t k)
-{
-    bool fit = all_below(F16_MOST, r->q, q) && all_below(F16_MOST, r->k, k) &&
-               all_below(F16_MOST, r->v, k) && all_below(INFINITY, r->dy, q);
+    float most = attention_largest(call->precision);
+    bool fit = attention_all_below(most, r->q, q) && attention_all_below(most, r->k, k) &&
+               attention_all_below(most, r->v, k) && attention_all_below(INFINITY, r->dy, q);
     uint64_t count = shape_numel(&call->node->shape);
     for (uint64_t i = 0; i < count; i++)
         call->bound[i] = fit ? 1e-7 : INFINITY;
@@ -310,7 +300,8 @@ rlxvk_status attention_backward_host(const host_call *call)
                    .bound = call->bound,
                    .dk = q,
                    .dv = q + k,
-                   .dbias = attributes->with_bias ? q + 2 * k : -1};
+                   .dbias = attributes->with_bias ? q + 2 * k : -1,
+                   .rounding = call->bound ? attention_rounding(call->precision) : 0};
     uint64_t count = shape_numel(&call->node->shape);
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
                                 masked ? &in[mask].node->shape : NULL);
@@ -319,8 +310,8 @@ rlxvk_status attention_backward_host(const host_call *call)
     TRY(r.pairs ? RLXVK_OK : status_fail_memory("attention weights"));
     for (uint64_t i = 0; i < count && r.bound; i++)
         r.bound[i] = 1e-7;
-    if (r.bound && call->precision == RLXVK_PRECISION_F16 && q && k)
-        TRY(prepare_f16(call, &r, q, k));
+    if (r.rounding > 0 && q && k)
+        TRY(find_peaks(call, &r, q, k));
     if (q && k)
         each_row(&r, run_row);
 error:

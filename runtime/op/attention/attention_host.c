@@ -117,11 +117,10 @@ static double weigh_values(const attention_reference *r, const row *at, double m
     return total;
 }
 
-/* Does every element fit f16? */
-static bool is_moderate(const float *words, int64_t count)
+bool attention_all_below(float most, const float *words, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        if (!(fabsf(words[i]) < 65504))
+        if (!(fabsf(words[i]) < most))
             return false;
     return true;
 }
@@ -132,13 +131,14 @@ static double moved_by(double score, double largest)
     return 2 * expm1(2 * score) * largest;
 }
 
-/* Adds the error of precision f16: scores have errors up to 2^-10 of their magnitude, and weights
- * and values are rounded. If an operand does not fit f16, any result is accepted. */
+/* Adds the error of precision F16 or BF16: scores have errors up to 2^-10 or 2^-7 of their
+ * magnitude, and weights and values are rounded. If an operand does not fit, any result is
+ * accepted. */
 static void add_precision(const attention_reference *r, const host_call *call, const row *at,
                           double largest, int64_t place, int64_t lse)
 {
-    double score = ldexp(at->magnitude, -10);
-    double extra = moved_by(score, largest) + 0x1p-9 * largest;
+    double size = attention_rounding(call->precision), score = size * at->magnitude;
+    double extra = moved_by(score, largest) + 2 * size * largest;
     for (int64_t d = 0; d < r->a.width; d++)
         call->bound[place + d] += r->moderate ? extra : INFINITY;
     if (r->with_lse)
@@ -159,7 +159,7 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
         call->out[lse] = total == 0 ? -INFINITY : maximum + log(total);
     if (r->with_lse && call->bound)
         call->bound[lse] = 1e-6 + 4e-6 * fabs(call->out[lse]) + at->score_bound;
-    if (call->bound && call->precision == RLXVK_PRECISION_F16)
+    if (call->bound && attention_rounding(call->precision) > 0)
         add_precision(r, call, at, largest, place, lse);
     for (int64_t d = 0; d < a->width && at->overflows; d++)
         host_leave_open(call, (uint64_t)(place + d)); /* infinity minus infinity */
@@ -171,8 +171,9 @@ rlxvk_status attention_run_reference(const host_call *call, attention_reference 
 {
     const attention_geometry *a = &r->a;
     int64_t keys = a->entries * a->kv_heads * a->keys * a->width;
-    r->moderate = is_moderate(r->q, a->batch * a->heads * a->queries * a->width) &&
-                  is_moderate(r->k, keys) && is_moderate(r->v, keys);
+    float most = attention_largest(call->precision);
+    r->moderate = attention_all_below(most, r->q, a->batch * a->heads * a->queries * a->width) &&
+                  attention_all_below(most, r->k, keys) && attention_all_below(most, r->v, keys);
     r->scores = memory_zeroed((size_t)MAX(a->keys, 1), sizeof *r->scores);
     if (!r->scores)
         return status_fail_memory("attention scores");

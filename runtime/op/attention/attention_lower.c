@@ -208,12 +208,15 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* ---- On matrix units, in precision f16 ---- */
+/* ---- On matrix units, in precision F16 or BF16 ---- */
 
 static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j,
                                 const attention_matrix_plan *p)
 {
-    dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX, .node = id, .variant = "matrix"};
+    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_ATTENTION_MATRIX_BF16
+                                                                 : KERNEL_ATTENTION_MATRIX_F16,
+                  .node = id,
+                  .variant = "matrix"};
     SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads}, {ATTENTION_MATRIX_SOFTCAP, j->softcap > 0},
                   {ATTENTION_MATRIX_WHOLE, attention_has_whole_quads(&j->arguments)},
                   {ATTENTION_MATRIX_WIDTH, j->arguments.width},
@@ -256,10 +259,12 @@ rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j)
 {
     attention_shape shape = shape_of(j);
     attention_matrix_plan matrix =
-        attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
-    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts && !is_masked(j);
+        attention_matrix_make_plan(&shape, l->profile, l->precision, l->matrix_in_lanes);
+    bool on_units = matrix.parts && !is_masked(j);
     if (on_units && j->exact)
-        on_units = attention_matrix_plan_passes(&shape, l->profile, l->matrix_in_lanes).keys.parts;
+        on_units =
+            attention_matrix_plan_passes(&shape, l->profile, l->precision, l->matrix_in_lanes)
+                .keys.parts;
     if (on_units) {
         j->plan.chunk = 0;
         attention_set_arguments(j);

@@ -2,6 +2,7 @@
  * Otherwise the smallest that fits. */
 #include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
+#include "op/matmul/matrix_unit_choice.h"
 
 #define MOST_WIDTH       128
 #define MOST_PARTS       8
@@ -50,11 +51,11 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s, matri
            attention_matrix_shared_bytes(p, s->width) + statistics <= profile->shared_memory_bytes;
 }
 
-/* A necessary condition on the width. All matrix units that fits() accepts have this number of
- * columns or a multiple. */
-bool attention_matrix_takes_width(uint64_t width)
+/* All matrix units that fits() accepts have this number of columns or a multiple. */
+bool attention_matrix_takes(uint64_t width, rlxvk_precision precision)
 {
-    return width > 0 && width <= MOST_WIDTH && width % (2 * MATRIX_LANES) == 0;
+    return (precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16) && width > 0 &&
+           width <= MOST_WIDTH && width % (2 * MATRIX_LANES) == 0;
 }
 
 /* Chooses the longest tiles that fit. Software drivers get short ones, because their compile time
@@ -72,12 +73,12 @@ static bool choose_tile(attention_matrix_plan *p, const attention_shape *s, matr
 /* The plan for `heads` times `own` rows. */
 static attention_matrix_plan make_plan(const attention_shape *s, uint64_t heads, uint64_t own,
                                        matrix_work work, const device_profile *profile,
-                                       bool in_lanes)
+                                       rlxvk_precision precision, bool in_lanes)
 {
     attention_matrix_plan best = {0};
-    matrix_shape unit = profile->matrix_f16;
+    matrix_shape unit = matrix_unit(precision, profile);
     if (unit.m == 0 || !profile->subgroup_shuffle || s->queries < unit.m || s->keys == 0 ||
-        !attention_matrix_takes_width(s->width) || s->width % unit.n || s->width % unit.k)
+        !attention_matrix_takes(s->width, precision) || s->width % unit.n || s->width % unit.k)
         return best;
     for (uint32_t parts = 1; parts <= MOST_PARTS; parts *= 2) {
         attention_matrix_plan p = {.unit = unit,
@@ -94,20 +95,22 @@ static attention_matrix_plan make_plan(const attention_shape *s, uint64_t heads,
 }
 
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *s,
-                                                 const device_profile *profile, bool in_lanes)
+                                                 const device_profile *profile,
+                                                 rlxvk_precision precision, bool in_lanes)
 {
-    return make_plan(s, s->heads, s->queries, FORWARD, profile, in_lanes);
+    return make_plan(s, s->heads, s->queries, FORWARD, profile, precision, in_lanes);
 }
 
 attention_matrix_passes attention_matrix_plan_passes(const attention_shape *s,
-                                                     const device_profile *profile, bool in_lanes)
+                                                     const device_profile *profile,
+                                                     rlxvk_precision precision, bool in_lanes)
 {
     attention_matrix_passes p = {.queries = make_plan(s, s->heads, s->queries, OF_QUERIES, profile,
-                                                      in_lanes),
+                                                      precision, in_lanes),
                                  .keys = make_plan(s, s->kv_heads, s->keys, OF_KEYS, profile,
-                                                   in_lanes)};
+                                                   precision, in_lanes)};
     p.apart = p.keys.parts == 0;
     if (p.apart)
-        p.keys = make_plan(s, s->kv_heads, s->keys, OF_KEYS_APART, profile, in_lanes);
+        p.keys = make_plan(s, s->kv_heads, s->keys, OF_KEYS_APART, profile, precision, in_lanes);
     return p.queries.parts && p.keys.parts ? p : (attention_matrix_passes){0};
 }

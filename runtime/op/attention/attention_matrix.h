@@ -19,17 +19,20 @@ typedef struct attention_matrix_passes {
     bool apart;
 } attention_matrix_passes;
 
-/* Returns false if no device has attention on matrix units for heads of this width. */
-bool attention_matrix_takes_width(uint64_t width);
-/* in_lanes: f16 matrices lie as in glsl/matmul/matrix_layout.glsl. The plan has 0 parts if it is
- * impossible: the device has no units, the width is not whole units or is above 128, or the queries
- * do not fill one unit. */
+/* Returns false if no device has attention on matrix units for heads of this width, or for this
+ * precision. */
+bool attention_matrix_takes(uint64_t width, rlxvk_precision precision);
+/* in_lanes: matrices of this precision lie as in glsl/matmul/matrix_layout.glsl. The plan has 0
+ * parts if it is impossible: the precision is neither F16 nor BF16, or the device has no units of
+ * it; or the width is not whole units or is above 128; or the queries do not fill one unit. */
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *shape,
-                                                 const device_profile *profile, bool in_lanes);
+                                                 const device_profile *profile,
+                                                 rlxvk_precision precision, bool in_lanes);
 uint64_t attention_matrix_shared_bytes(const attention_matrix_plan *p, uint64_t width);
 
 /* The same for gradients. Both plans have 0 parts if one is impossible. */
 attention_matrix_passes attention_matrix_plan_passes(const attention_shape *shape,
-                                                     const device_profile *profile, bool in_lanes);
+                                                     const device_profile *profile,
+                                                     rlxvk_precision precision, bool in_lanes);
 
 #endif

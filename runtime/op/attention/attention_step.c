@@ -231,8 +231,8 @@ static uint64_t attention_step_bucket(bucket_call *c)
         return shape_numel(&c->node->shape);
     if (!aligned || bucket_others(c, single ? rows | tables : rows))
         return bucket_refuse(c, "its new rows are not those of the bucket");
-    if (c->precision == RLXVK_PRECISION_F16 && attention_matrix_takes_width((uint64_t)width))
-        return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
+    if (attention_matrix_takes((uint64_t)width, c->precision))
+        return bucket_refuse(c, "in this precision a NaN in a row reaches the queries before it");
     return bucket_along(c, 1);
 }
 

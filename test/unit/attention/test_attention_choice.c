@@ -191,7 +191,8 @@ static device_profile with_units(device_profile p, uint32_t m, uint32_t n, uint3
 
 static void check_matrix(attention_shape s, const device_profile *profile, bool in_lanes)
 {
-    attention_matrix_plan p = attention_matrix_make_plan(&s, profile, in_lanes);
+    attention_matrix_plan p =
+        attention_matrix_make_plan(&s, profile, RLXVK_PRECISION_F16, in_lanes);
     assert_true(p.parts > 0);
     assert_int_equal(p.threads, p.parts * profile->subgroup_size);
     assert_true(p.threads <= profile->max_workgroup_invocations);
@@ -220,7 +221,8 @@ static void matrix_passes(void **state)
     large.thread_registers = 255;
     for (uint64_t width = 16; width <= 128; width += 16) {
         attention_shape s = of(12, 6, 1024, 700, width);
-        attention_matrix_passes p = attention_matrix_plan_passes(&s, &large, true);
+        attention_matrix_passes p =
+            attention_matrix_plan_passes(&s, &large, RLXVK_PRECISION_F16, true);
         assert_true(p.queries.parts > 0 && p.keys.parts > 0);
         assert_true(held_by(&p.queries, width, 1, &large) < 255);
         assert_true(held_by(&p.keys, width, p.apart ? 1 : 2, &large) < 255);
@@ -229,8 +231,11 @@ static void matrix_passes(void **state)
         assert_true(p.keys.blocks * p.keys.parts * 16 >= 6 * 700);
     }
     attention_shape odd = of(12, 12, 1024, 1024, 72), short_one = of(12, 12, 8, 1024, 64);
-    assert_int_equal(attention_matrix_plan_passes(&odd, &large, true).keys.parts, 0);
-    assert_int_equal(attention_matrix_plan_passes(&short_one, &large, true).queries.parts, 0);
+    assert_int_equal(
+        attention_matrix_plan_passes(&odd, &large, RLXVK_PRECISION_F16, true).keys.parts, 0);
+    assert_int_equal(
+        attention_matrix_plan_passes(&short_one, &large, RLXVK_PRECISION_F16, true).queries.parts,
+        0);
 }
 
 static void matrix_plans(void **state)
@@ -247,9 +252,13 @@ static void matrix_plans(void **state)
             check_matrix(of(4, 4, 33, 5, width), devices[d], devices[d] == &large);
         }
     attention_shape s = of(32, 32, 2048, 2048, 128);
-    assert_int_equal(attention_matrix_make_plan(&s, &large, true).parts, 8);
-    assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile, 64);
-    assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile, 16);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, RLXVK_PRECISION_F16, true).parts, 8);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, RLXVK_PRECISION_F16, true).tile, 64);
+    assert_int_equal(attention_matrix_make_plan(&s, &cpu, RLXVK_PRECISION_F16, true).tile, 16);
+    large.matrix_bf16 = (matrix_shape){16, 16, 16};
+    assert_int_equal(attention_matrix_make_plan(&s, &large, RLXVK_PRECISION_BF16, true).parts, 8);
+    assert_int_equal(attention_matrix_make_plan(&s, &cpu, RLXVK_PRECISION_BF16, true).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, RLXVK_PRECISION_F32, true).parts, 0);
     /* Matrix units are not used in these cases: the device has none, or has no shuffles. A subgroup
      * does not divide the rows. The width is odd. There are few queries. */
     device_profile none = big_gpu(), wide = with_units(big_gpu(), 8, 16, 16, 64);
@@ -257,11 +266,12 @@ static void matrix_plans(void **state)
     none.matrix_f16 = (matrix_shape){0};
     silent.subgroup_shuffle = false;
     attention_shape odd = of(32, 32, 2048, 2048, 72), short_one = of(32, 32, 8, 2048, 128);
-    assert_int_equal(attention_matrix_make_plan(&s, &none, false).parts, 0);
-    assert_int_equal(attention_matrix_make_plan(&s, &silent, false).parts, 0);
-    assert_int_equal(attention_matrix_make_plan(&s, &wide, false).parts, 0);
-    assert_int_equal(attention_matrix_make_plan(&odd, &large, false).parts, 0);
-    assert_int_equal(attention_matrix_make_plan(&short_one, &large, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &none, RLXVK_PRECISION_F16, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &silent, RLXVK_PRECISION_F16, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &wide, RLXVK_PRECISION_F16, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&odd, &large, RLXVK_PRECISION_F16, false).parts, 0);
+    assert_int_equal(
+        attention_matrix_make_plan(&short_one, &large, RLXVK_PRECISION_F16, false).parts, 0);
 }
 
 int main(void)

@@ -345,9 +345,9 @@ static void generate_strides(case_list *list)
     case_add_all(list, "attention", lines, COUNT(lines));
 }
 
-/* Precision f16: widths that do and do not fill matrix units, partial tiles of queries and keys,
- * and every band. Devices without matrix units run these cases in f32. */
-static void generate_halves(case_list *list)
+/* Precisions f16 and bf16: widths that do and do not fill matrix units, partial tiles of queries
+ * and keys, and every band. Devices without matrix units run these cases in f32. */
+static void generate_halves(case_list *list, const char *precision)
 {
     static const char *const attributes[] = {"mask=none", "mask=causal lse=1",
                                              "mask=sliding window=40", "mask=causal softcap=5"};
@@ -356,14 +356,18 @@ static void generate_halves(case_list *list)
     for (size_t i = 0; i < COUNT(attributes); i++)
         for (size_t j = 0; j < COUNT(sizes); j++)
             case_add(list,
-                     "attention precision=f16 %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
+                     "attention precision=%s %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
                      "k:f32:1x2x%dx%d:unit;v:f32:1x2x%dx%d:unit",
-                     attributes[i], sizes[j][0], sizes[j][2], sizes[j][1], sizes[j][2], sizes[j][1],
-                     sizes[j][2]);
-    case_add(list, "attention precision=f16 layout=bshd mask=causal in=q:f32:2x90x4x64:unit;"
-                   "k:f32:2x91x4x64:unit;v:f32:2x91x4x64:unit");
-    case_add(list, "attention precision=f16 layout=packed heads=4 mask=causal "
-                   "in=q:f32:2x40x128:unit;k:f32:2x41x128:unit;v:f32:2x41x128:unit");
+                     precision, attributes[i], sizes[j][0], sizes[j][2], sizes[j][1], sizes[j][2],
+                     sizes[j][1], sizes[j][2]);
+    case_add(list,
+             "attention precision=%s layout=bshd mask=causal in=q:f32:2x90x4x64:unit;"
+             "k:f32:2x91x4x64:unit;v:f32:2x91x4x64:unit",
+             precision);
+    case_add(list,
+             "attention precision=%s layout=packed heads=4 mask=causal "
+             "in=q:f32:2x40x128:unit;k:f32:2x41x128:unit;v:f32:2x41x128:unit",
+             precision);
 }
 
 static void generate_edges(case_list *list)
@@ -503,7 +507,7 @@ static void generate_backward_joined(case_list *list)
 
 /* Precision f16, as for attention, with gradients of ordinary size, far below what f16 holds, and
  * far above. Whole heads and rows of very different sizes share keys. */
-static void generate_backward_halves(case_list *list)
+static void generate_backward_halves(case_list *list, const char *precision)
 {
     static const char *const attributes[] = {"mask=none", "mask=causal", "mask=sliding window=40",
                                              "mask=causal softcap=5 score_scale=-0.4"};
@@ -513,9 +517,9 @@ static void generate_backward_halves(case_list *list)
         for (size_t j = 0; j < COUNT(sizes); j++) {
             int q = sizes[j][0], k = sizes[j][1], width = sizes[j][2];
             case_add(list,
-                     "attention_backward precision=f16 %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
+                     "attention_backward precision=%s %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
                      "k:f32:1x2x%dx%d:unit;v:f32:1x2x%dx%d:unit;dy:f32:1x4x%dx%d:%s",
-                     attributes[i], q, width, k, width, k, width, q, width,
+                     precision, attributes[i], q, width, k, width, k, width, q, width,
                      gradients[(i + j) % COUNT(gradients)]);
         }
     static const char *const lines[] = {
@@ -531,7 +535,8 @@ static void generate_backward_halves(case_list *list)
         "dy:f32:1x4x70x32:outliers",
         "layout=bhsd mask=causal in=q:f32:1x2x70x34:unit;k:f32:1x2x70x34:unit;"
         "v:f32:1x2x70x34:unit;dy:f32:1x2x70x34:unit"};
-    case_add_all(list, "attention_backward precision=f16", lines, COUNT(lines));
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "attention_backward precision=%s %s", precision, lines[i]);
 }
 
 static void generate_backward_edges(case_list *list)
@@ -594,11 +599,13 @@ static void generate(case_list *list)
     generate_unseen(list);
     generate_edges(list);
     generate_strides(list);
-    generate_halves(list);
+    generate_halves(list, "f16");
+    generate_halves(list, "bf16");
     generate_backward_sizes(list);
     generate_backward_masks(list);
     generate_backward_joined(list);
-    generate_backward_halves(list);
+    generate_backward_halves(list, "f16");
+    generate_backward_halves(list, "bf16");
     generate_backward_edges(list);
     /* Biases at the limits of f32, because only -Inf may remove a key. They run in every form:
      * rows, tiles, split keys. Scores vanish beside such a bias, so differences of the result

@@ -1,5 +1,3 @@
-#version 450
-#pragma use_vulkan_memory_model
 /*
  * Attention for many queries, with cooperative matrices. q, k, v and the weights are rounded to
  * f16. Sums, maxima and the online softmax are in f32. Only bands are supported as masks.
@@ -16,13 +14,6 @@
  * Rows of v that no query of the workgroup sees count as zeros. If some queries see a row of v with
  * a NaN or Inf, all UNIT_M queries become NaN.
  */
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/attention.h"
 
@@ -65,8 +56,8 @@ shared uvec2 tile_k[TILE_KEYS * PITCH];
 shared uvec2 tile_v[TILE_KEYS * PITCH];
 shared uint work[PARTS * WORK];
 
-#define OPERAND_A coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
-#define OPERAND_B coopmat<float16_t, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
+#define OPERAND_A coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
+#define OPERAND_B coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
 #define BY_ROW    gl_CooperativeMatrixLayoutRowMajor
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
@@ -80,7 +71,7 @@ uint row_begin[ROWS], row_end[ROWS];         /* the bands of its rows */
 
 uvec2 halves(vec4 x)
 {
-    return uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
+    return uvec2(pack_pair(x.xy), pack_pair(x.zw));
 }
 
 vec4 read_k(uint at)
@@ -236,12 +227,12 @@ void add_values(uint work_at)
         OPERAND_A weights;
         if (DIRECT) {
             [[unroll]] for (uint e = 0; e < UNIT; e++)
-                weights[e] = float16_t(score[n * UNIT + e]);
+                weights[e] = ELEMENT(score[n * UNIT + e]);
         } else {
             [[unroll]] for (uint e = 0; e < UNIT_K / UNIT_N * UNIT; e += 2)
                 work[work_at + (row_of(e % UNIT) * UNIT_K + e / UNIT * UNIT_N +
                                 column_of(e % UNIT)) / 2] =
-                    packHalf2x16(vec2(score[n * (UNIT_K / UNIT_N) * UNIT + e],
+                    pack_pair(vec2(score[n * (UNIT_K / UNIT_N) * UNIT + e],
                                       score[n * (UNIT_K / UNIT_N) * UNIT + e + 1]));
             subgroupBarrier();
             coopMatLoad(weights, work, work_at, UNIT_K / 2, BY_ROW);

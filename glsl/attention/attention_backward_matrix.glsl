@@ -1,5 +1,3 @@
-#version 450
-#pragma use_vulkan_memory_model
 /*
  * The gradients of attention with cooperative matrices. Passes are of queries (dq) and of keys (dk
  * and dv, or one of them, because both may need too many registers). All operands of products are rounded to f16; sums, weights and statistics are in f32.
@@ -22,13 +20,6 @@
  * The weights need to know which element of a matrix is which, as in attention_matrix. Rows of k, q
  * or dy that no own row of the workgroup sees count as zeros.
  */
-#extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/attention.h"
 #include "args/attention_backward.h"
@@ -80,8 +71,8 @@ shared uvec2 tiles[2 * TILE * PITCH]; /* of product 0: other k or q; of product 
 shared vec2 column_statistics[TILE];   /* of keys: log-sum-exp, in units of log2, and delta */
 shared uint work[PARTS * WORK];
 
-#define OPERAND_A coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
-#define OPERAND_B coopmat<float16_t, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
+#define OPERAND_A coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
+#define OPERAND_B coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
 #define BY_ROW    gl_CooperativeMatrixLayoutRowMajor
 #define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
@@ -97,7 +88,7 @@ uint own_row, work_at;                         /* the subgroup's first row, and 
 
 uvec2 halves(vec4 x)
 {
-    return uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
+    return uvec2(pack_pair(x.xy), pack_pair(x.zw));
 }
 
 /* ---- Scales ---- */
@@ -284,12 +275,12 @@ void weigh()
             OPERAND_A left;                                                                        \
             if (DIRECT) {                                                                          \
                 [[unroll]] for (uint e = 0; e < UNIT; e++)                                         \
-                    left[e] = float16_t(held[n * UNIT + e]);                                       \
+                    left[e] = ELEMENT(held[n * UNIT + e]);                                       \
             } else {                                                                               \
                 [[unroll]] for (uint e = 0; e < UNIT_K / UNIT_N * UNIT; e += 2)                    \
                     work[work_at + (row_of(e % UNIT) * UNIT_K + e / UNIT * UNIT_N +                \
                                     column_of(e % UNIT)) / 2] =                                    \
-                        packHalf2x16(vec2(held[n * (UNIT_K / UNIT_N) * UNIT + e],                  \
+                        pack_pair(vec2(held[n * (UNIT_K / UNIT_N) * UNIT + e],                  \
                                           held[n * (UNIT_K / UNIT_N) * UNIT + e + 1]));            \
                 subgroupBarrier();                                                                 \
                 coopMatLoad(left, work, work_at, UNIT_K / 2, BY_ROW);                              \
