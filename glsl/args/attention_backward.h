@@ -8,6 +8,8 @@
 #define ATTENTION_OF_KEYS    1 /* dk and dv */
 #define ATTENTION_OF_BIAS    2
 #define ATTENTION_OF_ALL     3 /* dq, dk and dv */
+#define ATTENTION_OF_DK      4
+#define ATTENTION_OF_DV      5
 
 /* Strides as in attention_args. q, dy and dq share strides; so do k, v, dk and dv; so do the mask
  * and dbias. */

@@ -9,6 +9,9 @@
  *   OF_BIAS     owns a tile of the bias, loops over the axes along which the bias is broadcast:
  *               dbias += ds
  *
+ * OF_DK and OF_DV are the halves of OF_KEYS. Each keeps half the sums, but the scores are computed
+ * twice.
+ *
  * OF_ALL is OF_KEYS and OF_QUERIES in one. The weights are computed once, so a step needs five
  * products instead of seven. A workgroup takes the tiles of one of `parts` parts of the keys, one
  * after another. It has its own dq in memory, to which each step adds. The dq of all parts are
@@ -112,7 +115,9 @@ layout(set = 0, binding = 6) writeonly buffer target_quads
 #include "attention/attention.glsl"
 
 const bool OF_ALL = PASS == ATTENTION_OF_ALL;
-const bool OF_KEYS = PASS == ATTENTION_OF_KEYS || OF_ALL; /* own rows are keys */
+const bool HAS_DK = PASS == ATTENTION_OF_KEYS || PASS == ATTENTION_OF_DK || OF_ALL;
+const bool HAS_DV = PASS == ATTENTION_OF_KEYS || PASS == ATTENTION_OF_DV || OF_ALL;
+const bool OF_KEYS = HAS_DK || HAS_DV; /* own rows are keys */
 const bool OF_BIAS = PASS == ATTENTION_OF_BIAS;
 const uint DEPTH = 16;
 const uint THREADS = ROW_THREADS * COLUMN_THREADS;
@@ -149,8 +154,8 @@ uint mark;                        /* number of the step or product, from 1 on */
 vec4 next[OWN_LOADS + OTHER_LOADS > V_LOADS ? OWN_LOADS + OTHER_LOADS : V_LOADS];
 vec4 s[ROWS]; /* scores, then p */
 vec4 g[ROWS]; /* dp, then ds or dz */
-vec4 first_sums[SUMS];
-vec4 second_sums[OF_KEYS ? SUMS : 1u];
+vec4 first_sums[PASS == ATTENTION_OF_DV ? 1u : SUMS];
+vec4 second_sums[HAS_DV ? SUMS : 1u];
 vec4 query_sums[OF_ALL ? 4u * QUERY_QUADS * COLUMN_QUADS : 1u];
 
 /* The position in the tiles of row 4 m + e of an invocation, and of its other row c. */
@@ -183,21 +188,24 @@ void process()
             return;
         }
     }
-    if (AHEAD)
-        fetch_slice(1u, 0u);
-    multiply_columns(1u);
+    if (PASS != ATTENTION_OF_DV) {
+        if (AHEAD)
+            fetch_slice(1u, 0u);
+        multiply_columns(1u);
+    }
     if (AHEAD)
         fetch_slice(0u, 0u);
-    [[unroll]] for (uint r = 0; r < ROWS; r++) g[r] = s[r];
+    [[unroll]] for (uint r = 0; r < ROWS; r++) g[r] = PASS == ATTENTION_OF_DV ? vec4(0.0) : s[r];
     multiply_columns(0u);
     find_weights(edge);
     if (OF_BIAS) {
         [[unroll]] for (uint r = 0; r < ROWS; r++) first_sums[r] += g[r];
         return;
     }
-    if (OF_KEYS)
+    if (HAS_DV)
         add_p(edge);
-    add_dz(edge);
+    if (PASS != ATTENTION_OF_DV)
+        add_dz(edge);
     if (OF_ALL)
         add_queries(edge);
 }
@@ -207,7 +215,7 @@ void process()
 void store_rows(uint part)
 {
     uint base = args.out_offset + part * args.part_words + (OF_KEYS ? k_at : q_at);
-    uint second = args.part_words / 2u; /* from dk to dv */
+    uint second = HAS_DK ? args.part_words / 2u : 0u; /* from dk to dv */
     [[unroll]] for (uint r = 0; r < ROWS; r++)
     {
         uint row = own_first + row_of(r);
@@ -216,8 +224,9 @@ void store_rows(uint part)
         {
             uint d = (n * COLUMN_THREADS + tx) * 4u;
             if (row < own_count) {
-                store_quad(at, d, first_sums[r * COLUMN_QUADS + n] * args.scale);
-                if (OF_KEYS)
+                if (PASS != ATTENTION_OF_DV)
+                    store_quad(at, d, first_sums[r * COLUMN_QUADS + n] * args.scale);
+                if (HAS_DV)
                     store_quad(at + second, d, second_sums[r * COLUMN_QUADS + n]);
             }
         }
@@ -279,8 +288,10 @@ void find_place()
 
 void clear_sums()
 {
-    [[unroll]] for (uint r = 0; r < SUMS; r++) first_sums[r] = vec4(0.0);
-    if (OF_KEYS) [[unroll]]
+    if (PASS != ATTENTION_OF_DV) [[unroll]]
+        for (uint r = 0; r < SUMS; r++)
+            first_sums[r] = vec4(0.0);
+    if (HAS_DV) [[unroll]]
         for (uint r = 0; r < SUMS; r++)
             second_sums[r] = vec4(0.0);
 }

@@ -269,20 +269,25 @@ static rlxvk_status emit_rests(lowering *l, job *j)
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
+static bool owns_keys(uint32_t pass)
+{
+    return pass != ATTENTION_OF_QUERIES && pass != ATTENTION_OF_BIAS;
+}
+
 /* The number of workgroups of a pass, and the most steps that one of them takes. */
 static void size_pass(const job *j, uint32_t pass, uint64_t *out_blocks, uint64_t *out_steps)
 {
     const attention_geometry *a = &j->a;
     const struct attention_backward_args *s = &j->arguments;
     uint64_t batch = (uint64_t)a->batch, heads = (uint64_t)a->heads,
-             own = j->plan.own[pass == ATTENTION_OF_KEYS];
+             own = j->plan.own[owns_keys(pass)];
     uint64_t others = j->plan.others, queries = (uint64_t)a->queries, keys = (uint64_t)a->keys;
     if (pass == ATTENTION_OF_QUERIES) {
         *out_blocks = batch * heads * divide_up(queries, own);
         *out_steps = divide_up(keys, others);
         return;
     }
-    if (pass == ATTENTION_OF_KEYS) {
+    if (owns_keys(pass)) {
         *out_blocks = batch * (uint64_t)a->kv_heads * divide_up(keys, own);
         *out_steps = heads / (uint64_t)a->kv_heads * divide_up(queries, others);
         return;
@@ -299,7 +304,7 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
     static const uint32_t masks[] = {ATTENTION_BAND, ATTENTION_BAND, ATTENTION_BAND,
                                      ATTENTION_CUSTOM, ATTENTION_BIAS};
     const attention_backward_plan *p = &j->plan;
-    uint32_t of = pass == ATTENTION_OF_KEYS || pass == ATTENTION_OF_ALL;
+    uint32_t of = owns_keys(pass);
     const rlxvk_attention_options *o = &j->attributes->options;
     SET_CONSTANTS(
         d, {LOCAL_SIZE, p->threads[of]}, {ATTENTION_BACKWARD_PASS, pass},
@@ -475,7 +480,12 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
         TRY(emit_all(l, &j));
     } else {
         TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));
-        TRY(emit_pass(l, &j, ATTENTION_OF_KEYS, j.results, 2 * j.keys));
+        if (j.plan.class->apart) {
+            TRY(emit_pass(l, &j, ATTENTION_OF_DK, j.results, j.keys));
+            TRY(emit_pass(l, &j, ATTENTION_OF_DV, j.results + j.keys, j.keys));
+        } else {
+            TRY(emit_pass(l, &j, ATTENTION_OF_KEYS, j.results, 2 * j.keys));
+        }
     }
     TRY(emit_pass(l, &j, ATTENTION_OF_BIAS, j.results + 2 * j.keys, bias));
 error:

@@ -25,7 +25,7 @@
 /* clang-format off */
 static const attention_backward_class classes[] = {
     /* {name, settings}, row threads and quads (queries, keys), column threads, least and most
-     * width, value rows, unroll, turns, ahead, most parts, resident */
+     * width, value rows, unroll, turns, ahead, most parts, resident, apart */
     {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,   0,  64, 16, 8, 0, 1, 8, 2},
     {{"joined_64x128", ON_NATIVE}, { 8,  8}, {2, 2}, 32,  65, 128, 16, 8, 1, 1, 8, 1},
     {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,   0,  64, 16, 8, 0, 1, 0, 0},
@@ -34,6 +34,8 @@ static const attention_backward_class classes[] = {
     {{"tile_32x128",   ON_NATIVE}, { 8,  8}, {1, 1}, 32,  65, 128,  8, 4, 0, 1, 0, 0},
     {{"tile_16x128",   ON_NATIVE}, { 4,  4}, {1, 1}, 32, 129, 512,  4, 4, 0, 1, 0, 0},
     {{"tile_16x256",   ON_NATIVE}, { 4,  4}, {1, 1}, 64, 129, 512,  4, 4, 0, 0, 0, 0},
+    {{"tile_16x256_apart", ON_NATIVE},
+                                   { 4,  4}, {1, 1}, 64, 129, 512,  4, 4, 0, 0, 0, 0, true},
     {{"tile_16x64",    ON_ALL},    { 4,  4}, {1, 1}, 16,   0, 512,  4, 4, 0, 1, 0, 0},
 };
 /* clang-format on */
@@ -108,18 +110,19 @@ static bool suits(const attention_backward_plan *p, const attention_shape *s,
 }
 
 /* What an invocation keeps in the pass that needs the most registers: sums, scores and dp, quads on
- * their way to a slice, and about so many other values, which Mesa's compilers showed. The tile of
- * the most column threads keeps least, so no other one is better, whatever it needs. */
+ * their way to a slice, and about so many other values, which Mesa's compilers showed. Passes apart
+ * keep least, so no other tile is better, whatever they need. */
 static uint32_t kept(const attention_backward_plan *p)
 {
-    enum { OF_QUERIES = 36, OF_KEYS = 44, OF_ALL = 56, MOST_COLUMNS = 64 };
+    enum { OF_QUERIES = 36, OF_KEYS = 48, OF_ALL = 56 };
     const attention_backward_class *c = p->class;
     uint32_t columns = c->column_threads, most = 0;
-    if (columns == MOST_COLUMNS)
+    if (c->apart)
         return 0;
     for (uint32_t of = 0; of < 2; of++) {
         uint32_t threads = p->threads[of], own = DEPTH * p->own[of] / 4;
         uint32_t slices = (uint32_t)divide_up(own, threads) + DEPTH * columns / threads;
+        slices = c->ahead ? slices : 0;
         uint32_t values = (uint32_t)divide_up(p->value_rows * columns * p->column_quads, threads);
         uint32_t others = of == 0 ? OF_QUERIES : c->most_parts ? OF_ALL : OF_KEYS;
         uint32_t rows = 16u * c->row_quads[of], sums = (of + 1) * p->column_quads;

@@ -17,6 +17,7 @@ typedef struct attention_backward_class {
      * and dv. */
     uint8_t most_parts;
     uint8_t resident; /* workgroups of that pass that a compute unit holds at a time */
+    bool apart;       /* one pass for dk and one for dv */
 } attention_backward_class;
 
 typedef struct attention_backward_plan {

@@ -94,7 +94,10 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
     while (p->value_keys > 4 && !values_fit(p, profile))
         p->value_keys /= 2;
-    p->unroll = profile->portable && p->column_quads > 2 ? 2 : MIN(p->value_keys, c->unroll);
+    p->unroll = MIN(p->value_keys, c->unroll);
+    if (p->column_quads > (profile->portable ? 2 : 4) &&
+        (profile->portable || profile->loads_early))
+        p->unroll = 2;
     p->blocks = s->batch * s->heads * divide_up(s->queries, p->rows);
     p->chunks = 1;
     if (c->split)

@@ -69,14 +69,14 @@ static void few_registers(void **state)
     expect_backward("tile_32x64", of(1, 1, 20, 20, 64), p);
     expect_backward("tile_32x128", of(32, 32, 2048, 2048, 128), p);
     expect_backward("tile_16x256", of(32, 32, 2048, 2048, 256), p);
-    expect_backward("tile_16x256", of(32, 32, 2048, 2048, 512), p);
+    expect_backward("tile_16x256_apart", of(32, 32, 2048, 2048, 512), p);
     p.unit_registers = 49152;
     p.thread_registers = 192;
     expect("tile_32x64", of(32, 32, 2048, 2048, 256), p);
     expect("tile_16x128", of(32, 32, 2048, 2048, 512), p);
     expect_backward("tile_mixed", of(32, 32, 2048, 2048, 128), p);
     expect_backward("tile_16x128", of(32, 32, 2048, 2048, 256), p);
-    expect_backward("tile_16x128", of(32, 32, 2048, 2048, 300), p);
+    expect_backward("tile_16x256", of(32, 32, 2048, 2048, 300), p);
     expect_backward("tile_16x256", of(32, 32, 2048, 2048, 512), p);
     expect_backward("tile_16x128", of(32, 32, 2048, 2048, 512), big_gpu());
 }
