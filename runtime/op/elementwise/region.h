@@ -68,7 +68,8 @@ void region_describe(const node *n, text *out);
  * costliest op (REGION_LIGHT ..). */
 typedef struct region_size {
     uint32_t level, steps, inputs;
-    bool batch; /* each input makes its own slice */
+    bool batch;      /* each input makes its own slice */
+    uint32_t angles; /* steps of REGION_ANGLE */
 } region_size;
 
 typedef struct region_class {
@@ -83,7 +84,7 @@ uint32_t region_step_constant(const region_step *step);
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
 region_size region_batch_size_of(const region_step *steps, uint32_t count);
 /* The variant `forced` if it can run the region, else the first one that can. NULL if the device
- * has too few storage buffers for all of them. */
+ * has too few storage buffers for all of them, or would compile them for seconds. */
 const region_class *region_choose(region_size size, const device_profile *profile, size_t forced);
 /* Whether rewriting should make such a region: a kernel can run it, and the device compiles that
  * kernel fast enough. */

@@ -8,6 +8,10 @@
 #include "op/elementwise/region.h"
 #include "op/activation.h"
 
+/* Compilers that move loads ahead take a time that grows with the square of such steps: Apple's
+ * took 3 s for 12 of them. */
+#define MOST_ANGLES 4
+
 static const region_class classes[] = {
     {{"light_short", ON_ALL}, KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
     {{"light_long", ON_ALL}, KERNEL_REGION_LIGHT_LONG, REGION_LIGHT, 32, 7, true},
@@ -83,8 +87,11 @@ uint32_t region_step_constant(const region_step *s)
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs)
 {
     region_size size = {.steps = count, .inputs = inputs};
-    for (uint32_t i = 0, op; i < count; i++)
-        size.level = MAX(size.level, kind_levels[number_of_kind(&steps[i], &op)]);
+    for (uint32_t i = 0, op; i < count; i++) {
+        uint32_t kind = number_of_kind(&steps[i], &op);
+        size.level = MAX(size.level, kind_levels[kind]);
+        size.angles += kind == REGION_ANGLE;
+    }
     return size;
 }
 
@@ -101,7 +108,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const region_size *size = problem;
     uint32_t bound = c->batch ? size->inputs : c->inputs; /* without the result */
     bool can = c->batch == size->batch && c->level >= size->level && c->steps >= size->steps &&
-               c->inputs >= size->inputs && bound < profile->storage_buffers_per_stage;
+               c->inputs >= size->inputs && bound < profile->storage_buffers_per_stage &&
+               (!profile->loads_early || size->angles <= MOST_ANGLES);
     return (choice_fit){.can = can, .suits = true};
 }
 

@@ -343,6 +343,37 @@ static void takes_large_regions_apart(void **state)
     regions_of(g, &minimal);
 }
 
+static rlxvk_tensor sines(rlxvk_graph *g, uint32_t count, uint32_t inputs)
+{
+    rlxvk_region_step steps[12];
+    rlxvk_tensor x[] = {input(g, "a", SHAPE), input(g, "b", SHAPE)};
+    rlxvk_region r = {inputs > 1 ? RLXVK_SHAPE(4, 3, 4) : SHAPE, steps, count};
+    for (uint32_t i = 0; i < count; i++)
+        steps[i] = (rlxvk_region_step){RLXVK_REGION_ACTIVATION, RLXVK_ACTIVATION_SIN,
+                                       i ? RLXVK_REGION_STEP(i - 1) : RLXVK_REGION_INPUT(0)};
+    return inputs > 1 ? rlxvk_batch_elementwise_region(g, x, inputs, &r)
+                      : rlxvk_elementwise_region(g, x, 1, &r);
+}
+
+/* Where the compiler takes long for them, a region has few sines. */
+static void takes_many_sines_apart(void **state)
+{
+    (void)state;
+    device_profile slow = roomy;
+    slow.loads_early = true;
+    assert_true(region_fits((region_size){REGION_ALL, 5, 1, .angles = 5}, &roomy));
+    assert_true(region_fits((region_size){REGION_ALL, 32, 1, .angles = 4}, &slow));
+    assert_false(region_fits((region_size){REGION_ALL, 5, 1, .angles = 5}, &slow));
+    for (uint32_t inputs = 1; inputs <= 2; inputs++) {
+        rlxvk_graph *g = new_graph();
+        rlxvk_graph_output(g, sines(g, 8, inputs));
+        assert_string_equal(regions_of(g, &slow), "4+4"); /* of a batch, a batch follows */
+        g = new_graph();
+        rlxvk_graph_output(g, sines(g, 8, inputs));
+        assert_string_equal(regions_of(g, &roomy), inputs > 1 ? "" : "8");
+    }
+}
+
 /* ---- Random graphs ---- */
 
 enum { POOL = 64 };
@@ -557,6 +588,7 @@ int main(void)
         cmocka_unit_test(resizes_become_prologues),
         cmocka_unit_test(selects_kernels),
         cmocka_unit_test(takes_large_regions_apart),
+        cmocka_unit_test(takes_many_sines_apart),
         cmocka_unit_test(random_programs_on_the_host),
         cmocka_unit_test(random_programs_on_the_device),
         cmocka_unit_test(many_different_regions),
