@@ -28,6 +28,7 @@ typedef struct device_profile {
     /* Registers of 32 bits: those of a compute unit, which the threads of a workgroup share, and
      * the most of one thread. 0: not known, or the variants were measured, so none is refused. */
     uint32_t unit_registers, thread_registers;
+    uint32_t register_threads; /* a workgroup takes registers for a multiple of these; 0: of 1 */
     bool loads_early; /* the compiler moves the loads of unrolled code far ahead of their use */
     matrix_shape matrix_f16, matrix_bf16, matrix_f32; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;            /* in compute shaders, with full subgroups of subgroup_size */
@@ -59,7 +60,8 @@ static inline uint32_t profile_registers(const device_profile *profile, uint32_t
 {
     if (profile->unit_registers == 0)
         return UINT32_MAX;
-    return MIN(profile->thread_registers, profile->unit_registers / MAX(threads, 1));
+    uint64_t holders = round_up(MAX(threads, 1), MAX(profile->register_threads, 1));
+    return MIN(profile->thread_registers, (uint32_t)(profile->unit_registers / holders));
 }
 
 #endif

@@ -278,13 +278,13 @@ static void take_registers(const device_snapshot *s, device_profile *p)
 {
     static const struct {
         VkDriverId driver;
-        uint32_t unit_registers, thread_registers;
+        uint32_t unit_registers, thread_registers, register_threads;
         bool loads_early;
     } rows[] = {
-        {VK_DRIVER_ID_MESA_TURNIP, 48 * 1024, 192, true},
-        {VK_DRIVER_ID_QUALCOMM_PROPRIETARY, 48 * 1024, 192, false},
-        {DRIVER_ID_MESA_HONEYKRISP, 52 * 1024, 127, true}, /* two registers of 16 bits */
-        {VK_DRIVER_ID_MESA_NVK, 64 * 1024, 255, false},
+        {VK_DRIVER_ID_MESA_TURNIP, 48 * 1024, 192, 256, true}, /* Adreno 7xx: 128 threads */
+        {VK_DRIVER_ID_QUALCOMM_PROPRIETARY, 48 * 1024, 192, 256, false},
+        {DRIVER_ID_MESA_HONEYKRISP, 52 * 1024, 127, 1, true}, /* two registers of 16 bits */
+        {VK_DRIVER_ID_MESA_NVK, 64 * 1024, 255, 1, false},
     };
     p->unit_registers = s->unit_registers;
     p->thread_registers = s->thread_registers;
@@ -292,6 +292,7 @@ static void take_registers(const device_snapshot *s, device_profile *p)
         if (s->driver.driverID == rows[i].driver) {
             p->unit_registers = rows[i].unit_registers;
             p->thread_registers = rows[i].thread_registers;
+            p->register_threads = rows[i].register_threads;
             p->loads_early = rows[i].loads_early;
         }
 }

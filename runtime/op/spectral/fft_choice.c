@@ -70,7 +70,18 @@ bool fft_tile_choose(const choice_table *table, const device_profile *p,
     return c && make_tile(c, problem, p, out);
 }
 
-const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = fft_tile_fit};
+/* A compiler that moves loads ahead needs about so many registers for any tile. With fewer, two
+ * passes of shorter rows are better. */
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    enum { LEAST_REGISTERS = 100 };
+    choice_fit f = fft_tile_fit(row, problem, profile);
+    if (profile->loads_early && profile_registers(profile, f.threads) < LEAST_REGISTERS)
+        f.can = false;
+    return f;
+}
+
+const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = fit};
 
 static bool choose_tile(const device_profile *p, uint64_t n, bool along, uint64_t span,
                         size_t forced, fft_tile *out)

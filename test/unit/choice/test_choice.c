@@ -87,6 +87,12 @@ static void registers(void **state)
     expect("deep", 111, gpu, VARIANT_NONE);
     gpu.unit_registers = gpu.thread_registers = 0; /* not known */
     expect("wide", 111, gpu, VARIANT_NONE);
+    device_profile blocks = {.unit_registers = 49152,
+                             .thread_registers = 192,
+                             .register_threads = 256};
+    assert_int_equal(profile_registers(&blocks, 64), 192);
+    assert_int_equal(profile_registers(&blocks, 256), 192);
+    assert_int_equal(profile_registers(&blocks, 257), 96);
 }
 
 static void least_cost(void **state)

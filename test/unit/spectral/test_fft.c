@@ -522,6 +522,14 @@ static void classes(void **state)
     adreno.thread_registers = 192;
     assert_true(choose(&adreno, 2025, 2, VARIANT_NONE, &plan));
     assert_string_equal(plan.tiles[0].name, "across_last");
+    assert_int_equal(plan.count, 1);
+    adreno.register_threads = 256; /* 450 count as 512, and have 96 */
+    adreno.loads_early = true;
+    assert_true(choose(&adreno, 2025, 2, VARIANT_NONE, &plan));
+    assert_int_equal(plan.count, 2);
+    assert_true(choose(&adreno, 4096, 1, VARIANT_NONE, &plan)); /* 256 invocations, not 512 */
+    assert_int_equal(plan.count, 1);
+    assert_string_equal(plan.tiles[0].name, "along_long");
 }
 
 /* ---- Builders ---- */
