@@ -16,16 +16,20 @@
 /* Ragged rows need so many lanes, for the words before and after their quads. */
 #define RAGGED_LANES 8
 
-/* Registers of a lane. A kernel reads up to three operands of which it keeps quads. Its other
- * values are about so many. With fewer registers than LEAST_REGISTERS, too few quads remain. */
+/* Registers of a lane. A kernel reads up to three operands of which it keeps quads. If it loads
+ * words, a compiler that moves loads ahead keeps the place of each. Its other values are about so
+ * many. With fewer registers than LEAST_REGISTERS, too few quads remain. */
 #define QUAD_REGISTERS  14
+#define WORD_REGISTERS  21 /* for four words */
 #define OTHER_REGISTERS 32
 #define LEAST_REGISTERS 96
 
 static uint32_t most_held(const device_profile *profile, const row_class *c, uint32_t size)
 {
-    uint32_t registers = MAX(profile_registers(profile, size), OTHER_REGISTERS + QUAD_REGISTERS);
-    return MIN(c->held, (registers - OTHER_REGISTERS) / QUAD_REGISTERS);
+    bool words = c->form == ROW_FORM_WORDS && profile->loads_early;
+    uint32_t each = words ? WORD_REGISTERS : QUAD_REGISTERS;
+    uint32_t registers = MAX(profile_registers(profile, size), OTHER_REGISTERS + each);
+    return MIN(c->held, (registers - OTHER_REGISTERS) / each);
 }
 
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most)
@@ -81,9 +85,9 @@ uint32_t row_quads(axis_view view, const row_tile *tile)
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
     if (tile->form->form == ROW_FORM_RAGGED) /* it has words outside its quads */
         quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
-    if (quads > tile->held)
-        return 0;
-    return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
+    if (!tile->form->times)
+        quads = power_of_two_from(quads, 2 * ROW_MOST_QUADS);
+    return quads > tile->held ? 0 : (uint32_t)quads;
 }
 
 uint32_t row_column_held(axis_view view, const row_tile *tile)

@@ -200,6 +200,15 @@ static void registers(void **state)
     assert_int_equal(plan.tile.size, 512);
     assert_int_equal(plan.quads, 4);
     assert_true(plan.rest);
+    p.thread_registers = 127;
+    for (uint64_t n = 1; n < 600; n++) { /* the quads of a kernel are no more than a lane keeps */
+        tile = row_tile_plain(&l, (axis_view){1, n, 33}, 4, 4 * ROW_MOST_QUADS);
+        assert_int_equal(tile.held, 6);
+        assert_true(row_quads((axis_view){1, n, 33}, &tile) <= tile.held);
+    }
+    p.loads_early = true; /* places, too */
+    tile = row_tile_plain(&l, (axis_view){1, 130, 33}, 4, 4 * ROW_MOST_QUADS);
+    assert_int_equal(tile.held, 4);
 }
 
 static void whole_rows(void **state)
