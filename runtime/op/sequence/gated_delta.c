@@ -18,7 +18,9 @@
 #include <math.h>
 
 #define MOST_KEEP 16
-#define MOST_SIZE (MOST_KEEP * GATED_DELTA_THREADS)
+/* An invocation that keeps so many numbers needs about so many registers. */
+#define REGISTERS(numbers) (7 * (numbers) + 32)
+#define MOST_SIZE          (MOST_KEEP * GATED_DELTA_THREADS)
 
 rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                                    rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
@@ -59,12 +61,14 @@ error:
     return status;
 }
 
-/* How many numbers a lane keeps. It keeps half as many if whole columns do not fill the device. */
+/* How many numbers a lane keeps. It keeps half as many if whole columns do not fill the device, or
+ * exceed the registers. */
 static uint32_t choose_keep(const lowering *l, uint64_t heads, uint64_t size)
 {
     uint64_t columns = GATED_DELTA_THREADS / sequence_lanes(size, MOST_KEEP, GATED_DELTA_THREADS);
     bool fills = heads * divide_up(size, columns) >= 4 * (uint64_t)l->profile->compute_units;
-    return fills || size > MOST_SIZE / 2 ? MOST_KEEP : MOST_KEEP / 2;
+    bool fits = REGISTERS(MOST_KEEP) <= profile_registers(l->profile, GATED_DELTA_THREADS);
+    return (fills && fits) || size > MOST_SIZE / 2 ? MOST_KEEP : MOST_KEEP / 2;
 }
 
 static struct gated_delta_args make_arguments(const rlxvk_shape *q, uint32_t lanes,
