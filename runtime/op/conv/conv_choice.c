@@ -62,6 +62,8 @@ const conv_class conv_classes[] = {
                                              TILES, 256,  128, 128, 8, 8, 16, ZIGZAG, 90, 65, ANY},
     {{"tiled_64x128",  ON_ALL, IF_FILLS},    TILES, 128,  64,  128, 8, 8, 16, ZIGZAG, 84, 33, ANY},
     {{"tiled_64x64",   ON_ALL, IF_LONG},     TILES, 128,  64,  64,  8, 4, 16, ZIGZAG, 72, 33, ANY},
+    {{"tiled_64x64_short", ON_NATIVE, IF_LONG},
+                                             TILES, 128,  64,  64,  8, 4, 8,  ZIGZAG, 70, 33, ANY},
     {{"tiled_32x32",   ON_ALL, 0},           TILES, 64,   32,  32,  4, 4, 32, ZIGZAG, 0,  0,  ANY},
     {{"tiled_32x32_short", ON_NATIVE, 0},    TILES, 64,   32,  32,  4, 4, 16, ZIGZAG, 0,  0,  ANY},
     {{"direct_block",  ON_PORTABLE, 0},      DIRECT, 32,  8,   4,   8, 4, 0,  0,      0,  4,  ANY},
@@ -158,14 +160,15 @@ static double cost(const conv_class *c, const conv_shape *s, const device_profil
     return c->rate ? (double)most * c->tile_m * c->tile_n / c->rate / (double)splits : 0;
 }
 
-/* What an invocation loads for the next step: its elements of w and of x, and the place of each of
- * the latter. */
+/* What an invocation loads for the next step: its elements of w and of x, the place of each of the
+ * latter, and what places are found from. */
 static uint32_t loaded(const conv_class *c)
 {
+    enum { FOR_PLACES = 8 };
     uint32_t words = c->packed ? 1 : 4;
     if (c->form != CONV_FORM_TILED)
         return 0;
-    return (c->tile_m + words * c->tile_n) * c->step / c->threads;
+    return (c->tile_m + words * c->tile_n) * c->step / c->threads + FOR_PLACES;
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
