@@ -210,17 +210,17 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
            (s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks)));
 }
 
-/* Sums and scores of an invocation of a tile, the quads of v that it carries, and about so many
- * other values. */
+/* Sums and scores of an invocation of a tile, the quads of v that it carries and multiplies, and
+ * about so many other values. */
 static uint32_t kept(const attention_plan *p)
 {
-    enum { OTHERS = 56 };
+    enum { OTHERS = 48 };
     const attention_class *c = p->class;
     if (c->form == ATTENTION_FORM_ROWS)
         return 0;
     uint32_t carried = p->value_keys * c->column_threads * p->column_quads;
     return 16 * c->row_quads * (p->column_quads + c->key_quads) +
-           4 * (uint32_t)divide_up(carried, c->threads) + OTHERS;
+           4 * (uint32_t)divide_up(carried, c->threads) + 4 * p->column_quads + OTHERS;
 }
 
 /* More invocations for a row read more shared memory for each product. So they only suit if fewer

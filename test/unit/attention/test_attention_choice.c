@@ -79,6 +79,10 @@ static void few_registers(void **state)
     expect_backward("tile_16x256", of(32, 32, 2048, 2048, 300), p);
     expect_backward("tile_16x256", of(32, 32, 2048, 2048, 512), p);
     expect_backward("tile_16x128", of(32, 32, 2048, 2048, 512), big_gpu());
+    p.unit_registers = 65536; /* NVIDIA's GPUs, with Mesa's driver */
+    p.thread_registers = 255;
+    expect("tile_16x64", of(32, 32, 2048, 2048, 448), p);
+    expect("tile_16x128", of(32, 32, 2048, 2048, 512), p);
 }
 
 static void portable_classes(void **state)
