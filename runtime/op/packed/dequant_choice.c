@@ -149,7 +149,9 @@ static uint32_t vector_kept(const dequant_vector_class *c)
 {
     if (c->integers)
         return 136;
-    return 2u * c->rows * c->columns + 16u * c->columns + (c->rows > 1 && c->chunk ? 152 : 32);
+    if (c->rows > 1 && c->chunk)
+        return 2u * c->rows * c->columns + 16u * c->columns + 152;
+    return 2u * c->rows * c->columns + 4u * c->columns + 80;
 }
 
 /* The elements of x that one unit needs, and addresses. A compiler takes few of them early from

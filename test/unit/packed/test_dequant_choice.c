@@ -58,6 +58,11 @@ static void classes(void **state)
     expect("direct_four", 33, 4096, 14336, baseline()); /* five passes of seven rows */
     expect("alone", 1, 4096, 14336, software());
     expect("alone", 8, 4096, 14336, software());
+    device_profile adreno = big_gpu(); /* 512 invocations have 96 registers each */
+    adreno.unit_registers = 49152;
+    adreno.thread_registers = 192;
+    adreno.loads_early = true;
+    expect("shared_four", 9, 2048, 14336, adreno);
 }
 
 static void integers_where_hardware_multiplies_bytes(void **state)
