@@ -1,26 +1,16 @@
-/* See input.h. The descriptor of an input_file is open as long as the object lives. */
-#define _XOPEN_SOURCE 700
+/* See input.h. The file of an input_file is open as long as the object lives. */
 #include "base/input.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static rlxvk_status open_descriptor(input_file *file)
+static rlxvk_status open_file(input_file *file)
 {
-    struct stat info;
-    file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file->descriptor < 0)
-        return status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", file->path, strerror(errno));
-    if (fstat(file->descriptor, &info) != 0)
-        return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
+    int error = system_file_open(file->path, &file->file, &file->length);
+    if (error == SYSTEM_NOT_REGULAR)
         return status_fail(RLXVK_E_FILE, "'%s': not a regular file", file->path);
-    file->length = (uint64_t)info.st_size;
+    if (error)
+        return status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", file->path, strerror(error));
     return RLXVK_OK;
 }
 
@@ -31,11 +21,11 @@ rlxvk_status input_open(const char *path, input_file **out)
     *out = NULL;
     if (!file)
         return status_fail_memory("file");
-    file->descriptor = -1;
+    file->file.handle = -1;
     file->path = memory_copy_string(path);
     if (!file->path)
         TRY(status_fail_memory("path"));
-    TRY(open_descriptor(file));
+    TRY(open_file(file));
     *out = file;
     return RLXVK_OK;
 error:
@@ -54,12 +44,13 @@ static bool has_part(const char *name, const char *wanted)
     return false;
 }
 
-/* Where a path leads, without links; freed with free(). */
+/* Where a path leads, without links. */
 static rlxvk_status resolve(const char *path, char **out)
 {
-    *out = realpath(path, NULL);
-    return *out ? RLXVK_OK
-                : status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", path, strerror(errno));
+    int error = system_path_resolve(path, out);
+    return error == 0
+               ? RLXVK_OK
+               : status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", path, strerror(error));
 }
 
 rlxvk_status input_open_beside(const char *folder, const char *name, input_file **out)
@@ -84,8 +75,8 @@ rlxvk_status input_open_beside(const char *folder, const char *name, input_file 
                         inside));
     TRY(input_open(inside, out));
 error:
-    free(inside);
-    free(outside);
+    memory_free(inside);
+    memory_free(outside);
     memory_free(path);
     return status;
 }
@@ -94,8 +85,7 @@ void input_close(input_file *file)
 {
     if (!file)
         return;
-    if (file->descriptor >= 0)
-        close(file->descriptor);
+    system_file_close(&file->file);
     memory_free(file->path);
     memory_free(file);
 }
@@ -104,10 +94,11 @@ static rlxvk_status read_range(const input_file *file, uint64_t offset, uint64_t
 {
     uint8_t *to = out;
     for (uint64_t done = 0; done < size;) {
-        ssize_t got = pread(file->descriptor, to + done, size - done, (off_t)(offset + done));
-        if (got < 0 && errno != EINTR)
+        size_t got;
+        int error = system_file_read(&file->file, offset + done, to + done, size - done, &got);
+        if (error)
             return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path,
-                               strerror(errno));
+                               strerror(error));
         if (got == 0)
             return status_fail(
                 RLXVK_E_FILE,
@@ -115,7 +106,7 @@ static rlxvk_status read_range(const input_file *file, uint64_t offset, uint64_t
                 "had %llu bytes when it was opened: is it being written?",
                 file->path, (unsigned long long)(offset + done), (unsigned long long)size,
                 (unsigned long long)offset, (unsigned long long)file->length);
-        done += got > 0 ? (uint64_t)got : 0;
+        done += got;
     }
     return RLXVK_OK;
 }

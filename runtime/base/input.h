@@ -5,14 +5,14 @@
 #ifndef RLXVK_INPUT_H
 #define RLXVK_INPUT_H
 
-#include "base/base.h"
+#include "base/system.h"
 
 /* E_FILE, from each call, names the path and the reason. Only regular files are allowed, because
  * others have no length against which offsets can be checked. */
 
 typedef struct input_file {
     char *path;
-    int descriptor;
+    system_file file;
     uint64_t length; /* when it was opened */
 } input_file;
 

@@ -2,10 +2,7 @@
 #include "base/new_file.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* `error` is errno, or -1 if an earlier write has failed. */
 static rlxvk_status fail_file(const char *path, int error)
@@ -16,52 +13,45 @@ static rlxvk_status fail_file(const char *path, int error)
                                       : "an earlier write failed; is the device full?");
 }
 
-/* /dev and /proc also name open files of a process. If such a name were replaced, for example
- * /dev/stdout, the stream would lose its file. */
-static bool is_direct(const char *path, const struct stat *info)
-{
-    return !S_ISREG(info->st_mode) || strncmp(path, "/dev/", 5) == 0 ||
-           strncmp(path, "/proc/", 6) == 0;
-}
-
 static rlxvk_status open_direct(const char *path, new_file *f)
 {
     f->path = memory_copy_string(path);
     if (!f->path)
         return status_fail_memory("path");
-    f->stream = fopen(path, "a");
+    f->stream = system_stream_open(path, "a");
     return f->stream ? RLXVK_OK : fail_file(path, errno);
 }
 
 /* `old` is NULL if there is no file yet. */
-static rlxvk_status open_beside(const char *path, const struct stat *old, new_file *f)
+static rlxvk_status open_beside(const char *path, const system_entry *old, new_file *f)
 {
-    char *real = old ? realpath(path, NULL) : NULL;
-    f->path = memory_copy_string(real ? real : path);
-    free(real);
+    int error = old ? system_path_resolve(path, &f->path) : 0;
+    if (error || !old)
+        f->path = memory_copy_string(path);
     if (!f->path)
         return status_fail_memory("path");
-    int error = system_replacement_begin(f->path, 0666, &f->replacement);
+    error = system_replacement_begin(f->path, SYSTEM_FOR_ALL, &f->replacement);
     if (error)
         return fail_file(path, error);
     f->stream = f->replacement.stream;
-    if (old && fchmod(fileno(f->stream), old->st_mode & 07777) != 0)
-        return fail_file(path, errno);
+    if (old && (error = system_replacement_permit(&f->replacement, old)) != 0)
+        return fail_file(path, error);
     return RLXVK_OK;
 }
 
 rlxvk_status new_file_open(const char *path, new_file *out)
 {
-    struct stat info;
+    system_entry entry;
     rlxvk_status status;
     *out = (new_file){0};
-    bool exists = stat(path, &info) == 0;
-    if (!exists && (errno != ENOENT || !*path))
-        return fail_file(path, errno);
-    if (exists && access(path, W_OK) != 0)
-        return fail_file(path, errno);
-    TRY(exists && is_direct(path, &info) ? open_direct(path, out)
-                                         : open_beside(path, exists ? &info : NULL, out));
+    int error = system_look(path, &entry);
+    bool exists = error == 0;
+    if (!exists && (error != ENOENT || !*path))
+        return fail_file(path, error);
+    if (exists && (error = system_may_write(path)) != 0)
+        return fail_file(path, error);
+    TRY(exists && entry.kind != SYSTEM_FILE ? open_direct(path, out)
+                                            : open_beside(path, exists ? &entry : NULL, out));
     return RLXVK_OK;
 error:
     new_file_discard(out);
@@ -97,11 +87,12 @@ rlxvk_status new_file_close(new_file *f)
 
 rlxvk_status new_file_check(const char *path)
 {
-    struct stat info;
+    system_entry entry;
     new_file file;
-    if (stat(path, &info) == 0 && is_direct(path, &info) && !S_ISDIR(info.st_mode))
-        return access(path, W_OK) == 0 ? RLXVK_OK
-                                       : fail_file(path, errno); /* opening may wait for a reader */
+    if (system_look(path, &entry) == 0 && entry.kind == SYSTEM_OTHER) {
+        int error = system_may_write(path); /* opening may wait for a reader */
+        return error ? fail_file(path, error) : RLXVK_OK;
+    }
     rlxvk_status status = new_file_open(path, &file);
     if (status == RLXVK_OK)
         new_file_discard(&file);

@@ -1,12 +1,9 @@
 /* Spreads work over threads that live only during the call. Used to make pipelines and to copy
  * large buffers. */
-#define _POSIX_C_SOURCE 200809L
-#include "base/base.h"
+#include "base/system.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { THREAD_LIMIT = 8 };
 
@@ -17,13 +14,13 @@ typedef struct spread {
     _Atomic size_t next;
 } spread;
 
-static void *take_parts(void *argument)
+static void take_parts(void *argument)
 {
     spread *s = argument;
     for (;;) {
         size_t part = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
         if (part >= s->count)
-            return NULL;
+            return;
         s->work(s->argument, part);
     }
 }
@@ -31,15 +28,15 @@ static void *take_parts(void *argument)
 void spread_over_threads(size_t count, size_t most, spread_work *work, void *argument)
 {
     spread s = {work, argument, count, 0};
-    pthread_t threads[THREAD_LIMIT];
-    size_t cores = (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), started = 0;
+    system_thread threads[THREAD_LIMIT];
+    size_t cores = system_processor_count(), started = 0;
     size_t wanted = MIN(MIN(cores, MIN(most, (size_t)THREAD_LIMIT)), count);
     /* This thread works, too. If no other can be started, it does everything. */
-    while (started + 1 < wanted && !pthread_create(&threads[started], NULL, take_parts, &s))
+    while (started + 1 < wanted && system_thread_start(&threads[started], take_parts, &s))
         started++;
     take_parts(&s);
     for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+        system_thread_join(&threads[i]);
 }
 
 /* ---- Copies ---- */

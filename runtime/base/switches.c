@@ -342,8 +342,9 @@ static void warn_unless_known(const log_sink *log, const char *variable)
 
 void switches_warn_unknown(const log_sink *log)
 {
-    for (char **variable = system_environment_list(); variable && *variable; variable++)
-        if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0 &&
-            strncmp(*variable, TEST_PREFIX, strlen(TEST_PREFIX)) != 0)
-            warn_unless_known(log, *variable);
+    const char *variable;
+    for (size_t i = 0; (variable = system_environment_entry(i)); i++)
+        if (strncmp(variable, PREFIX, strlen(PREFIX)) == 0 &&
+            strncmp(variable, TEST_PREFIX, strlen(TEST_PREFIX)) != 0)
+            warn_unless_known(log, variable);
 }

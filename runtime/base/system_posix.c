@@ -1,36 +1,27 @@
-/* See system.h. A temporary file belongs to the process that locks it. If none does, it is
- * stale. */
-#define _DEFAULT_SOURCE /* flock */
+/* See system.h. system_files_posix.c has the files. */
 #include "base/system.h"
 
+#include <dlfcn.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/auxv.h>
 #endif
 
-#define ENDING   ".rlxvk-new"
-#define ATTEMPTS 16
-
 extern char **environ;
 
-/* ---- Environment ---- */
+/* ---- Time ---- */
 
-static bool is_privileged(void)
+static double clock_read(clockid_t clock)
 {
-#ifdef __linux__
-    return getauxval(AT_SECURE) != 0;
-#else
-    return issetugid() != 0;
-#endif
+    struct timespec time = {0};
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 uint64_t system_nanoseconds(void)
@@ -38,6 +29,16 @@ uint64_t system_nanoseconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+double system_thread_seconds(void)
+{
+    return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double system_process_seconds(void)
+{
+    return clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 bool system_today(system_day *out)
@@ -50,14 +51,30 @@ bool system_today(system_day *out)
     return true;
 }
 
+/* ---- Environment ---- */
+
+static bool is_privileged(void)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0;
+#else
+    return issetugid() != 0;
+#endif
+}
+
 const char *system_environment(const char *name)
 {
     return is_privileged() ? NULL : getenv(name);
 }
 
-char **system_environment_list(void)
+const char *system_environment_entry(size_t index)
 {
-    return is_privileged() ? NULL : environ;
+    return is_privileged() || !environ ? NULL : environ[index];
+}
+
+bool system_environment_set(const char *name, const char *value)
+{
+    return setenv(name, value, 1) == 0;
 }
 
 /* ---- Devices ---- */
@@ -94,140 +111,107 @@ unsigned system_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-/* ---- Replacements ---- */
+/* ---- Locks and threads ---- */
 
-/* If the file system has no locks, this succeeds: then users must keep to one writer at a time. */
-static bool lock(int descriptor)
+size_t system_processor_count(void)
 {
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 1 ? (size_t)count : 1;
 }
 
-/* Whether the name still belongs to this file. Another writer may have renamed or removed it. */
-static bool is_named(int descriptor, const char *path)
+bool system_lock_create(system_lock *lock)
 {
-    struct stat opened, named;
-    return !fstat(descriptor, &opened) && !lstat(path, &named) && opened.st_dev == named.st_dev &&
-           opened.st_ino == named.st_ino;
+    return pthread_mutex_init(lock, NULL) == 0;
 }
 
-/* Removes the temporary file of a killed process. Returns 0, or an errno. */
-static int remove_stale(const char *path)
+void system_lock_destroy(system_lock *lock)
 {
-    struct stat info;
-    int error = 0;
-    int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0)
-        return errno == ENOENT ? 0 : errno;
-    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode))
-        error = EEXIST;
-    else if (!lock(descriptor))
-        error = EBUSY;
-    else if (is_named(descriptor, path) && unlink(path) != 0)
-        error = errno;
-    close(descriptor);
-    return error;
+    pthread_mutex_destroy(lock);
 }
 
-/* Creates a new file with that name and locks it. It tries again if another writer took the file
- * for a stale one before it was locked. */
-static int create_locked(const char *path, unsigned mode, int *out)
+void system_lock_take(system_lock *lock)
 {
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        int descriptor =
-            open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
-        if (descriptor >= 0 && lock(descriptor) && is_named(descriptor, path)) {
-            *out = descriptor;
-            return 0;
-        }
-        int error = descriptor >= 0 ? 0 : errno;
-        if (descriptor >= 0)
-            close(descriptor);
-        else if (error == EEXIST)
-            error = remove_stale(path);
-        if (error)
-            return error;
-    }
-    return EBUSY;
+    pthread_mutex_lock(lock);
 }
 
-int system_replacement_begin(const char *path, unsigned mode, system_replacement *out)
+void system_lock_release(system_lock *lock)
 {
-    int descriptor = -1, error;
-    size_t size = strlen(path) + sizeof ENDING;
-    system_replacement r = {.path = memory_copy_string(path), .temporary = memory_allocate(size)};
-    *out = (system_replacement){0};
-    error = r.path && r.temporary ? 0 : ENOMEM;
-    if (!error) {
-        snprintf(r.temporary, size, "%s" ENDING, path);
-        error = create_locked(r.temporary, mode, &descriptor);
-    }
-    if (!error && !(r.stream = fdopen(descriptor, "wb"))) {
-        error = errno;
-        unlink(r.temporary);
-        close(descriptor);
-    }
-    if (!error) {
-        *out = r;
-        return 0;
-    }
-    memory_free(r.path);
-    memory_free(r.temporary);
-    return error;
+    pthread_mutex_unlock(lock);
 }
 
-/* Only EIO is an error. Others (EINVAL, EROFS, ENOTSUP) mean that the file system cannot sync this
- * descriptor and need not. */
-static int keep(int descriptor)
+static void *enter_thread(void *argument)
 {
-    return fsync(descriptor) == 0 || errno != EIO ? 0 : EIO;
+    system_thread *thread = argument;
+    thread->work(thread->argument);
+    return NULL;
 }
 
-/* Syncs the entry in the folder of `path`. `path` is changed during the call and then restored. */
-static int keep_name(char *path)
+/* pthread_t is a number or a pointer on every system that has Vulkan. */
+bool system_thread_start(system_thread *out, system_thread_work *work, void *argument)
 {
-    char *slash = strrchr(path, '/');
-    const char *folder = !slash ? "." : slash == path ? "/" : path;
-    if (slash)
-        *slash = 0;
-    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (slash)
-        *slash = '/';
-    int error = descriptor < 0 ? 0 : keep(descriptor); /* it may be writable but not readable */
-    if (descriptor >= 0)
-        close(descriptor);
-    return error;
+    pthread_t made;
+    *out = (system_thread){work, argument, 0};
+    if (pthread_create(&made, NULL, enter_thread, out) != 0)
+        return false;
+    out->handle = (uintptr_t)made;
+    return true;
 }
 
-static void release(system_replacement *r)
+void system_thread_join(system_thread *thread)
 {
-    if (r->stream)
-        fclose(r->stream); /* also releases the lock, which survives the rename */
-    memory_free(r->path);
-    memory_free(r->temporary);
-    *r = (system_replacement){0};
+    pthread_join((pthread_t)thread->handle, NULL);
 }
 
-int system_replacement_finish(system_replacement *r)
+uintptr_t system_thread_self(void)
 {
-    int error = ferror(r->stream) ? -1 : 0;
-    if (!error && fflush(r->stream) != 0)
-        error = errno;
-    if (!error)
-        error = keep(fileno(r->stream));
-    if (!error && rename(r->temporary, r->path) != 0)
-        error = errno;
-    if (error) {
-        system_replacement_discard(r);
-        return error;
-    }
-    error = keep_name(r->path);
-    release(r);
-    return error;
+    return (uintptr_t)pthread_self();
 }
 
-void system_replacement_discard(system_replacement *r)
+/* ---- Libraries ---- */
+
+#ifdef __APPLE__
+const char *const system_vulkan_names[] = {"libvulkan.1.dylib", "libvulkan.dylib",
+                                           "libMoltenVK.dylib", NULL};
+const char system_vulkan_advice[] = "install the Vulkan SDK or MoltenVK";
+#elif defined __ANDROID__
+const char *const system_vulkan_names[] = {"libvulkan.so", NULL};
+const char system_vulkan_advice[] = "this device has none";
+#else
+const char *const system_vulkan_names[] = {"libvulkan.so.1", "libvulkan.so", NULL};
+const char system_vulkan_advice[] =
+    "install the distribution's package (libvulkan1, vulkan-loader) and a driver";
+#endif
+
+void *system_library_open(const char *name)
 {
-    if (r->temporary)
-        unlink(r->temporary);
-    release(r);
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* POSIX guarantees that a function pointer survives conversion to void *; ISO C has no cast for
+ * it. */
+system_function system_library_function(void *library, const char *name)
+{
+    system_function found;
+    *(void **)&found = dlsym(library, name);
+    return found;
+}
+
+void system_library_close(void *library)
+{
+    dlclose(library);
+}
+
+/* ---- Texts ---- */
+
+system_locale system_c_locale_enter(void)
+{
+    locale_t own = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return (system_locale){.own = (void *)own, .before = (void *)uselocale(own)};
+}
+
+void system_c_locale_leave(system_locale locale)
+{
+    uselocale((locale_t)locale.before);
+    if (locale.own)
+        freelocale((locale_t)locale.own);
 }

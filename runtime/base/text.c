@@ -1,45 +1,25 @@
 /* Text built piece by piece. Invariant: buffer[length] is the terminator, and length < size. Text
  * that does not fit is cut. Numbers are written and read in the C locale, independent of the locale
  * of the host program. */
-#include "base/base.h"
+#include "base/system.h"
 
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Saves the thread's locale while the thread uses the C locale. */
-typedef struct c_locale {
-    locale_t own, before;
-} c_locale;
-
-static c_locale c_locale_enter(void)
-{
-    c_locale l = {.own = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
-    l.before = uselocale(l.own);
-    return l;
-}
-
-static void c_locale_leave(c_locale l)
-{
-    uselocale(l.before);
-    if (l.own)
-        freelocale(l.own);
-}
-
 int text_format(char *buffer, size_t size, const char *format, va_list arguments)
 {
-    c_locale l = c_locale_enter();
+    system_locale l = system_c_locale_enter();
     int length = vsnprintf(buffer, size, format, arguments);
-    c_locale_leave(l);
+    system_c_locale_leave(l);
     return length;
 }
 
 double text_to_real(const char *string, char **out_end)
 {
-    c_locale l = c_locale_enter();
+    system_locale l = system_c_locale_enter();
     double value = strtod(string, out_end);
-    c_locale_leave(l);
+    system_c_locale_leave(l);
     return value;
 }
 

@@ -15,9 +15,9 @@ static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
         return status_fail_memory("shared pools");
     if (e->borrowed.count == before)
         return RLXVK_OK;
-    pthread_mutex_lock(&e->context->lock);
+    system_lock_take(&e->context->lock);
     pool->references++;
-    pthread_mutex_unlock(&e->context->lock);
+    system_lock_release(&e->context->lock);
     return RLXVK_OK;
 }
 

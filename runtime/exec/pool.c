@@ -8,9 +8,9 @@ void pool_release(rlxvk_context *c, memory_pool *pool)
 {
     if (!pool)
         return;
-    pthread_mutex_lock(&c->lock);
+    system_lock_take(&c->lock);
     bool last = --pool->references == 0;
-    pthread_mutex_unlock(&c->lock);
+    system_lock_release(&c->lock);
     if (!last)
         return;
     for (uint32_t i = 0; i < pool->count; i++)

@@ -1,13 +1,13 @@
 /* Kernel ids: first those of the embedded table, then those that custom ops registered. Registered
  * kernels are never removed. */
 #include "kernel/kernel.h"
+#include "base/system.h"
 
-#include <pthread.h>
 #include <string.h>
 
 static const kernel_info *registered[KERNEL_REGISTERED_LIMIT];
 static uint16_t registered_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static system_lock lock = SYSTEM_LOCK_INITIALIZER;
 
 const kernel_info *kernel_find(uint32_t id)
 {
@@ -34,20 +34,20 @@ uint32_t *kernel_words(const kernel_info *kernel)
 
 uint32_t kernel_count(void)
 {
-    pthread_mutex_lock(&lock);
+    system_lock_take(&lock);
     uint32_t count = KERNEL_COUNT + (uint32_t)registered_count;
-    pthread_mutex_unlock(&lock);
+    system_lock_release(&lock);
     return count;
 }
 
 bool kernel_register(const kernel_info *kernel, uint16_t *out_id)
 {
-    pthread_mutex_lock(&lock);
+    system_lock_take(&lock);
     bool room = registered_count < KERNEL_REGISTERED_LIMIT;
     if (room) {
         registered[registered_count] = kernel;
         *out_id = (uint16_t)(KERNEL_COUNT + registered_count++);
     }
-    pthread_mutex_unlock(&lock);
+    system_lock_release(&lock);
     return room;
 }

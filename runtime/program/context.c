@@ -30,7 +30,7 @@ static void close_context(rlxvk_context *c)
     tuning_destroy(&c->tuning);
     trace_close(c->trace, &c->log);
     if (c->lock_made)
-        pthread_mutex_destroy(&c->lock);
+        system_lock_destroy(&c->lock);
     memory_free(c);
 }
 
@@ -53,7 +53,7 @@ rlxvk_status context_create(const rlxvk_context_options *options, context_needs 
     TRY(switches_read(&c->switches));
     c->switches.check |= needs.checks;
     c->switches.statistics = needs.statistics;
-    if (pthread_mutex_init(&c->lock, NULL) != 0)
+    if (!system_lock_create(&c->lock))
         TRY(status_fail_memory("context lock"));
     c->lock_made = true;
     c->references = 1;
@@ -76,17 +76,17 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
 
 rlxvk_context *context_retain(rlxvk_context *c)
 {
-    pthread_mutex_lock(&c->lock);
+    system_lock_take(&c->lock);
     c->references++;
-    pthread_mutex_unlock(&c->lock);
+    system_lock_release(&c->lock);
     return c;
 }
 
 void context_release(rlxvk_context *c)
 {
-    pthread_mutex_lock(&c->lock);
+    system_lock_take(&c->lock);
     bool last = --c->references == 0;
-    pthread_mutex_unlock(&c->lock);
+    system_lock_release(&c->lock);
     if (last)
         close_context(c);
 }

@@ -10,10 +10,10 @@ struct rlxvk_context {
     device *device;
     switches switches;
     log_sink log;
-    tuning tuning;        /* measured choices; empty if they are switched off */
-    trace *trace;         /* NULL unless RLXVK_TRACE */
-    pthread_mutex_t lock; /* of reference counts: the context's, programs', shared memory's */
-    uint32_t references;  /* one until rlxvk_context_destroy, and one of each holder */
+    tuning tuning;       /* measured choices; empty if they are switched off */
+    trace *trace;        /* NULL unless RLXVK_TRACE */
+    system_lock lock;    /* of reference counts: the context's, programs', shared memory's */
+    uint32_t references; /* one until rlxvk_context_destroy, and one of each holder */
     bool lock_made;
 };
 

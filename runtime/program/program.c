@@ -161,9 +161,9 @@ rlxvk_status program_create(rlxvk_context *context, program **out)
 
 program *program_retain(program *p)
 {
-    pthread_mutex_lock(&p->context->lock);
+    system_lock_take(&p->context->lock);
     p->references++;
-    pthread_mutex_unlock(&p->context->lock);
+    system_lock_release(&p->context->lock);
     return p;
 }
 
@@ -171,9 +171,9 @@ void program_release(program *p)
 {
     if (!p)
         return;
-    pthread_mutex_lock(&p->context->lock);
+    system_lock_take(&p->context->lock);
     bool last = --p->references == 0;
-    pthread_mutex_unlock(&p->context->lock);
+    system_lock_release(&p->context->lock);
     if (!last)
         return;
     void *tables[] = {p->params, p->inputs, p->results, p->leaf_index, p->pipelines, p->ranges};

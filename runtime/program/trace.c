@@ -3,20 +3,16 @@
 #include "base/system.h"
 #include "program/trace.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_NAME = 128, MOST_DETAIL = 512, MOST_EVENT = 2048, MOST_THREADS = 64 };
 
 struct trace {
-    int file;
-    pthread_mutex_t lock;
+    system_output file;
+    system_lock lock;
     double start;
-    int error; /* errno of the first write that failed; nothing is written after it */
-    pthread_t threads[MOST_THREADS]; /* those with a row, the first that of TRACE_HOST */
+    int error; /* an errno of the first write that failed; nothing is written after it */
+    uintptr_t threads[MOST_THREADS]; /* those with a row, the first that of TRACE_HOST */
     int thread_count;
 };
 
@@ -27,15 +23,8 @@ double trace_now(void)
 
 static void write_all(trace *t, const char *bytes, size_t length)
 {
-    while (length && !t->error) {
-        ssize_t written = write(t->file, bytes, length);
-        if (written < 0 && errno != EINTR)
-            t->error = errno;
-        if (written > 0) {
-            bytes += written;
-            length -= (size_t)written;
-        }
-    }
+    if (!t->error)
+        t->error = system_output_write(&t->file, bytes, length);
 }
 
 static void name_row(trace *t, const char *what, int thread, const char *name)
@@ -53,15 +42,19 @@ rlxvk_status trace_open(const char *path, trace **out)
     trace *t = memory_zeroed(1, sizeof *t);
     if (!t)
         return status_fail_memory("trace");
-    t->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (t->file < 0) {
+    int error = system_output_open(path, false, &t->file);
+    if (error) {
         memory_free(t);
         return status_fail(RLXVK_E_FILE, "RLXVK_TRACE: cannot write '%s': %s", path,
-                           strerror(errno));
+                           strerror(error));
     }
-    pthread_mutex_init(&t->lock, NULL);
+    if (!system_lock_create(&t->lock)) {
+        (void)!system_output_close(&t->file);
+        memory_free(t);
+        return status_fail_memory("trace");
+    }
     t->start = trace_now();
-    t->threads[t->thread_count++] = pthread_self();
+    t->threads[t->thread_count++] = system_thread_self();
     name_row(t, "process_name", 0, "rlxvk");
     name_row(t, "thread_name", TRACE_HOST, "host");
     name_row(t, "thread_name", TRACE_GPU, "GPU");
@@ -74,12 +67,13 @@ void trace_close(trace *t, const log_sink *log)
     if (!t)
         return;
     write_all(t, "\n]\n", 3);
-    if (close(t->file) != 0 && !t->error)
-        t->error = errno;
+    int error = system_output_close(&t->file);
+    if (!t->error)
+        t->error = error;
     if (t->error)
         log_line(log, RLXVK_LOG_ERROR, "rlxvk: RLXVK_TRACE: the trace is cut off: %s",
                  strerror(t->error));
-    pthread_mutex_destroy(&t->lock);
+    system_lock_destroy(&t->lock);
     memory_free(t);
 }
 
@@ -109,11 +103,11 @@ void trace_detail_name(text *detail, const char *name)
  * others share the last row. */
 static int row_of_thread(trace *t)
 {
-    pthread_t self = pthread_self();
+    uintptr_t self = system_thread_self();
     char name[32];
     text n = {name, sizeof name, 0};
     int i = 0;
-    while (i < t->thread_count && !pthread_equal(t->threads[i], self))
+    while (i < t->thread_count && t->threads[i] != self)
         i++;
     if (i == MOST_THREADS)
         return TRACE_GPU + MOST_THREADS - 1;
@@ -133,7 +127,7 @@ void trace_span(trace *t, const char *name, int thread, double start, double dur
     if (!t)
         return;
     append_escaped(&cut, name);
-    pthread_mutex_lock(&t->lock);
+    system_lock_take(&t->lock);
     if (thread == TRACE_HOST)
         thread = row_of_thread(t);
     text_append(&e, ",\n{\"name\":\"%s", escaped);
@@ -142,7 +136,7 @@ void trace_span(trace *t, const char *name, int thread, double start, double dur
     text_append(&e, "\"pid\":1,\"tid\":%d,\"args\":{%.*s}}", thread, MOST_DETAIL,
                 detail ? detail : "");
     write_all(t, event, e.length);
-    pthread_mutex_unlock(&t->lock);
+    system_lock_release(&t->lock);
 }
 
 double trace_begin(const trace *t)

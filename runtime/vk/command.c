@@ -3,7 +3,6 @@
  * The plan has already found the hazards by byte ranges, and drivers do not handle buffer barriers
  * better.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "base/system.h"
 #include "vk/internal.h"
 
@@ -271,9 +270,9 @@ rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uin
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &timeline,
     };
-    pthread_mutex_lock(&d->queue_lock);
+    system_lock_take(&d->queue_lock);
     status = submit_locked(d, &info);
-    pthread_mutex_unlock(&d->queue_lock);
+    system_lock_release(&d->queue_lock);
     return status;
 }
 

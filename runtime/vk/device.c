@@ -277,7 +277,7 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
                                 const switches *environment)
 {
     rlxvk_status status;
-    if (pthread_mutex_init(&d->queue_lock, NULL))
+    if (!system_lock_create(&d->queue_lock))
         return status_fail_memory("queue lock");
     d->queue_lock_made = true;
     TRY(loader_instance_open(d, toggle(options->validation, environment->validation)));
@@ -349,7 +349,7 @@ void device_close(device *d)
     handle_close(d);
     loader_instance_close(d);
     if (d->queue_lock_made)
-        pthread_mutex_destroy(&d->queue_lock);
+        system_lock_destroy(&d->queue_lock);
     memory_free(d);
 }
 

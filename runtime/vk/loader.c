@@ -3,9 +3,9 @@
  * a machine without Vulkan, and can say why it cannot use it. Invariant: loader_instance_close
  * undoes any prefix of loader_instance_open.
  */
+#include "base/system.h"
 #include "vk/internal.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 
 /* The highest version whose structures this code knows. Devices may offer less, down to 1.2. */
@@ -25,20 +25,17 @@ static struct {
 
 static rlxvk_status library_open(device *d)
 {
-    static const char *const names[] = {"libvulkan.so.1", "libvulkan.so"};
-    for (size_t i = 0; i < ARRAY_COUNT(names) && !d->library; i++)
-        d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; system_vulkan_names[i] && !d->library; i++)
+        d->library = system_library_open(system_vulkan_names[i]);
     if (!d->library)
-        return status_fail(
-            RLXVK_E_NO_DEVICE,
-            "no Vulkan loader: libvulkan.so.1 cannot be opened; install the distribution's "
-            "package (libvulkan1, vulkan-loader) and a driver");
-    /* POSIX guarantees that a function pointer survives conversion to void *; ISO C has no cast for
-     * it. */
-    *(void **)&d->fn.GetInstanceProcAddr = dlsym(d->library, "vkGetInstanceProcAddr");
+        return status_fail(RLXVK_E_NO_DEVICE, "no Vulkan loader: %s cannot be opened; %s",
+                           system_vulkan_names[0], system_vulkan_advice);
+    d->fn.GetInstanceProcAddr =
+        (PFN_vkGetInstanceProcAddr)system_library_function(d->library, "vkGetInstanceProcAddr");
     if (!d->fn.GetInstanceProcAddr)
-        return status_fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
-                                              "is another library in its place?");
+        return status_fail(RLXVK_E_NO_DEVICE,
+                           "%s has no vkGetInstanceProcAddr; is another library in its place?",
+                           system_vulkan_names[0]);
     if (vk_hooks.look_up)
         d->fn.GetInstanceProcAddr = vk_hooks.look_up(d->fn.GetInstanceProcAddr);
     return RLXVK_OK;
@@ -260,7 +257,7 @@ void loader_instance_close(device *d)
     if (d->instance && d->fn.DestroyInstance && !d->shares_instance)
         d->fn.DestroyInstance(d->instance, NULL);
     if (d->library && !d->shares_instance)
-        dlclose(d->library);
+        system_library_close(d->library);
     d->messenger = VK_NULL_HANDLE;
     d->instance = VK_NULL_HANDLE;
     d->library = NULL;

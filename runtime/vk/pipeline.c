@@ -4,14 +4,12 @@
  * pipelines on a few threads, because drivers compile at that time. It holds the lock meanwhile, so
  * that a second caller finds them and does not compile again.
  */
-#define _POSIX_C_SOURCE 200809L
+#include "base/system.h"
 #include "kernel/words.h"
 #include "spirv/spirv.h"
 #include "vk/internal.h"
 
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define THREAD_LIMIT 4
 
@@ -26,7 +24,7 @@ typedef struct pipeline_entry {
 } pipeline_entry;
 
 struct pipeline_store {
-    pthread_mutex_t lock;
+    system_lock lock;
     bool lock_made;
     disk_cache cache;
     VECTOR(pipeline_entry) entries;
@@ -248,17 +246,10 @@ static VkResult pipeline_create(device *d, pipeline_entry *entry, VkShaderModule
                                                NULL, &entry->pipeline));
 }
 
-static double thread_seconds(void)
-{
-    struct timespec time = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void entry_create(device *d, pipeline_entry *entry)
 {
     VkShaderModule module = VK_NULL_HANDLE;
-    double begin = thread_seconds();
+    double begin = system_thread_seconds();
     entry->result = module_create(d, entry, &module);
     if (entry->result == VK_SUCCESS)
         entry->result = pipeline_create(d, entry, module);
@@ -266,7 +257,7 @@ static void entry_create(device *d, pipeline_entry *entry)
         entry->pipeline = VK_NULL_HANDLE;
     if (module)
         d->fn.DestroyShaderModule(d->handle, module, NULL);
-    entry->seconds = thread_seconds() - begin;
+    entry->seconds = system_thread_seconds() - begin;
 }
 
 /* Creating pipelines needs no lock, not even for the driver's cache. Only one thread writes an
@@ -382,10 +373,10 @@ error:
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out)
 {
-    pthread_mutex_lock(&d->pipelines->lock);
+    system_lock_take(&d->pipelines->lock);
     d->pipelines->asked += count;
     rlxvk_status status = get_locked(d, requests, count, out);
-    pthread_mutex_unlock(&d->pipelines->lock);
+    system_lock_release(&d->pipelines->lock);
     return status;
 }
 
@@ -416,38 +407,38 @@ bool pipeline_takes_ranges(uint16_t kernel)
 
 size_t pipeline_count_made(device *d)
 {
-    pthread_mutex_lock(&d->pipelines->lock);
+    system_lock_take(&d->pipelines->lock);
     size_t count = d->pipelines->entries.count;
-    pthread_mutex_unlock(&d->pipelines->lock);
+    system_lock_release(&d->pipelines->lock);
     return count;
 }
 
 size_t pipeline_count_asked(device *d)
 {
-    pthread_mutex_lock(&d->pipelines->lock);
+    system_lock_take(&d->pipelines->lock);
     size_t count = d->pipelines->asked;
-    pthread_mutex_unlock(&d->pipelines->lock);
+    system_lock_release(&d->pipelines->lock);
     return count;
 }
 
 size_t pipeline_count_permuted(device *d)
 {
     size_t count = 0;
-    pthread_mutex_lock(&d->pipelines->lock);
+    system_lock_take(&d->pipelines->lock);
     for (size_t i = 0; i < d->pipelines->entries.count; i++)
         count += d->pipelines->entries.items[i].permuted;
-    pthread_mutex_unlock(&d->pipelines->lock);
+    system_lock_release(&d->pipelines->lock);
     return count;
 }
 
 rlxvk_status pipeline_describe(device *d, size_t number, pipeline_description *out)
 {
     pipeline_entry entry = {0};
-    pthread_mutex_lock(&d->pipelines->lock);
+    system_lock_take(&d->pipelines->lock);
     bool found = number < d->pipelines->entries.count;
     if (found)
         entry = d->pipelines->entries.items[number];
-    pthread_mutex_unlock(&d->pipelines->lock);
+    system_lock_release(&d->pipelines->lock);
     memset(out, 0, sizeof *out);
     if (!found)
         return status_fail(RLXVK_E_INDEX, "no pipeline %zu was made", number);
@@ -464,7 +455,7 @@ rlxvk_status pipeline_store_create(device *d, const char *cache_directory)
     if (!store)
         return status_fail_memory("pipeline store");
     d->pipelines = store;
-    if (pthread_mutex_init(&store->lock, NULL))
+    if (!system_lock_create(&store->lock))
         return status_fail_memory("pipeline lock");
     store->lock_made = true;
     return pipeline_cache_open(d, cache_directory, &store->cache);
@@ -482,7 +473,7 @@ void pipeline_store_destroy(device *d)
     VECTOR_FREE(&store->entries);
     memory_free(store->slots);
     if (store->lock_made)
-        pthread_mutex_destroy(&store->lock);
+        system_lock_destroy(&store->lock);
     memory_free(store);
     d->pipelines = NULL;
 }

@@ -11,15 +11,12 @@
 #include "base/system.h"
 #include "vk/internal.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_MAGIC      0x3143504b56584c52ull /* "RLXVKPC1" */
-#define FILE_SIZE_LIMIT (256l << 20)
-#define TEXT_SIZE_LIMIT (1l << 20)
+#define FILE_SIZE_LIMIT (256u << 20)
+#define TEXT_SIZE_LIMIT (1u << 20)
 
 cache_header pipeline_cache_header(const uint8_t *data, size_t size)
 {
@@ -28,20 +25,12 @@ cache_header pipeline_cache_header(const uint8_t *data, size_t size)
 
 /* ---- Path ---- */
 
-/* Writes the user's cache directory to `out`; false if there is none. A relative XDG_CACHE_HOME is
- * invalid by its specification. A home that does not exist is not created, because daemons often
- * have one. */
+/* Writes the directory, or if it is NULL the user's cache directory; false if there is none. */
 static bool base_directory(const char *directory, char *out, size_t size)
 {
-    const char *cache = system_environment("XDG_CACHE_HOME"), *home = system_environment("HOME");
-    struct stat info;
-    int length = 0;
-    if (directory)
-        length = snprintf(out, size, "%s", directory);
-    else if (cache && *cache == '/')
-        length = snprintf(out, size, "%s", cache);
-    else if (home && *home && stat(home, &info) == 0 && S_ISDIR(info.st_mode))
-        length = snprintf(out, size, "%s/.cache", home);
+    if (!directory)
+        return system_cache_folder(out, size);
+    int length = snprintf(out, size, "%s", directory);
     return length > 0 && (size_t)length < size;
 }
 
@@ -55,16 +44,6 @@ static bool file_path(const device *d, const char *directory, const char *ending
     profile_uuid_text(d->snapshot.id.driverUUID, driver_uuid);
     int length = snprintf(out, size, "%s/rlxvk/%s-%s.%s", base, cache_uuid, driver_uuid, ending);
     return length > 0 && (size_t)length < size;
-}
-
-/* Creates every directory above the file. A failure shows when the file is opened. */
-static void make_directories(const char *path)
-{
-    char partial[4096];
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        snprintf(partial, sizeof(partial), "%.*s", (int)(slash - path), path);
-        mkdir(partial, 0700);
-    }
 }
 
 /* ---- Reading ---- */
@@ -103,22 +82,21 @@ const uint8_t *pipeline_cache_data(const VkPhysicalDeviceProperties *p, const ui
 
 /* The whole file, with a zero behind it. NULL if it cannot be read, is longer than `limit`, or is
  * not a regular file (reading a pipe would block). */
-static uint8_t *file_read(const char *path, long limit, size_t *out_size)
+static uint8_t *file_read(const char *path, uint64_t limit, size_t *out_size)
 {
-    struct stat about;
+    system_file file;
+    uint64_t length;
     uint8_t *bytes = NULL;
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    bool usable = descriptor >= 0 && !fstat(descriptor, &about) && S_ISREG(about.st_mode) &&
-                  about.st_size <= limit;
-    FILE *file = usable ? fdopen(descriptor, "rb") : NULL;
-    if (file && (bytes = memory_allocate((size_t)about.st_size + 1))) {
-        *out_size = fread(bytes, 1, (size_t)about.st_size, file);
-        bytes[*out_size] = 0;
+    size_t done = 0, got = 1;
+    if (system_file_open(path, &file, &length) != 0)
+        return NULL;
+    if (length <= limit && (bytes = memory_allocate((size_t)length + 1))) {
+        while (got && system_file_read(&file, done, bytes + done, length - done, &got) == 0)
+            done += got;
+        bytes[done] = 0;
     }
-    if (file)
-        fclose(file);
-    else if (descriptor >= 0)
-        close(descriptor);
+    system_file_close(&file);
+    *out_size = done;
     return bytes;
 }
 
@@ -153,8 +131,8 @@ error:
 static bool path_write(const char *path, const cache_header *header, const void *data, size_t size)
 {
     system_replacement file;
-    make_directories(path);
-    if (system_replacement_begin(path, S_IRUSR | S_IWUSR, &file) != 0)
+    system_make_folders(path);
+    if (system_replacement_begin(path, SYSTEM_FOR_USER, &file) != 0)
         return false;
     if (header)
         fwrite(header, sizeof(*header), 1, file.stream);
@@ -200,7 +178,8 @@ rlxvk_status pipeline_cache_write_text(const device *d, const char *directory, c
                                        const char *text, char *out_path, size_t size)
 {
     if (!file_path(d, directory, ending, out_path, size))
-        return status_fail(RLXVK_E_FILE, "there is no cache directory: set XDG_CACHE_HOME or HOME");
+        return status_fail(RLXVK_E_FILE, "there is no cache directory: set %s",
+                           system_cache_variables);
     if (!path_write(out_path, NULL, text, strlen(text)))
         return status_fail(RLXVK_E_FILE, "%s: cannot be written, or another process is writing it",
                            out_path);

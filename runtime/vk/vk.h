@@ -11,14 +11,13 @@
 #include "base/profile.h"
 #include "base/sized.h"
 #include "base/switches.h"
+#include "base/system.h"
 #include "kernel/kernel.h"
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
 #endif
 #include <vulkan/vulkan.h>
-
-#include <pthread.h>
 
 #include "vk/functions.h" /* struct vk_functions: one member per entry point, named without "vk" */
 
@@ -97,7 +96,7 @@ typedef struct device {
     VkPhysicalDevice physical;
     VkDevice handle;
     VkQueue queue;
-    pthread_mutex_t queue_lock;
+    system_lock queue_lock;
     bool queue_lock_made;
     unsigned forks; /* system_forks when it was opened */
     device_snapshot snapshot;

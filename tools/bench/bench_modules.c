@@ -1,5 +1,6 @@
 /* See bench_modules.h. */
 #include "bench/bench_modules.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void describe(const pipeline_request *r, FILE *file)
 
 static rlxvk_status write_words(const char *path, const uint32_t *words, uint32_t count)
 {
-    FILE *file = fopen(path, "wb");
+    FILE *file = system_stream_open(path, "wb");
     bool written = file && fwrite(words, sizeof *words, count, file) == count;
     if (file && fclose(file) != 0)
         written = false;

@@ -4,18 +4,18 @@
  * of compiling it plus the difference between its first and second run. If the device is a
  * processor, it is processor time. If a case makes several pipelines, it shows their mean.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "bench/bench_survey.h"
 #include "conform/cases/table.h"
 #include "program/context.h"
 #include "exec/executable.h"
 #include "cli/output.h"
 #include "cli/option.h"
+#include "cli/clock.h"
+#include "base/system.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SHOWN = 25 };
 
@@ -29,18 +29,11 @@ typedef struct made {
 
 typedef struct survey {
     rlxvk_context *context;
-    clockid_t clock;
+    double (*clock)(void);
     VECTOR(made) cases; /* cases that made pipelines */
     size_t pipelines;
     double total;
 } survey;
-
-static double now(const survey *s)
-{
-    struct timespec time;
-    clock_gettime(s->clock, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static rlxvk_status build(const case_spec *spec, rlxvk_graph **out)
 {
@@ -86,19 +79,19 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
                                      .precision = case_precision(&spec, RLXVK_PRECISION_F32)};
     TRY(option_set_variants(variant, &variants, &options));
-    double begin = now(s);
+    double begin = s->clock();
     if (rlxvk_compile(s->context, graph, &options, &e) != RLXVK_OK)
         goto error;
     size_t count = pipeline_count_made(s->context->device) - before;
     if (count == 0)
         goto error;
-    double compiled = now(s);
+    double compiled = s->clock();
     if (rlxvk_run(e, NULL, 0, NULL, 0) != RLXVK_OK)
         goto error;
-    double first = now(s);
+    double first = s->clock();
     if (rlxvk_run(e, NULL, 0, NULL, 0) != RLXVK_OK)
         goto error;
-    double seconds = compiled - begin + MAX(first - compiled - (now(s) - first), 0);
+    double seconds = compiled - begin + MAX(first - compiled - (s->clock() - first), 0);
     m = (made){.seconds = seconds / (double)count, .pipelines = count};
     text what = {m.what, sizeof m.what, 0};
     describe(e, line, &what);
@@ -135,9 +128,9 @@ static void report(survey *s)
 
 void bench_without_caches(void)
 {
-    setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
-    setenv("MESA_GLSL_CACHE_DISABLE", "true", 1);
-    setenv("__GL_SHADER_DISK_CACHE", "0", 1);
+    system_environment_set("MESA_SHADER_CACHE_DISABLE", "true");
+    system_environment_set("MESA_GLSL_CACHE_DISABLE", "true");
+    system_environment_set("__GL_SHADER_DISK_CACHE", "0");
 }
 
 rlxvk_status bench_pipelines(const bench_survey_setup *setup)
@@ -152,7 +145,7 @@ rlxvk_status bench_pipelines(const bench_survey_setup *setup)
     TRY(option_device(setup->device, &info, &options));
     TRY(rlxvk_context_create(&options, &s.context));
     rlxvk_context_device(s.context, &info);
-    s.clock = info.kind == RLXVK_DEVICE_CPU ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    s.clock = info.kind == RLXVK_DEVICE_CPU ? system_process_seconds : clock_seconds;
     TRY(case_list_generate(&lines));
     for (size_t i = 0; i < lines.lines.count; i++) {
         const char *line = lines.lines.items[i];

@@ -8,13 +8,12 @@
  * Times are medians of the clock. The time of a dispatch is the difference between a long and a
  * short graph.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
+#include "system/program.h"
 
 #include <rlxvk_symbols.h>
 
 #include <stdio.h>
-#include <time.h>
 
 enum { WIDTH = 64, LONG = 1001, SHORT = 1, BRANCHES = 8, TURNS = 40, HOST_TURNS = 400, BURSTS = 8 };
 enum { LAYERS = 4, HIDDEN = 4 * WIDTH, BUCKET = 4096 };
@@ -132,17 +131,9 @@ error:
     return status;
 }
 
-static double cpu_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* Submits, lets the device finish, and only then waits. The rest is the host's time. */
 static rlxvk_status time_host(replay *r, host_times *t)
 {
-    static const struct timespec finish = {0, 500000};
     float x[WIDTH] = {0}, y[WIDTH];
     rlxvk_run_input in = {.name = "x", .data = x, .length = WIDTH};
     rlxvk_run_output out = {.index = 0, .buffer = y, .length = WIDTH};
@@ -153,17 +144,17 @@ static rlxvk_status time_host(replay *r, host_times *t)
         double begin = clock_seconds();
         TRY(rlxvk_submit(r->executable, &in, 1, &out, 1, &ticket));
         t->submit[i] = (clock_seconds() - begin) * 1e6;
-        nanosleep(&finish, NULL);
+        program_sleep(5e-4);
         begin = clock_seconds();
         TRY(rlxvk_wait(r->executable, ticket));
         t->wait[i] = (clock_seconds() - begin) * 1e6;
     }
     for (int i = 0; i < HOST_TURNS; i++) {
         x[0] = (float)-i;
-        double begin = clock_seconds(), cpu = cpu_now();
+        double begin = clock_seconds(), cpu = system_thread_seconds();
         TRY(rlxvk_run(r->executable, &in, 1, &out, 1));
         t->run[i] = (clock_seconds() - begin) * 1e6;
-        t->cpu[i] = (cpu_now() - cpu) * 1e6;
+        t->cpu[i] = (system_thread_seconds() - cpu) * 1e6;
     }
 error:
     return status;

@@ -4,15 +4,12 @@
  * child, timed from its start to its first result. The child with the small graph also reports
  * where its time went.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
+#include "system/program.h"
+#include "system/worker.h"
 
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MODEL "test/data/docs-5m-q4_k_m.gguf"
 
@@ -51,7 +48,7 @@ rlxvk_status bench_start_child(const char *device)
     double begin, opened, times[3];
     rlxvk_status status;
     if (device) /* looking for the device would load the driver before the clock starts */
-        setenv("RLXVK_DEVICE", device, 1);
+        (void)system_environment_set("RLXVK_DEVICE", device);
     begin = clock_seconds();
     TRY(rlxvk_context_create(NULL, &context));
     opened = clock_seconds();
@@ -67,80 +64,61 @@ error:
 
 /* ---- The parent ---- */
 
-static void run_child(char *const argv[], const char *directory, int out)
+/* Drivers keep caches of their own in directories that these variables name. */
+static bool set_directories(const char *directory)
 {
-    /* Drivers keep caches of their own in directories that these variables name. */
-    static const char *const names[] = {"XDG_CACHE_HOME", "HOME", "__GL_SHADER_DISK_CACHE_PATH",
+    static const char *const names[] = {"XDG_CACHE_HOME",        "HOME",
+                                        "LOCALAPPDATA",          "__GL_SHADER_DISK_CACHE_PATH",
                                         "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH"};
-    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
-        setenv(names[i], directory, 1);
-    dup2(out, STDOUT_FILENO);
-    execv("/proc/self/exe", argv);
-    _exit(127);
+    bool set = true;
+    for (size_t i = 0; i < ARRAY_COUNT(names) && set; i++)
+        set = system_environment_set(names[i], directory);
+    return set;
 }
 
 /* Returns milliseconds to the first output and to the end, and that output. */
-static rlxvk_status time_child(char *const argv[], const char *directory, double times[2],
-                               char *line, size_t size)
+static rlxvk_status time_child(const char *const argv[], double times[2], char *line, size_t size)
 {
-    int ends[2], result = 0;
-    size_t length = 0;
-    char rest[256];
-    double begin = clock_seconds();
-    if (pipe(ends))
-        return status_fail(RLXVK_E_FILE, "pipe: none to be had");
-    pid_t child = fork();
-    if (child == 0)
-        run_child(argv, directory, ends[1]);
-    close(ends[1]);
-    ssize_t got = child > 0 ? read(ends[0], line, size - 1) : 0;
-    length = got > 0 ? (size_t)got : 0;
-    line[length] = 0;
-    times[0] = (clock_seconds() - begin) * 1e3;
-    while (child > 0 && read(ends[0], rest, sizeof rest) > 0)
-        continue;
-    close(ends[0]);
-    if (child < 0 || waitpid(child, &result, 0) < 0 || result != 0)
+    uint64_t begin = system_nanoseconds(), first;
+    if (spawn_self(argv, line, size, &first) != SPAWN_DONE)
         return status_fail(RLXVK_E_FILE, "the child process '%s' failed", argv[1]);
-    times[1] = (clock_seconds() - begin) * 1e3;
+    times[0] = (double)(first - begin) * 1e-6;
+    times[1] = (double)(system_nanoseconds() - begin) * 1e-6;
     return RLXVK_OK;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)type, (void)where;
-    return remove(path);
-}
-
-static rlxvk_status report_child(const char *label, char *const argv[], bool says)
+static rlxvk_status report_child(const char *label, const char *const argv[], bool says)
 {
     static const char *const states[] = {"cold", "warm", "warm again"};
-    char directory[] = "/tmp/rlxvk-start-XXXXXX", line[512];
+    char directory[1024], line[512];
     double times[2] = {0};
     rlxvk_status status = RLXVK_OK;
-    if (!mkdtemp(directory))
-        return status_fail(RLXVK_E_FILE, "%s: cannot be made", directory);
+    if (!program_make_temporary(directory, sizeof directory))
+        return status_fail(RLXVK_E_FILE, "a folder for caches cannot be made");
+    if (!set_directories(directory))
+        TRY(status_fail_memory("environment"));
     for (size_t i = 0; i < ARRAY_COUNT(states); i++) {
-        TRY(time_child(argv, directory, times, line, sizeof line));
-        line[strcspn(line, "\n")] = 0;
+        TRY(time_child(argv, times, line, sizeof line));
+        line[strcspn(line, "\r\n")] = 0;
         printf("%-32s %-10s %8.1f ms to the first output, %8.1f ms to the end%s%s\n", label,
                states[i], times[0], times[1], says ? ": " : "", says ? line : "");
         fflush(stdout);
     }
 error:
-    nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    program_remove_folder(directory);
     return status;
 }
 
 rlxvk_status bench_start(const char *device)
 {
-    char *small[] = {"rlxvk", "bench", "--start-child", NULL};
-    char *model[] = {"rlxvk", "generate", MODEL, "-p", "The", "--tokens", "1", "--greedy", NULL};
+    const char *const small[] = {"rlxvk", "bench", "--start-child", NULL};
+    const char *const model[] = {"rlxvk",    "generate", MODEL,      "-p", "The",
+                                 "--tokens", "1",        "--greedy", NULL};
     rlxvk_status status;
     if (device)
-        setenv("RLXVK_DEVICE", device, 1);
+        (void)system_environment_set("RLXVK_DEVICE", device);
     TRY(report_child("matmul and softmax", small, true));
-    if (access(MODEL, R_OK) == 0)
+    if (system_may_read(MODEL) == 0)
         TRY(report_child("first token of the bundled model", model, false));
 error:
     return status;

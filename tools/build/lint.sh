@@ -140,10 +140,17 @@ mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
-# A set-user-ID program must not use its environment, and base/system_posix.c checks for this.
-mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/system_posix.c ! -path 'tools/build/*' -exec \
-    grep -nE '\b(secure_)?getenv *\(|\benviron\b' {} +)
-for f in "${found[@]}"; do complain "$f: reads the environment past base/system.h"; done
+# Only these rooms know the operating system: runtime/base/system* for all, tools/system for what only the program does. So only
+# they include its headers, ask which system it is, and read the environment, which a set-user-ID program must not use.
+room='^(runtime/base/system[a-z_]*\.[ch]|tools/system/[a-z_]*\.[ch])$'
+outside=$(find runtime tools -name '*.[ch]' ! -path 'tools/build/*' | grep -vE "$room" | sort)
+system_headers='unistd|pthread|threads|dlfcn|fcntl|signal|locale|xlocale|langinfo|dirent|poll|spawn|sched|termios|ftw|glob|libgen|link|pwd|syslog|semaphore|aio|windows|winsock2|io|direct|process|conio|shlobj|psapi|sys/[a-z]+|arpa/[a-z]+|netinet/[a-z]+|netdb|mach/[a-z_]+|linux/[a-z_]+'
+mapfile -t found < <(grep -nE "^ *# *include *<($system_headers)\.h>" $outside)
+for f in "${found[@]}"; do complain "$f: a header of the operating system; runtime/base/system.h has what is needed, or gets it"; done
+mapfile -t found < <(grep -nE '\b(_WIN32|_WIN64|__MINGW32__|_MSC_VER|__linux__|__APPLE__|__ANDROID__|__unix__)\b' $outside)
+for f in "${found[@]}"; do complain "$f: asks which system it is, outside of runtime/base/system* and tools/system"; done
+mapfile -t found < <(grep -nE '\b((secure_|_w)?getenv|setenv|unsetenv|putenv|clock_gettime|nanosleep|usleep|localtime(_r|_s)?|gmtime_[rs]|fdopen|fileno|isatty|popen|access|realpath|mkdtemp|mkstemp|tmpfile|getline|fopen) *\(|\benviron\b' $outside)
+for f in "${found[@]}"; do complain "$f: calls the operating system past base/system.h"; done
 
 kernels=$(find glsl -name '*.comp' -o -name '*.glsl' | sort)
 for f in $sources $kernels; do

@@ -8,10 +8,9 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "conform/npy.h"
+#include "system/program.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { CONTEXT_UNIT = 64, READ_SIZE = 65536, TURNS_CONTEXT = 4096 };
 
@@ -409,28 +408,37 @@ error:
     return status;
 }
 
+/* Reads a line of standard input, without its end. *out_more is false at the end of the input. */
+static rlxvk_status read_line(token_text *out, bool *out_more)
+{
+    rlxvk_status status = RLXVK_OK;
+    int letter;
+    out->count = 0;
+    while ((letter = fgetc(stdin)) != EOF && letter != '\n')
+        TRY(append(out, &(char){(char)letter}, 1));
+    *out_more = letter != EOF || out->count;
+error:
+    return status;
+}
+
 rlxvk_status generate_turns(session *s)
 {
-    bool asked = isatty(STDIN_FILENO);
-    char *line = NULL;
-    size_t size = 0;
+    bool asked = program_has_terminal_input(), more = true;
+    token_text line = {0};
     rlxvk_status status = RLXVK_OK;
     if (s->prompt.count) {
         TRY(run_and_generate(s, s->options->tokens, NULL));
         printf("\n");
     }
-    for (ssize_t length;;) {
+    while (more) {
         if (asked)
             printf("> ");
         fflush(stdout);
-        if ((length = getline(&line, &size, stdin)) < 0)
-            break;
-        if (length && line[length - 1] == '\n')
-            length--;
-        if (length)
-            TRY(answer_line(s, line, (size_t)length));
+        TRY(read_line(&line, &more));
+        if (line.count)
+            TRY(answer_line(s, line.items, line.count));
     }
 error:
-    free(line);
+    VECTOR_FREE(&line);
     return status;
 }

@@ -1,9 +1,9 @@
 /* See image.h. libpng is opened when a picture is read, so that the program also starts where it is
  * not installed. */
 #include "cli/image.h"
+#include "base/system.h"
 #include "cli/file.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #if defined __has_include
@@ -32,15 +32,17 @@ static rlxvk_status open_library(png_library *out)
     for (size_t i = 0; i < ARRAY_COUNT(forms) && !out->handle; i++) {
         char name[32];
         snprintf(name, sizeof name, forms[i], PNG_LIBPNG_VER_DLLNUM, PNG_LIBPNG_VER_SONUM);
-        out->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        out->handle = system_library_open(name);
     }
     if (!out->handle)
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "pictures need the library libpng%d, which is not installed",
                            PNG_LIBPNG_VER_DLLNUM);
-    *(void **)&out->begin = dlsym(out->handle, "png_image_begin_read_from_memory");
-    *(void **)&out->finish = dlsym(out->handle, "png_image_finish_read");
-    *(void **)&out->release = dlsym(out->handle, "png_image_free");
+#define FIND(member, name) (__typeof__(member))system_library_function(out->handle, name)
+    out->begin = FIND(out->begin, "png_image_begin_read_from_memory");
+    out->finish = FIND(out->finish, "png_image_finish_read");
+    out->release = FIND(out->release, "png_image_free");
+#undef FIND
     return out->begin && out->finish && out->release
                ? RLXVK_OK
                : status_fail(RLXVK_E_UNSUPPORTED, "libpng lacks its simplified interface");
@@ -78,7 +80,7 @@ static rlxvk_status read_pixels(const file_content *file, image *out)
     TRY(decode(&png, file, out));
 error:
     if (png.handle)
-        dlclose(png.handle);
+        system_library_close(png.handle);
     return status;
 }
 

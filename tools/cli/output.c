@@ -3,12 +3,11 @@
 #include "cli/output.h"
 #include "base/base.h"
 #include "cli/commands.h"
+#include "system/program.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static const char *program_name = "rlxvk";
 
@@ -96,16 +95,13 @@ void print_html(FILE *file, const char *string)
 
 void print_progress(const char *line)
 {
-    static int terminal = -1;
-    if (terminal < 0)
-        terminal = isatty(STDERR_FILENO);
-    if (!terminal)
+    static int columns = -1;
+    if (columns != 0) /* it may become wider or narrower */
+        columns = program_terminal_columns();
+    if (columns == 0)
         return;
-    struct winsize screen = {0};
-    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &screen) == 0 && screen.ws_col > 1
-                      ? screen.ws_col - 1
-                      : 79; /* a longer line would wrap, and its first part would stay */
-    fprintf(stderr, "\r\033[K%.*s", columns, line ? line : "");
+    /* A longer line would wrap, and its first part would stay. */
+    fprintf(stderr, "\r\033[K%.*s", columns - 1, line ? line : "");
     fflush(stderr);
 }
 

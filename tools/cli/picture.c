@@ -1,11 +1,10 @@
 /* See picture.h. */
 #include "cli/picture.h"
 #include "base/new_file.h"
+#include "system/worker.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { LONGEST_PATH = 4096 };
 
@@ -23,29 +22,14 @@ error:
 /* Runs dot -Tsvg -o PATH with the text as its input. No shell sees the path. */
 static rlxvk_status draw(const char *path, const char *text, size_t length)
 {
-    FILE *input = tmpfile();
-    int result = -1;
-    pid_t child;
-    if (!input)
-        return status_fail(RLXVK_E_FILE, "no temporary file for the picture");
-    fwrite(text, 1, length, input);
-    rewind(input);
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        dup2(fileno(input), STDIN_FILENO);
-        execlp("dot", "dot", "-Tsvg", "-o", path, (char *)NULL);
-        _exit(127);
-    }
-    fclose(input);
-    if (child > 0)
-        waitpid(child, &result, 0);
-    if (result == 0)
+    const char *const command[] = {"dot", "-Tsvg", "-o", path, NULL};
+    spawn_end end = spawn_command(command, text, length);
+    if (end == SPAWN_DONE)
         return RLXVK_OK;
     return status_fail(RLXVK_E_UNSUPPORTED,
                        "the program dot of Graphviz %s; name a file that ends in .dot to get its "
                        "input",
-                       WIFEXITED(result) && WEXITSTATUS(result) == 127 ? "is not here" : "failed");
+                       end == SPAWN_NOT_FOUND ? "is not here" : "failed");
 }
 
 rlxvk_status picture_write(const char *path, const char *suffix, const char *dot, size_t length)

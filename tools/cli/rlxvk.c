@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "base/nearest.h"
 #include "cli/output.h"
+#include "system/program.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -71,6 +72,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    program_begin(&argc, &argv);
     int code = run(argc, argv);
     return print_completed() || code != EXIT_OK ? code : EXIT_FAILED;
 }

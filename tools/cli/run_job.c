@@ -1,5 +1,6 @@
 /* See run_job.h. */
 #include "cli/run_job.h"
+#include "base/system.h"
 
 #include <rlxvk_symbols.h>
 
@@ -101,25 +102,17 @@ error:
     return status;
 }
 
-static bool exists(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file)
-        fclose(file);
-    return file != NULL;
-}
-
 bool run_find_file(const char *folder, const char *prefix, size_t index, const char *name,
                    char *out, size_t size)
 {
     snprintf(out, size, "%s/%s_%zu.pb", folder, prefix, index);
-    if (exists(out))
+    if (system_may_read(out) == 0)
         return true;
     snprintf(out, size, "%s/%s_%zu.npy", folder, prefix, index);
-    if (exists(out))
+    if (system_may_read(out) == 0)
         return true;
     snprintf(out, size, "%s/%s.npy", folder, name);
-    return exists(out);
+    return system_may_read(out) == 0;
 }
 
 static rlxvk_status read_folder(run_job *j)

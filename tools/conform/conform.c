@@ -6,13 +6,14 @@
 #include "conform/conform_pool.h"
 #include "conform/conform_resume.h"
 #include "cli/clock.h"
-#include "cli/interrupt.h"
 #include "cli/probe.h"
 #include "cli/commands.h"
 #include "program/context.h"
 #include "base/new_file.h"
 #include "op/choice/choice.h"
 #include "cli/output.h"
+#include "system/program.h"
+#include "system/worker.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static rlxvk_status choose_cases(conform_job *j)
     if (j->cases.count == 0)
         return fail_none(j);
     j->common_bytes = sizeof *j->common + j->cases.count * sizeof *j->common->results;
-    j->common = conform_pool_memory(j->common_bytes);
+    j->common = worker_memory(j->common_bytes);
     return j->common ? RLXVK_OK : status_fail_memory("cases");
 }
 
@@ -377,7 +378,7 @@ static rlxvk_status run_pool(conform_job *j, conform_pool pool)
     pool.open_seconds = (double)j->options->timeout;
     pool.open = open_device;
     pool.close = close_device;
-    pool.stopped = j->options->each_variant ? NULL : interrupted;
+    pool.stopped = j->options->each_variant ? NULL : program_interrupted;
     return conform_pool_run(&pool);
 }
 
@@ -470,7 +471,7 @@ static rlxvk_status run_rest(conform_job *j)
     if (count)
         TRY(run_items(j, count, SIZE_MAX));
     count = order_cases(j, true);
-    if (count && !interrupted())
+    if (count && !program_interrupted())
         TRY(run_items(j, count, 1));
     if (j->common->resume_error)
         TRY(status_fail(RLXVK_E_FILE, "--resume %s: %s; it lacks results", j->options->resume,
@@ -585,7 +586,7 @@ static void job_destroy(conform_job *j)
     conform_resume_close(j);
     case_list_destroy(&j->lines);
     golden_close(&j->golden);
-    conform_pool_release(j->common, j->common_bytes);
+    worker_memory_free(j->common, j->common_bytes);
 }
 
 /* If the run ends early, for example because no process can open the device any more, the report
@@ -647,7 +648,7 @@ error:
 /* The option takes the place of the switch, so that devices are listed, found and opened alike. */
 static bool set_limits(const conform_options *o, switches *out)
 {
-    if (o->limits && setenv("RLXVK_LIMITS", o->limits, 1) != 0) {
+    if (o->limits && !system_environment_set("RLXVK_LIMITS", o->limits)) {
         report_error("--limits: no memory for the environment");
         return false;
     }
@@ -686,13 +687,13 @@ int command_conform(int argc, char **argv)
     j.report.seeds = o.seeds;
     j.report.seed_count = o.seed_count;
     if (!o.each_variant)
-        interrupt_watch();
+        program_watch_interrupt();
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         report_status(status);
-    else if (interrupted())
+    else if (program_interrupted())
         report_error("interrupted; %zu of %zu cases ran", j.done, j.cases.count);
-    bool good = status == RLXVK_OK && !interrupted() &&
+    bool good = status == RLXVK_OK && !program_interrupted() &&
                 conform_total(&j.report, VERDICT_FAILED) == 0 &&
                 conform_unjudged_ops(&j.report) == 0 && conform_loose_ops(&j.report) == 0 &&
                 j.variants.failed == 0;

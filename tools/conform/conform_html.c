@@ -108,9 +108,9 @@ static void write_head(const conform_report *report, FILE *file)
 {
     const rlxvk_device_info *d = &report->device;
     char line[64], date[64] = "";
-    struct tm time;
-    if (gmtime_r(&report->started, &time))
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &time);
+    const struct tm *time = gmtime(&report->started);
+    if (time)
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", time);
     fprintf(file,
             "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
             "content='width=device-width,initial-scale=1'><title>rlxvk conformance</title>"

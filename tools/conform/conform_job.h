@@ -4,6 +4,7 @@
 
 #include "conform/conform.h"
 #include "conform/conform_options.h"
+#include "base/system.h"
 #include "op/choice/choice.h"
 
 #include <stdatomic.h>
@@ -45,7 +46,7 @@ typedef struct conform_job {
     size_t *order; /* of the cases that the present pool runs; NULL: as they are */
     /* --resume (conform_resume.h) */
     bool resumes;
-    int resume_file;
+    system_output resume_file;
     uint8_t *begun; /* of each case: in how many earlier runs it was begun and not ended; up to 2 */
 } conform_job;
 

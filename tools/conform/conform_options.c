@@ -3,11 +3,11 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "conform/conform.h"
+#include "base/system.h"
 #include "vk/limits.h"
 
 #include <getopt.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SPARSE = 8 }; /* --sparse without a number: one case in 8 */
 
@@ -213,7 +213,7 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
     *o = (conform_options){.seeds = {1},
                            .seed_count = 1,
                            .timeout = default_timeout(),
-                           .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
+                           .jobs = system_processor_count() > 1 ? 2 : 1};
     for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
         if (!set_option(o, letter))
             return false;

@@ -6,20 +6,11 @@
  */
 #include "conform/conform_pool.h"
 #include "cli/clock.h"
+#include "system/worker.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum {
     MOST_PROCESSES = 64,
@@ -47,8 +38,6 @@ typedef struct shared {
 
 /* What the caller knows of a process. */
 typedef struct lane {
-    pid_t process; /* 0: none runs */
-    int in;
     double killed; /* when; 0: it was not */
 } lane;
 
@@ -57,6 +46,7 @@ typedef struct pool_run {
     const conform_pool *pool;
     shared *shared;
     lane lanes[MOST_PROCESSES];
+    worker_process processes[MOST_PROCESSES];
     size_t running, ended; /* processes; items that were heard of */
     bool opened;           /* some process could open */
     unsigned failed_opens; /* since one could */
@@ -64,18 +54,6 @@ typedef struct pool_run {
     rlxvk_status open_status, status; /* the first errors: of `open`, and others */
     char open_sentence[1024], sentence[1024];
 } pool_run;
-
-void *conform_pool_memory(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-void conform_pool_release(void *memory, size_t bytes)
-{
-    if (memory)
-        munmap(memory, bytes);
-}
 
 static bool is_stopped(const conform_pool *pool)
 {
@@ -90,18 +68,20 @@ static void enter(worker *w, phase phase)
     w->phase = phase;
 }
 
-/* If the caller is killed, a child that hangs must not stay. */
-static void end_with_caller(void)
-{
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-}
+/* What a child gets from the caller. */
+typedef struct task {
+    const conform_pool *pool;
+    shared *shared;
+    size_t index; /* of its worker */
+} task;
 
-static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
+static void run_items(void *argument, intptr_t out)
 {
+    const task *t = argument;
+    const conform_pool *pool = t->pool;
+    shared *s = t->shared;
+    worker *w = &s->workers[t->index];
     bool able = true;
-    end_with_caller();
     w->status = pool->open(pool->user);
     if (w->status != RLXVK_OK) {
         snprintf(w->sentence, sizeof w->sentence, "%s", rlxvk_last_error());
@@ -114,7 +94,7 @@ static void run_items(const conform_pool *pool, shared *s, worker *w, int out)
         able = pool->run(pool->user, item);
         w->at = 0;
         enter(w, BETWEEN);
-        if (write(out, &item, sizeof item) != sizeof item) /* atomic, because it is so small */
+        if (!worker_tell(out, item))
             break;
     }
     enter(w, CLOSING);
@@ -135,26 +115,11 @@ static void note_failure(pool_run *r, rlxvk_status status)
 
 static rlxvk_status start(pool_run *r, size_t index)
 {
-    int ends[2];
-    worker *w = &r->shared->workers[index];
-    if (pipe(ends))
-        return status_fail(RLXVK_E_FILE, "pipe: none to be had");
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC); /* the pipe ends with the process, whatever it starts */
-    *w = (worker){.since = clock_seconds()};
-    fflush(NULL);
-    pid_t process = fork();
-    if (process == 0) {
-        close(ends[0]);
-        run_items(r->pool, r->shared, w, ends[1]);
-        fflush(NULL);
-        _exit(EXIT_SUCCESS); /* not exit(): the child must not run the caller's exit handlers */
-    }
-    close(ends[1]);
-    if (process < 0) {
-        close(ends[0]);
+    task t = {r->pool, r->shared, index};
+    r->shared->workers[index] = (worker){.since = clock_seconds()};
+    if (!worker_start(run_items, &t, &r->processes[index]))
         return status_fail(RLXVK_E_FILE, "--jobs: a process cannot be started");
-    }
-    r->lanes[index] = (lane){process, ends[0], 0};
+    r->lanes[index] = (lane){0};
     r->running++;
     return RLXVK_OK;
 }
@@ -173,7 +138,7 @@ static bool wants_more(const pool_run *r)
 static void start_wanted(pool_run *r)
 {
     for (size_t i = 0; i < MOST_PROCESSES && wants_more(r); i++) {
-        rlxvk_status status = r->lanes[i].process ? RLXVK_OK : start(r, i);
+        rlxvk_status status = r->processes[i].process ? RLXVK_OK : start(r, i);
         if (status != RLXVK_OK)
             note_failure(r, status);
     }
@@ -196,28 +161,19 @@ static double limit_of(const conform_pool *pool, phase phase)
     return phase == RUNNING ? pool->item_seconds : pool->open_seconds;
 }
 
-static void describe_end(const pool_run *r, const lane *l, const worker *w, int result, text *how)
-{
-    if (l->killed > 0)
-        text_append(how, "was killed, because it did not end within %g s",
-                    limit_of(r->pool, (phase)w->phase));
-    else if (WIFSIGNALED(result))
-        text_append(how, "ended by signal %d (%s)", WTERMSIG(result), strsignal(WTERMSIG(result)));
-    else
-        text_append(how, "ended with exit status %d", WEXITSTATUS(result));
-}
-
-/* Takes note of a process that has ended. `result` is as waitpid gives it. */
-static void report_end(pool_run *r, size_t index, int result)
+/* Takes note of a process that has ended: whether it failed, and how it ended. */
+static void report_end(pool_run *r, size_t index, bool failed, const char *ended)
 {
     const worker *w = &r->shared->workers[index];
     char buffer[96] = "", sentence[160];
     text how = {buffer, sizeof buffer, 0};
-    lane l = r->lanes[index];
-    bool failed = result != 0 || l.killed > 0;
-    describe_end(r, &l, w, result, &how);
-    close(l.in);
-    r->lanes[index] = (lane){0};
+    if (r->lanes[index].killed > 0) {
+        failed = true;
+        text_append(&how, "was killed, because it did not end within %g s",
+                    limit_of(r->pool, (phase)w->phase));
+    } else
+        text_append(&how, "%s", ended);
+    worker_forget(&r->processes[index]);
     r->running--;
     if (w->phase != OPENING) {
         r->opened = true;
@@ -245,41 +201,38 @@ static void look_at_clock(pool_run *r, size_t index)
     const worker *w = &r->shared->workers[index];
     double now = clock_seconds(), limit = limit_of(r->pool, (phase)w->phase);
     if (l->killed > 0 && now - l->killed > ABANDON_SECONDS) {
-        report_end(r, index, 0);
+        report_end(r, index, true, "");
     } else if (l->killed == 0 && limit > 0 && now - w->since > limit) {
         l->killed = now;
-        kill(l->process, SIGKILL);
+        worker_kill(&r->processes[index]);
     }
 }
 
 static void hear(pool_run *r, size_t index)
 {
-    lane *l = &r->lanes[index];
     size_t item;
-    int result = 0;
-    if (read(l->in, &item, sizeof item) == sizeof item) {
+    char buffer[96] = "";
+    text how = {buffer, sizeof buffer, 0};
+    if (worker_hear(&r->processes[index], &item)) {
         r->pool->done(r->pool->user, item);
         r->ended++;
         if (is_stopped(r->pool)) /* because children may not have received the signal */
             r->shared->next = r->pool->items;
         return;
     }
-    while (waitpid(l->process, &result, 0) < 0)
-        continue;
-    report_end(r, index, result);
+    bool failed = worker_join(&r->processes[index], &how);
+    report_end(r, index, failed, buffer);
 }
 
 static void wait_for_some(pool_run *r)
 {
-    struct pollfd waiting[MOST_PROCESSES];
+    bool ready[MOST_PROCESSES];
+    worker_wait(r->processes, MOST_PROCESSES, LOOK_MS, ready);
     for (size_t i = 0; i < MOST_PROCESSES; i++)
-        waiting[i] = (struct pollfd){r->lanes[i].process ? r->lanes[i].in : -1, POLLIN, 0};
-    if (poll(waiting, MOST_PROCESSES, LOOK_MS) > 0)
-        for (size_t i = 0; i < MOST_PROCESSES; i++)
-            if (waiting[i].revents)
-                hear(r, i);
+        if (ready[i])
+            hear(r, i);
     for (size_t i = 0; i < MOST_PROCESSES; i++)
-        if (r->lanes[i].process)
+        if (r->processes[i].process)
             look_at_clock(r, i);
 }
 
@@ -330,14 +283,14 @@ rlxvk_status conform_pool_run(const conform_pool *pool)
     if (pool->processes == 0)
         return run_here(pool);
     pool_run *r = memory_zeroed(1, sizeof *r);
-    shared *s = conform_pool_memory(sizeof *s);
+    shared *s = worker_memory(sizeof *s);
     rlxvk_status status = r && s ? RLXVK_OK : status_fail_memory("processes");
     if (status == RLXVK_OK) {
         r->pool = pool;
         r->shared = s;
         status = run_in_processes(r);
     }
-    conform_pool_release(s, sizeof *s);
+    worker_memory_free(s, sizeof *s);
     memory_free(r);
     return status;
 }

@@ -15,8 +15,8 @@ typedef struct conform_pool {
     double item_seconds, open_seconds;
     /* Called in the process that runs items: open before its first item, close after its last if it
      * is a child. Data of `user` is private to each process, unless it is memory of
-     * conform_pool_memory. If `run` returns false, the process can run no more items. A child then
-     * ends at once, and the caller's process closes and opens again. */
+     * worker_memory (system/worker.h). If `run` returns false, the process can run no more items. A
+     * child then ends at once, and the caller's process closes and opens again. */
     rlxvk_status (*open)(void *user);
     bool (*run)(void *user, size_t item);
     void (*close)(void *user);
@@ -34,9 +34,5 @@ typedef struct conform_pool {
  *   E_FILE   a pipe cannot be made, a process fails outside of an item, or items are missing
  *   and the error of the first `open` that failed, for example E_VULKAN. */
 RLXVK_MUST_CHECK rlxvk_status conform_pool_run(const conform_pool *pool);
-
-/* Returns zeroed memory that children share with the caller. */
-void *conform_pool_memory(size_t bytes);
-void conform_pool_release(void *memory, size_t bytes);
 
 #endif

@@ -6,11 +6,7 @@
 #include "cli/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 enum { HEADER_BYTES = 8192, LINE_BYTES = 2048 };
 
@@ -141,9 +137,12 @@ static rlxvk_status parse_lines(conform_job *j, char *all, size_t begin, size_t 
     return RLXVK_OK;
 }
 
-static rlxvk_status fail_file(const conform_job *j)
+static rlxvk_status fail_file(const conform_job *j, int error)
 {
-    return status_fail(RLXVK_E_FILE, "--resume %s: %s", j->options->resume, strerror(errno));
+    if (error == EBUSY)
+        return status_fail(RLXVK_E_FILE, "--resume %s: another run writes this file",
+                           j->options->resume);
+    return status_fail(RLXVK_E_FILE, "--resume %s: %s", j->options->resume, strerror(error));
 }
 
 /* Reads what is there. *out_length is the length to keep; 0: there is no complete header. */
@@ -177,6 +176,12 @@ error:
 
 /* ---- The file ---- */
 
+static int write_and_keep(const conform_job *j, const text *line)
+{
+    int error = system_output_write(&j->resume_file, line->buffer, line->length);
+    return error ? error : system_output_keep(&j->resume_file);
+}
+
 rlxvk_status conform_resume_open(conform_job *j)
 {
     char header[HEADER_BYTES] = "";
@@ -187,23 +192,18 @@ rlxvk_status conform_resume_open(conform_job *j)
     j->begun = memory_zeroed(j->cases.count + 1, sizeof *j->begun);
     if (!j->begun)
         return status_fail_memory("cases");
-    int file = open(j->options->resume, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0)
-        return fail_file(j);
-    if (flock(file, LOCK_EX | LOCK_NB) != 0)
-        status = status_fail(RLXVK_E_FILE, "--resume %s: another run writes this file",
-                             j->options->resume);
-    else
-        status = read_file(j, header, &kept);
-    if (status == RLXVK_OK &&
-        (ftruncate(file, (off_t)kept) != 0 ||
-         (kept == 0 && write(file, header, t.length) != (ssize_t)t.length) || fsync(file) != 0))
-        status = fail_file(j);
+    int error = system_output_open(j->options->resume, true, &j->resume_file);
+    if (error)
+        return fail_file(j, error);
+    error = system_output_lock(&j->resume_file);
+    status = error ? fail_file(j, error) : read_file(j, header, &kept);
+    if (status == RLXVK_OK && ((error = system_output_cut(&j->resume_file, kept)) != 0 ||
+                               (kept == 0 && (error = write_and_keep(j, &t)) != 0)))
+        status = fail_file(j, error);
     if (status != RLXVK_OK) {
-        close(file);
+        (void)!system_output_close(&j->resume_file);
         return status;
     }
-    j->resume_file = file;
     j->resumes = true;
     return RLXVK_OK;
 }
@@ -211,7 +211,7 @@ rlxvk_status conform_resume_open(conform_job *j)
 void conform_resume_close(conform_job *j)
 {
     if (j->resumes)
-        close(j->resume_file);
+        (void)!system_output_close(&j->resume_file);
     memory_free(j->begun);
     j->begun = NULL;
     j->resumes = false;
@@ -219,9 +219,9 @@ void conform_resume_close(conform_job *j)
 
 static void write_line(const conform_job *j, const text *line)
 {
-    if (write(j->resume_file, line->buffer, line->length) != (ssize_t)line->length ||
-        fdatasync(j->resume_file) != 0)
-        j->common->resume_error = errno ? errno : EIO;
+    int error = write_and_keep(j, line);
+    if (error)
+        j->common->resume_error = error;
 }
 
 void conform_resume_begin(const conform_job *j, size_t i)

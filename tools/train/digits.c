@@ -7,11 +7,11 @@
 #include "cli/clock.h"
 #include "cli/output.h"
 #include "conform/npy.h"
+#include "system/program.h"
 #include "train/job.h"
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SIDE     8
 #define PIXELS   (SIDE * SIDE)
@@ -38,10 +38,10 @@ typedef struct digits {
 static void find_folder(char *out, size_t size)
 {
     snprintf(out, size, "test/data");
-    if (access("test/data/digits.x.npy", R_OK) == 0)
+    if (system_may_read("test/data/digits.x.npy") == 0)
         return;
     char program[768] = "";
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
+    if (!program_path(program, sizeof program))
         return;
     for (int up = 0; up < 2; up++) { /* removes the program's name, and bin */
         char *slash = strrchr(program, '/');
@@ -57,7 +57,7 @@ static rlxvk_status read_file(const char *folder, const char *name, uint32_t ran
     char path[1024];
     rlxvk_status status;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (access(path, R_OK) != 0)
+    if (system_may_read(path) != 0)
         return status_fail(RLXVK_E_FILE,
                            "'%s' cannot be read; name the folder of digits.x.npy and digits.y.npy "
                            "by --data",

@@ -4,7 +4,7 @@
  */
 #include "cli/clock.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "system/program.h"
 #include "base/new_file.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -134,7 +134,7 @@ static const struct job *find_job(const char *name)
 
 bool train_stopped(void)
 {
-    return interrupted();
+    return program_interrupted();
 }
 
 void train_report(const train_options *o, const trainer *t, const char *unit, double examples,
@@ -170,17 +170,17 @@ static rlxvk_status run_job(const struct job *job, const train_options *o)
     for (size_t i = 0; i < ARRAY_COUNT(files); i++)
         if (files[i])
             TRY(new_file_check(files[i]));
-    interrupt_watch();
+    program_watch_interrupt();
     TRY(option_device(o->device, &found, &options));
     TRY(rlxvk_context_create(&options, &context));
     status = job->run(o, context);
     print_progress(NULL);
-    if (status == RLXVK_OK && interrupted())
+    if (status == RLXVK_OK && program_interrupted())
         report_error("interrupted; %s%s",
                      o->save ? "go on by --resume " : "what was learned is lost: --save keeps it",
                      o->save ? o->save : "");
 error:
-    interrupt_end();
+    program_end_interrupt();
     rlxvk_context_destroy(context);
     return status;
 }

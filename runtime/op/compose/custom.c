@@ -4,20 +4,20 @@
  * rewrite folds or fuses such an op. Its attributes are opaque bytes.
  */
 #include "op/compose/custom.h"
+#include "base/system.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_WORDS (1 << 24)
 
 static struct {
-    pthread_mutex_t lock;
+    system_lock lock;
     custom_entry *entries[1024];
     size_t count;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table = {.lock = SYSTEM_LOCK_INITIALIZER};
 
 /* ---- Registration ---- */
 
@@ -95,11 +95,11 @@ rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op)
     if (entry->kernel.words && !kernel_register(&entry->kernel, &entry->kernel_id))
         TRY(status_fail(RLXVK_E_TOO_LARGE, "custom '%s': %d custom kernels are registered already",
                         op->name, KERNEL_REGISTERED_LIMIT));
-    pthread_mutex_lock(&table.lock);
+    system_lock_take(&table.lock);
     bool room = table.count < ARRAY_COUNT(table.entries);
     if (room)
         table.entries[table.count++] = entry;
-    pthread_mutex_unlock(&table.lock);
+    system_lock_release(&table.lock);
     if (room || entry->kernel_id) /* kernels cannot be unregistered */
         keep(entry);
     if (room)
@@ -118,11 +118,11 @@ error:
 static const custom_entry *find_entry(const char *name)
 {
     const custom_entry *found = NULL;
-    pthread_mutex_lock(&table.lock);
+    system_lock_take(&table.lock);
     for (size_t i = table.count; i-- > 0 && !found;)
         if (strcmp(table.entries[i]->name, name) == 0)
             found = table.entries[i];
-    pthread_mutex_unlock(&table.lock);
+    system_lock_release(&table.lock);
     return found;
 }
 

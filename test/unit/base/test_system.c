@@ -73,7 +73,7 @@ static int run_privileged(void)
         if (!getenv(switches_name(i)) || system_environment(switches_name(i)))
             return SOMETHING_TAKEN;
     bool folders = system_environment("HOME") || system_environment("XDG_CACHE_HOME");
-    if (folders || system_environment_list() || switches_read(&s) != RLXVK_OK || *s.trace)
+    if (folders || system_environment_entry(0) || switches_read(&s) != RLXVK_OK || *s.trace)
         return SOMETHING_TAKEN;
     return NOTHING_TAKEN;
 }
@@ -115,7 +115,7 @@ static void other_programs_take_it(void **state)
     setenv("RLXVK_TEST_SYSTEM", "value", 1);
     assert_string_equal(system_environment("RLXVK_TEST_SYSTEM"), "value");
     assert_null(system_environment("RLXVK_TEST_NO_SUCH"));
-    assert_non_null(system_environment_list());
+    assert_non_null(system_environment_entry(0));
 }
 
 /* ---- Replacements ---- */
@@ -141,7 +141,7 @@ static void assert_content(const char *name, const char *wanted)
 static int replace(const char *content)
 {
     system_replacement r;
-    int error = system_replacement_begin(path, 0644, &r);
+    int error = system_replacement_begin(path, SYSTEM_FOR_ALL, &r);
     if (error)
         return error;
     fputs(content, r.stream);
@@ -167,7 +167,7 @@ static void failures_keep_the_old_file(void **state)
     assert_int_equal(replace("new"), EIO);
     fail_sync = 0;
     assert_content(path, "old");
-    assert_int_equal(system_replacement_begin(path, 0644, &r), 0);
+    assert_int_equal(system_replacement_begin(path, SYSTEM_FOR_ALL, &r), 0);
     fputs("new", r.stream);
     system_replacement_discard(&r);
     assert_content(path, "old");
@@ -176,7 +176,7 @@ static void failures_keep_the_old_file(void **state)
     assert_int_equal(replace("new"), 0);
     fail_sync = 0;
     assert_content(path, "new");
-    assert_int_equal(system_replacement_begin("/no/such/folder/file", 0644, &r), ENOENT);
+    assert_int_equal(system_replacement_begin("/no/such/folder/file", SYSTEM_FOR_ALL, &r), ENOENT);
 }
 
 /* If a killed process left its temporary file, that file is removed and never written to. Its
@@ -225,7 +225,7 @@ static void one_writer_at_a_time(void **state)
     system_replacement first;
     new_file second;
     (void)state;
-    assert_int_equal(system_replacement_begin(path, 0644, &first), 0);
+    assert_int_equal(system_replacement_begin(path, SYSTEM_FOR_ALL, &first), 0);
     assert_int_equal(replace("second"), EBUSY);
     assert_int_equal(new_file_open(path, &second), RLXVK_E_FILE);
     assert_non_null(strstr(rlxvk_last_error(), "another process is writing it"));

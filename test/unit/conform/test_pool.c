@@ -3,6 +3,7 @@
  * more, only its own case is lost, and another process takes its place.
  */
 #include "conform/conform_pool.h"
+#include "system/worker.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -78,7 +79,7 @@ static void crashed(void *user, size_t item, const char *how)
 
 static work new_work(void)
 {
-    work w = {.common = conform_pool_memory(sizeof(in_common)),
+    work w = {.common = worker_memory(sizeof(in_common)),
               .killed = ITEMS,
               .left = ITEMS,
               .hangs = ITEMS,
@@ -122,7 +123,7 @@ static void each_item_runs_once(void **state)
         assert_in_range(w.common->opened, 1, MAX(processes, 1)); /* the first may be quick */
         assert_int_equal(w.common->closed, processes ? w.common->opened : 0);
         assert_true((w.common->by[0] == getpid()) == (processes == 0));
-        conform_pool_release(w.common, sizeof *w.common);
+        worker_memory_free(w.common, sizeof *w.common);
     }
 }
 
@@ -135,13 +136,13 @@ static void a_crash_fails_its_own_item(void **state)
     expect_all(&w, 1);
     assert_int_equal(w.crashed[17], 1);
     assert_non_null(strstr(w.how, "ended by signal 9"));
-    conform_pool_release(w.common, sizeof *w.common);
+    worker_memory_free(w.common, sizeof *w.common);
     w = new_work();
     w.left = 101;
     assert_int_equal(share(&w, ITEMS, 2), RLXVK_OK);
     expect_all(&w, 1);
     assert_string_equal(w.how, "ended with exit status 7");
-    conform_pool_release(w.common, sizeof *w.common);
+    worker_memory_free(w.common, sizeof *w.common);
 }
 
 /* If more processes crash than there were, new ones must take the rest. */
@@ -154,7 +155,7 @@ static void crashes_do_not_end_the_work(void **state)
         assert_int_equal(share(&w, ITEMS, processes), RLXVK_OK);
         expect_all(&w, ITEMS / 10);
         assert_true(w.common->opened >= ITEMS / 10);
-        conform_pool_release(w.common, sizeof *w.common);
+        worker_memory_free(w.common, sizeof *w.common);
     }
 }
 
@@ -171,7 +172,7 @@ static void a_hang_fails_its_own_item(void **state)
         assert_int_equal(kill(w.common->by[23], 0), -1);
         assert_string_equal(w.how, "was killed, because it did not end within 0.5 s");
         assert_true(w.common->opened == 2 || processes == 2);
-        conform_pool_release(w.common, sizeof *w.common);
+        worker_memory_free(w.common, sizeof *w.common);
     }
 }
 
@@ -187,7 +188,7 @@ static void a_process_that_can_do_no_more_is_replaced(void **state)
         assert_true(w.common->opened == 2 || processes == 2);
         assert_int_equal(w.common->closed, processes ? w.common->opened - 1 : 1);
         assert_true((w.common->by[30] == w.common->by[32]) == (processes == 0) || processes == 2);
-        conform_pool_release(w.common, sizeof *w.common);
+        worker_memory_free(w.common, sizeof *w.common);
     }
 }
 
@@ -223,7 +224,7 @@ static void opening_again_is_tried_again(void **state)
     assert_int_equal(conform_pool_run(&pool), RLXVK_OK);
     expect_all(&w, 1);
     assert_int_equal(w.common->opened, 3);
-    conform_pool_release(w.common, sizeof *w.common);
+    worker_memory_free(w.common, sizeof *w.common);
     w = new_work();
     w.killed = 40;
     pool.open = hang_later;
@@ -234,7 +235,7 @@ static void opening_again_is_tried_again(void **state)
                         "while it opened the device");
     assert_int_equal(w.common->runs[40], 1);
     assert_int_equal(w.common->runs[41], 0);
-    conform_pool_release(w.common, sizeof *w.common);
+    worker_memory_free(w.common, sizeof *w.common);
 }
 
 static void what_cannot_open_is_told(void **state)
@@ -254,7 +255,7 @@ static void what_cannot_open_is_told(void **state)
         assert_string_equal(rlxvk_last_error(), "no device today");
     }
     assert_int_equal(w.common->runs[0], 0);
-    conform_pool_release(w.common, sizeof *w.common);
+    worker_memory_free(w.common, sizeof *w.common);
 }
 
 int main(void)
