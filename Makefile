@@ -1,10 +1,19 @@
 # rlxvk: `make help` lists the targets. If the compiler is clang, libFuzzer drives the fuzz targets.
 config  ?= $(if $(and $(filter clang%,$(notdir $(CC))),$(filter fuzz fuzzers,$(MAKECMDGOALS))),libfuzzer,release)
+# CROSS is the prefix of a cross compiler: x86_64-w64-mingw32-, aarch64-linux-gnu-. Programs that only the build runs come from HOSTCC.
+CROSS   ?=
+WINDOWS := $(findstring mingw,$(CROSS))
 BASE    ?= build
-BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
+BUILD   ?= $(BASE)$(addprefix /,$(patsubst %-,%,$(CROSS)) $(filter-out release,$(config)))
 ifeq ($(origin CC),default)
-CC      := gcc
+CC      := $(CROSS)gcc
 endif
+ifneq ($(CROSS),)
+LD      := $(CROSS)ld
+AR      := $(CROSS)ar
+OBJCOPY := $(CROSS)objcopy
+endif
+HOSTCC  ?= $(if $(CROSS),gcc,$(CC))
 PYTHON  ?= python3
 # Unless -j says otherwise, as many jobs as processors. A make that another one starts shares its jobs.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
@@ -21,9 +30,18 @@ FLAGS_coverage := -O0 -g --coverage
 MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan, libfuzzer or coverage))
 GEN      := $(BASE)/generated
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
-CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off -fPIC
+CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off $(if $(WINDOWS),,-fPIC)
 LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
-LDLIBS   += -ldl -lm -lpthread
+LDLIBS   += $(if $(WINDOWS),-lm,-ldl -lm -lpthread)
+# A cross compiler does not look for headers in /usr/include, where those of Vulkan and SPIR-V are.
+HEADERS  := $(if $(CROSS),$(BASE)/headers)
+ifneq ($(CROSS),)
+CPPFLAGS += -isystem $(HEADERS)
+endif
+ifneq ($(WINDOWS),)
+CPPFLAGS += -D__USE_MINGW_ANSI_STDIO=1
+LDFLAGS  += -static-libgcc -Wl,--stack,8388608
+endif
 
 GLSLANG  := $(firstword $(shell command -v glslangValidator glslang 2>/dev/null) glslangValidator)
 OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
@@ -34,10 +52,18 @@ VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
 FAMILIES := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard glsl/*/*.comp)))))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
-LIB_SRC  := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c))
-TOOL_SRC := $(filter-out tools/build/%,$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
+EXE      := $(if $(WINDOWS),.exe)
+# Of the files that know the operating system, those of the other one are left out.
+SYSTEM   := $(if $(WINDOWS),windows,posix)
+OTHERS   := %_$(filter-out $(SYSTEM),posix windows).c
+LIB_SRC  := $(filter-out $(OTHERS),$(sort $(wildcard runtime/*/*.c runtime/*/*/*.c)))
+TOOL_SRC := $(filter-out tools/build/% $(OTHERS),$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
 SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/*/test_*.c))
+# Tests that call POSIX themselves do not run on Windows.
+ifneq ($(WINDOWS),)
+UNIT_SRC := $(filter-out $(shell grep -lE '<(sys/(wait|mman|resource|auxv|file)|glob|dlfcn|regex|fftw3)\.h>|\b(fork|mkdtemp|mkfifo|symlink|setenv|unsetenv|pthread_create|pthread_mutex_lock)\b' $(UNIT_SRC)),$(UNIT_SRC))
+endif
 FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
@@ -46,17 +72,19 @@ NUMBERS  := test_fft test_large test_radix_sort# slow under sanitizers, which fi
 # They take 10 s or more each, so that only CI and RLXVK_TEST_ALL=1 run them.
 LONG     := $(addprefix test_,bounded chat_generate cli fft generate knn llama lm models operands parts permute radix_sort range row_ranges specialize transform)
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
-EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
+# These draw a picture with libpng, which cross compilers seldom have.
+DRAWING  := $(shell grep -l '"picture.h"' test/examples/*.c)
+EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%$(EXE),$(filter-out $(if $(CROSS),$(DRAWING)),$(wildcard test/examples/*.c)))
 LIB      := $(BUILD)/librlxvk.a
-SHARED   := $(BUILD)/librlxvk.so
+SHARED   := $(BUILD)/$(if $(WINDOWS),rlxvk.dll,librlxvk.so)
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
-PROGRAM  := $(BUILD)/bin/rlxvk
+PROGRAM  := $(BUILD)/bin/rlxvk$(EXE)
 PACKAGE  := $(BUILD)/python/rlxvk
 PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo python test test-compilers mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo python test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -70,7 +98,7 @@ installed:
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
-all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/man3/rlxvk.stamp $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
+all: $(LIB) $(SHARED) $(PROGRAM) $(if $(CROSS),examples,$(BUILD)/rlxvk.1 $(BUILD)/man3/rlxvk.stamp $(BUILD)/rlxvk.bash) ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -87,6 +115,14 @@ test: all units python ## every kind of test, on the software drivers, with fewe
 
 test-compilers: all ## compile all pipelines for GPUs that are not here, by Mesa's compilers, and compare registers and spills with a table
 	@BUILD=$(BUILD) test/compilers.sh
+
+test-windows: ## build with MinGW, and test that under Wine on lavapipe; installs what this needs
+	@tools/build/deps.sh windows
+	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s CROSS=x86_64-w64-mingw32- all unit-tests
+	@BUILD=$(BASE)/x86_64-w64-mingw32 test/windows.sh
+
+unit-tests: $(filter $(BUILD)/test/test_%,$(UNITS))
 
 units: $(UNITS) $(EXAMPLES) $(FUZZERS) $(BUILD)/test/mutant_cases
 
@@ -164,7 +200,7 @@ $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 
 $(BASE)/spv2c: $(addprefix tools/build/,spv2c.c reflect.c reflect.h pack.c pack.h) runtime/kernel/unpack.c runtime/kernel/packed.h runtime/kernel/packed_model.h
 	@mkdir -p $(@D)
-	@$(CC) -std=c11 $(WARNINGS) -O1 -Iruntime -o $@ $(filter %.c,$^)
+	@$(HOSTCC) -std=c11 $(WARNINGS) -O1 -Iruntime -o $@ $(filter %.c,$^)
 
 $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
 	@mkdir -p $(@D)/constants
@@ -182,7 +218,7 @@ kernels: $(GEN)/kernel_table.c
 PUBLIC   := $(GEN)/public
 $(PUBLIC).txt: $(wildcard include/*.h)
 	@mkdir -p $(@D)
-	@$(CC) -E -P -Iinclude $(^F:%=-include %) -x c /dev/null | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
+	@$(HOSTCC) -E -P -Iinclude $(^F:%=-include %) -x c /dev/null | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
 
 $(PUBLIC).map: $(PUBLIC).txt
 	@{ echo '{ global:'; sed 's/$$/;/' $<; echo 'local: *; };'; } >$@
@@ -193,6 +229,15 @@ $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@$(OBJCOPY) --keep-global-symbols=$(PUBLIC).txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
 
+ifneq ($(WINDOWS),)
+# The .def lists what the library exports, and programs link with the import library.
+$(BUILD)/rlxvk.def: $(PUBLIC).txt $(INSIDE)
+	@{ echo 'LIBRARY rlxvk.dll'; echo EXPORTS; $(CROSS)nm -g --defined-only $(INSIDE) | awk '{ sub(/^_/, "", $$3); print $$3 }' | sort -u | comm -12 - $< | sed 's/^/  /'; } >$@
+
+$(SHARED): $(LIB_OBJ) $(BUILD)/rlxvk.def
+	@echo "  LD $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,--out-implib,$(BUILD)/librlxvk.dll.a -o $@ $(LIB_OBJ) $(BUILD)/rlxvk.def $(LDLIBS)
+else
 # The file has the full version in its name, and the soname has the major version. Calls within the library stay inside it.
 SONAME   := $(notdir $(SHARED)).$(firstword $(subst ., ,$(VERSION)))
 $(SHARED).$(VERSION): $(LIB_OBJ) $(PUBLIC).map
@@ -203,6 +248,7 @@ $(SHARED).$(VERSION): $(LIB_OBJ) $(PUBLIC).map
 $(SHARED): $(SHARED).$(VERSION)
 	@ln -sf $(<F) $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
+endif
 
 $(INSIDE): $(LIB_OBJ)
 	@rm -f $@
@@ -243,11 +289,21 @@ $(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# A cross compiler has no cmocka, so it is built from its source.
+CMOCKA   := $(if $(CROSS),$(BUILD)/cmocka/cmocka.o,-lcmocka)
+ifneq ($(CROSS),)
+CPPFLAGS += -I$(BUILD)/cmocka/include
+$(CMOCKA): test/cmocka.sh
+	@CC=$(CC) $< $(@D)
+$(UNIT_SRC:%.c=$(BUILD)/%.o) $(SUPPORT:%.c=$(BUILD)/%.o): | $(CMOCKA)
+endif
+
 TESTED   := $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/cli/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 define unit
-$(BUILD)/test/$(notdir $1): $(BUILD)/$1.o $(TESTED)
+$(BUILD)/test/$(notdir $1): $(BUILD)/$1.o $(TESTED) | $(filter %.o,$(CMOCKA))
 	@mkdir -p $$(@D)
-	@$$(CC) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+	@$$(CC) $$(LDFLAGS) -o $$@$$(EXE) $$^ $(CMOCKA) $$(LDLIBS)
+	@$$(if $$(EXE),touch $$@)
 endef
 $(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
@@ -264,11 +320,10 @@ $(BUILD)/examples/%.spv.h: test/examples/%.comp
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
 
-$(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
-# Examples that draw a picture.
-$(patsubst test/examples/%.c,$(BUILD)/examples/%,$(shell grep -l '"picture.h"' test/examples/*.c)): LDLIBS += -lpng
+$(BUILD)/examples/custom_op$(EXE): $(BUILD)/examples/custom_op.spv.h
+$(DRAWING:test/examples/%.c=$(BUILD)/examples/%$(EXE)): LDLIBS += -lpng
 
-$(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c test/examples/picture.h $(LIB)
+$(EXAMPLES): $(BUILD)/examples/%$(EXE): test/examples/%.c test/examples/picture.h $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
@@ -291,7 +346,7 @@ $(GEN)/case_families.h: $(sort $(wildcard tools/conform/cases/*.c))
 	@sed -n 's/^const case_family \([a-z_0-9]*\) = .*/CASES(\1)/p' $^ >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h
+$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h $(HEADERS)
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -299,6 +354,10 @@ $(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h
 $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BASE)/headers:
+	@mkdir -p $@
+	@ln -sfn /usr/include/vulkan /usr/include/vk_video /usr/include/spirv $@
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
 -include $(BUILD)/test/mutants/cases.d $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)

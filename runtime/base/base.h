@@ -5,6 +5,8 @@
 #ifndef RLXVK_BASE_H
 #define RLXVK_BASE_H
 
+#include "base/compiler.h"
+
 #include <rlxvk.h>
 
 #include <stdarg.h>
@@ -23,13 +25,11 @@
     } while (0)
 
 /* Stores the formatted sentence as the thread's last error and returns `status`. */
-rlxvk_status status_fail(rlxvk_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+rlxvk_status status_fail(rlxvk_status status, const char *format, ...) FORMATS(2, 3);
 /* status_fail(E_OUT_OF_HOST_MEMORY); `what` names the thing that was to be allocated. */
 rlxvk_status status_fail_memory(const char *what);
 /* Puts a formatted prefix before the thread's last error, so that it names the caller, too. */
-rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...) FORMATS(2, 3);
 
 /* Saves and restores the last error, if an attempt may fail without making the call fail. */
 #define LAST_ERROR_SIZE 1024
@@ -69,11 +69,11 @@ void memory_keep(const void *pointer);
 
 static inline bool size_add(uint64_t a, uint64_t b, uint64_t *out)
 {
-    return !__builtin_add_overflow(a, b, out);
+    return !add_overflows(a, b, out);
 }
 static inline bool size_multiply(uint64_t a, uint64_t b, uint64_t *out)
 {
-    return !__builtin_mul_overflow(a, b, out);
+    return !multiply_overflows(a, b, out);
 }
 /* The same, but UINT64_MAX stands for everything beyond. */
 static inline uint64_t saturated_sum(uint64_t a, uint64_t b)
@@ -180,7 +180,7 @@ typedef struct text {
     char *buffer;
     size_t size, length;
 } text;
-void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_append(text *t, const char *format, ...) FORMATS(2, 3);
 
 /* Text of any length in a caller's buffer. It fills the buffer as far as it fits and always
  * terminates it. `length` is the length of the whole text, without the terminator. */
@@ -192,15 +192,13 @@ typedef struct text_output {
 text_output text_output_begin(char *buffer, size_t size);
 void text_output_bytes(text_output *t, const char *bytes, size_t count);
 /* Appends a piece of less than 1024 bytes. */
-void text_output_format(text_output *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void text_output_format(text_output *t, const char *format, ...) FORMATS(2, 3);
 
 /* ---- Text that does not depend on the locale of the host program: the decimal point is '.', and
  * letters are ASCII. ---- */
 
 /* Like vsnprintf and strtod in the C locale. */
-int text_format(char *buffer, size_t size, const char *format, va_list arguments)
-    __attribute__((format(printf, 3, 0)));
+int text_format(char *buffer, size_t size, const char *format, va_list arguments) FORMATS(3, 0);
 double text_to_real(const char *string, char **out_end);
 static inline char ascii_lower(char c)
 {

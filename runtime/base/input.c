@@ -1,7 +1,7 @@
 /* See input.h. The file of an input_file is open as long as the object lives. */
 #include "base/input.h"
+#include "base/atomic.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 static rlxvk_status open_file(input_file *file)

@@ -10,7 +10,6 @@ typedef struct log_sink {
 } log_sink;
 
 /* Prints one formatted line; no newline at its end. */
-void log_line(const log_sink *sink, rlxvk_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void log_line(const log_sink *sink, rlxvk_log_level level, const char *format, ...) FORMATS(3, 4);
 
 #endif

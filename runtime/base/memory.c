@@ -3,9 +3,9 @@
  * means only "out of memory", so an allocation of size 0 also returns a block.
  */
 #include "base/base.h"
+#include "base/atomic.h"
 #include "base/memory_sizes.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@ static _Atomic uint64_t countdown; /* allocations until the one that fails; 0: n
 /* Counts one allocation; true if a test wants it to fail. */
 static bool allocation_fails(uint64_t bytes)
 {
-    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&requested, bytes, memory_order_relaxed);
-    uint64_t left = atomic_load_explicit(&countdown, memory_order_relaxed);
+    atomic_add_alone(&allocations, 1);
+    atomic_add_alone(&requested, bytes);
+    uint64_t left = atomic_read_alone(&countdown);
     while (left != 0)
         if (atomic_compare_exchange_weak_explicit(&countdown, &left, left - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
@@ -28,36 +28,36 @@ static bool allocation_fails(uint64_t bytes)
 
 void memory_fail_at(uint64_t nth)
 {
-    atomic_store_explicit(&countdown, nth, memory_order_relaxed);
+    atomic_write_alone(&countdown, nth);
 }
 
 uint64_t memory_allocation_count(void)
 {
-    return atomic_load_explicit(&allocations, memory_order_relaxed);
+    return atomic_read_alone(&allocations);
 }
 
 uint64_t memory_requested_bytes(void)
 {
-    return atomic_load_explicit(&requested, memory_order_relaxed);
+    return atomic_read_alone(&requested);
 }
 
 int64_t memory_live_count(void)
 {
-    return atomic_load_explicit(&live, memory_order_relaxed);
+    return atomic_read_alone(&live);
 }
 
 /* Counts a new block, unless it is NULL. */
 static void *made(void *pointer)
 {
     if (pointer)
-        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+        atomic_add_alone(&live, 1);
     return pointer;
 }
 
 void memory_keep(const void *pointer)
 {
     if (pointer)
-        atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+        atomic_subtract_alone(&live, 1);
 }
 
 void *memory_allocate(size_t size)

@@ -1,8 +1,8 @@
 /* Spreads work over threads that live only during the call. Used to make pipelines and to copy
  * large buffers. */
 #include "base/system.h"
+#include "base/atomic.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 enum { THREAD_LIMIT = 8 };
@@ -18,7 +18,7 @@ static void take_parts(void *argument)
 {
     spread *s = argument;
     for (;;) {
-        size_t part = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        size_t part = atomic_add_alone(&s->next, 1);
         if (part >= s->count)
             return;
         s->work(s->argument, part);

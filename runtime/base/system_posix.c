@@ -1,10 +1,10 @@
 /* See system.h. system_files_posix.c has the files. */
 #include "base/system.h"
+#include "base/atomic.h"
 
 #include <dlfcn.h>
 #include <locale.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -96,7 +96,7 @@ static atomic_uint forks;
 
 static void count_fork(void)
 {
-    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+    atomic_add_alone(&forks, 1);
 }
 
 static void watch_forks(void)
@@ -108,7 +108,7 @@ unsigned system_forks(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch_forks);
-    return atomic_load_explicit(&forks, memory_order_relaxed);
+    return atomic_read_alone(&forks);
 }
 
 /* ---- Locks and threads ---- */

@@ -139,7 +139,7 @@ static rlxvk_status check_rows(const char *call, const binding_list *sizes)
     int64_t seq = symbol_size(sizes->items, sizes->count, RLXVK_SEQ);
     int64_t rows = symbol_size(sizes->items, sizes->count, RLXVK_ROWS);
     if (batch < 0 || seq < 0 || rows < 0 ||
-        (!__builtin_mul_overflow(batch, seq, &product) && product == rows))
+        (!multiply_overflows(batch, seq, &product) && product == rows))
         return RLXVK_OK;
     return status_fail(RLXVK_E_BIND_CONFLICT,
                        "%s: lengths tell ROWS=%lld, but BATCH=%lld and SEQ=%lld", call,

@@ -3,8 +3,8 @@
  * the invariant.
  */
 #include "graph/symbol.h"
+#include "base/atomic.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 /* A tensor carries its graph's serial, so that a tensor of another graph is recognized even if that
@@ -14,7 +14,7 @@ static uint32_t next_serial(void)
     static _Atomic uint32_t last;
     uint32_t serial;
     do
-        serial = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+        serial = atomic_add_alone(&last, 1) + 1;
     while (serial == 0);
     return serial;
 }
@@ -255,7 +255,7 @@ rlxvk_status graph_keep_all(rlxvk_graph *g, const rlxvk_graph *from)
             continue;
         if (!VECTOR_PUSH(&g->kept, k))
             return status_fail_memory("graph");
-        atomic_fetch_add_explicit(&k->holders, 1, memory_order_relaxed);
+        atomic_add_alone(&k->holders, 1);
     }
     return RLXVK_OK;
 }

@@ -95,7 +95,7 @@ void symbol_relate(symbol_table *t, uint32_t example)
     int64_t batch = symbol_size(sizes, count, RLXVK_BATCH);
     int64_t seq = symbol_size(sizes, count, RLXVK_SEQ), product;
     if (batch >= 0 && seq >= 0 && symbol_find(t, RLXVK_ROWS, &rows) &&
-        !__builtin_mul_overflow(batch, seq, &product))
+        !multiply_overflows(batch, seq, &product))
         t->sizes[example].items[rows].size = product;
 }
 
@@ -170,11 +170,11 @@ rlxvk_shape symbol_tell(const rlxvk_graph *g, uint32_t id)
 bool symbol_combine(uint8_t form, int64_t left, int64_t right, int64_t *out)
 {
     if (form == DIM_SUM)
-        return !__builtin_add_overflow(left, right, out);
+        return !add_overflows(left, right, out);
     if (form == DIM_PRODUCT)
-        return !__builtin_mul_overflow(left, right, out);
+        return !multiply_overflows(left, right, out);
     if (form == DIM_DIFFERENCE)
-        return !__builtin_sub_overflow(left, right, out);
+        return !subtract_overflows(left, right, out);
     if (right <= 0)
         return false;
     *out = left / right - (left % right < 0);

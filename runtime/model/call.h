@@ -29,8 +29,7 @@ typedef struct call {
 /* ---- Problems ---- */
 
 /* `attribute` may be NULL. The text says why, and the nearest remedy. */
-void call_refuse(call *c, const char *attribute, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void call_refuse(call *c, const char *attribute, const char *format, ...) FORMATS(3, 4);
 /* Refuses the node because of the last error. Out of memory ends the import. */
 void call_fail(call *c, const char *attribute, rlxvk_status status);
 #define CALL_UNSUPPORTED "not supported"

@@ -261,11 +261,11 @@ static bool integer_result(enum host_binary op, int64_t a, int64_t b, int64_t *o
         return false;
     switch (op) {
     case HOST_ADD:
-        return !__builtin_add_overflow(a, b, out);
+        return !add_overflows(a, b, out);
     case HOST_SUB:
-        return !__builtin_sub_overflow(a, b, out);
+        return !subtract_overflows(a, b, out);
     case HOST_MUL:
-        return !__builtin_mul_overflow(a, b, out);
+        return !multiply_overflows(a, b, out);
     case HOST_DIV:
         *out = a / b;
         return true;

@@ -33,7 +33,7 @@ rlxvk_status bind_resolve(const rlxvk_binding *bindings, size_t count, binding_l
     int64_t batch = symbol_size(out->items, out->count, RLXVK_BATCH), rows;
     int64_t seq = symbol_size(out->items, out->count, RLXVK_SEQ);
     if (batch >= 0 && seq >= 0 && symbol_size(out->items, out->count, RLXVK_ROWS) < 0 &&
-        !__builtin_mul_overflow(batch, seq, &rows) && rows <= INT32_MAX &&
+        !multiply_overflows(batch, seq, &rows) && rows <= INT32_MAX &&
         !VECTOR_PUSH(out, ((rlxvk_binding){RLXVK_ROWS, rows})))
         TRY(status_fail_memory("bindings"));
 error:

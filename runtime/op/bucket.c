@@ -209,8 +209,7 @@ uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim)
 {
     row_place place = common_place(c, used, 0);
     uint32_t gone = place.axis < 0 || keep_dim ? 0 : used & ((1u << place.axis) - 1);
-    return place.axis < 0 ? BUCKET_NONE
-                          : bucket_at(c, place, place.axis - __builtin_popcount(gone));
+    return place.axis < 0 ? BUCKET_NONE : bucket_at(c, place, place.axis - count_set_bits(gone));
 }
 
 uint64_t bucket_batch(bucket_call *c)

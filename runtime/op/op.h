@@ -541,8 +541,7 @@ op_kind op_find(const char *name);
 
 /* status_fail() with the op in front: its row and its name. While the node is being built, also the
  * number that it would get and the names of its operands. */
-rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...) FORMATS(3, 4);
 /* "matmul (node 57)": a builder call, by the number that its node would get. Returns `buffer`. */
 #define CALL_LABEL 96
 const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL]);

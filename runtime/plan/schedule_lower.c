@@ -6,15 +6,15 @@
  * stay together, in the order in which its family emitted them.
  */
 #include "plan/schedule.h"
+#include "base/atomic.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 static _Atomic uint64_t lowered_count;
 
 uint64_t schedule_lowered_count(void)
 {
-    return atomic_load_explicit(&lowered_count, memory_order_relaxed);
+    return atomic_read_alone(&lowered_count);
 }
 
 /* An empty result needs no work, and kernels may assume at least one element. */
@@ -125,7 +125,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
         return VECTOR_PUSH(&s->steps, (step){.node = id, .host = true})
                    ? RLXVK_OK
                    : status_fail_memory("steps");
-    atomic_fetch_add_explicit(&lowered_count, 1, memory_order_relaxed);
+    atomic_add_alone(&lowered_count, 1);
     if (pair != NODE_NONE)
         status = node_row(graph_node(s->graph, pair))->family->execution.lower_pair(l, id, pair);
     else

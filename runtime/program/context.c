@@ -1,8 +1,7 @@
 /* Opens and closes a device, and describes it to callers. */
 #include "program/context.h"
+#include "base/atomic.h"
 #include "base/sized.h"
-
-#include <stdatomic.h>
 
 /* Reads the measured choices of the device from its tuning file. The file is read once, when the
  * context is created. */

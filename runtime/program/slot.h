@@ -22,7 +22,7 @@ static inline bool slot_fits(uint64_t length, size_t given, const void *data)
 /* Says why it does not fit: E_LENGTH or E_NULL. The sentence is like "<format> 12 values, given
  * 13". The format says which object needs or has that many. */
 rlxvk_status slot_refuse(uint64_t length, const char *unit, size_t given, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    FORMATS(4, 5);
 #define SLOT_WORDS ((slot_type){.f32_words = true})
 static inline slot_type slot_type_of_input(const rlxvk_run_input *item)
 {

@@ -32,7 +32,7 @@ static inline bool is_private(const pass *p, uint32_t id)
     return p->uses[id] == 1;
 }
 /* Notes why a pattern that has begun does not apply, if `why` is set. Returns false. */
-bool rewrite_miss(const pass *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool rewrite_miss(const pass *p, const char *format, ...) FORMATS(2, 3);
 /* Whether the member is private; a miss otherwise. */
 bool rewrite_expect_private(const pass *p, uint32_t id);
 /* Whether a node between the two writes a tensor in place. If so, a read that moves from one to the

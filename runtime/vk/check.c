@@ -73,7 +73,7 @@ rlxvk_status vk_check(device *d, VkResult result, const char *call)
     if (result == VK_SUCCESS)
         return RLXVK_OK;
     if (result == VK_ERROR_DEVICE_LOST && d)
-        __atomic_store_n(&d->lost, true, __ATOMIC_RELAXED);
+        atomic_write_alone(&d->lost, true);
     /* `call` is the text of a whole call expression. Its name ends at the parenthesis. */
     int length = (int)strcspn(call, "(");
     for (size_t i = 0; i < ARRAY_COUNT(status_rows); i++)
@@ -84,9 +84,9 @@ rlxvk_status vk_check(device *d, VkResult result, const char *call)
                        call, result_name(result), (int)result);
 }
 
-static void count_call(uint64_t *counter)
+static void count_call(_Atomic uint64_t *counter)
 {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    atomic_add_alone(counter, 1);
 }
 
 static bool starts_with(const char *call, const char *prefix)
@@ -104,10 +104,10 @@ bool vk_inject(const char *call)
         count_call(&vk_hooks.recorded);
     else if (starts_with(call, "QueueSubmit"))
         count_call(&vk_hooks.submitted);
-    uint64_t left = __atomic_load_n(&vk_hooks.fail_at, __ATOMIC_RELAXED);
+    uint64_t left = atomic_read_alone(&vk_hooks.fail_at);
     while (left != 0)
-        if (__atomic_compare_exchange_n(&vk_hooks.fail_at, &left, left - 1, true, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED))
+        if (atomic_compare_exchange_weak_explicit(&vk_hooks.fail_at, &left, left - 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
             return left == 1;
     return false;
 }

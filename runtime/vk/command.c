@@ -200,7 +200,7 @@ bool vk_is_foreign(const device *d)
 /* Once a device is lost, no call is made on it, because drivers may then do anything. */
 bool vk_is_lost(const device *d)
 {
-    return __atomic_load_n(&d->lost, __ATOMIC_RELAXED) || vk_is_foreign(d);
+    return atomic_read_alone(&d->lost) || vk_is_foreign(d);
 }
 
 rlxvk_status vk_require_device(const device *d, const char *call)

@@ -4,9 +4,8 @@
  * undoes any prefix of loader_instance_open.
  */
 #include "base/system.h"
+#include "base/atomic.h"
 #include "vk/internal.h"
-
-#include <stdatomic.h>
 
 /* The highest version whose structures this code knows. Devices may offer less, down to 1.2. */
 #define NEWEST_API VK_API_VERSION_1_3

@@ -85,13 +85,13 @@ rlxvk_status vk_matrix_layout(device *d, bool bf16, bool *out_in_lanes)
     const device_profile *profile = &d->setup.profile;
     const matrix_shape *unit = bf16 ? &profile->matrix_bf16 : &profile->matrix_f16;
     rlxvk_status status = RLXVK_OK;
-    int layout = __atomic_load_n(&d->matrix_layouts[bf16], __ATOMIC_RELAXED);
+    int layout = atomic_read_alone(&d->matrix_layouts[bf16]);
     if (unit->m == 0 || unit->m != unit->n || unit->n != unit->k || unit->n % (2 * MATRIX_LANES) ||
         MATRIX_LANES * unit->m % profile->subgroup_size)
         layout = LAYOUT_OTHER;
     if (layout == LAYOUT_UNKNOWN)
         TRY(look(d, bf16, *unit, &layout));
-    __atomic_store_n(&d->matrix_layouts[bf16], layout, __ATOMIC_RELAXED);
+    atomic_write_alone(&d->matrix_layouts[bf16], layout);
     *out_in_lanes = layout == LAYOUT_LANES;
 error:
     return status;

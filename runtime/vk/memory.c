@@ -39,7 +39,7 @@ memory_room memory_room_of(const device *d, memory_use use)
     VkPhysicalDeviceMemoryProperties2 all = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
     memory_room room = {.heap = d->snapshot.memory.memoryHeaps[heap].size,
-                        .used = __atomic_load_n(&d->heap_bytes[heap], __ATOMIC_RELAXED)};
+                        .used = atomic_read_alone(&d->heap_bytes[heap])};
     room.budget = room.heap;
     if (d->snapshot.memory_budget)
         d->fn.GetPhysicalDeviceMemoryProperties2(d->physical, &all);
@@ -98,10 +98,10 @@ static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
 static rlxvk_status allocation_count(device *d)
 {
     uint32_t limit = d->snapshot.properties.limits.maxMemoryAllocationCount;
-    uint32_t before = __atomic_fetch_add(&d->allocations, 1, __ATOMIC_RELAXED);
+    uint32_t before = atomic_add_alone(&d->allocations, 1);
     if (!limit || before < limit)
         return RLXVK_OK;
-    __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+    atomic_subtract_alone(&d->allocations, 1);
     return status_fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
                        "the device takes %u allocations at a time; destroy executables or use "
                        "fewer",
@@ -124,12 +124,12 @@ static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
     status = vk_check(d, VK_RESULT(d, AllocateMemory(d->handle, &info, NULL, &block->memory)),
                       "AllocateMemory");
     if (status != RLXVK_OK) {
-        __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
+        atomic_subtract_alone(&d->allocations, 1);
         return status;
     }
     block->heap = (uint8_t)heap_of(d, type);
     block->allocated = needs.size;
-    __atomic_fetch_add(&d->heap_bytes[block->heap], needs.size, __ATOMIC_RELAXED);
+    atomic_add_alone(&d->heap_bytes[block->heap], needs.size);
     VK(d, BindBufferMemory(d->handle, block->buffer, block->memory, 0));
 error:
     return status;
@@ -196,8 +196,8 @@ void memory_block_destroy(device *d, memory_block *block)
         d->fn.DestroyBuffer(d->handle, block->buffer, NULL);
     if (block->memory) {
         d->fn.FreeMemory(d->handle, block->memory, NULL);
-        __atomic_fetch_sub(&d->allocations, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&d->heap_bytes[block->heap], block->allocated, __ATOMIC_RELAXED);
+        atomic_subtract_alone(&d->allocations, 1);
+        atomic_subtract_alone(&d->heap_bytes[block->heap], block->allocated);
     }
     *block = (memory_block){0};
 }

@@ -11,7 +11,7 @@ static VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT severi
     device *d = user;
     bool is_error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     (void)types;
-    __atomic_fetch_add(&d->validation_messages, 1, __ATOMIC_RELAXED);
+    atomic_add_alone(&d->validation_messages, 1);
     log_line(&d->log, is_error ? RLXVK_LOG_ERROR : RLXVK_LOG_WARNING, "validation %s: %s",
              is_error ? "error" : "warning", data->pMessage);
     return VK_FALSE; /* the call continues as without the layer */

@@ -6,6 +6,7 @@
 #ifndef RLXVK_VK_H
 #define RLXVK_VK_H
 
+#include "base/atomic.h"
 #include "base/base.h"
 #include "base/log.h"
 #include "base/profile.h"
@@ -102,17 +103,17 @@ typedef struct device {
     device_snapshot snapshot;
     device_setup setup;
     log_sink log;
-    bool no_specialization;        /* drivers get whole kernels */
-    bool statistics;               /* pipelines keep statistics: pipeline_describe */
-    invocation_choice invocations; /* their order in specialized kernels */
-    bool lost;                     /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
-    uint32_t validation_messages;  /* warnings and errors of the validation layer so far */
+    bool no_specialization;               /* drivers get whole kernels */
+    bool statistics;                      /* pipelines keep statistics: pipeline_describe */
+    invocation_choice invocations;        /* their order in specialized kernels */
+    _Atomic bool lost;                    /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
+    _Atomic uint32_t validation_messages; /* warnings and errors of the validation layer so far */
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
     VkPipelineLayout pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* also; 128 bytes of arguments */
     pipeline_store *pipelines;
-    uint32_t allocations;                     /* of device memory, at this moment */
-    uint64_t heap_bytes[VK_MAX_MEMORY_HEAPS]; /* allocated in each heap, at this moment */
-    int matrix_layouts[2]; /* results of vk_matrix_layout for f16 and bf16; 0: unknown */
+    _Atomic uint32_t allocations;                     /* of device memory, at this moment */
+    _Atomic uint64_t heap_bytes[VK_MAX_MEMORY_HEAPS]; /* allocated in each heap, at this moment */
+    _Atomic int matrix_layouts[2]; /* results of vk_matrix_layout for f16 and bf16; 0: unknown */
 } device;
 
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
@@ -152,8 +153,9 @@ VkResult vk_injected(void);
 /* Counters of VK() calls, by name, for the whole process. If fail_at is n, the n-th VK() call from
  * now fails with fail_result (0: out of device memory). If it is 0, none fails. */
 typedef struct vk_test_hooks {
-    uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
-    uint64_t fail_at;
+    _Atomic uint64_t calls, created /* Create*, Allocate* */;
+    _Atomic uint64_t recorded /* BeginCommandBuffer */, submitted;
+    _Atomic uint64_t fail_at;
     VkResult fail_result;
     uint64_t kept_instances; /* kept for later devices until the process ends */
     /* If set, it replaces the loader's function that looks up entry points. */

@@ -165,14 +165,14 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL counted_GetDeviceProcAddr(VkDevi
  * new. */
 static void learn(VkInstance instance)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
+    static system_lock lock = SYSTEM_LOCK_INITIALIZER;
+    system_lock_take(&lock);
     for (size_t i = 0; i < ARRAY_COUNT(calls); i++) {
         PFN_vkVoidFunction call = real.GetInstanceProcAddr(instance, calls[i].name);
         if (call && call != *calls[i].real)
             *calls[i].real = call;
     }
-    pthread_mutex_unlock(&lock);
+    system_lock_release(&lock);
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_call(VkInstance instance, const char *name)

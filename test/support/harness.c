@@ -1,9 +1,11 @@
 /* See harness.h. */
 #include "support/harness.h"
+#include "system/program.h"
 #include "program/context.h"
 #include "op/evaluation.h"
 #include "op/random/random.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,9 +161,9 @@ float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *
 
 int remove_folder(const char *folder)
 {
-    char line[128];
-    snprintf(line, sizeof line, "rm -r '%s'", folder);
-    return system(line);
+    system_entry entry;
+    program_remove_folder(folder);
+    return system_look(folder, &entry) == ENOENT ? 0 : -1;
 }
 
 uint64_t harness_rounds(uint64_t all)

@@ -1,5 +1,6 @@
 /* See params_file.h. */
 #include "support/params_file.h"
+#include "system/program.h"
 
 #include <rlxvk_symbols.h>
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 
 enum { MOST = 32 };
 
-static char folder[] = "/tmp/rlxvk-params-XXXXXX";
+static char folder[96];
 const char *const params_extensions[PARAMS_FORMATS] = {"safetensors", "npz"};
 
 const char *params_path(const char *name, const char *extension)
@@ -133,7 +134,7 @@ void params_describe(rlxvk_executable *e, char *out)
 
 int params_set_up(void **state)
 {
-    return mkdtemp(folder) ? open_shared_context(state) : -1;
+    return program_make_temporary(folder, sizeof folder) ? open_shared_context(state) : -1;
 }
 
 int params_tear_down(void **state)

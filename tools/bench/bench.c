@@ -5,6 +5,7 @@
  * else. A case's `ceiling` is the larger of its two fractions, because that resource limits it.
  */
 #include "bench/bench.h"
+#include "bench/pattern.h"
 #include "bench/bench_survey.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -12,7 +13,6 @@
 #include "cli/option.h"
 
 #include <getopt.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,6 @@ typedef struct bench_job {
     uint64_t at_most;              /* with --each-variant; 0: all */
     const char *shapes, *modules;  /* also; a file and a folder */
     uint64_t subgroup_size;        /* with --modules; 0: the device's */
-    regex_t pattern;
     rlxvk_context *context;
     bench_ceilings ceilings;
     uint32_t printed, skipped;
@@ -98,14 +97,14 @@ static void print_head(const bench_job *j, const rlxvk_device_info *device)
 
 static bool is_wanted(const bench_job *j, const bench_case *c)
 {
-    return !j->filter || regexec(&j->pattern, c->label, 0, NULL, 0) == 0;
+    return !j->filter || pattern_matches(j->filter, c->label);
 }
 
 static rlxvk_status survey_pipelines(const bench_job *j)
 {
     bench_survey_setup setup = {.device = j->device,
                                 .variant = j->variant,
-                                .filter = j->filter ? &j->pattern : NULL,
+                                .filter = j->filter,
                                 .sparse = j->sparse,
                                 .precision = j->precision,
                                 .statistics = j->statistics,
@@ -157,12 +156,12 @@ static rlxvk_status bench(bench_job *j)
     rlxvk_context_device(j->context, &device);
     bool cpu = device.kind == RLXVK_DEVICE_CPU;
     if (j->training || j->inference)
-        return (j->training ? bench_training : bench_inference)(
-            &(bench_net_setup){.context = j->context,
-                               .precision = j->precision,
-                               .filter = j->filter ? &j->pattern : NULL,
-                               .share = cpu ? 8 : 1,
-                               .json = j->json});
+        return (j->training ? bench_training
+                            : bench_inference)(&(bench_net_setup){.context = j->context,
+                                                                  .precision = j->precision,
+                                                                  .filter = j->filter,
+                                                                  .share = cpu ? 8 : 1,
+                                                                  .json = j->json});
     const bench_case *cases = cpu ? bench_cpu_cases : bench_gpu_cases;
     size_t count = cpu ? bench_cpu_case_count : bench_gpu_case_count;
     size_t wanted = 0;
@@ -322,7 +321,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         report_error("--subgroups needs --modules");
         return false;
     }
-    if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {
+    if (j->filter && !pattern_is_valid(j->filter)) {
         report_error("--filter '%s' is no extended regular expression", j->filter);
         return false;
     }
@@ -342,7 +341,5 @@ int command_bench(int argc, char **argv)
     if (status != RLXVK_OK)
         report_status(status);
     rlxvk_context_destroy(j.context);
-    if (j.filter)
-        regfree(&j.pattern);
     return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -11,8 +11,6 @@
 #include "cli/clock.h"
 #include "op/choice/variant.h"
 
-#include <regex.h>
-
 typedef struct bench_case {
     const char *label, *line;
 } bench_case;
@@ -82,9 +80,9 @@ bench_work bench_step_work(const rlxvk_executable *executable, size_t step);
 typedef struct bench_net_setup {
     rlxvk_context *context;
     rlxvk_precision precision;
-    const regex_t *filter; /* for the nets' names; NULL: all */
-    int64_t share;         /* divisor of sizes, for slow devices */
-    bool json;             /* print an array of objects */
+    const char *filter; /* for the nets' names; NULL: all */
+    int64_t share;      /* divisor of sizes, for slow devices */
+    bool json;          /* print an array of objects */
 } bench_net_setup;
 
 /* Measure whole training steps, and whole runs of trained nets. In bench_training.c,

@@ -1,5 +1,6 @@
 /* The code that timing nets at inference and in training share: see bench_nets.h. */
 #include "bench/bench_nets.h"
+#include "bench/pattern.h"
 #include "cli/clock.h"
 #include "cli/output.h"
 #include "exec/executable.h"
@@ -16,7 +17,7 @@ rlxvk_status bench_each_net(const bench_net_setup *setup, const bench_net_kind *
         printf("sizes divided by %lld\n", (long long)setup->share);
     for (size_t i = 0; i < kind->count && status == RLXVK_OK; i++) {
         const char *name = kind->name(i);
-        if (setup->filter && regexec(setup->filter, name, 0, NULL, 0) != 0)
+        if (setup->filter && !pattern_matches(setup->filter, name))
             continue;
         print_progress(name);
         status = kind->time(setup, i, first);

@@ -5,6 +5,7 @@
  * processor, it is processor time. If a case makes several pipelines, it shows their mean.
  */
 #include "bench/bench_survey.h"
+#include "bench/pattern.h"
 #include "conform/cases/table.h"
 #include "program/context.h"
 #include "exec/executable.h"
@@ -149,7 +150,7 @@ rlxvk_status bench_pipelines(const bench_survey_setup *setup)
     TRY(case_list_generate(&lines));
     for (size_t i = 0; i < lines.lines.count; i++) {
         const char *line = lines.lines.items[i];
-        if (setup->filter && regexec(setup->filter, line, 0, NULL, 0) != 0)
+        if (setup->filter && !pattern_matches(setup->filter, line))
             continue;
         if (setup->sparse && matching++ % setup->sparse)
             continue;

@@ -5,6 +5,7 @@
  * pipeline belongs to the first case that needs it.
  */
 #include "bench/bench_survey.h"
+#include "bench/pattern.h"
 #include "bench/bench_figures.h"
 #include "bench/bench_modules.h"
 #include "bench/bench_sample.h"
@@ -313,7 +314,7 @@ static rlxvk_status choose_naming(survey *s, bool naming)
         const char *line = s->lines.lines.items[i];
         if ((strstr(line, " variant=") != NULL) != naming)
             continue;
-        if (s->setup->filter && regexec(s->setup->filter, line, 0, NULL, 0) != 0)
+        if (s->setup->filter && !pattern_matches(s->setup->filter, line))
             continue;
         if (s->setup->sparse && matching++ % s->setup->sparse)
             continue;

@@ -4,11 +4,9 @@
 
 #include "base/base.h"
 
-#include <regex.h>
-
 typedef struct bench_survey_setup {
     const char *device, *variant;
-    const regex_t *filter;     /* for the lines of conformance cases; NULL: all */
+    const char *filter;        /* for the lines of conformance cases; NULL: all */
     uint64_t sparse;           /* only every Nth of them; 0: all */
     rlxvk_precision precision; /* of matrix products; 0: each that the kernels know */
     bool statistics, each_variant, json;

@@ -7,7 +7,7 @@ set -u
 BUILD=${BUILD:-build}
 status=0
 for folder; do
-    mapfile -t objects < <(find "${folder%/}" -maxdepth 1 -name '*.c' | sed "s|^|$BUILD/|; s|c$|o|")
+    mapfile -t objects < <(find "${folder%/}" -maxdepth 1 -name '*.c' ! -name '*_windows.c' | sed "s|^|$BUILD/|; s|c$|o|")
     # nm -A: "file.o:address type name" where a symbol is defined, "file.o: U name" where it is needed. tsort names each circle.
     circles=$(nm -A "${objects[@]}" |
         awk -v base="$BUILD/${folder%/}/" '

@@ -36,6 +36,11 @@ missing() {
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
         ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
     esac
+    case $purposes in *" windows "*)
+        have x86_64-w64-mingw32-gcc || echo mingw
+        have wine || echo wine
+        have Xvfb || echo display ;;
+    esac
     case $purposes in *" lint "*)
         have clang-format || echo format
         have cppcheck || echo cppcheck
@@ -65,6 +70,9 @@ package() {
     pacman:python) echo python ;; *:python) echo python3 ;;
     *:spirv-cross) echo spirv-cross ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
+    apt:mingw) echo gcc-mingw-w64-x86-64 ;; dnf:mingw) echo mingw64-gcc ;; pacman:mingw) echo mingw-w64-gcc ;;
+    apt:wine) echo wine wine64 ;; *:wine) echo wine ;;
+    apt:display) echo xvfb ;; dnf:display) echo xorg-x11-server-Xvfb ;; pacman:display) echo xorg-server-xvfb ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;
     dnf:c++) echo gcc-c++ ;; pacman:c++) echo gcc ;; *:c++) echo g++ ;;

@@ -104,6 +104,7 @@ named='base kernel graph op plan rewrite spirv vk program exec model'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
         folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
+        [[ $f == *_windows.c ]] && continue # they are built by a cross compiler alone
         stray=$(nm "$BUILD/${f%.c}.o" | awk -v first="^(rlxvk|$room|$folder|${file%%_*})_" \
             '$(NF - 1) ~ /^[A-TV-Z]$/ && $NF !~ first && $NF !~ /_family$/ { printf " %s", $NF }')
         [[ $stray ]] && complain "$f: extern names without a prefix that tells where they are:$stray"
@@ -151,6 +152,13 @@ mapfile -t found < <(grep -nE '\b(_WIN32|_WIN64|__MINGW32__|_MSC_VER|__linux__|_
 for f in "${found[@]}"; do complain "$f: asks which system it is, outside of runtime/base/system* and tools/system"; done
 mapfile -t found < <(grep -nE '\b((secure_|_w)?getenv|setenv|unsetenv|putenv|clock_gettime|nanosleep|usleep|localtime(_r|_s)?|gmtime_[rs]|fdopen|fileno|isatty|popen|access|realpath|mkdtemp|mkstemp|tmpfile|getline|fopen) *\(|\benviron\b' $outside)
 for f in "${found[@]}"; do complain "$f: calls the operating system past base/system.h"; done
+
+# What clang-cl takes, too: a compiler's own calls, types and attributes, and <stdatomic.h>, stand in one header each.
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path 'tools/build/*' ! -path runtime/base/compiler.h -exec \
+    grep -nE '__(builtin|atomic|sync)_|__int128|__attribute__|\({ ' {} +)
+for f in "${found[@]}"; do complain "$f: an extension of the compiler; base/compiler.h and base/atomic.h have what is needed"; done
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/atomic.h -exec grep -n '<stdatomic.h>' {} +)
+for f in "${found[@]}"; do complain "$f: include base/atomic.h instead"; done
 
 kernels=$(find glsl -name '*.comp' -o -name '*.glsl' | sort)
 for f in $sources $kernels; do

@@ -3,6 +3,8 @@
 #ifndef RLXVK_OUTPUT_H
 #define RLXVK_OUTPUT_H
 
+#include "base/compiler.h"
+
 #include <rlxvk.h>
 
 #include <stdint.h>
@@ -14,7 +16,7 @@ void report_errors_as(const char *program);
 /* Prints a command's help and returns the exit code for that. */
 int print_help(const char *help);
 /* Prints one line on standard error: "rlxvk conform: sentence". Clears the progress line first. */
-void report_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_error(const char *format, ...) FORMATS(1, 2);
 /* Reports the name of `status` and the thread's last error. */
 void report_status(rlxvk_status status);
 /* Whether everything for standard output was written. If not, prints an error. */

@@ -3,6 +3,8 @@
  * Results are stored by case and reported in the order of the cases, in whatever order they ran.
  */
 #include "conform/conform_job.h"
+#include "base/atomic.h"
+#include "conform/conform_plan.h"
 #include "conform/conform_pool.h"
 #include "conform/conform_resume.h"
 #include "cli/clock.h"
@@ -15,7 +17,6 @@
 #include "system/program.h"
 #include "system/worker.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static rlxvk_status add_case(conform_job *j, const char *row, const char *line,
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
         (!o->pipelines && !o->each_variant && !conform_is_of_share(o, number)))
         return RLXVK_OK;
-    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number})
+    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number, (uint32_t)j->cases.count})
                ? RLXVK_OK
                : status_fail_memory("cases");
 }
@@ -120,7 +121,7 @@ static rlxvk_status choose_cases(conform_job *j)
         return fail_none(j);
     j->common_bytes = sizeof *j->common + j->cases.count * sizeof *j->common->results;
     j->common = worker_memory(j->common_bytes);
-    return j->common ? RLXVK_OK : status_fail_memory("cases");
+    return j->common ? conform_plan_create(j) : status_fail_memory("cases");
 }
 
 const char *conform_row_of(const conform_case *c, char out[40])
@@ -244,7 +245,7 @@ static void compute_case(conform_job *j, size_t i)
         snprintf(result->message, sizeof result->message, "%s", rlxvk_last_error());
         return;
     }
-    run(&j->setup, &(conform_case){c->line, &loaded, c->number}, result);
+    run(&j->setup, &(conform_case){c->line, &loaded, c->number, c->index}, result);
     golden_unload(&loaded);
 }
 
@@ -375,6 +376,8 @@ static rlxvk_status run_pool(conform_job *j, conform_pool pool)
 {
     pool.user = j;
     pool.processes = MIN(j->options->jobs, pool.processes);
+    if (!worker_is_restarted())
+        conform_plan_write(j, &pool);
     pool.open_seconds = (double)j->options->timeout;
     pool.open = open_device;
     pool.close = close_device;
@@ -586,6 +589,7 @@ static void job_destroy(conform_job *j)
     conform_resume_close(j);
     case_list_destroy(&j->lines);
     golden_close(&j->golden);
+    conform_plan_destroy(j);
     worker_memory_free(j->common, j->common_bytes);
 }
 
@@ -606,10 +610,24 @@ error:
     return status;
 }
 
+/* Takes part in the pool of the process that started this one. */
+static rlxvk_status take_part(conform_job *j)
+{
+    conform_pool pool;
+    rlxvk_status status;
+    TRY(choose_cases(j));
+    TRY(conform_plan_read(j, &pool));
+    TRY(run_pool(j, pool));
+error:
+    return status;
+}
+
 static rlxvk_status conform(conform_job *j)
 {
     const conform_options *o = j->options;
     rlxvk_status status;
+    if (worker_is_restarted())
+        return take_part(j);
     if (o->html)
         TRY(new_file_check(o->html));
     TRY(choose_cases(j));

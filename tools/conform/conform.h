@@ -29,6 +29,7 @@ typedef struct conform_case {
     const char *line;
     const golden_case *golden; /* NULL: contents from the seed, reference from the evaluator */
     uint64_t number;           /* among the cases of its op */
+    uint32_t index;            /* among all that the options choose */
 } conform_case;
 
 #define CONFORM_MOST_SEEDS 16

@@ -3,11 +3,10 @@
 #define RLXVK_CONFORM_JOB_H
 
 #include "conform/conform.h"
+#include "base/atomic.h"
 #include "conform/conform_options.h"
 #include "base/system.h"
 #include "op/choice/choice.h"
-
-#include <stdatomic.h>
 
 typedef struct conform_variant_totals {
     uint64_t passed, failed;
@@ -30,6 +29,8 @@ typedef struct conform_in_common {
     conform_result results[];             /* one for each case */
 } conform_in_common;
 
+typedef struct conform_plan conform_plan; /* conform_plan.h */
+
 typedef struct conform_job {
     const conform_options *options;
     conform_setup setup;
@@ -39,6 +40,8 @@ typedef struct conform_job {
     char (*rows)[40]; /* the op's name of each case */
     conform_in_common *common;
     size_t common_bytes;
+    conform_plan *plan;
+    size_t all_cases; /* those that the options choose */
     conform_report report;
     conform_variant_totals variants; /* --each-variant */
     const kernel_kind *kind;         /* ... the current kernel kind */

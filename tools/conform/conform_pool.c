@@ -5,10 +5,10 @@
  * caller also kills a process that takes too long. See conform_pool.h.
  */
 #include "conform/conform_pool.h"
+#include "base/atomic.h"
 #include "cli/clock.h"
 #include "system/worker.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,15 +72,14 @@ static void enter(worker *w, phase phase)
 typedef struct task {
     const conform_pool *pool;
     shared *shared;
-    size_t index; /* of its worker */
 } task;
 
-static void run_items(void *argument, intptr_t out)
+static void run_items(void *argument, size_t index, intptr_t out)
 {
     const task *t = argument;
     const conform_pool *pool = t->pool;
     shared *s = t->shared;
-    worker *w = &s->workers[t->index];
+    worker *w = &s->workers[index];
     bool able = true;
     w->status = pool->open(pool->user);
     if (w->status != RLXVK_OK) {
@@ -115,9 +114,9 @@ static void note_failure(pool_run *r, rlxvk_status status)
 
 static rlxvk_status start(pool_run *r, size_t index)
 {
-    task t = {r->pool, r->shared, index};
+    task t = {r->pool, r->shared};
     r->shared->workers[index] = (worker){.since = clock_seconds()};
-    if (!worker_start(run_items, &t, &r->processes[index]))
+    if (!worker_start(run_items, &t, index, &r->processes[index]))
         return status_fail(RLXVK_E_FILE, "--jobs: a process cannot be started");
     r->lanes[index] = (lane){0};
     r->running++;
@@ -285,6 +284,8 @@ rlxvk_status conform_pool_run(const conform_pool *pool)
     pool_run *r = memory_zeroed(1, sizeof *r);
     shared *s = worker_memory(sizeof *s);
     rlxvk_status status = r && s ? RLXVK_OK : status_fail_memory("processes");
+    if (s)
+        worker_enter(run_items, &(task){pool, s});
     if (status == RLXVK_OK) {
         r->pool = pool;
         r->shared = s;

@@ -208,6 +208,13 @@ rlxvk_status conform_resume_open(conform_job *j)
     return RLXVK_OK;
 }
 
+rlxvk_status conform_resume_join(conform_job *j)
+{
+    int error = system_output_open(j->options->resume, true, &j->resume_file);
+    j->resumes = error == 0;
+    return error ? fail_file(j, error) : RLXVK_OK;
+}
+
 void conform_resume_close(conform_job *j)
 {
     if (j->resumes)

@@ -13,6 +13,8 @@
  *   E_FILE   it cannot be read or written, or another run writes it
  *   E_ATTR   it is another file, or of another device, driver, seed, option or list of cases */
 RLXVK_MUST_CHECK rlxvk_status conform_resume_open(conform_job *j);
+/* For a process of --jobs that is no fork: takes part in the caller's file. */
+RLXVK_MUST_CHECK rlxvk_status conform_resume_join(conform_job *j);
 void conform_resume_close(conform_job *j);
 
 /* Notes the begin or end of a case. They do nothing without a file. If writing fails, they keep

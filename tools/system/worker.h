@@ -18,10 +18,18 @@ typedef struct worker_process {
     intptr_t process, in; /* `in`: what it tells is read here */
 } worker_process;
 
-/* Starts a process that calls work(argument, out) with the caller's memory as it is now, and then
- * ends. It ends with the caller, too. False: none can be started. */
-typedef void worker_work(void *argument, intptr_t out);
-RLXVK_MUST_CHECK bool worker_start(worker_work *work, void *argument, worker_process *out);
+/* Starts a process that calls work(argument, index, out) and then ends. It ends with the caller,
+ * too. If the system can fork, the process has the caller's memory as it is now. Otherwise it is
+ * this program, started again with the same arguments; it shares only memory of worker_memory, and
+ * comes by itself to worker_enter. False: none can be started. */
+typedef void worker_work(void *argument, size_t index, intptr_t out);
+RLXVK_MUST_CHECK bool worker_start(worker_work *work, void *argument, size_t index,
+                                   worker_process *out);
+/* Whether this process was started again. Then worker_memory gives the caller's memory, in the
+ * order in which the caller made what it had when it started this process. */
+bool worker_is_restarted(void);
+/* If this process was started again, calls work(argument, index, out) and ends it. */
+void worker_enter(worker_work *work, void *argument);
 
 /* In the worker: tells a number to the caller. False: the caller is gone. */
 bool worker_tell(intptr_t out, size_t number);

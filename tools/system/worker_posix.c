@@ -38,7 +38,7 @@ static void end_with_caller(void)
 #endif
 }
 
-bool worker_start(worker_work *work, void *argument, worker_process *out)
+bool worker_start(worker_work *work, void *argument, size_t index, worker_process *out)
 {
     int ends[2];
     if (pipe(ends))
@@ -49,7 +49,7 @@ bool worker_start(worker_work *work, void *argument, worker_process *out)
     if (process == 0) {
         close(ends[0]);
         end_with_caller();
-        work(argument, ends[1]);
+        work(argument, index, ends[1]);
         fflush(NULL);
         _exit(EXIT_SUCCESS); /* not exit(): the child must not run the caller's exit handlers */
     }
@@ -60,6 +60,16 @@ bool worker_start(worker_work *work, void *argument, worker_process *out)
     }
     *out = (worker_process){process, ends[0]};
     return true;
+}
+
+bool worker_is_restarted(void)
+{
+    return false; /* workers are forks */
+}
+
+void worker_enter(worker_work *work, void *argument)
+{
+    (void)work, (void)argument;
 }
 
 /* The write is atomic, because it is so small. */

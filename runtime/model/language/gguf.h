@@ -184,8 +184,7 @@ uint32_t gguf_type_size(uint32_t type);
 
 /* For the parser. gguf_fail stores the sentence as the thread's last error and returns `status`.
  * gguf_from gives the status for a library or file call that failed. */
-gguf_status gguf_fail(gguf_status status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+gguf_status gguf_fail(gguf_status status, const char *format, ...) FORMATS(2, 3);
 gguf_status gguf_from(rlxvk_status status);
 
 /* For the parser: builds the name indices over `pairs` or `tensors`, also again. *out_twice is the

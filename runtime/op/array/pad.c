@@ -98,7 +98,7 @@ static rlxvk_status infer_amounts(const node *n, const pad_attributes *a, const 
         if (MAX(a->before[i], a->after[i]) > PAD_MOST || MIN(a->before[i], a->after[i]) < -PAD_MOST)
             return op_fail(n, RLXVK_E_ATTR, "amounts %lld and %lld; 2^31 - 1 at most, either way",
                            (long long)a->before[i], (long long)a->after[i]);
-        if (__builtin_add_overflow(extent, a->before[i] + a->after[i], dim))
+        if (add_overflows(extent, a->before[i] + a->after[i], dim))
             return op_fail(n, RLXVK_E_TOO_LARGE, "an axis of %lld and %lld elements more",
                            (long long)extent, (long long)(a->before[i] + a->after[i]));
         if (*dim < 0)
@@ -140,7 +140,7 @@ static rlxvk_status infer_repeats(const node *n, const pad_attributes *a, rlxvk_
         if (a->before[i] < 0)
             return op_fail(n, RLXVK_E_ATTR, "repeat %u is %lld; takes 0 and more", i,
                            (long long)a->before[i]);
-        if (__builtin_mul_overflow(*dim, a->before[i], dim))
+        if (multiply_overflows(*dim, a->before[i], dim))
             return op_fail(n, RLXVK_E_TOO_LARGE, "repeat %u is %lld, of %s: 2^63 or more", i,
                            (long long)a->before[i], shape_text(&from, buffer));
     }
@@ -188,7 +188,7 @@ static bool pad_reorder(const node *n, axis_order *order, void *attributes)
 static int64_t add_shifts(int64_t a, int64_t b, int64_t extent)
 {
     int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
+    if (add_overflows(a, b, &sum))
         sum = a > 0 ? a - extent + b : a + extent + b;
     return sum % extent;
 }

@@ -6,7 +6,7 @@
 
 /* Fails the graph with "<row> (node N): " in front. Returns false. */
 bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    FORMATS(4, 5);
 /* Whether a size is a number. If it is symbolic, the graph fails. */
 bool composite_number(rlxvk_graph *g, const char *row, const char *what, int64_t dim);
 /* False if an operand is missing or belongs to another graph; the graph then fails. Also false

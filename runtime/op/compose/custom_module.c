@@ -30,8 +30,7 @@ typedef struct module {
     uint64_t invocations;
 } module;
 
-static rlxvk_status refuse(const module *m, size_t at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static rlxvk_status refuse(const module *m, size_t at, const char *format, ...) FORMATS(3, 4);
 
 static rlxvk_status refuse(const module *m, size_t at, const char *format, ...)
 {

@@ -87,7 +87,7 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
                        is_last(x, transposed ? w->dims[0] : w->dims[1], transposed ? 1 : groups)
                            ? "; x is [N, C, ...], channels first: transpose one that has them last"
                            : "");
-    if (transposed && __builtin_mul_overflow(w->dims[1], groups, out_channels))
+    if (transposed && multiply_overflows(w->dims[1], groups, out_channels))
         return op_fail(n, RLXVK_E_TOO_LARGE,
                        "%lld groups of %lld channels; at most 2^31 - 1 in all", (long long)groups,
                        (long long)w->dims[1]);

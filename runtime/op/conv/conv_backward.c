@@ -100,7 +100,7 @@ static rlxvk_status conv_backward_input_infer(const rlxvk_graph *g, node *n, voi
         TRY(op_fail(n, RLXVK_E_SHAPE, "w is %s and dy %s; dims 0 and 1 must agree",
                     shape_text(w, w_text), shape_text(dy, dy_text)));
     n->shape = *dy;
-    if (__builtin_mul_overflow(w->dims[1], o->groups, &n->shape.dims[1]))
+    if (multiply_overflows(w->dims[1], o->groups, &n->shape.dims[1]))
         TRY(op_fail(n, RLXVK_E_TOO_LARGE, "%lld groups of %lld channels; at most 2^31 - 1 in all",
                     (long long)o->groups, (long long)w->dims[1]));
     for (uint32_t i = 0; i + 2 < dy->rank; i++) {

@@ -61,7 +61,7 @@ error:
 /* *out = a * b * c. E_TOO_LARGE if the product does not fit 64 bits. */
 static rlxvk_status product(const node *n, int64_t a, int64_t b, int64_t c, int64_t *out)
 {
-    if (__builtin_mul_overflow(a, b, out) || __builtin_mul_overflow(*out, c, out))
+    if (multiply_overflows(a, b, out) || multiply_overflows(*out, c, out))
         return op_fail(n, RLXVK_E_TOO_LARGE, "a dim of %lld x %lld x %lld; at most 2^31 - 1",
                        (long long)a, (long long)b, (long long)c);
     return RLXVK_OK;

@@ -197,7 +197,7 @@ static rlxvk_status resize_nearest2x_infer(const rlxvk_graph *g, node *n, void *
         return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, H, W]", shape_text(x, shape));
     n->shape = *x;
     for (uint32_t i = 2; i < 4; i++)
-        if (__builtin_mul_overflow(x->dims[i], 2, &n->shape.dims[i]))
+        if (multiply_overflows(x->dims[i], 2, &n->shape.dims[i]))
             return op_fail(n, RLXVK_E_TOO_LARGE, "axis %u is %lld; twice that is no dim", i,
                            (long long)x->dims[i]);
     n->dtype = (uint8_t)input_dtype(g, n, 0);

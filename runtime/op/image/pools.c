@@ -287,7 +287,7 @@ rlxvk_tensor rlxvk_pool_max_unpool(rlxvk_graph *g, rlxvk_tensor values, rlxvk_te
     for (uint32_t i = 0; i + 2 < from.rank; i++) {
         to.dims[i + 2] = size[i];
         windows *= from.dims[i + 2];
-        if (__builtin_mul_overflow(cells, size[i], &cells) || cells > 1 << 24) {
+        if (multiply_overflows(cells, size[i], &cells) || cells > 1 << 24) {
             composite_fail(g, row, RLXVK_E_INDEX_RANGE,
                            "the result's planes have more than 2^24 cells, which indices held as "
                            "f32 can count");

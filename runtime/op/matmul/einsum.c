@@ -220,7 +220,7 @@ static bool take_diagonal(contraction *c, term *t, uint32_t i, uint32_t j)
     int64_t n = s.dims[i], step;
     if (!composite_number(c->g, row, "the length of a diagonal", n))
         return false;
-    if (__builtin_mul_overflow(n, n, &joined.dims[0]) || __builtin_add_overflow(n, 1, &step))
+    if (multiply_overflows(n, n, &joined.dims[0]) || add_overflows(n, 1, &step))
         return composite_fail(c->g, row, RLXVK_E_TOO_LARGE, "the diagonal of %lld by %lld",
                               (long long)n, (long long)n);
     for (uint32_t k = 0; k < t->rank; k++)

@@ -70,7 +70,7 @@ static rlxvk_status concat_infer(const rlxvk_graph *g, node *n, void *attributes
         return op_fail(n, RLXVK_E_AXIS, "scalars have no axis; reshape the parts to [1]");
     for (uint32_t i = 0; i < n->input_count; i++) {
         TRY(check_part(g, n, i, *axis));
-        if (__builtin_add_overflow(total, input_shape(g, n, i)->dims[*axis], &total))
+        if (add_overflows(total, input_shape(g, n, i)->dims[*axis], &total))
             return op_fail(n, RLXVK_E_TOO_LARGE, "axis %d of the first %u parts has 2^63 or more",
                            *axis, i + 1);
     }

@@ -145,7 +145,7 @@ static bool reduce_reorder(const node *n, axis_order *order, void *attributes)
     for (uint32_t i = 0; i < from.rank; i++)
         if (!(set >> i & 1))
             order->place[order->rank++] =
-                from.place[i] - __builtin_popcount(new_set & ((1u << from.place[i]) - 1));
+                from.place[i] - count_set_bits(new_set & ((1u << from.place[i]) - 1));
     return true;
 }
 

@@ -23,9 +23,22 @@ uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits)
     return reversed;
 }
 
+/* (a + b) % n of numbers below n. Their sum may be 2^64 or more. */
+static uint64_t add_modulo(uint64_t a, uint64_t b, uint64_t n)
+{
+    return a >= n - b ? a - (n - b) : a + b;
+}
+
+/* a * b % n of numbers below n: by doubling, unless the product fits. */
 static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t n)
 {
-    return (uint64_t)((unsigned __int128)a * b % n);
+    uint64_t product;
+    if (size_multiply(a, b, &product))
+        return product % n;
+    for (product = 0; b; b >>= 1, a = add_modulo(a, a, n))
+        if (b & 1)
+            product = add_modulo(product, a, n);
+    return product;
 }
 
 static uint64_t power_modulo(uint64_t base, uint64_t exponent, uint64_t n)
@@ -41,7 +54,7 @@ static uint64_t power_modulo(uint64_t base, uint64_t exponent, uint64_t n)
 static bool is_prime(uint64_t n)
 {
     static const uint8_t bases[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    int twos = __builtin_ctzll(n - 1);
+    int twos = count_zeros_below(n - 1);
     for (size_t i = 0; i < ARRAY_COUNT(bases); i++) {
         uint64_t x = power_modulo(bases[i] % n, (n - 1) >> twos, n);
         bool passes = x <= 1 || x == n - 1;
@@ -55,7 +68,7 @@ static bool is_prime(uint64_t n)
 
 static uint64_t square_plus(uint64_t x, uint64_t shift, uint64_t n)
 {
-    return (uint64_t)(((unsigned __int128)x * x + shift) % n);
+    return add_modulo(multiply_modulo(x, x, n), shift % n, n);
 }
 
 /* The smaller factor of an n that has two: Pollard's rho. If a map finds both factors at once, the

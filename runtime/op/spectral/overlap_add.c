@@ -45,8 +45,7 @@ static rlxvk_status overlap_add_infer(const rlxvk_graph *g, node *n, void *attri
                            shape_text(window, left), shape_text(x, right));
     }
     int64_t samples;
-    if (__builtin_mul_overflow(count - 1, a->hop, &samples) ||
-        __builtin_add_overflow(samples, length, &samples))
+    if (multiply_overflows(count - 1, a->hop, &samples) || add_overflows(samples, length, &samples))
         return op_fail(n, RLXVK_E_TOO_LARGE, "frames %s, one every %lld, reach 2^63 samples",
                        shape_text(x, left), (long long)a->hop);
     n->shape = *x;

@@ -55,7 +55,7 @@ static rlxvk_status upfirdn_infer(const rlxvk_graph *g, node *n, void *attribute
                        (long long)x->dims[x->rank - 1], (long long)a->up, (long long)taps->dims[0]);
     if (a->length < 0)
         a->length = (whole + a->down - 1) / a->down;
-    if (__builtin_mul_overflow(a->length, a->down, &reach) || reach > INT32_MAX ||
+    if (multiply_overflows(a->length, a->down, &reach) || reach > INT32_MAX ||
         a->shift > INT32_MAX - reach)
         return op_fail(n, RLXVK_E_TOO_LARGE, "%lld samples, one of %lld, are more than 2^31 - 1",
                        (long long)a->length, (long long)a->down);
@@ -223,7 +223,7 @@ rlxvk_tensor rlxvk_resample(rlxvk_graph *g, rlxvk_tensor x, int64_t up, int64_t 
     int64_t divisor = (int64_t)common_divisor((uint64_t)up, (uint64_t)down), length;
     up /= divisor;
     down /= divisor;
-    if (up > MOST_RATE || down > MOST_RATE || __builtin_mul_overflow(samples, up, &length)) {
+    if (up > MOST_RATE || down > MOST_RATE || multiply_overflows(samples, up, &length)) {
         composite_fail(g, row, RLXVK_E_TOO_LARGE, "%lld / %lld of %lld samples; rates end at 2^20",
                        (long long)up, (long long)down, (long long)samples);
         return composite_end(g, row, start, RLXVK_NONE);

@@ -42,6 +42,8 @@
 #ifndef RLXVK_CASES_H
 #define RLXVK_CASES_H
 
+#include "base/compiler.h"
+
 #include <rlxvk_ops.h>
 #include <rlxvk_ops_domain.h>
 #include <rlxvk_train.h>
@@ -102,7 +104,7 @@ rlxvk_tensor case_viewed(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x);
 
 typedef struct case_list case_list;
 /* Appends one case line, printf-style. */
-void case_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void case_add(case_list *list, const char *format, ...) FORMATS(2, 3);
 /* Appends lines: `head` followed by each of `rests`. */
 void case_add_all(case_list *list, const char *head, const char *const *rests, size_t count);
 

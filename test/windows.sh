@@ -1,0 +1,89 @@
+#!/bin/bash
+# Tests the Windows build under Wine, which gives it the drivers of this machine: unit tests, examples, conformance, golden tokens, training,
+# names in any script, and two processes with one cache. Prints failures and counts. BUILD: the folder of the cross build.
+set -u
+cross=$BUILD
+. "$(dirname "$0")/check.sh"
+began=$SECONDS
+# Wine needs a display, a home of its own, and a driver that it finds by the path of this machine.
+exec 3<>"$work/display"
+Xvfb -displayfd 3 -screen 0 640x480x16 >/dev/null 2>&1 &
+screen=$!
+trap 'wineserver -k >/dev/null 2>&1; kill $screen; rm -rf "$work"' EXIT
+until [[ -s $work/display ]]; do sleep 0.1; done
+export DISPLAY=:$(head -n 1 "$work/display") WINEPREFIX=$work/wine WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
+wineboot --init >/dev/null 2>&1
+program=$cross/bin/rlxvk.exe
+
+# Runs a program of Windows.
+windows() { timeout "${limit:-300}" wine "$@"; }
+# Succeeds if the output of a program has a line that matches.
+says() {
+    local wanted=$1
+    shift
+    windows "$@" >"$work/said" 2>&1
+    grep -qE "$wanted" "$work/said" || { tail -n 15 "$work/said"; return 1; }
+}
+
+# ---- Unit tests ----
+for test in "$cross"/test/test_*.exe; do
+    name=$(basename "$test" .exe)
+    out=$(windows "$test" 2>&1)
+    status=$?
+    p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
+    f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
+    ((status == 0 && p > 0)) || ((f > 0)) || f=1
+    passed=$((passed + p)) failed=$((failed + f)) programs=$((${programs:-0} + 1))
+    ((f == 0)) || printf 'FAILED: %s (exit status %d)\n%s\n' "$name" "$status" "$(grep -E 'ERROR|error|FAILED|left behind' <<<"$out" | head -n 8)"
+done
+echo "unit tests: $programs programs, $passed passed, $failed failed, $((SECONDS - began)) s"
+
+# ---- Examples ----
+for example in "$cross"/examples/*.exe; do
+    check "example $(basename "$example")" windows "$example"
+done
+model=test/data/docs-5m-q4_k_m.gguf
+check "example generate_text" windows "$cross/examples/generate_text.exe" "$model" "The open() system call"
+
+# ---- The program ----
+for command in info conform bench run show generate train ops; do
+    check "$command --help" says '^usage: rlxvk' "$program" "$command" --help
+done
+prompt=(generate "$model" -p "The open() system call" --tokens 24 --greedy)
+build/bin/rlxvk "${prompt[@]}" >"$work/here" 2>/dev/null
+windows "$program" "${prompt[@]}" >"$work/there" 2>/dev/null
+check "generate prints the same text as here" cmp "$work/here" "$work/there"
+check "train digits learns" says '^[0-9]+ of [0-9]+ held back told right \((9[0-9]|100)\.' "$program" train digits --epochs 3
+check "bench --start starts itself" says 'warm again .* ms to the end' "$program" bench --start
+
+# ---- Names ----
+strange="$work/Grüße 世界 'a b' & %PATH%"
+mkdir -p "$strange"
+cp "$model" "$strange/modèle.gguf"
+check "a model whose name has any letters" says 'llama|tensors' "$program" show "$strange/modèle.gguf"
+check "a file whose name has any letters" windows "$program" show "$strange/modèle.gguf" --svg "$strange/图.dot"
+check "it is there" test -s "$strange/图.dot"
+check "a missing file is named" says 'nö\.gguf' "$program" show "$strange/nö.gguf"
+
+# ---- The cache ----
+cache=$work/cache-of-two
+mkdir "$cache"
+both() {
+    LOCALAPPDATA=$(winepath -w "$cache" 2>/dev/null) windows "$program" conform --jobs 0 --op softmax >"$work/one" 2>&1 &
+    LOCALAPPDATA=$(winepath -w "$cache" 2>/dev/null) windows "$program" conform --jobs 0 --op softmax >"$work/two" 2>&1
+    wait $!
+    grep -qE ' 0 failed' "$work/one" && grep -qE ' 0 failed' "$work/two"
+}
+check "two processes with one cache" both
+check "the cache is written" bash -c "ls '$cache'/rlxvk/*.bin"
+check "nothing else is left beside it" bash -c "! ls '$cache'/rlxvk/*.rlxvk-new"
+
+# ---- Conformance ----
+limit=3000 windows "$program" conform --pipelines=${RLXVK_TEST_PIPELINES:-32} >"$work/conform" 2>&1
+grep -E '^FAILED|^rlxvk' "$work/conform" | head -n 20
+line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$work/conform")
+echo "conform: ${line:-no result}"
+read -r p _ f _ <<<"${line:-0 passed, 1 failed}"
+passed=$((passed + p)) failed=$((failed + f))
+echo "$((SECONDS - began)) s"
+finish
