@@ -55,11 +55,12 @@ static rlxvk_status add_case(conform_job *j, const char *row, const char *line,
     if (!counted)
         return status_fail_memory("cases");
     uint64_t number = counted->cases++;
+    uint32_t index = (uint32_t)j->cases.count;
     const conform_options *o = j->options;
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
         (!o->pipelines && !o->each_variant && !conform_is_of_share(o, number)))
         return RLXVK_OK;
-    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number, (uint32_t)j->cases.count})
+    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number, index})
                ? RLXVK_OK
                : status_fail_memory("cases");
 }
