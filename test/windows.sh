@@ -50,8 +50,9 @@ for command in info conform bench run show generate train ops; do
     check "$command --help" says '^usage: rlxvk' "$program" "$command" --help
 done
 prompt=(generate "$model" -p "The open() system call" --tokens 24 --greedy)
-build/bin/rlxvk "${prompt[@]}" >"$work/here" 2>/dev/null
-windows "$program" "${prompt[@]}" >"$work/there" 2>/dev/null
+build/bin/rlxvk "${prompt[@]}" 2>/dev/null | sed '$d' >"$work/here" # the last line has times
+windows "$program" "${prompt[@]}" 2>/dev/null | sed '$d' >"$work/there"
+check "generate says something" test -s "$work/here"
 check "generate prints the same text as here" cmp "$work/here" "$work/there"
 check "train digits learns" says '^[0-9]+ of [0-9]+ held back told right \((9[0-9]|100)\.' "$program" train digits --epochs 3
 check "bench --start starts itself" says 'warm again .* ms to the end' "$program" bench --start
@@ -60,23 +61,24 @@ check "bench --start starts itself" says 'warm again .* ms to the end' "$program
 strange="$work/Grüße 世界 'a b' & %PATH%"
 mkdir -p "$strange"
 cp "$model" "$strange/modèle.gguf"
-check "a model whose name has any letters" says 'llama|tensors' "$program" show "$strange/modèle.gguf"
+check "a model whose name has any letters" says '^a language model in GGUF' "$program" show "$strange/modèle.gguf"
 check "a file whose name has any letters" windows "$program" show "$strange/modèle.gguf" --svg "$strange/图.dot"
 check "it is there" test -s "$strange/图.dot"
 check "a missing file is named" says 'nö\.gguf' "$program" show "$strange/nö.gguf"
 
 # ---- The cache ----
-cache=$work/cache-of-two
-mkdir "$cache"
+# Wine itself sets LOCALAPPDATA to a folder of its home.
+cache=$(echo "$WINEPREFIX"/drive_c/users/*/AppData/Local/rlxvk)
+rm -rf "$cache"
 both() {
-    LOCALAPPDATA=$(winepath -w "$cache" 2>/dev/null) windows "$program" conform --jobs 0 --op softmax >"$work/one" 2>&1 &
-    LOCALAPPDATA=$(winepath -w "$cache" 2>/dev/null) windows "$program" conform --jobs 0 --op softmax >"$work/two" 2>&1
+    windows "$program" conform --jobs 0 --op softmax >"$work/one" 2>&1 &
+    windows "$program" conform --jobs 0 --op softmax >"$work/two" 2>&1
     wait $!
     grep -qE ' 0 failed' "$work/one" && grep -qE ' 0 failed' "$work/two"
 }
 check "two processes with one cache" both
-check "the cache is written" bash -c "ls '$cache'/rlxvk/*.bin"
-check "nothing else is left beside it" bash -c "! ls '$cache'/rlxvk/*.rlxvk-new"
+check "the cache is written" bash -c "ls '$cache'/*.bin"
+check "nothing else is left beside it" bash -c "! ls '$cache'/*.rlxvk-new"
 
 # ---- Conformance ----
 limit=3000 windows "$program" conform --pipelines=${RLXVK_TEST_PIPELINES:-32} >"$work/conform" 2>&1
