@@ -18,5 +18,5 @@ fi
 mkdir -p "$folder"
 for has in INTTYPES_H STDINT_H STRING_H STDLIB_H TIME_H MALLOC_H SETJMP_H SIGNAL_H STRUCT_TIMESPEC SNPRINTF VSNPRINTF; do echo "#define HAVE_$has 1"; done >"$folder/config.h"
 cp -r "$home/include" "$folder/"
-case $CC in *mingw*) sed -i 's/format(__printf__/format(gnu_printf/' "$folder/include/cmocka.h" ;; esac # formats as C11 has them
+case $CC in *mingw*) sed -i 's/(__printf__,/(gnu_printf,/' "$folder/include/cmocka.h" ;; esac # formats as C11 has them
 $CC -O1 -w -DHAVE_CONFIG_H -D__USE_MINGW_ANSI_STDIO=1 -I"$folder" -I"$home/include" -c -o "$folder/cmocka.o" "$home/src/cmocka.c"
