@@ -136,8 +136,8 @@ for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' 
     [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"
 done
 
-# The locale of a host program must not change input and output, so these functions are replaced by those of base/text.c.
-mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path 'tools/build/*' -exec \
+# The locale of a host program must not change input and output, so these functions are replaced by those of base/text.c and the room of the system.
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path runtime/base/system_windows.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
