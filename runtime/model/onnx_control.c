@@ -133,6 +133,15 @@ static bool is_known(const onnx_value *v)
     return v->host || v->initializer;
 }
 
+/* Refuses a node that leaves out an operand from number `first` on. */
+static bool has_all(call *c, size_t first)
+{
+    for (size_t i = first; i < c->input_count && !c->failed; i++)
+        if (!c->inputs[i])
+            call_refuse(c, NULL, "operand %zu is missing", i);
+    return !c->failed;
+}
+
 /* A condition that is known. */
 static bool goes_on(call *c, onnx_value *condition)
 {
@@ -232,6 +241,8 @@ void onnx_loop(call *c)
         call_refuse(c, "body", "it does not have the inputs and outputs that the node needs");
         return;
     }
+    if (!has_all(c, 2))
+        return;
     k.count = body->output_count - 1 - carried;
     values[1] = call_has(c, 1) ? c->inputs[1] : NULL;
     for (size_t i = 0; i < carried; i++)
@@ -291,11 +302,8 @@ static bool begin_scan(call *c, size_t first, scan *s)
         call_refuse(c, "body", "it does not have the inputs and outputs that the node needs");
         return false;
     }
-    for (size_t i = 0; i < operands && !c->failed; i++)
-        if (!s->operands[i])
-            call_refuse(c, NULL, "operand %zu is missing", first + i);
     s->outputs = s->body->output_count - s->states;
-    return !c->failed;
+    return has_all(c, first);
 }
 
 /* Index `at` of an axis, without the axis. */

@@ -96,6 +96,24 @@ static void test_rounds_by_data(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* A loop that leaves out a value that it carries is refused, however many rounds it has. */
+static void test_a_carried_value_is_missing(void **state)
+{
+    static const int64_t counts[] = {3, 5000};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(counts); i++) {
+        onnx_message g = {0}, body = doubling_body();
+        onnx_message node = onnx_write_node("Loop", ONNX_NAMES("n", "", ""), ONNX_NAMES("y", "z"));
+        onnx_write_graph(&node, "body", &body);
+        message_inner(&g, 1, &node);
+        onnx_write_row(&g, "n", &counts[i], 1);
+        onnx_write_value(&g, 11, "factor", FLOAT, "2");
+        onnx_write_value(&g, 11, "limit", FLOAT, "");
+        onnx_write_value(&g, 12, "y", FLOAT, "2");
+        expect_refused(&g, "operand 2 is missing");
+    }
+}
+
 /* The limit of rounds is data, too, so the loop has no first rounds. */
 static void test_most_rounds_are_data(void **state)
 {
@@ -342,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds_by_data),
+        cmocka_unit_test(test_a_carried_value_is_missing),
         cmocka_unit_test(test_most_rounds_are_data),
         cmocka_unit_test(test_no_largest_number),
         cmocka_unit_test(test_long_loop),
