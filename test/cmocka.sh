@@ -8,8 +8,8 @@ if [[ ! -f $home/src/cmocka.c ]]; then
     trap 'rm -rf "$work"' EXIT
     . /etc/os-release
     mkdir -p "$work/lists/partial" "$home"
-    mirror=$(grep -hoE '^(URIs: *|deb +(\[[^]]*\] *)?)https?://[^ ]*debian$' /etc/apt/sources.list /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -oE 'https?://[^ ]*' | head -n 1 || true)
-    echo "deb-src ${mirror:-http://deb.debian.org/debian} $VERSION_CODENAME main" >"$work/src.list"
+    mirror=$("$(dirname "$0")/mirror.sh")
+    echo "deb-src $mirror $VERSION_CODENAME main" >"$work/src.list"
     apt() { apt-get -q -q -o Dir::Etc::SourceList="$work/src.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$work/lists" -o APT::Sandbox::User=root "$@" >&2; }
     apt update
     (cd "$work" && apt source --download-only cmocka)

@@ -50,9 +50,7 @@ fetch() {
     trap 'rm -rf "$work"' EXIT # $work is global, because this runs after the function's end
     mkdir -p "$work"/{lists/partial,cache/archives/partial,root}
     : >"$work/status"
-    mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1 || true) # there may be no such file
-    [[ $mirror ]] || mirror=$(sed -n 's/^deb  *\(\[[^]]*\]  *\)\{0,1\}\([^ ]*\)  *[^ ]*  *main.*/\2/p' /etc/apt/sources.list 2>/dev/null | head -n 1 || true)
-    [[ $mirror ]] || fail "the sources of apt name no mirror"
+    mirror=$(test/mirror.sh)
     echo "deb $mirror sid main" >"$work/sources.list"
     local apt=(apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists="$work/lists"
         -o Dir::State::status="$work/status" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root -o APT::Install-Recommends=false)
