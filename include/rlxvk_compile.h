@@ -30,8 +30,10 @@ extern "C" {
  * many rows as a matrix unit, and the width is whole units up to 128. q, k, v and the weights p are
  * rounded, and for gradients dy and ds. Scores are within 2^-10 (BF16: 2^-7) of sum |scale q k|. dy
  * is scaled before it is rounded, so that only what is below 2^-25 of the largest dy or sum(p dp)
- * of the queries of a kv head is lost. A NaN or Inf in a row reaches all results of its tile. F16
- * and BF16 also apply to conv, conv_transpose2d, fused_conv and the gradients of conv, with the
+ * of the queries of a kv head is lost. In F16, a ds of 32,000 times that becomes infinite. A NaN or
+ * Inf in a row reaches all results of its tile.
+ *
+ * F16 and BF16 also apply to conv, conv_transpose2d, fused_conv and the gradients of conv, with the
  * same bounds. A group must have at least 16 channels of the result, 16 positions and 16 terms; if
  * there are several groups, also 16 channels of x. Then a weight that is not finite, or beyond
  * 65504 in F16, spoils borders, too, because taps outside x count as 0. In SPLIT they stay f32.

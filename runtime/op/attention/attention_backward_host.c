@@ -19,7 +19,8 @@
  * themselves: q, k, v, dy, p and dz. So scores and dp have 2^-10 of their sizes, and products with
  * p and dz, too. In BF16 that is 2^-7. p also has an absolute error of 2^-25. dy and dz have one of
  * 2^-25 of the peak, the largest size of dy and delta of all queries that share a key. If q, k or v
- * do not fit the precision, or dy is not finite, any result is accepted.
+ * do not fit the precision, or dy is not finite, any result is accepted. So it is if ds is beyond
+ * half of the largest f16 times the peak.
  */
 #include "op/attention/attention.h"
 
@@ -45,6 +46,7 @@ typedef struct reference {
     pair *pairs;     /* of one row */
     double *peaks;   /* in F16 and BF16, of each batch and kv head; else NULL */
     double rounding; /* the relative error of a product; 0 in other precisions */
+    double most_ds;  /* in F16, beside the peak; more may become infinite */
     double *out, *bound;
     int64_t dk, dv, dbias; /* where they begin; dbias is -1 if it is not wanted */
 } reference;
@@ -172,6 +174,10 @@ static void find_weights(reference *r, row *at)
         at->delta_error += r->rounding * mean_size + F16_STEP * dp_sizes;
     at->delta_error += (sum_error((double)r->a.width) + sum_error((double)r->a.keys)) * mean_size;
     at->moderate = at->moderate && fabs(at->delta) < MODERATE;
+    for (int64_t j = 0; j < r->a.keys && at->peak > 0; j++) {
+        double ds = r->pairs[j].p * (r->pairs[j].dp - at->delta);
+        at->moderate = at->moderate && fabs(ds) / at->peak < r->most_ds;
+    }
 }
 
 /* If a row is not moderate, the elements that it adds to accept any value (host_leave_open). */
@@ -301,7 +307,8 @@ rlxvk_status attention_backward_host(const host_call *call)
                    .dk = q,
                    .dv = q + k,
                    .dbias = attributes->with_bias ? q + 2 * k : -1,
-                   .rounding = call->bound ? attention_rounding(call->precision) : 0};
+                   .rounding = call->bound ? attention_rounding(call->precision) : 0,
+                   .most_ds = attention_largest(call->precision) / 2};
     uint64_t count = shape_numel(&call->node->shape);
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
                                 masked ? &in[mask].node->shape : NULL);
