@@ -1,11 +1,12 @@
 /*
  * The gradients of attention with cooperative matrices. Passes are of queries (dq) and of keys (dk
- * and dv, or one of them, because both may need too many registers). All operands of products are rounded to f16; sums, weights and statistics are in f32.
- * Only bands are supported as masks.
+ * and dv, or one of them, because both may need too many registers). All operands of products are
+ * rounded to f16 or bf16; sums, weights and statistics are in f32. Only bands are supported as
+ * masks.
  *
- * Each subgroup owns UNIT_M rows, and all rows of a workgroup belong to one head. The workgroup loops
- * over tiles of TILE other rows, of all heads of its kv head if it owns keys. A step has these
- * products of own rows (left) and other rows (right):
+ * Each subgroup owns UNIT_M rows, and all rows of a workgroup belong to one head. The workgroup
+ * loops over tiles of TILE other rows, of all heads of its kv head if it owns keys. A step has
+ * these products of own rows (left) and other rows (right):
  *   scores = own q or k times other k or q; dp = own dy or v times other v or dy
  *   first sums += dz times other k or q; of keys: second sums += p times other dy
  * The tiles are converted and stored in shared memory, with rows padded by one octet. The next tile
@@ -17,8 +18,8 @@
  * until now (of keys). In the latter case the sums are scaled down when a larger row comes. What is
  * lost beside the largest row is 2^-25 of it.
  *
- * The weights need to know which element of a matrix is which, as in attention_matrix. Rows of k, q
- * or dy that no own row of the workgroup sees count as zeros.
+ * The weights need to know which element of a matrix is which, as in attention_matrix.glsl. Rows of
+ * k, q or dy that no own row of the workgroup sees count as zeros.
  */
 #include "lib/common.glsl"
 #include "args/attention.h"
@@ -141,7 +142,8 @@ void take_own()
             float factor = 1.0;
             if (at < UNIT_M * UNIT_K / 4) {
                 if (!OF_KEYS)
-                    factor = product == 0u ? score_factor() : shrinking(exponent_of(own_first + row));
+                    factor = product == 0u ? score_factor()
+                                           : shrinking(exponent_of(own_first + row));
                 vec4 x = load_own(product, row, i % WIDTH_K * UNIT_K + at % (UNIT_K / 4) * 4);
                 uvec2 pair = halves(x * factor);
                 work[work_at + at * 2] = pair.x;
@@ -268,7 +270,7 @@ void weigh()
 }
 
 /* Sums += the lane's values times a tile. */
-#define DEFINE_ADD(add, held, product, sums)                                                        \
+#define DEFINE_ADD(add, held, product, sums)                                                       \
     void add()                                                                                     \
     {                                                                                              \
         [[unroll]] for (uint n = 0; n < TILE_K; n++) {                                             \
@@ -397,7 +399,8 @@ void walk_keys(uint item)
         row_exponent[r] = exponent_of(i);
         row_statistics[r] = statistics_of(i, row_exponent[r]);
     }
-    uint first = band_begin(own_first), end = band_end(min(own_first + OWN_ROWS, args.queries) - 1u);
+    uint last = min(own_first + OWN_ROWS, args.queries) - 1u;
+    uint first = band_begin(own_first), end = band_end(last);
     other_first = first / TILE * TILE;
     fetch();
     [[dont_unroll]] while (other_first < end)

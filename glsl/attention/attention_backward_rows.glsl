@@ -1,8 +1,8 @@
 /*
- * The rows of a pass of attention_backward: where they lie, which tiles see each other, and loads of
- * four columns. The own rows are those whose gradients the workgroup computes; it loops over the
- * other rows. Include this after the buffers, and after OF_KEYS (own rows are keys) and OTHERS (other
- * rows of a step) are declared.
+ * The rows of a pass of attention_backward: where they lie, which tiles see each other, and loads
+ * of four columns. The own rows are those whose gradients the workgroup computes; it loops over the
+ * other rows. Include this after the buffers, and after OF_KEYS (own rows are keys) and OTHERS
+ * (other rows of a step) are declared.
  */
 #include "args/attention_backward.h"
 

@@ -1,6 +1,6 @@
 /*
- * Attention for many queries, with cooperative matrices. q, k, v and the weights are rounded to
- * f16. Sums, maxima and the online softmax are in f32. Only bands are supported as masks.
+ * Attention for many queries, with cooperative matrices. q, k, v and the weights are rounded to f16
+ * or bf16. Sums, maxima and the online softmax are in f32. Only bands are supported as masks.
  *
  * Each subgroup takes UNIT_M queries; all queries of a workgroup belong to one head. The workgroup
  * loops over the keys in tiles of TILE_KEYS. k and v are converted and stored in shared memory,
