@@ -29,7 +29,7 @@ for header in include/*.h; do awk -f test/frozen/grow.awk "$header" >"$work/grow
 compile() { ${CC:-gcc} -w -std=c11 -D_GNU_SOURCE -O0 -fPIC -I"$work/grown" -Iruntime -Iglsl -Ibuild/generated -c -o "$work/objects/${1//\//_}.o" "$1"; }
 export -f compile && export work
 grown_library() {
-    find runtime -name '*.c' -print0 | xargs -0 -P 2 -I{} bash -c 'compile {}' &&
+    find runtime -name '*.c' ! -name '*_windows.c' -print0 | xargs -0 -P 2 -I{} bash -c 'compile {}' &&
         gcc -shared -Wl,-soname,librlxvk.so.0 -o "$work/objects/librlxvk.so.0" "$work"/objects/*.o build/kernel_table.o -ldl -lm -lpthread
 }
 structs=$(grep -l '    size_t struct_size;' include/*.h | xargs grep -c '    size_t struct_size;' | awk -F: '{ n += $2 } END { print n }')
