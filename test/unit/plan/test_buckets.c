@@ -325,10 +325,12 @@ static void test_what_how_it_runs_forbids(void **state)
     (void)state;
     bucket_case_expect(&host, &forced, 0, "softmax (node 1): it runs on the host");
     bucket_case_expect(&fixed, &forced, BUCKET_FIXED, NULL);
-    bucket_case_expect(&units, &halves, 0, "in precision f16 a NaN");
+    bucket_case_expect(&units, &halves, 0, "in this precision a NaN");
+    schedule_options bfloats = {.profile = &profile, .precision = RLXVK_PRECISION_BF16};
+    bucket_case_expect(&units, &bfloats, 0, "in this precision a NaN");
     bucket_case_expect(&narrow, &halves, ROWS * 6, NULL);
     bucket_case_expect(&keys, &halves, ROWS * 6, NULL);
-    bucket_case_expect(&over, &halves, 0, "in precision f16 a NaN");
+    bucket_case_expect(&over, &halves, 0, "in this precision a NaN");
 }
 
 /* A gather along the rows needs the promise that its indices are those of active rows. Along
