@@ -25,7 +25,7 @@
 #include "args/attention.h"
 #include "args/attention_backward.h"
 
-layout(constant_id = 1) const uint PASS = ATTENTION_OF_QUERIES; /* or ATTENTION_OF_KEYS */
+layout(constant_id = 1) const uint PASS = ATTENTION_OF_QUERIES; /* or ATTENTION_OF_KEYS, DK, DV */
 layout(constant_id = 2) const bool SOFTCAP = false;
 layout(constant_id = 3) const bool WHOLE = false; /* quads are aligned */
 layout(constant_id = 4) const uint WIDTH = 64;    /* a multiple of the units */
@@ -36,8 +36,6 @@ layout(constant_id = 8) const uint PARTS = 8;       /* subgroups */
 layout(constant_id = 9) const uint ROWS = 2;        /* MATRIX_LANES UNIT_M / subgroup size */
 layout(constant_id = 10) const uint TILE = 64;      /* in whole UNIT_K of 1 or 2 UNIT_N */
 layout(constant_id = 11) const bool DIRECT = false; /* then UNIT_K equals UNIT_N */
-layout(constant_id = 12) const bool FIRST = true;   /* dq or dk is wanted */
-layout(constant_id = 13) const bool SECOND = false; /* dv is wanted */
 layout(push_constant) uniform block { attention_backward_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer dy_source { float dy[]; };
@@ -52,7 +50,9 @@ layout(set = 0, binding = 5) readonly restrict buffer statistics { float stats[]
 layout(set = 0, binding = 6) writeonly buffer target { float y[]; };
 
 const uint MASK = ATTENTION_BAND;
-const bool OF_KEYS = PASS == ATTENTION_OF_KEYS; /* own rows are keys */
+const bool OF_KEYS = PASS != ATTENTION_OF_QUERIES; /* own rows are keys */
+const bool FIRST = PASS != ATTENTION_OF_DV;        /* dq or dk is wanted */
+const bool SECOND = PASS == ATTENTION_OF_KEYS || PASS == ATTENTION_OF_DV; /* dv is wanted */
 const uint OWN_ROWS = PARTS * UNIT_M, OTHERS = TILE;
 #define MASK_QUERY args.mask_query
 #define MASK_KEY   args.mask_key

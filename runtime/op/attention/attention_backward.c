@@ -398,13 +398,12 @@ static attention_matrix_passes plan_units(const lowering *l, const job *j,
 
 /* Writes words [from, from + words) of the result: of the pass of keys dk, dv, or both. */
 static rlxvk_status emit_units_pass(lowering *l, job *j, const attention_matrix_plan *p,
-                                    uint32_t pass, bool first, bool second, uint64_t from,
-                                    uint64_t words)
+                                    uint32_t pass, uint64_t from, uint64_t words)
 {
     operand y = lower_write(l, j->id);
     lower_narrow(l, &y, from, words);
     j->arguments.out_offset = y.offset;
-    j->arguments.part_words = first && second ? (uint32_t)words : 0;
+    j->arguments.part_words = pass == ATTENTION_OF_KEYS ? (uint32_t)words : 0;
     const operand operands[] = {j->operands[0],
                                 j->operands[1],
                                 j->operands[2],
@@ -427,9 +426,7 @@ static rlxvk_status emit_units_pass(lowering *l, job *j, const attention_matrix_
                   {ATTENTION_BACKWARD_MATRIX_PARTS, p->parts},
                   {ATTENTION_BACKWARD_MATRIX_ROWS, p->rows},
                   {ATTENTION_BACKWARD_MATRIX_TILE, p->tile},
-                  {ATTENTION_BACKWARD_MATRIX_DIRECT, p->direct},
-                  {ATTENTION_BACKWARD_MATRIX_FIRST, first},
-                  {ATTENTION_BACKWARD_MATRIX_SECOND, second});
+                  {ATTENTION_BACKWARD_MATRIX_DIRECT, p->direct});
     lower_groups(l, &d, p->blocks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
@@ -438,12 +435,13 @@ static rlxvk_status emit_units(lowering *l, job *j)
 {
     const attention_matrix_passes *u = &j->units;
     rlxvk_status status;
-    TRY(emit_units_pass(l, j, &u->queries, ATTENTION_OF_QUERIES, true, false, 0, j->results));
-    TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_KEYS, true, !u->apart, j->results,
-                        (u->apart ? 1 : 2) * j->keys));
-    if (u->apart)
-        TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_KEYS, false, true, j->results + j->keys,
-                            j->keys));
+    TRY(emit_units_pass(l, j, &u->queries, ATTENTION_OF_QUERIES, 0, j->results));
+    if (u->apart) {
+        TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_DK, j->results, j->keys));
+        TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_DV, j->results + j->keys, j->keys));
+    } else {
+        TRY(emit_units_pass(l, j, &u->keys, ATTENTION_OF_KEYS, j->results, 2 * j->keys));
+    }
 error:
     return status;
 }
