@@ -8,6 +8,7 @@
 #define MOST_PARTS       8
 #define AHEAD_SHARE      8  /* an eighth of the registers is for keys and values loaded ahead */
 #define OTHER_REGISTERS  40 /* of gradients: addresses, statistics, fragments of tiles */
+#define OPERAND_COPIES   4  /* of a left operand, unless matrices are in lanes; as on RDNA3 */
 #define STATISTICS_BYTES 8  /* of an other row */
 
 /* What a workgroup does: attention, or one pass of its gradients. */
@@ -27,13 +28,17 @@ static uint64_t ahead_of(const attention_matrix_plan *p, uint64_t width)
 }
 
 /* Do the registers suffice? A pass of gradients has its own rows of two tensors in halves, one or
- * two sums as large as these together, and the scores and dp of the tile. */
+ * two sums as large as these together, and the scores and dp of the tile. Unless matrices are in
+ * lanes, lanes may hold left operands several times, and elements go through memory: ACO shows that
+ * both take this much. */
 static bool has_registers(const attention_matrix_plan *p, uint64_t width, matrix_work work,
                           const device_profile *profile)
 {
     uint64_t ahead = ahead_of(p, width), lanes = profile->subgroup_size;
     uint64_t own = width * p->unit.m / lanes, scores = 2ull * p->tile * p->unit.m / lanes;
-    uint64_t all = own + (work == OF_KEYS ? 2 : 1) * own + scores + ahead + OTHER_REGISTERS;
+    uint64_t held = p->direct ? own : OPERAND_COPIES * own;
+    uint64_t others = p->direct ? OTHER_REGISTERS : 2 * OTHER_REGISTERS;
+    uint64_t all = held + (work == OF_KEYS ? 2 : 1) * own + scores + ahead + others;
     uint32_t most = profile_registers(profile, p->threads);
     return work == FORWARD ? ahead <= most / AHEAD_SHARE : all <= most;
 }

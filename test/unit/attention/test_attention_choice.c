@@ -234,6 +234,14 @@ static void matrix_passes(void **state)
         assert_true(p.queries.blocks * p.queries.parts * 16 >= 12 * 1024);
         assert_true(p.keys.blocks * p.keys.parts * 16 >= 6 * 700);
     }
+    device_profile indirect = with_units(big_gpu(), 16, 16, 16, 64); /* RDNA3 */
+    indirect.unit_registers = 196608;
+    indirect.thread_registers = 256;
+    attention_shape small = of(4, 2, 130, 257, 64);
+    assert_int_equal(
+        attention_matrix_plan_passes(&small, &indirect, RLXVK_PRECISION_F16, true).keys.tile, 64);
+    assert_true(
+        attention_matrix_plan_passes(&small, &indirect, RLXVK_PRECISION_F16, false).keys.tile < 64);
     attention_shape odd = of(12, 12, 1024, 1024, 72), short_one = of(12, 12, 8, 1024, 64);
     assert_int_equal(
         attention_matrix_plan_passes(&odd, &large, RLXVK_PRECISION_F16, true).keys.parts, 0);
