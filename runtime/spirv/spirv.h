@@ -32,6 +32,9 @@ uint32_t *spirv_merge_blocks(const uint32_t *words, uint32_t count, uint32_t *ou
 /* contract.c: makes sums of products fused multiply-adds, unless they are `precise`. */
 uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_count);
 
+/* exact.c: makes all float operations `precise`, except fused multiply-adds. */
+uint32_t *spirv_make_exact(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
 /* buffers.c: removes storage buffers that no function uses. */
 uint32_t *spirv_drop_buffers(const uint32_t *words, uint32_t count, uint32_t *out_count);
 

@@ -169,11 +169,16 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, bool *ou
                                          d->setup.unroll_hints, out_count);
     memory_free(words);
     /* On an H200, matrix-unit products are 2 to 3 % slower if functions are inlined. */
-    if (special && spirv_declares(special, *out_count, SPIRV_COOPERATIVE_MATRIX))
-        return special;
-    special = transform(spirv_inline, special, out_count);
-    special = transform(spirv_merge_blocks, special, out_count);
+    bool matrices = special && spirv_declares(special, *out_count, SPIRV_COOPERATIVE_MATRIX);
+    if (!matrices) {
+        special = transform(spirv_inline, special, out_count);
+        special = transform(spirv_merge_blocks, special, out_count);
+    }
     special = transform(spirv_contract, special, out_count);
+    if (d->setup.exact_floats)
+        special = transform(spirv_make_exact, special, out_count);
+    if (matrices)
+        return special;
     if (kernel->bindings_constant)
         special = transform(spirv_drop_buffers, special, out_count);
     special = permute(d, special, out_permuted, out_count);

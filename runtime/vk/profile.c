@@ -409,6 +409,17 @@ static bool meets_baseline(const device_snapshot *s, bool has_queue, device_setu
     return meets_limits(&s->properties.limits, out);
 }
 
+/* Whether the driver itself keeps the order of float operations. Since version 1.4, MoltenVK
+ * compiles kernels that preserve signed zeros without fast math. There, each operation that says
+ * NoContraction would be a call. */
+static bool is_exact(const device_snapshot *s)
+{
+    enum { MOLTENVK_1_4 = 10400 };
+    return s->driver.driverID == VK_DRIVER_ID_MOLTENVK &&
+           s->properties.driverVersion >= MOLTENVK_1_4 &&
+           s->float_controls.shaderSignedZeroInfNanPreserveFloat32;
+}
+
 void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
                     device_setup *out)
 {
@@ -420,6 +431,7 @@ void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options
     out->may_display = may_display(snapshot);
     choose_memory(snapshot, toggle(options->direct_upload, true), out);
     out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+    out->exact_floats = !is_exact(snapshot);
     fill_profile(snapshot, options, out, &out->profile);
     out->failure = snapshot->failure;
     out->usable = snapshot->failure ? refuse(out, snapshot->failure_text)

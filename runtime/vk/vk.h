@@ -74,6 +74,7 @@ typedef struct device_setup {
     bool timestamps;
     bool may_display;  /* a display may hang while the device is busy */
     bool unroll_hints; /* the driver takes unroll hints as hints, not as orders */
+    bool exact_floats; /* kernels forbid the driver to reorder float operations */
     uint32_t index;    /* among all devices */
     device_profile profile;
 } device_setup;

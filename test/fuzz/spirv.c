@@ -67,9 +67,9 @@ static void check_kernel(fuzz_input *in)
     FUZZ_CHECK(special && left <= count && tiles(special, left), "%s: %u words of %u", kernel->name,
                left, count);
     memory_free(words);
-    static uint32_t *(*const steps[])(const uint32_t *, uint32_t, uint32_t *) = {spirv_inline,
-                                                                                 spirv_merge_blocks,
-                                                                                 spirv_contract};
+    static uint32_t *(*const steps[])(const uint32_t *, uint32_t,
+                                      uint32_t *) = {spirv_inline, spirv_merge_blocks,
+                                                     spirv_contract, spirv_make_exact};
     for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
         words = steps[k](special, left, &left);
         FUZZ_CHECK(words && tiles(words, left), "%s: step %zu spoils the module", kernel->name, k);

@@ -35,7 +35,8 @@ static const char head[] =
     "%block = OpTypeStruct %array\n%pointer = OpTypePointer StorageBuffer %block\n"
     "%element = OpTypePointer StorageBuffer %float\n%data = OpVariable %pointer StorageBuffer\n"
     "%private = OpTypePointer Private %bool\n%flag = OpVariable %private Private\n"
-    "%zero = OpConstant %int 0\n%one = OpConstant %int 1\n%half = OpConstant %float 0.5\n"
+    "%pair = OpTypeVector %float 2\n%zero = OpConstant %int 0\n%one = OpConstant %int 1\n%half = "
+    "OpConstant %float 0.5\n"
     "%main = OpFunction %void None %procedure\n%begin = OpLabel\n";
 static const char loads[] =
     "%place = OpAccessChain %element %data %zero %zero\n%x = OpLoad %float %place\n"
@@ -195,7 +196,8 @@ static void test_merged_blocks(void **state)
 
 /* ---- Sums of products ---- */
 
-static void check_contracted(const char *body, uint32_t fused, uint32_t negated)
+/* Products: those that stay, without the precise one of every module. */
+static void check_contracted(const char *body, uint32_t fused, uint32_t negated, uint32_t products)
 {
     module m = transformed(spirv_contract, "", body, "");
     uint32_t found = 0;
@@ -203,24 +205,78 @@ static void check_contracted(const char *body, uint32_t fused, uint32_t negated)
         found += opcode_of(m.words[i]) == SpvOpExtInst && m.words[i + 4] == 50; /* Fma */
     assert_int_equal(found, fused);
     check(m, SpvOpFNegate, negated);
-    check(m, SpvOpFMul, 1 + 1 - MIN(fused, 1)); /* the precise one stays */
+    check(m, SpvOpFMul, products + 1);
+    check(m, SpvOpVectorTimesScalar, 0);
     memory_free(m.words);
 }
 
 static void test_contraction(void **state)
 {
     (void)state;
-    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %p %x\n", 1, 0);
-    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %x %p\n", 1, 0);
-    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %p %x\n", 1, 1);
-    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %x %p\n", 1, 1);
-    check_contracted("%p = OpFMul %float %x %y\n%result = OpFDiv %float %x %p\n", 0, 0);
-    check_contracted("%p = OpFMul %float %x %y\n%s = OpFAdd %float %p %x\n"
-                     "%result = OpFAdd %float %s %p\n",
-                     0, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %p %x\n", 1, 0, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %x %p\n", 1, 0, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %p %x\n", 1, 1, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %x %p\n", 1, 1, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFDiv %float %x %p\n", 0, 0, 1);
     check_contracted("%p = OpFMul %float %x %y\nOpBranch %other\n%other = OpLabel\n"
                      "%result = OpFAdd %float %p %x\n",
-                     0, 0);
+                     0, 0, 1);
+}
+
+/* If sums absorb only some of a product's uses, it stays, and they add it. */
+static void test_contraction_of_several_uses(void **state)
+{
+    (void)state;
+    check_contracted("%p = OpFMul %float %x %y\n%s = OpFAdd %float %p %x\n"
+                     "%result = OpFAdd %float %s %p\n",
+                     2, 0, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%s = OpFSub %float %p %x\n"
+                     "%result = OpFSub %float %s %p\n",
+                     2, 2, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%s = OpFAdd %float %p %x\n"
+                     "%result = OpFDiv %float %s %p\n",
+                     0, 0, 1);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %p %p\n", 0, 0, 1);
+    /* The second sum absorbs %p, so %q stays, and the third sum adds it. */
+    check_contracted("%p = OpFMul %float %x %y\n%q = OpFMul %float %y %y\n"
+                     "%s = OpFAdd %float %p %x\n%t = OpFAdd %float %p %q\n"
+                     "%u = OpFMul %float %s %t\n%result = OpFSub %float %q %u\n",
+                     2, 0, 2);
+}
+
+static void test_contraction_of_vectors(void **state)
+{
+    (void)state;
+    module m = transformed(spirv_contract, "",
+                           "%v = OpCompositeConstruct %pair %x %y\n"
+                           "%p = OpVectorTimesScalar %pair %v %x\n%s = OpFSub %pair %v %p\n"
+                           "%result = OpCompositeExtract %float %s 1\n",
+                           "");
+    check(m, SpvOpVectorTimesScalar, 0);
+    check(m, SpvOpCompositeConstruct, 2);
+    check(m, SpvOpFNegate, 1);
+    check(m, SpvOpFSub, 0);
+    memory_free(m.words);
+}
+
+/* ---- Order of operations ---- */
+
+/* Each float operation is decorated once, also the one that the source says `precise`. */
+static void test_exact_floats(void **state)
+{
+    (void)state;
+    module m = transformed(spirv_make_exact, "",
+                           "%p = OpFMul %float %x %y\n%q = OpFDiv %float %p %y\n"
+                           "%r = OpExtInst %float %standard Fma %p %q %x\n"
+                           "%k = OpIMul %int %i %i\n%s = OpFSub %float %r %q\n"
+                           "%result = OpFAdd %float %s %q\n",
+                           "");
+    uint32_t decorations = 0;
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m.count; i += length_of(m.words[i]))
+        decorations +=
+            opcode_of(m.words[i]) == SpvOpDecorate && m.words[i + 2] == SpvDecorationNoContraction;
+    assert_int_equal(decorations, 4 + 2); /* with those of the precise function */
+    memory_free(m.words);
 }
 
 /* ---- Buffers ---- */
@@ -263,7 +319,7 @@ static void test_unused_buffers(void **state)
 static void test_all_kernels(void **state)
 {
     static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract,
-                                            spirv_drop_buffers};
+                                            spirv_make_exact, spirv_drop_buffers};
     static const uint32_t values[] = {0, 1, 8, 24};
     (void)state;
     for (uint32_t at = 0; at < KERNEL_COUNT * ARRAY_COUNT(values); at++) {
@@ -292,7 +348,7 @@ static void test_all_kernels(void **state)
 static void test_out_of_memory(void **state)
 {
     static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract,
-                                            spirv_drop_buffers};
+                                            spirv_make_exact, spirv_drop_buffers};
     const kernel_info *kernel = &kernel_table[KERNEL_MATMUL_TILED];
     uint32_t *whole = kernel_words(kernel);
     (void)state;
@@ -319,6 +375,9 @@ int main(void)
         cmocka_unit_test(test_return_from_inside_a_loop_stays_a_call),
         cmocka_unit_test(test_merged_blocks),
         cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_contraction_of_several_uses),
+        cmocka_unit_test(test_contraction_of_vectors),
+        cmocka_unit_test(test_exact_floats),
         cmocka_unit_test(test_unused_buffers),
         cmocka_unit_test(test_all_kernels),
         cmocka_unit_test(test_out_of_memory),

@@ -289,6 +289,24 @@ static void software_is_portable(void **state)
     assert_true(choose(translated, NULL).profile.portable);
 }
 
+/* MoltenVK has fast math for all kernels up to version 1.3. Since 1.4 it is off where signed zeros
+ * are preserved. */
+static void float_operations_keep_their_order(void **state)
+{
+    (void)state;
+    device_snapshot s = integrated_intel();
+    s.float_controls.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
+    s.properties.driverVersion = 10400;
+    assert_true(choose(s, NULL).exact_floats);
+    s.driver.driverID = VK_DRIVER_ID_MOLTENVK;
+    assert_false(choose(s, NULL).exact_floats);
+    s.properties.driverVersion = 10303;
+    assert_true(choose(s, NULL).exact_floats);
+    s.properties.driverVersion = 10400;
+    s.float_controls.shaderSignedZeroInfNanPreserveFloat32 = VK_FALSE;
+    assert_true(choose(s, NULL).exact_floats);
+}
+
 /* A driver with fewer buffers than kernels need is refused; this must not make one of them. */
 static void push_constants_take_a_buffer_of_metal(void **state)
 {
@@ -670,6 +688,7 @@ int main(void)
         cmocka_unit_test(integrated_reads_and_writes_in_place),
         cmocka_unit_test(registers),
         cmocka_unit_test(software_is_portable),
+        cmocka_unit_test(float_operations_keep_their_order),
         cmocka_unit_test(push_constants_take_a_buffer_of_metal),
         cmocka_unit_test(minimum_is_usable),
         cmocka_unit_test(unknown_types_are_others),
