@@ -264,9 +264,9 @@ $(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
 	@$< $(PROGRAM) $(VERSION) >$@
 
 # The Python package is its files, modules made from the headers, and a copy of the library.
-$(PACKAGE)/_declarations.py: tools/python/bind.py $(sort $(wildcard include/*.h))
+$(PACKAGE)/_declarations.py: tools/python/bind.py tools/python/builders.py $(sort $(wildcard include/*.h))
 	@echo "  BIND $@"
-	@python=$$(PYTHON='$(PYTHON)' tools/python/interpreter.sh cffi) && CC='$(CC)' $$python $< $(@D) $(filter %.h,$^)
+	@python=$$(PYTHON='$(PYTHON)' tools/python/interpreter.sh cffi) && CC='$(CC)' $$python $< $(@D) $(filter %.h,$^) && touch $@
 
 $(PACKAGE)/%: tools/python/rlxvk/%
 	@mkdir -p $(@D)

@@ -1,4 +1,4 @@
-"""The example of the README, word for word."""
+"""The examples of the README, word for word."""
 from __future__ import annotations
 
 import os
@@ -10,9 +10,21 @@ import rlxvk
 from onnx_file import net
 
 
-def test_the_example_of_the_readme(root, python, tmp_path, monkeypatch):
+def programs(root: str) -> list[str]:
     with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
-        program, = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+        return re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+
+
+def test_the_graph_of_the_readme(root, python):
+    """All logits begin at 0. A step of Adam moves weights by its rate, so logits by 1e-3."""
+    losses, shape = python(programs(root)[1]).strip("[").split("] ")
+    losses = [float(loss) for loss in losses.split(", ")]
+    assert losses[0] == round(np.log(10), 4) and losses[0] > losses[1] > losses[2] > 2.295
+    assert shape == "(784, 10)\n"
+
+
+def test_the_example_of_the_readme(root, python, tmp_path, monkeypatch):
+    program, _ = programs(root)
     (tmp_path / "net.onnx").write_bytes(net()[0])
     shutil.copy(os.path.join(root, "test", "data", "models", "llama.gguf"), tmp_path / "model.gguf")
     monkeypatch.chdir(tmp_path)

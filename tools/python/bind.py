@@ -5,6 +5,7 @@
 
 _declarations.py   every public type, constant and call, as cffi's out-of-line ABI mode reads them
 errors.py          one exception for each status of rlxvk.h
+ops.py             one function for each builder (builders.py)
 
 The headers go through the C preprocessor: $CC, or gcc. Needs cffi.
 """
@@ -17,6 +18,9 @@ import re
 import shlex
 import subprocess
 import sys
+from typing import Any
+
+from builders import ops_source
 
 # Of the status table: X(E_SHAPE, 4, "shapes do not agree").
 STATUS = re.compile(r'X\((E_[A-Z_]+), (\d+), "([^"]+)"\)')
@@ -85,8 +89,8 @@ def error_classes(table: str) -> str:
     return "\n".join(lines)
 
 
-def declarations(folder: str, includes: str, out: str) -> None:
-    """Writes the module that cffi loads."""
+def declarations(folder: str, includes: str, out: str) -> Any:
+    """Writes the module that cffi loads. Returns what knows the types."""
     from cffi import FFI
 
     ffi = FFI()
@@ -95,6 +99,17 @@ def declarations(folder: str, includes: str, out: str) -> None:
     ffi.set_source("rlxvk._declarations", None)
     with contextlib.redirect_stdout(None): # cffi says what it writes
         ffi.emit_python_code(out)
+    return ffi
+
+
+def read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def main() -> None:
@@ -102,11 +117,11 @@ def main() -> None:
     folder = os.path.dirname(headers[0])
     includes = "".join(f"#include <{os.path.basename(header)}>\n" for header in headers)
     os.makedirs(out, exist_ok=True)
-    declarations(folder, includes, os.path.join(out, "_declarations.py"))
-    with open(os.path.join(folder, "rlxvk.h"), encoding="utf-8") as file:
-        table = file.read()
-    with open(os.path.join(out, "errors.py"), "w", encoding="utf-8") as file:
-        file.write(error_classes(table))
+    ffi = declarations(folder, includes, os.path.join(out, "_declarations.py"))
+    texts = {os.path.basename(header): read(header) for header in headers}
+    write(os.path.join(out, "errors.py"), error_classes(texts["rlxvk.h"]))
+    names = [name for name in sorted(texts) if name.startswith(("rlxvk_ops", "rlxvk_train"))]
+    write(os.path.join(out, "ops.py"), ops_source(ffi, [texts[name] for name in names]))
 
 
 if __name__ == "__main__":

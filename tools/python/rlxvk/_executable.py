@@ -21,16 +21,23 @@ class Executable:
     Structs of a run are made once; a run only puts the addresses of arrays into them.
     """
 
-    def __init__(self, handle: Handle, inputs: Sequence[str]) -> None:
-        """`inputs` are names, in the order in which `run` gets arrays."""
+    def __init__(
+        self,
+        handle: Handle,
+        inputs: Sequence[str],
+        shapes: Sequence[tuple[int, ...]] | None = None,
+    ) -> None:
+        """`inputs` are names, in the order in which `run` gets arrays. `shapes` are those of the
+        present binding, if the executable has symbols."""
         self.handle = handle
         infos = listed("rlxvk_tensor_info", lib.rlxvk_executable_inputs, handle.pointer)
         known = {text(info.name): info for info in infos}
         self._names = [ffi.new("char[]", name.encode()) for name in inputs]
         self._inputs = ffi.new("rlxvk_run_input[]", len(inputs))
-        for item, name, own in zip(self._inputs, inputs, self._names):
+        self.input_shapes = shapes or [shape_of(known[name].shape) for name in inputs]
+        for item, name, own, shape in zip(self._inputs, inputs, self._names, self.input_shapes):
             item.name = own
-            self._describe(item, known[name].dtype, shape_of(known[name].shape))
+            self._describe(item, known[name].dtype, shape)
         count = lib.rlxvk_executable_output_count(handle.pointer)
         self._outputs = ffi.new("rlxvk_run_output[]", count)
         self.outputs: list[tuple[tuple[int, ...], np.dtype[Any]]] = []

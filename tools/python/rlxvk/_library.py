@@ -76,10 +76,18 @@ def check(status: int) -> None:
         raise errors.BY_NUMBER.get(status, errors.Error)(text(lib.rlxvk_last_error()))
 
 
+def set_size(struct: Any) -> None:
+    """Fills in the struct_size, if the struct has one."""
+    kind = ffi.typeof(struct)
+    kind = kind.item if kind.kind == "pointer" else kind
+    if any(name == "struct_size" for name, _ in kind.fields):
+        struct.struct_size = ffi.sizeof(kind) | _SIZED
+
+
 def new(kind: str, **members: Any) -> Any:
     """A zeroed struct with its struct_size and the given members."""
     struct = ffi.new(f"{kind} *", members)
-    struct.struct_size = ffi.sizeof(kind) | _SIZED
+    set_size(struct)
     return struct
 
 
@@ -87,7 +95,7 @@ def new_array(kind: str, count: int) -> Any:
     """Zeroed structs, each with its struct_size."""
     array = ffi.new(f"{kind}[]", count)
     for i in range(count):
-        array[i].struct_size = ffi.sizeof(kind) | _SIZED
+        set_size(array[i])
     return array
 
 
