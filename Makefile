@@ -84,7 +84,7 @@ PACKAGE  := $(BUILD)/python/rlxvk
 PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo python test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo python wheel test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -109,6 +109,9 @@ demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
 python: $(PACKAGE)/_declarations.py $(PYTHON_SRC:tools/python/rlxvk/%=$(PACKAGE)/%) $(PACKAGE)/librlxvk.so ## the Python package, into build/python; it needs cffi and NumPy
+
+wheel: python ## the Python package as a wheel, into build/wheel; it needs setuptools and wheel
+	@PYTHON='$(PYTHON)' tools/python/wheel.sh $(BUILD)/python $(BUILD)/wheel $(VERSION)
 
 test: all units python ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
 	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' LONG='$(LONG)' test/run.sh

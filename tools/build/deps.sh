@@ -30,7 +30,7 @@ missing() {
         have cmake || echo cmake
         have pkg-config || echo pkg-config
         have python3 || echo python
-        "$(dirname "$0")/../python/interpreter.sh" cffi numpy pytest >/dev/null 2>&1 || echo python-modules
+        "$(dirname "$0")/../python/interpreter.sh" cffi numpy pytest setuptools wheel >/dev/null 2>&1 || echo python-modules
         have spirv-cross || have dnf || echo spirv-cross # Fedora has no package of it
         ! have apt-get || [ -d /usr/share/libonnx-testdata ] || echo onnx-tests # other systems have no such package
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
@@ -66,7 +66,8 @@ package() {
     *:cmake) echo cmake ;;
     dnf:pkg-config) echo pkgconf-pkg-config ;; pacman:pkg-config) echo pkgconf ;; *:pkg-config) echo pkg-config ;;
     apt:onnx-tests) echo libonnx-testdata ;;
-    pacman:python-modules) echo python-cffi python-numpy python-pytest ;; *:python-modules) echo python3-cffi python3-numpy python3-pytest ;;
+    pacman:python-modules) for module in cffi numpy pytest setuptools wheel; do echo python-$module; done ;;
+    *:python-modules) for module in cffi numpy pytest setuptools wheel; do echo python3-$module; done ;;
     pacman:python) echo python ;; *:python) echo python3 ;;
     *:spirv-cross) echo spirv-cross ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
@@ -86,7 +87,7 @@ kind=${manager%-get}
 packages=$(for what in $wanted; do package "$kind" "$what"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
 packages=${packages% }
 if [ "$manager" = none ]; then
-    echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan and SPIR-V headers, glslang, SPIRV-Tools, the Vulkan loader and a driver; python-modules are cffi, NumPy and pytest)" >&2
+    echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan and SPIR-V headers, glslang, SPIRV-Tools, the Vulkan loader and a driver; python-modules are cffi, NumPy, pytest, setuptools and wheel)" >&2
     exit 1
 fi
 as_root=

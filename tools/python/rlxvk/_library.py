@@ -24,9 +24,10 @@ def _places() -> list[str]:
     if named:
         return [named]
     folder = os.path.dirname(os.path.abspath(__file__))
-    beside = os.path.join(folder, "librlxvk.so")
     # The soname has the major version.
-    return ([beside] if os.path.exists(beside) else []) + ["librlxvk.so.0"]
+    own, system = ("rlxvk.dll",) * 2 if os.name == "nt" else ("librlxvk.so", "librlxvk.so.0")
+    beside = os.path.join(folder, own)
+    return ([beside] if os.path.exists(beside) else []) + [system]
 
 
 def _open() -> Any:
