@@ -167,6 +167,20 @@ def test_dims_have_names_and_arithmetic():
         f(x[:3], x)
     with pytest.raises(errors.ShapeError, match="'a'.*takes"):
         f(x[:, :2], x)
+    close(f(x, x + 1)[0], joined)
+
+
+def test_sizes_that_do_not_fit_leave_the_last_ones():
+    """The second input's size follows from the first one's."""
+    g = rlxvk.Graph()
+    a = g.input("a", ("n",))
+    b = g.input("b", (g.dim("n") * 2,))
+    f = rlxvk.compile(g, [ops.concat([a, a], 0) + b])
+    one, two = np.ones(3, "f4"), np.ones(6, "f4")
+    close(f(one, two)[0], 2 * two)
+    with pytest.raises(errors.ShapeError, match="'b'"):
+        f(np.ones(4, "f4"), two)
+    close(f(one, two)[0], 2 * two)
 
 
 # ---- Every builder ----
