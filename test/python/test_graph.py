@@ -476,6 +476,25 @@ def test_what_belongs_to_a_process_is_not_pickled():
                 attempt(one)
 
 
+def test_tensors_of_other_libraries():
+    """By DLPack alone, both ways."""
+
+    class Foreign:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    g = rlxvk.Graph()
+    f = rlxvk.compile(g, [g.input("x", (3,)) * 2])
+    y, = f(Foreign(np.array([1, 2, 3], "f4")))
+    close(np.from_dlpack(y), [2, 4, 6])
+
+
 def test_threads_share_a_function():
     g = rlxvk.Graph()
     f = rlxvk.compile(g, [g.input("x", ("n",)) * 2])

@@ -51,6 +51,7 @@ def host_array(value: Any, dtype: int, name: str) -> Array:
 
     Nothing is copied if it is one already. Integers and booleans become integers or floats that
     hold them exactly, and floats become wider floats. Python's own numbers become any floats.
+    Tensors of other libraries come by DLPack.
     Other conversions are a DtypeError, and numbers that do not fit are a RangeError.
     """
     target = NUMPY[dtype]
@@ -72,6 +73,8 @@ def _contiguous(value: Any, target: np.dtype[Any]) -> Array:
 
 
 def _converted(value: Any, target: np.dtype[Any], dtype: int, name: str) -> Array:
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = np.from_dlpack(value) # tensors of other libraries, in host memory
     own = isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")
     try:
         given = np.asarray(value)
