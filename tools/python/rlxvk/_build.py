@@ -309,7 +309,7 @@ def _plan(plan: str) -> tuple[tuple[str, str], ...]:
 @functools.lru_cache(maxsize=None)
 def enumerators(kind: str) -> dict[str, int]:
     """The names of an enumeration without what all have in common, in lower case."""
-    members = {str(name): int(value) for value, name in ffi.typeof(kind).elements.items()}
+    members = {str(name): int(value) for value, name in sorted(ffi.typeof(kind).elements.items())}
     words = [name.split("_") for name in members]
     shared = 0
     while all(len(w) > shared + 1 and w[shared] == words[0][shared] for w in words):

@@ -1,11 +1,12 @@
 """Compiled graphs: the base of models, and of graphs that Python builds."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from . import errors
 from ._arrays import NUMPY, Array, pointer
 from ._library import Handle, check, ffi, lib, listed, text
 
@@ -13,6 +14,29 @@ from ._library import Handle, check, ffi, lib, listed, text
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape of the library as a tuple."""
     return tuple(shape.dims[0 : shape.rank])
+
+
+def no_input(owner: str, name: str, names: Iterable[str]) -> str:
+    """The sentence for a name that the model or graph does not have."""
+    return f"the {owner} has no input '{name}'; it has: {', '.join(names) or 'none'}"
+
+
+def arranged(
+    owner: str, names: Sequence[str], arrays: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a call gives, by the names of inputs: first by order, then by name."""
+    if len(arrays) > len(names):
+        raise errors.UnknownNameError(
+            f"the {owner} has {len(names)} inputs, and the call gives {len(arrays)} arrays"
+        )
+    given = dict(zip(names, arrays))
+    for name, value in named.items():
+        if name not in names:
+            raise errors.UnknownNameError(no_input(owner, name, names))
+        if name in given:
+            raise errors.DupNameError(f"input '{name}' is given twice: by order and by name")
+        given[name] = value
+    return given
 
 
 class Executable:

@@ -10,7 +10,7 @@ from . import errors
 from ._arrays import NUMPY, Array, host_array, pointer, shape_text
 from ._build import Graph, drawn, enum_value, name_of, svg
 from ._device import DeviceLike, context_of
-from ._executable import Executable, shape_of
+from ._executable import Executable, arranged, shape_of
 from ._library import Handle, Unpicklable, check, ffi, lib, listed, new, text
 from ._tensor import Tensor
 
@@ -228,19 +228,7 @@ class Function(Unpicklable):
     def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         if not named and len(arrays) == len(self._given) == len(self._names):
             return list(arrays)
-        if len(arrays) > len(self._given):
-            raise errors.UnknownNameError(
-                f"the graph has {len(self._given)} inputs, and the call gives {len(arrays)} arrays"
-            )
-        given = dict(zip(self._given, arrays))
-        for name, value in named.items():
-            if name not in self._given:
-                raise errors.UnknownNameError(
-                    f"there is no input '{name}'; there are: {', '.join(self._given) or 'none'}"
-                )
-            if name in given:
-                raise errors.DupNameError(f"input '{name}' is given twice: by order and by name")
-            given[name] = value
+        given = arranged("graph", self._given, arrays, named)
         try:
             return [given[name] for name in self._names]
         except KeyError as missing:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Union
 
@@ -11,19 +11,15 @@ import numpy as np
 
 from . import errors
 from ._arrays import NUMPY, Array, host_array, pointer, shape_text
+from ._build import enum_value
 from ._device import Context, DeviceLike, chosen_context, context_of
-from ._executable import Executable
+from ._executable import Executable, arranged, no_input
 from ._library import Handle, Unpicklable, check, ffi, lib, listed, new, text
 
 _KEPT = 8 # executables of a model
 
 # Dtypes in which the library takes values that decide sizes.
 _VALUE_DTYPES = {"i": lib.RLXVK_I64, "u": lib.RLXVK_I64, "b": lib.RLXVK_BOOL, "f": lib.RLXVK_F64}
-
-_PRECISIONS: dict[str, int] = {
-    text(lib.rlxvk_precision_name(value)): value
-    for value in sorted(ffi.typeof("rlxvk_precision").elements)
-}
 
 Source = Union[str, "os.PathLike[str]", bytes]
 
@@ -201,11 +197,7 @@ class Model(Unpicklable):
     """
 
     def __init__(self, source: Source, options: Options) -> None:
-        if options.precision not in _PRECISIONS:
-            raise errors.AttrError(
-                f"no precision '{options.precision}'; there are: {', '.join(_PRECISIONS)}"
-            )
-        self._precision = _PRECISIONS[options.precision]
+        self._precision = enum_value("rlxvk_precision", options.precision)
         if isinstance(source, (str, os.PathLike)):
             self._source = os.fspath(source)
         elif isinstance(source, (bytes, bytearray, memoryview)):
@@ -224,7 +216,8 @@ class Model(Unpicklable):
         taken = [i for i, info in enumerate(inputs) if info.name not in self._values]
         self._inputs = [inputs[i] for i in taken]
         self._dtypes = [dtypes[i] for i in taken]
-        self._places = {info.name: i for i, info in enumerate(self._inputs)}
+        self._names = [info.name for info in self._inputs]
+        self._places = {name: i for i, name in enumerate(self._names)}
         named = {info.name: info for info in file_outputs}
         unknown = TensorInfo("", None, None, "?")
         self._outputs = file_outputs
@@ -268,7 +261,7 @@ class Model(Unpicklable):
         names = [info.name for info in inputs]
         for name in self._values:
             if name not in names:
-                raise errors.UnknownNameError(_no_input(name, names))
+                raise errors.UnknownNameError(no_input("model", name, names))
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -387,23 +380,11 @@ class Model(Unpicklable):
 
     def _arrange(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The values of all inputs, in their order."""
-        given: list[Any] = list(arrays)
-        if len(given) > len(self._inputs):
-            raise errors.UnknownNameError(
-                f"the model has {len(self._inputs)} inputs, and the call gives {len(given)} arrays"
-            )
-        given += [_MISSING] * (len(self._inputs) - len(given))
-        for name, value in named.items():
-            place = self._places.get(name)
-            if place is None:
-                raise errors.UnknownNameError(_no_input(name, self._places))
-            if given[place] is not _MISSING:
-                raise errors.DupNameError(f"input '{name}' is given twice: by order and by name")
-            given[place] = value
-        for value, info in zip(given, self._inputs):
-            if value is _MISSING:
+        given = arranged("model", self._names, arrays, named)
+        for info in self._inputs:
+            if info.name not in given:
                 raise errors.MissingInputError(f"input '{info.name}' is missing; it is {info}")
-        return given
+        return [given[name] for name in self._names]
 
     def _compiled_for(self, arrays: Sequence[Array]) -> _Compiled:
         """The executable of these arrays, which is made if need be."""
@@ -518,16 +499,9 @@ class Model(Unpicklable):
             )
 
 
-_MISSING = object()
-
-
 def _context_or_none(device: DeviceLike | None) -> Context | None:
     """The context that is chosen by now; None if it is to be the default."""
     return context_of(device) if device is not None else chosen_context()
-
-
-def _no_input(name: str, names: Iterable[str]) -> str:
-    return f"the model has no input '{name}'; it has: {', '.join(names) or 'none'}"
 
 
 def _first(array: Array, axis: int, count: int) -> Array:
