@@ -37,6 +37,12 @@ error:
     return status;
 }
 
+/* The length of a line without a carriage return at its end. Files of Windows have one there. */
+static size_t line_length(const char *line, size_t length)
+{
+    return length && line[length - 1] == '\r' ? length - 1 : length;
+}
+
 static rlxvk_status read_prompt(const generate_options *o, token_text *out)
 {
     file_content content = {0};
@@ -53,7 +59,7 @@ static rlxvk_status read_prompt(const generate_options *o, token_text *out)
         TRY(append(out, (const char *)content.data, content.length));
     }
     if (out->count && out->items[out->count - 1] == '\n')
-        out->count--;
+        out->count = line_length(out->items, out->count - 1);
 error:
     file_free(&content);
     return status;
@@ -101,15 +107,16 @@ error:
 static rlxvk_status encode_lines(session *s)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t at = 0, end; at < s->text.count; at = end + 1) {
+    for (size_t at = 0, end, length; at < s->text.count; at = end + 1) {
         for (end = at; end < s->text.count && s->text.items[end] != '\n';)
             end++;
-        if (end == at)
+        length = line_length(s->text.items + at, end - at);
+        if (length == 0)
             continue;
         if (!VECTOR_PUSH(&s->items, ((batch_item){.done = false})))
             TRY(status_fail_memory("prompts"));
         batch_item *item = &s->items.items[s->items.count - 1];
-        TRY(encode_prompt(s, s->text.items + at, end - at, &item->prompt));
+        TRY(encode_prompt(s, s->text.items + at, length, &item->prompt));
     }
     if (s->items.count == 0)
         status = status_fail(RLXVK_E_RANGE, "'%s' holds no prompt", s->options->batch);
@@ -417,6 +424,7 @@ static rlxvk_status read_line(token_text *out, bool *out_more)
     while ((letter = fgetc(stdin)) != EOF && letter != '\n')
         TRY(append(out, &(char){(char)letter}, 1));
     *out_more = letter != EOF || out->count;
+    out->count = line_length(out->items, out->count);
 error:
     return status;
 }

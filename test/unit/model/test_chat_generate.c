@@ -40,7 +40,7 @@ static int make_models(void **unused)
 
 static void write_prompt(const char *content)
 {
-    FILE *file = fopen(PROMPT, "w");
+    FILE *file = fopen(PROMPT, "wb");
     assert_non_null(file);
     assert_true(fputs(content, file) >= 0);
     assert_int_equal(fclose(file), 0);
@@ -165,12 +165,12 @@ static void prompts_and_batches(void **unused)
         if (i == 0)
             strcpy(first, reply);
     }
-    write_prompt("The open\nFiles are\n");
+    write_prompt("The open\r\n\r\nFiles are\r\n"); /* lines as Windows ends them */
     assert_string_equal(run_text(batch), expected);
     sprintf(whole, form, prompts[0]);
     strcat(strcat(whole, first), next);
     snprintf(expected, sizeof expected, "%s\n%s\n", first, continue_prompt(whole, "24"));
-    write_prompt("Files are\n");
+    write_prompt("Files are\r\n");
     assert_non_null(freopen(PROMPT, "r", stdin));
     assert_string_equal(run_text(lines), expected);
 }
