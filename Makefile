@@ -123,7 +123,7 @@ test-windows: ## build with MinGW, and test that under Wine on lavapipe; install
 	@tools/build/deps.sh windows
 	@$(MAKE) --no-print-directory -s all
 	@$(MAKE) --no-print-directory -s CROSS=x86_64-w64-mingw32- all unit-tests
-	@BUILD=$(BASE)/x86_64-w64-mingw32 test/windows.sh
+	@BUILD=$(BASE)/x86_64-w64-mingw32 LONG='$(LONG)' test/windows.sh
 
 unit-tests: $(filter $(BUILD)/test/test_%,$(UNITS))
 

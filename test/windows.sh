@@ -1,8 +1,11 @@
 #!/bin/bash
 # Tests the Windows build under Wine, which gives it the drivers of this machine: unit tests, examples, conformance, golden tokens, training,
-# names in any script, and two processes with one cache. Prints failures and counts. BUILD: the folder of the cross build.
+# names in any script, and two processes with one cache. Prints failures and counts. BUILD: the folder of the cross build. LONG: unit tests
+# that only run with RLXVK_TEST_ALL=1. Arguments: only these unit tests, and nothing else.
 set -u
 cross=$BUILD
+mapfile -t tests < <(if (($#)); then printf '%s\n' "$@"; else
+    ls "$BUILD"/test/test_*.exe | sed 's|.*/||; s|\.exe$||' | grep -vxE "$([[ ${RLXVK_TEST_ALL:-} ]] || sed 's/ /|/g' <<<"${LONG:-}")"; fi)
 . "$(dirname "$0")/check.sh"
 began=$SECONDS
 # Wine needs a display, a home of its own, and a driver that it finds by the path of this machine.
@@ -26,9 +29,8 @@ says() {
 }
 
 # ---- Unit tests ----
-for test in "$cross"/test/test_*.exe; do
-    name=$(basename "$test" .exe)
-    out=$(windows "$test" 2>&1)
+for name in "${tests[@]}"; do
+    out=$(windows "$cross/test/$name.exe" 2>&1)
     status=$?
     p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
@@ -37,6 +39,7 @@ for test in "$cross"/test/test_*.exe; do
     ((f == 0)) || printf 'FAILED: %s (exit status %d)\n%s\n' "$name" "$status" "$(grep -E 'ERROR|error|FAILED|left behind' <<<"$out" | head -n 8)"
 done
 echo "unit tests: $programs programs, $passed passed, $failed failed, $((SECONDS - began)) s"
+(($#)) && finish
 
 # ---- Examples ----
 for example in "$cross"/examples/*.exe; do

@@ -214,7 +214,7 @@ static rlxvk_status check_elements(const host_array *h)
 rlxvk_status onnx_add_constant(rlxvk_graph *g, const host_array *h, rlxvk_tensor *out)
 {
     float *words = memory_allocate((size_t)MAX(h->numel, 1) * sizeof *words);
-    rlxvk_dtype dtype;
+    rlxvk_dtype dtype = RLXVK_F32;
     rlxvk_status status = RLXVK_OK;
     if (!words)
         return status_fail_memory("constant");

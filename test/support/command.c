@@ -25,7 +25,7 @@ int run_command(int (*command)(int, char **), const char *const *words, char *te
     fflush(stdout);
     int kept = dup(STDOUT_FILENO);
     assert_true(kept >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
-    optind = 1;
+    optind = 0; /* forgets also what an earlier call left within its words */
     int code = command(count, arguments);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);

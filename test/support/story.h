@@ -5,6 +5,7 @@
 #ifndef RLXVK_STORY_H
 #define RLXVK_STORY_H
 
+#include "base/compiler.h"
 #include "support/model.h"
 
 /* Begins a new sequence and forgets the one before. */
@@ -12,7 +13,7 @@ void story_begin(void);
 /* Prints how many calls were compared in all. */
 void story_report(void);
 
-void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void tell(const char *format, ...) FORMATS(1, 2);
 /* Logs a word and values, f32 words or bytes. If `data` is NULL, logs only the word. */
 void tell_bytes(const char *what, bool words, const void *data, size_t size);
 

@@ -26,13 +26,21 @@ typedef struct vocabulary {
     tokenizer *tokenizer;
 } vocabulary;
 
+static inline char *copy_of(const char *text, size_t length)
+{
+    char *copy = calloc(length + 1, 1);
+    assert_non_null(copy);
+    memcpy(copy, text, length);
+    return copy;
+}
+
 static inline void add_token(vocabulary *v, const char *token, size_t length, int32_t kind,
                              float score)
 {
     v->tokens = realloc(v->tokens, (v->count + 1) * sizeof *v->tokens);
     v->kinds = realloc(v->kinds, (v->count + 1) * sizeof *v->kinds);
     v->scores = realloc(v->scores, (v->count + 1) * sizeof *v->scores);
-    v->tokens[v->count] = strndup(token, length);
+    v->tokens[v->count] = copy_of(token, length);
     v->kinds[v->count] = kind;
     v->scores[v->count++] = score;
 }
@@ -81,9 +89,14 @@ static inline void put_ends(gguf_writer *w, const vocabulary *v, const char *bos
 /* Parses the file that a writer has written the keys of, and makes the tokenizer. */
 static inline void finish_vocabulary(vocabulary *v, gguf_writer *w)
 {
-    FILE *stream = open_memstream(&v->bytes, &v->length);
+    FILE *stream = tmpfile();
     assert_non_null(stream);
     assert_ok(gguf_begin(w, stream));
+    v->length = (size_t)ftell(stream);
+    v->bytes = malloc(v->length);
+    assert_non_null(v->bytes);
+    rewind(stream);
+    assert_int_equal(fread(v->bytes, 1, v->length, stream), v->length);
     assert_int_equal(fclose(stream), 0);
     gguf_writer_destroy(w);
     assert_ok(gguf_result(gguf_parse(v->bytes, v->length, NULL, &v->file)));
@@ -141,7 +154,7 @@ static inline void copy_vocabulary(vocabulary *v, const char *path, const char *
         assert_ok(gguf_get_strings(from, "tokenizer.ggml.merges", &merges, &merge_count));
         char **lines = calloc(merge_count, sizeof *lines);
         for (uint64_t i = 0; i < merge_count; i++)
-            lines[i] = strndup(merges[i].data, merges[i].length);
+            lines[i] = copy_of(merges[i].data, merges[i].length);
         gguf_put_strings(&w, "tokenizer.ggml.merges", (const char *const *)lines, merge_count);
         for (uint64_t i = 0; i < merge_count; i++)
             free(lines[i]);

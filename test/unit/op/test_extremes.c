@@ -11,6 +11,7 @@
 #include "rewrite/rewrite.h"
 #include "support/harness.h"
 #include "support/profiles.h"
+#include "support/time_limit.h"
 
 #include <rlxvk_quant.h>
 #include <rlxvk_train.h>
@@ -20,7 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #define HUGE_DIM   ((int64_t)1 << 62)
@@ -643,10 +643,17 @@ static void test_shapes(void **state)
             call_plain(&(choice){shapes[i], shapes[k], 0});
 }
 
-static int limit_time(void **state)
+static int begin_limit(void **state)
 {
     (void)state;
-    alarm(600); /* if a builder never returns, the test fails */
+    time_limit_begin(600); /* if a builder never returns, the test fails */
+    return 0;
+}
+
+static int end_limit(void **state)
+{
+    (void)state;
+    time_limit_end();
     return 0;
 }
 
@@ -659,7 +666,7 @@ int main(void)
         cmocka_unit_test(test_spectra),   cmocka_unit_test(test_control),
         cmocka_unit_test(test_packing),   cmocka_unit_test(test_arrays),
     };
-    int failures = cmocka_run_group_tests(tests, limit_time, NULL);
+    int failures = cmocka_run_group_tests(tests, begin_limit, end_limit);
     print_message("%zu calls, %zu accepted, %zu lowered\n", call_count, built_count, lowered_count);
     return failures;
 }
