@@ -29,7 +29,7 @@ FLAGS_libfuzzer := $(FLAGS_asan) -fsanitize=fuzzer-no-link
 FLAGS_coverage := -O0 -g --coverage
 MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan, libfuzzer or coverage))
 GEN      := $(BASE)/generated
-CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
 CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off $(if $(WINDOWS),,-fPIC)
 LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
 LDLIBS   += $(if $(WINDOWS),-lm,-ldl -lm -lpthread)

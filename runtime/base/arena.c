@@ -4,7 +4,6 @@
  */
 #include "base/base.h"
 
-#include <stdalign.h>
 #include <string.h>
 
 #define ARENA_ALIGNMENT   16
@@ -14,17 +13,20 @@
 struct arena_chunk {
     arena_chunk *next;
     size_t size, used;
-    alignas(ARENA_ALIGNMENT) uint8_t bytes[];
+    uint8_t *bytes; /* the aligned part of the room: 32-bit systems align allocations by 8 */
+    uint8_t room[];
 };
 
 static arena_chunk *chunk_create(size_t size)
 {
     uint64_t bytes;
-    if (!size_add(size, sizeof(arena_chunk), &bytes) || bytes > SIZE_MAX)
+    if (!size_add(size, sizeof(arena_chunk) + ARENA_ALIGNMENT, &bytes) || bytes > SIZE_MAX)
         return NULL;
     arena_chunk *chunk = memory_zeroed(1, (size_t)bytes);
-    if (chunk)
+    if (chunk) {
         chunk->size = size;
+        chunk->bytes = chunk->room + (-(uintptr_t)chunk->room & (ARENA_ALIGNMENT - 1));
+    }
     return chunk;
 }
 

@@ -51,6 +51,7 @@ int system_file_open(const char *path, system_file *out, uint64_t *out_length)
 int system_file_read(const system_file *file, uint64_t offset, void *out, uint64_t size,
                      size_t *out_got)
 {
+    _Static_assert(sizeof(off_t) == 8, "files may have more than 2 GiB, also with 32 bits");
     ssize_t got;
     do
         got = pread((int)file->handle, out, (size_t)MIN(size, SIZE_MAX / 2), (off_t)offset);
