@@ -28,16 +28,16 @@ FLAGS_tsan     := -O1 -g -fsanitize=thread
 FLAGS_libfuzzer := $(FLAGS_asan) -fsanitize=fuzzer-no-link
 FLAGS_coverage := -O0 -g --coverage
 MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan, libfuzzer or coverage))
-GEN      := $(BASE)/generated
+# A source archive of `make dist` has what is made from GLSL and headers, and the headers of Vulkan and SPIR-V.
+PREBUILT := $(wildcard prebuilt)
+GEN      := $(or $(PREBUILT),$(BASE)/generated)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
 CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off $(if $(WINDOWS),,-fPIC)
 LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
 LDLIBS   += $(if $(WINDOWS),-lm,-ldl -lm -lpthread)
 # A cross compiler does not look for headers in /usr/include, where those of Vulkan and SPIR-V are.
-HEADERS  := $(if $(CROSS),$(BASE)/headers)
-ifneq ($(CROSS),)
-CPPFLAGS += -isystem $(HEADERS)
-endif
+HEADERS  := $(if $(PREBUILT),$(PREBUILT)/headers,$(if $(CROSS),$(BASE)/headers))
+CPPFLAGS += $(addprefix -isystem ,$(HEADERS))
 ifneq ($(WINDOWS),)
 CPPFLAGS += -D__USE_MINGW_ANSI_STDIO=1
 LDFLAGS  += -static-libgcc -Wl,--stack,8388608
@@ -84,7 +84,7 @@ PACKAGE  := $(BUILD)/python/rlxvk
 PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo python wheel test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo python wheel test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format dist install uninstall clean kernels generated units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -157,6 +157,9 @@ readme: all ## put the op tables into include/OPS.md and include/ONNX.md
 format: ## apply .clang-format
 	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
 
+dist: generated ## a source archive, build/rlxvk-VERSION.tar.gz, with SPIR-V inside: building it takes a C compiler and make
+	@CC='$(HOSTCC)' tools/build/dist.sh $(GEN) $(BASE)/rlxvk-$(VERSION)
+
 install: all ## copy what users need to PREFIX (/usr/local), below DESTDIR where one is named
 	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh install
 
@@ -168,6 +171,7 @@ clean: ## remove what was built
 
 vpath %.comp $(sort $(dir $(wildcard glsl/*/*.comp)))
 
+ifeq ($(PREBUILT),)
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
 # The .d file of a kernel lists its includes. If it is missing, the kernel is compiled again. An include that no longer exists is not an
@@ -213,18 +217,26 @@ $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNEL
 # spv2c rewrites these files only if they change, so C files that include them are rebuilt only then.
 $(GEN)/kernel_table.h $(FAMILIES:%=$(GEN)/constants/%.h): $(GEN)/kernel_table.c ;
 
+else
+$(GEN)/kernel_table.c: ;
+endif
+
 kernels: $(GEN)/kernel_table.c
 
 # ---- C ----
 
 # The library for users exports only the functions that the headers declare. The program and the tests use all functions.
 PUBLIC   := $(GEN)/public
-$(PUBLIC).txt: $(wildcard include/*.h)
+$(PUBLIC).txt: $(wildcard include/*.h) Makefile
 	@mkdir -p $(@D)
-	@$(HOSTCC) -E -P -Iinclude $(^F:%=-include %) -x c /dev/null | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
+	@$(HOSTCC) -E -P -Iinclude $(patsubst %,-include %,$(notdir $(filter %.h,$^))) -x c /dev/null | grep -v '^typedef' | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
 
 $(PUBLIC).map: $(PUBLIC).txt
 	@{ echo '{ global:'; sed 's/$$/;/' $<; echo 'local: *; };'; } >$@
+
+# What a DLL exports. Programs link with the import library.
+$(PUBLIC).def: $(PUBLIC).txt
+	@{ echo 'LIBRARY rlxvk.dll'; echo EXPORTS; sed 's/^/  /' $<; } >$@
 
 $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@rm -f $@
@@ -233,9 +245,8 @@ $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
 
 ifneq ($(WINDOWS),)
-# The .def lists what the library exports, and programs link with the import library.
-$(BUILD)/rlxvk.def: $(PUBLIC).txt $(INSIDE)
-	@{ echo 'LIBRARY rlxvk.dll'; echo EXPORTS; $(CROSS)nm -g --defined-only $(INSIDE) | awk '{ sub(/^_/, "", $$3); print $$3 }' | sort -u | comm -12 - $< | sed 's/^/  /'; } >$@
+$(BUILD)/rlxvk.def: $(PUBLIC).def
+	@cp $< $@
 
 $(SHARED): $(LIB_OBJ) $(BUILD)/rlxvk.def
 	@echo "  LD $@"
@@ -319,16 +330,19 @@ $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
 
 # The examples are built as users build programs: with the public headers and the archive. test/examples/Makefile uses the installed ones.
-$(BUILD)/examples/%.spv.h: test/examples/%.comp
+EXAMPLE_SPIRV := $(patsubst test/examples/%.comp,$(GEN)/examples/%.spv.h,$(wildcard test/examples/*.comp))
+ifeq ($(PREBUILT),)
+$(GEN)/examples/%.spv.h: test/examples/%.comp
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
+endif
 
-$(BUILD)/examples/custom_op$(EXE): $(BUILD)/examples/custom_op.spv.h
+$(BUILD)/examples/custom_op$(EXE): $(GEN)/examples/custom_op.spv.h
 $(DRAWING:test/examples/%.c=$(BUILD)/examples/%$(EXE)): LDLIBS += -lpng
 
 $(EXAMPLES): $(BUILD)/examples/%$(EXE): test/examples/%.c test/examples/picture.h $(LIB)
 	@mkdir -p $(@D)
-	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(GEN)/examples $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
@@ -348,6 +362,9 @@ $(GEN)/case_families.h: $(sort $(wildcard tools/conform/cases/*.c))
 	@mkdir -p $(@D)
 	@sed -n 's/^const case_family \([a-z_0-9]*\) = .*/CASES(\1)/p' $^ >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# All that the C files and the libraries need which is not in the tree. tools/cmake takes it from here, and the source archive has it.
+generated: $(GEN)/kernel_table.c $(PUBLIC).txt $(PUBLIC).map $(PUBLIC).def $(GEN)/null_calls.h $(GEN)/case_families.h $(EXAMPLE_SPIRV)
 
 $(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h $(HEADERS)
 	@mkdir -p $(@D)
