@@ -21,6 +21,12 @@ check() {
         printf 'FAILED: %s\n%s\n' "$what" "$(tail -n 15 <<<"$out")"
     fi
 }
+# Prints the program of the README. C code without #include is none.
+readme_program() {
+    awk '/^```c$/ { inside = 1; lines = ""; next }
+        /^```/ { if (inside && lines ~ /^#include/) printf "%s", lines; inside = 0 }
+        inside { lines = lines $0 "\n" }' README.md
+}
 # Prints the last line of each script: the counts.
 finish() {
     echo "$passed passed, $failed failed"

@@ -22,12 +22,6 @@ mkdir "$work/elsewhere"
 cp -r test/installed "$work/elsewhere"
 cp -r "$prefix/share/doc/rlxvk/examples" "$work/elsewhere"
 cp -r "$prefix/share/rlxvk" "$work/elsewhere/data"
-# Prints the program of the README. C code without #include is none.
-readme_program() {
-    awk '/^```c$/ { inside = 1; lines = ""; next }
-        /^```/ { if (inside && lines ~ /^#include/) printf "%s", lines; inside = 0 }
-        inside { lines = lines $0 "\n" }' README.md
-}
 readme_program >"$work/elsewhere/installed/program.c"
 nm --defined-only build/inside.a 2>/dev/null | awk '$2 == "T" && $3 ~ /^rlxvk_/ { print $3 }' >"$work/inside"
 grep -o 'rlxvk_[a-z0-9_]*' include/PYTORCH.md | sort -u >"$work/elsewhere/named"

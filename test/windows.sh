@@ -19,7 +19,7 @@ wineboot --init >/dev/null 2>&1
 program=$cross/bin/rlxvk.exe
 
 # Runs a program of Windows.
-windows() { timeout "${limit:-300}" wine "$@"; }
+windows() { timeout "${limit:-900}" wine "$@"; }
 # Succeeds if the output of a program has a line that matches.
 says() {
     local wanted=$1
