@@ -84,7 +84,7 @@ PACKAGE  := $(BUILD)/python/rlxvk
 PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo python wheel test test-compilers test-windows unit-tests mutants conform bench lint spirv readme format dist install uninstall clean kernels generated units examples fuzz fuzzers
+.PHONY: all help deps demo python wheel test test-compilers test-windows test-cross unit-tests mutants conform bench lint spirv readme format dist install uninstall clean kernels generated units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -124,6 +124,10 @@ test-windows: ## build with MinGW, and test that under Wine on lavapipe; install
 	@$(MAKE) --no-print-directory -s all
 	@$(MAKE) --no-print-directory -s CROSS=x86_64-w64-mingw32- all unit-tests
 	@BUILD=$(BASE)/x86_64-w64-mingw32 LONG='$(LONG)' test/windows.sh
+
+test-cross: $(GEN)/kernel_table.c ## build for other processors, C libraries and compilers, and run what needs no device (TARGETS="musl i686-linux-gnu"); installs what this needs
+	@tools/build/deps.sh cross
+	@LONG='$(LONG)' NUMBERS='$(NUMBERS)' test/cross.sh $(TARGETS)
 
 unit-tests: $(filter $(BUILD)/test/test_%,$(UNITS))
 
@@ -238,10 +242,13 @@ $(PUBLIC).map: $(PUBLIC).txt
 $(PUBLIC).def: $(PUBLIC).txt
 	@{ echo 'LIBRARY rlxvk.dll'; echo EXPORTS; sed 's/^/  /' $<; } >$@
 
+# Windows of 32 bits puts this before each name of C.
+MARK     := $(if $(WINDOWS),$(if $(filter i686%,$(CROSS)),_))
 $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@rm -f $@
 	@$(LD) -r -o $(BUILD)/rlxvk.o $(LIB_OBJ)
-	@$(OBJCOPY) --keep-global-symbols=$(PUBLIC).txt $(BUILD)/rlxvk.o
+	@sed 's/^/$(MARK)/' $(PUBLIC).txt >$(BUILD)/public.txt
+	@$(OBJCOPY) --keep-global-symbols=$(BUILD)/public.txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
 
 ifneq ($(WINDOWS),)

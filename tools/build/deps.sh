@@ -41,6 +41,18 @@ missing() {
         have wine || echo wine
         have Xvfb || echo display ;;
     esac
+    case $purposes in *" cross "*) # only Debian and its kin have all of them
+        have x86_64-w64-mingw32-gcc || echo mingw
+        have clang || echo clang
+        if have apt-get; then
+            have aarch64-linux-gnu-gcc || echo aarch64
+            have arm-linux-gnueabihf-gcc || echo armhf
+            have i686-linux-gnu-gcc || echo i686
+            have i686-w64-mingw32-gcc || echo mingw-i686
+            have musl-gcc || echo musl
+            have qemu-aarch64 || echo qemu
+        fi ;;
+    esac
     case $purposes in *" lint "*)
         have clang-format || echo format
         have cppcheck || echo cppcheck
@@ -74,6 +86,9 @@ package() {
     apt:mingw) echo gcc-mingw-w64-x86-64 ;; dnf:mingw) echo mingw64-gcc ;; pacman:mingw) echo mingw-w64-gcc ;;
     apt:wine) echo wine wine64 ;; *:wine) echo wine ;;
     apt:display) echo xvfb ;; dnf:display) echo xorg-x11-server-Xvfb ;; pacman:display) echo xorg-server-xvfb ;;
+    apt:aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;; apt:armhf) echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross ;;
+    apt:i686) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;; apt:musl) echo musl-tools ;; apt:mingw-i686) echo gcc-mingw-w64-i686 ;;
+    apt:qemu) echo qemu-user ;; *:clang) echo clang ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;
     dnf:c++) echo gcc-c++ ;; pacman:c++) echo gcc ;; *:c++) echo g++ ;;
