@@ -154,8 +154,6 @@ add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse 
 if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=100000 --jobs 0"
     add "rebuilding after a change" <<<"test/rebuild.sh"
-    add "building by CMake" <<<"test/cmake.sh"
-    add "source archive" <<<"test/dist.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
 fi
 # Sampled, of three devices. With RLXVK_TEST_COMPILERS=1, all pipelines of all devices, which takes long.
