@@ -325,7 +325,7 @@ static void add_axes(call *c, call_axes *axes, const int64_t *items, uint64_t co
 call_axes call_read_axes(call *c, int64_t since, size_t i, uint32_t rank)
 {
     call_axes axes = {.count = 0};
-    size_t count;
+    size_t count = 0;
     const int64_t *items = c->opset < since ? call_integers(c, "axes", &count) : NULL;
     if (items)
         add_axes(c, &axes, items, count, rank);

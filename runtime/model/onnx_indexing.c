@@ -391,7 +391,7 @@ void onnx_space_to_depth(call *c)
 /* Amounts [begins.., ends..] of all axes, or from opset 18 on of some. */
 static bool read_pads(call *c, uint32_t rank, int64_t *before, int64_t *after)
 {
-    size_t count;
+    size_t count = 0;
     const int64_t *pads = c->opset < 11 ? call_integers(c, "pads", &count) : NULL;
     call_axes axes = {.count = 0};
     if (c->opset >= 11) {

@@ -329,7 +329,7 @@ static rlxvk_status apply_family(gradients *s, uint32_t id, const node *n)
     rlxvk_graph *g = s->graph;
     const op_family *family = node_row(n)->family;
     char label[NODE_LABEL];
-    uint32_t start;
+    uint32_t start = 0;
     rlxvk_tensor dy = tensor_of(g, s->entries.items[id].gradient);
     rlxvk_tensor simpler = family->derivative.expand ? expand_node(s, id, dy, &start) : RLXVK_NONE;
     if (g->status != RLXVK_OK)

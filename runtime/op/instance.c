@@ -49,7 +49,7 @@ rlxvk_status instance_append(rlxvk_graph *to, const rlxvk_graph *source, uint32_
 {
     instance_attributes room;
     node n = instance_given(source, id, &room);
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     if (!is_leaf(&n) || symbol_in_shape(&n.shape)) {
         n.building = to;
         TRY(instance_check(to, source->symbols, sizes, count, &n, n.attributes ? &room : NULL));

@@ -62,7 +62,7 @@ const char *bench_figure_name(figure f)
 
 bench_figures bench_figures_of(const pipeline_description *about)
 {
-    bench_figures out;
+    bench_figures out = {.at = {0}};
     for (size_t f = 0; f < FIGURE_COUNT; f++)
         out.at[f] = -1;
     for (size_t i = 0; i < about->statistics.count; i++)

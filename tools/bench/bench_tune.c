@@ -253,7 +253,7 @@ rlxvk_status bench_tune(rlxvk_context *context, const char *kind)
 {
     tuner t = {.context = context, .profile = {memory_zeroed(PROFILE, 1), PROFILE, 0}};
     bool cpu = profile_is_software(&context->device->setup.profile), found = false;
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     if (!t.profile.buffer)
         return status_fail_memory("profile");
     text_append(&t.profile, "%s", TUNING_HEADER);

@@ -56,6 +56,7 @@ missing() {
     case $purposes in *" lint "*)
         have clang-format || echo format
         have cppcheck || echo cppcheck
+        have clang || echo clang
         have g++ || echo c++ ;;
     esac
 }

@@ -543,7 +543,7 @@ static rlxvk_status run_chunk(llama *m, rlxvk_executable *e, const uint32_t *ids
                               llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
-    float last = (float)c.tokens - 1, turn = stretch_of(m, m->sequence), token;
+    float last = (float)c.tokens - 1, turn = stretch_of(m, m->sequence), token = 0;
     const rlxvk_run_input inputs[] = {
         {.name = "tokens", .data = m->tokens, .length = (size_t)c.rows, .f32_words = true},
         {.name = "position", .data = place, .length = ARRAY_COUNT(place), .f32_words = true},

@@ -311,7 +311,7 @@ static rlxvk_status emit_outer(lowering *l, pad_work *w, operand *source, uint32
     int64_t sizes = 1, rest = 1;
     pad_work first = *w;
     operand between;
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     if (elements > INT32_MAX)
         return status_fail(RLXVK_E_TOO_LARGE,
                            "pad: %llu elements between two passes; pad fewer axes at a time",

@@ -40,7 +40,7 @@ bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operan
 static const char *describe_place(const char *at, size_t start, text *out)
 {
     const char *end = strstr(at, "): ");
-    char *behind;
+    char *behind = NULL;
     if (strncmp(at, " (node ", 7) != 0 || !end)
         return at;
     at += 7 + strspn(at + 7, "0123456789");

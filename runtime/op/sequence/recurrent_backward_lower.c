@@ -202,7 +202,7 @@ static rlxvk_status make_room(step_job *t)
     const backward_job *j = t->j;
     const recurrent_sweep *s = &j->s;
     uint64_t bytes = sizeof(float) * s->rows * t->columns;
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     for (int i = 0; i < 2; i++)
         TRY(lower_temporary(j->l, bytes, &t->vectors[i]));
     if (j->attributes->initial && s->states == 2)

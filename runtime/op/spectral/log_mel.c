@@ -45,7 +45,7 @@ static rlxvk_status log_mel_infer(const rlxvk_graph *g, node *n, void *attribute
     const log_mel_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0), *filters = input_shape(g, n, 1);
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "insert a cast"));
     if ((unsigned)a->scope > RLXVK_LOG_MEL_CLIP)

@@ -28,7 +28,7 @@ static rlxvk_status overlap_add_infer(const rlxvk_graph *g, node *n, void *attri
     const overlap_add_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "insert a cast"));
     if (a->hop < 1 || a->hop > INT32_MAX)

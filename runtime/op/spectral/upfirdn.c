@@ -37,7 +37,7 @@ static rlxvk_status upfirdn_infer(const rlxvk_graph *g, node *n, void *attribute
     const rlxvk_shape *x = input_shape(g, n, 0), *taps = input_shape(g, n, 1);
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     int64_t whole, reach;
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "insert a cast"));
     if (a->up < 1 || a->down < 1)

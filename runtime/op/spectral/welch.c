@@ -135,7 +135,7 @@ static rlxvk_status welch_infer(const rlxvk_graph *g, node *n, void *attributes)
     const welch_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
     char buffer[SHAPE_TEXT];
-    rlxvk_status status;
+    rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "insert a cast"));
     if (x->rank == 0 || x->dims[x->rank - 1] < a->length)
