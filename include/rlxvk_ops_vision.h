@@ -154,6 +154,66 @@ rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, r
 rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                              rlxvk_tensor dy, const rlxvk_grid_options *options);
 
+/* ---- Regions of images. Since 0.3. ---- */
+
+typedef enum rlxvk_roi_mode {
+    RLXVK_ROI_AVERAGE = 0,
+    RLXVK_ROI_MAX = 1 /* the largest product of a cell and its weight, as ONNX defines it */
+} rlxvk_roi_mode;
+
+typedef struct rlxvk_roi_options {
+    int64_t size[2];        /* rows and columns of bins in a region; each 0 counts as 1 */
+    int64_t sampling_ratio; /* samples along each axis of a bin, at most 256. 0: as many as a bin
+                               has cells, rounded up, but at most 256 */
+    rlxvk_roi_mode mode;
+    float spatial_scale; /* cells of x for each unit of regions; 0: 1 */
+    bool half_pixel;     /* cell 0 begins at 0 and ends at 1; else its centre is at 0, and regions
+                            are at least one cell wide and high. `aligned` of torchvision */
+    size_t struct_size;
+} rlxvk_roi_options;
+
+/* Samples regions of images, as RoiAlign of ONNX and roi_align of torchvision do:
+ *   x [N, C, H, W], regions [R, 4], images [R] -> [R, C, rows, columns]
+ *
+ * A region is (x0, y0, x1, y1) in image number images[r], an index that is rounded and clamped as
+ * those of rlxvk_gather. The region times `spatial_scale`, less 1/2 if half_pixel is set, is in
+ * cells of x, rounded to F32 after each of these steps. It is divided into equal bins, which have
+ * equally spaced samples. A sample is bilinear between the four cells around it. A sample less than
+ * a cell outside of x takes the border; one farther outside, less than -1 or more than the size, is
+ * 0. The result is the mean of the samples of a bin. For MAX it is the largest of the four products
+ * of a cell and its weight in any sample; NaN counts as the largest.
+ *
+ * A bin without samples gives 0: if sampling_ratio is 0, those of a region with no or a negative
+ * height or width, which half_pixel allows. So does a region that is not finite.
+ *
+ * Error, with u = 2^-24: u (12 mean |cell| + 12 mean |term|), summed over the four cells of a
+ * sample. The sum of n samples adds n u mean |term|. Rounding may move a sample by u (8 |length of
+ * the region| + 4 |its begin|) cells. The change of the result that this makes is added.
+ *
+ * Only x has gradients.
+ *   E_SHAPE: a shape is not as above, or x has an empty axis H or W, or no images for regions.
+ *   E_ATTR: a size or the ratio is negative, the ratio is above 256, the scale is not finite, or
+ *           the mode is unknown.
+ *   E_INDEX_RANGE: N is above 2^24.
+ *   E_TOO_LARGE: H or W is above 2^22, a size is above 2^14. */
+rlxvk_tensor rlxvk_roi_align(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor regions,
+                             rlxvk_tensor images, const rlxvk_roi_options *options);
+
+/* The gradient of rlxvk_roi_align for x; rlxvk_grad builds it. It maps dy [R, C, rows, columns] to
+ * [N, C, H, W], with input_size = {N, H, W}. Each cell gets the sum over regions and their bins, in
+ * their order. For MAX, a bin gives its gradient to the cell of its first largest product, times
+ * its weight; x is the operand of roi_align. For AVERAGE, x is RLXVK_NONE. This op has a gradient
+ * for AVERAGE only.
+ *
+ * Statuses are those of rlxvk_roi_align, and:
+ *   E_SHAPE: x or dy has the wrong shape, or there are no regions, but the result has elements.
+ *   E_ATTR: a size of `options` is not that of dy.
+ *   E_TOO_LARGE: R (rows H + columns W + 1) is 2^31 or more. */
+rlxvk_tensor rlxvk_roi_align_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor regions,
+                                            rlxvk_tensor images, rlxvk_tensor x,
+                                            const int64_t *input_size,
+                                            const rlxvk_roi_options *options);
+
 /* ---- Pools ---- */
 
 /* Pool over all spatial axes of x [N, C, 1 to 3 axes]: the maximum, the mean, or the p-norm

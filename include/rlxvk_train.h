@@ -65,6 +65,7 @@ extern "C" {
  *     keep_first (count), pack_first (count), unpack_first (count), grouped_matmul (idx),
  *     grouped_matmul_backward_weight (idx), group_limited_gate (route),
  *     softmax_cross_entropy (labels), softmax_cross_entropy_backward (labels),
+ *     roi_align (regions, images), roi_align_backward_input (regions, images, x),
  *     pool_max_backward (x), pool_min_backward (x), pool_max_take (x), pool_min_take (x)
  *   constant: eq, ne, lt, le, gt, ge, bitwise_and, bitwise_or, bitwise_xor, shift_left,
  *     shift_right, floor, ceil, sign, argmax, argmin, pool_max_indices, topk, argsort, one_hot,

@@ -62,4 +62,37 @@ struct grid_gather_args {
     u32 dy_offset, dx_offset;
 };
 
+/* Modes of regions. ROI_PEAKS finds the cells that the maximum takes. */
+#define ROI_AVERAGE 0
+#define ROI_MAX     1
+#define ROI_PEAKS   2
+
+#define ROI_MOST_SAMPLES 256 /* along an axis of a bin */
+#define ROI_HALF_PIXEL   1   /* bit of `flags` */
+
+/* What places the samples of regions, in the order of coordinates: along the columns, then the
+ * rows. `ratio` is the number of samples along an axis of a bin; 0: as many as it has cells. */
+struct roi_geometry {
+    u32 regions, images, flags, ratio;
+    u32 size[2], bins[2]; /* cells of an image, bins of a region */
+    f32 scale;
+    u32 regions_offset, images_offset;
+};
+
+/* roi_align: `count` invocations, each for a bin in ROI_ALIGN_CHANNELS of the `channels`; `blocks`
+ * of them make all. roi_tables: `count` words of tables. */
+struct roi_args {
+    STRUCT(roi_geometry) at;
+    u32 count, channels, blocks, x_offset, y_offset;
+};
+
+/* roi_gather: `count` invocations, each for a cell in ROI_GATHER_CHANNELS channels. It adds the
+ * lines of bins from `first` to before `end`; a region has bins[1] lines. divide: multipliers for
+ * divide() by the cells of an image, and by blocks. */
+struct roi_gather_args {
+    u32 count, cells, channels, blocks, first, end;
+    u32 size[2], bins[2], divide[2];
+    u32 dy_offset, dx_offset;
+};
+
 #endif

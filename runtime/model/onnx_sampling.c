@@ -284,83 +284,24 @@ void onnx_deform_conv(call *c)
 
 /* ---- Regions ---- */
 
-typedef struct regions {
-    rlxvk_shape x;
-    int64_t count, rows, columns, samples;
-    float scale;
-    bool half_pixel;
-} regions;
-
-/* Number `i` of all regions, scaled: [regions, 1]. */
-static rlxvk_tensor corner(call *c, const regions *r, int64_t i)
-{
-    rlxvk_tensor t = rlxvk_narrow(c->graph, call_tensor(c, 1), 1, i, 1);
-    t = rlxvk_mul(c->graph, t, call_scalar(c, r->scale));
-    return r->half_pixel ? rlxvk_sub(c->graph, t, call_scalar(c, 0.5)) : t;
-}
-
-/* The sampled cells of an axis [regions, bins * samples], and which of them are inside. */
-static rlxvk_tensor sampled_cells(call *c, const regions *r, int64_t first, int64_t bins,
-                                  int64_t size, rlxvk_tensor *out_inside)
-{
-    rlxvk_graph *g = c->graph;
-    int64_t count = bins * r->samples;
-    rlxvk_tensor from = corner(c, r, first), length, at;
-    length = rlxvk_sub(g, corner(c, r, first + 2), from);
-    if (!r->half_pixel)
-        length = rlxvk_max(g, length, call_scalar(c, 1));
-    at = rlxvk_arange(g, 0.5f, 1, count);
-    at = rlxvk_mul(g, at, rlxvk_mul(g, length, call_scalar(c, 1.0 / (double)count)));
-    at = rlxvk_add(g, at, from);
-    *out_inside = rlxvk_min(g, rlxvk_ge(g, at, call_scalar(c, -1)),
-                            rlxvk_le(g, at, call_scalar(c, (double)size)));
-    return at;
-}
-
-/* The mean of samples in each bin; samples beyond the image by more than a cell count as 0. */
 void onnx_roi_align(call *c)
 {
-    static const char *const modes[] = {"avg", NULL};
+    static const char *const modes[] = {"avg", "max", NULL};
     static const char *const places[] = {"half_pixel", "output_half_pixel", NULL};
-    rlxvk_graph *g = c->graph;
-    regions r = {.x = call_shape(c, 0), .count = call_shape(c, 1).dims[0]};
-    rlxvk_grid_options o = {.padding = RLXVK_GRID_BORDER};
-    rlxvk_pool_options pool = {0};
-    rlxvk_tensor x, cells[2], inside[2];
-    rlxvk_shape grid;
-    (void)call_word(c, "mode", modes, 0);
-    r.half_pixel = call_word(c, "coordinate_transformation_mode", places, c->opset < 16) == 0;
-    r.rows = call_integer(c, "output_height", 1);
-    r.columns = call_integer(c, "output_width", 1);
-    r.samples = call_integer(c, "sampling_ratio", 0);
-    r.scale = call_real(c, "spatial_scale", 1);
-    if (c->failed || !call_is_fixed(c, r.x))
+    rlxvk_roi_options o = {0};
+    o.mode = (rlxvk_roi_mode)call_word(c, "mode", modes, 0);
+    o.half_pixel = call_word(c, "coordinate_transformation_mode", places, c->opset < 16) == 0;
+    o.size[0] = call_integer(c, "output_height", 1);
+    o.size[1] = call_integer(c, "output_width", 1);
+    o.sampling_ratio = call_integer(c, "sampling_ratio", 0);
+    o.spatial_scale = call_real(c, "spatial_scale", 1);
+    if (o.size[0] < 1 || o.size[1] < 1)
+        call_refuse(c, o.size[0] < 1 ? "output_height" : "output_width", "it must be above 0");
+    if (o.spatial_scale == 0)
+        call_refuse(c, "spatial_scale", "it must not be 0");
+    if (c->failed)
         return;
-    if (r.samples < 1) {
-        call_refuse(c, "sampling_ratio",
-                    "0 takes as many samples as the data of a run say; give a "
-                    "number");
-        return;
-    }
-    if (r.x.rank != 4 || call_shape(c, 1).rank != 2 || r.rows < 1 || r.columns < 1 ||
-        r.rows * r.samples > 32768 || r.columns * r.samples > 32768) {
-        call_refuse(c, NULL, "the shapes of its operands do not agree");
-        return;
-    }
-    grid = RLXVK_SHAPE(r.count, r.rows * r.samples, r.columns * r.samples);
-    x = rlxvk_gather(g, call_tensor(c, 0), call_tensor(c, 2), 0);
-    cells[0] = sampled_cells(c, &r, 0, r.columns, r.x.dims[3], &inside[0]);
-    cells[1] = sampled_cells(c, &r, 1, r.rows, r.x.dims[2], &inside[1]);
-    for (int a = 0; a < 2; a++) {
-        rlxvk_shape one = grid;
-        one.dims[a == 0 ? 1 : 2] = 1;
-        cells[a] = rlxvk_reshape(g, to_points(c, cells[a], r.x.dims[3 - a]), one);
-        cells[a] = rlxvk_expand(g, cells[a], grid);
-        one = RLXVK_SHAPE(r.count, 1, one.dims[1], one.dims[2]);
-        inside[a] = rlxvk_reshape(g, inside[a], one);
-    }
-    x = rlxvk_grid_sample(g, x, pair(c, cells[0], cells[1], grid), &o);
-    x = rlxvk_where(g, rlxvk_min(g, inside[0], inside[1]), x, call_scalar(c, 0));
-    pool.kernel[0] = pool.kernel[1] = r.samples;
-    call_give(c, 0, rlxvk_pool_mean(g, x, &pool));
+    call_give(c, 0,
+              rlxvk_roi_align(c->graph, call_tensor(c, 0), call_tensor(c, 1), call_tensor(c, 2),
+                              &o));
 }

@@ -108,6 +108,43 @@ rlxvk_tensor fuzz_call_grid_sample_backward_grid(fuzz_maker *m)
     return rlxvk_grid_sample_backward_grid(m->g, x, grid, f32(m, made), &o);
 }
 
+/* ---- Regions ---- */
+
+static rlxvk_roi_options roi_options(fuzz_maker *m)
+{
+    rlxvk_roi_options o = {.sampling_ratio = fuzz_below(m->in, 4),
+                           .mode = (rlxvk_roi_mode)any_of(m, 2),
+                           .spatial_scale = fuzz_real(m),
+                           .half_pixel = fuzz_bool(m->in)};
+    int64_t size[3] = {0};
+    sizes_of(m, 2, size);
+    o.size[0] = size[0];
+    o.size[1] = size[1];
+    return o;
+}
+
+rlxvk_tensor fuzz_call_roi_align(fuzz_maker *m)
+{
+    rlxvk_tensor x = f32(m, fuzz_shape(m, 4));
+    rlxvk_roi_options o = roi_options(m);
+    int64_t regions = fuzz_dim(m);
+    return rlxvk_roi_align(m->g, x, f32(m, RLXVK_SHAPE(regions, 4)), f32(m, RLXVK_SHAPE(regions)),
+                           &o);
+}
+
+rlxvk_tensor fuzz_call_roi_align_backward_input(fuzz_maker *m)
+{
+    rlxvk_roi_options o = roi_options(m);
+    int64_t input[3], regions = fuzz_dim(m), channels = fuzz_dim(m);
+    sizes_of(m, 3, input);
+    rlxvk_tensor x = RLXVK_NONE;
+    rlxvk_tensor dy = f32(m, RLXVK_SHAPE(regions, channels, o.size[0], o.size[1]));
+    if (o.mode == RLXVK_ROI_MAX)
+        x = f32(m, RLXVK_SHAPE(input[0], channels, input[1], input[2]));
+    return rlxvk_roi_align_backward_input(m->g, dy, f32(m, RLXVK_SHAPE(regions, 4)),
+                                          f32(m, RLXVK_SHAPE(regions)), x, input, &o);
+}
+
 /* ---- Pools ---- */
 
 static rlxvk_tensor image(fuzz_maker *m)

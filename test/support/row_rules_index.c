@@ -247,6 +247,31 @@ ROW_RULE(point_gradients)
     rlxvk_tensor d = rlxvk_grid_sample_backward_grid(g, ROW_PARAM(1, W, 5, 3), points, dy, NULL);
     return row_filled(g, rlxvk_reshape(g, d, RLXVK_SHAPE(-1, 2)), y);
 }
+ROW_RULE(regions_of_rows)
+{
+    rlxvk_roi_options o = {.size = {2, 2}};
+    int64_t rows = row_count(g, x);
+    ROW_UNUSED(i);
+    rlxvk_tensor images = rlxvk_reshape(g, row_columns(g, y, 0, 1), RLXVK_SHAPE(rows));
+    rlxvk_tensor read =
+        rlxvk_roi_align(g, ROW_PARAM(2, W / 4, 5, 3), row_columns(g, x, 0, 4), images, &o);
+    return row_filled(g, rlxvk_reshape(g, read, RLXVK_SHAPE(-1, W)), y);
+}
+ROW_RULE(regions_of_channels)
+{
+    rlxvk_roi_options o = {.size = {4, 8}, .mode = RLXVK_ROI_MAX};
+    ROW_UNUSED(y, i);
+    rlxvk_tensor channels = rlxvk_reshape(g, x, RLXVK_SHAPE(1, row_count(g, x), 4, 8));
+    return row_back(g, rlxvk_roi_align(g, channels, ROW_PARAM(1, 4), ROW_PARAM(1), &o));
+}
+ROW_RULE(regions_gradient)
+{
+    rlxvk_roi_options o = {.size = {4, 8}};
+    ROW_UNUSED(y, i);
+    rlxvk_tensor channels = rlxvk_reshape(g, x, RLXVK_SHAPE(1, row_count(g, x), 4, 8));
+    return row_back(g, rlxvk_roi_align_backward_input(g, channels, ROW_PARAM(1, 4), ROW_PARAM(1),
+                                                      RLXVK_NONE, (const int64_t[]){1, 4, 8}, &o));
+}
 
 row_rules row_rules_of_indices(void)
 {
@@ -282,6 +307,9 @@ row_rules row_rules_of_indices(void)
                                      grid_gradient,
                                      grid_gradient_of_channels,
                                      grid_gradient_of_points,
-                                     point_gradients};
+                                     point_gradients,
+                                     regions_of_rows,
+                                     regions_of_channels,
+                                     regions_gradient};
     return (row_rules){items, sizeof items / sizeof *items};
 }

@@ -128,6 +128,8 @@ OPTIONS(gaussian_splat, {0}, rlxvk_gaussian_splat_render(g, &(rlxvk_gaussian_spl
 OPTIONS(resize, {0}, rlxvk_resize(g, LEAF(1, 1, 4, 4), o))
 OPTIONS(grid, VALUES(RLXVK_GRID_BILINEAR, RLXVK_GRID_ZEROS, false),
         rlxvk_grid_sample(g, LEAF(1, 1, 4, 4), LEAF(1, 2, 2, 2), o))
+OPTIONS(roi, VALUES(.size = {1, 1}, .spatial_scale = 1),
+        rlxvk_roi_align(g, LEAF(1, 1, 4, 4), LEAF(2, 4), LEAF(2), o))
 OPTIONS(dropout, {0}, rlxvk_dropout(g, LEAF(5), o, RLXVK_NONE))
 OPTIONS(batch_norm, VALUES(1e-5f, .1f),
         rlxvk_batch_norm_training(g, LEAF(4, 3), LEAF(3), LEAF(3), LEAF(3), LEAF(3), o))
@@ -156,14 +158,13 @@ OPTIONS(lion, VALUES(1e-4f, .9f, .99f, 0), rlxvk_lion(g, LEAF(3), LEAF(3), LEAF(
     }
 
 static const options_row rows[] = {
-    ROW(matmul),        ROW(projection),  ROW(rope),          VALUED(attention),
-    ROW(scan),          ROW(sample),      ROW(narrow),        ROW(pad),
-    ROW(pool),          VALUED(conv),     VALUED(fused_conv), ROW(attention_step),
-    ROW(gate),          ROW(dot_general), ROW(axial_rope2d),  ROW(recurrent),
-    ROW(quantize),      ROW(qconv2d),     ROW(stft),          ROW(welch),
-    ROW(welch_frame),   ROW(istft),       ROW(mel),           ROW(gaussian_splat),
-    ROW(resize),        VALUED(grid),     ROW(dropout),       VALUED(batch_norm),
-    ROW(fake_quantize), VALUED(adamw),    VALUED(sgd),        VALUED(lion),
+    ROW(matmul),        ROW(projection),     ROW(rope),    VALUED(attention),   ROW(scan),
+    ROW(sample),        ROW(narrow),         ROW(pad),     ROW(pool),           VALUED(conv),
+    VALUED(fused_conv), ROW(attention_step), ROW(gate),    ROW(dot_general),    ROW(axial_rope2d),
+    ROW(recurrent),     ROW(quantize),       ROW(qconv2d), ROW(stft),           ROW(welch),
+    ROW(welch_frame),   ROW(istft),          ROW(mel),     ROW(gaussian_splat), ROW(resize),
+    VALUED(grid),       VALUED(roi),         ROW(dropout), VALUED(batch_norm),  ROW(fake_quantize),
+    VALUED(adamw),      VALUED(sgd),         VALUED(lion),
 };
 
 /* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */

@@ -81,6 +81,13 @@ OF_X(grid_given, rlxvk_grid_sample_backward_grid(g, W(2, 3, 4, 4), x, W(2, 3, RO
 OF_X(grid_arrived, rlxvk_grid_sample_backward_grid(g, W(2, 3, 5, 5), W(2, ROWS, 4, 2), x, NULL))
 OF_X(grid_channels, rlxvk_grid_sample_backward_grid(g, W(2, ROWS, 5, 5), W(2, 4, 4, 2), x, NULL))
 OF_X(grid_of_rows, rlxvk_grid_sample_backward_grid(g, x, W(2, 4, 4, 2), W(2, ROWS, 4, 4), NULL))
+static const rlxvk_roi_options quartered = {.size = {2, 2}};
+OF_X(regions_of, rlxvk_roi_align(g, W(2, 3, 4, 4), x, W(ROWS), &quartered))
+OF_X(regions_in, rlxvk_roi_align(g, x, W(5, 4), W(5), &quartered))
+OF_X(regions_back, rlxvk_roi_align_backward_input(g, x, W(5, 4), W(5), RLXVK_NONE,
+                                                  (const int64_t[]){2, 4, 4}, &quartered))
+OF_X(regions_given, rlxvk_roi_align_backward_input(g, W(ROWS, 3, 2, 2), x, W(ROWS), RLXVK_NONE,
+                                                   (const int64_t[]){2, 4, 4}, &quartered))
 
 /* ---- Packed and integers ---- */
 
@@ -291,6 +298,13 @@ static const bucket_case rows[] = {
     {"grid's dy", RLXVK_SHAPE(2, 3, ROWS, 4), 2, grid_arrived, ROWS * 8, NULL},
     {"grid's channels", RLXVK_SHAPE(2, ROWS, 4, 4), 1, grid_channels, 0, "across the rows"},
     {"grid's image", RLXVK_SHAPE(2, ROWS, 3, 3), 1, grid_of_rows, 0, ACROSS},
+    {"roi_align", RLXVK_SHAPE(ROWS, 4), 0, regions_of, ROWS * 12, NULL},
+    {"roi_align of corners", RLXVK_SHAPE(ROWS, 4), 1, regions_of, 0, "a region's corners"},
+    {"roi_align of images", RLXVK_SHAPE(ROWS, 3, 4, 4), 0, regions_in, 0,
+     "an image across the rows"},
+    {"roi_align of channels", RLXVK_SHAPE(2, ROWS, 4, 4), 1, regions_in, ROWS * 4, NULL},
+    {"roi_align's channels", RLXVK_SHAPE(5, ROWS, 2, 2), 1, regions_back, ROWS * 16, NULL},
+    {"roi_align's regions", RLXVK_SHAPE(ROWS, 4), 0, regions_given, 0, "it adds regions up"},
     {"qmatmul", MATRIX, 0, integer_product, ROWS * 5, NULL},
     {"qmatmul of weights", MATRIX, 0, integer_weight, 0, "needs whole depends on the rows"},
     {"qconv2d", IMAGES, 0, integer_conv, ROWS * 18, NULL},
