@@ -214,6 +214,60 @@ rlxvk_tensor rlxvk_roi_align_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlx
                                             const int64_t *input_size,
                                             const rlxvk_roi_options *options);
 
+/* ---- Deformable convolutions. Since 0.3. ---- */
+
+/* Pairs: rows, then columns. */
+typedef struct rlxvk_deform_options {
+    int64_t kernel[2];     /* of deform_im2col; deform_conv takes it from w */
+    int64_t stride[2];     /* 0: 1 */
+    int64_t padding[2];    /* zeros before x; those behind follow from the offsets' size */
+    int64_t dilation[2];   /* 0: 1 */
+    int64_t offset_groups; /* equal groups of channels with offsets of their own; 0: 1 */
+    int64_t groups;        /* of deform_conv; 0: 1 */
+    size_t struct_size;
+} rlxvk_deform_options;
+
+/* A convolution whose taps are moved, as DeformConv of ONNX and deform_conv2d of torchvision:
+ *   x [N, C, H, W], w [K, C / groups, kernel rows, kernel columns], bias [K] or RLXVK_NONE,
+ *   offset [N, offset_groups * taps * 2, rows, columns], which are down and across for each tap,
+ *   mask [N, offset_groups * taps, rows, columns] or RLXVK_NONE -> [N, K, rows, columns]
+ *
+ * It is rlxvk_deform_im2col and a product with w, and has the errors and gradients of these.
+ *   E_SHAPE: w has other axes, or groups that do not divide C and K.
+ *   E_UNSUPPORTED: a size of w or the number of windows is a symbol. */
+rlxvk_tensor rlxvk_deform_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor offset,
+                               rlxvk_tensor mask, rlxvk_tensor bias,
+                               const rlxvk_deform_options *options);
+
+/* The samples of a deformable convolution: [N, C * taps, rows * columns]. Tap (i, j) of window
+ * (r, c) is at row r stride + i dilation - padding + offset, and likewise for columns. It is the
+ * bilinear sample there, with zeros outside of x, times the mask. The position is one sum in F32.
+ * It counts as at most 2^22 cells away from cell 0; NaN counts as -2^22. Cells of weight 0 are not
+ * read. The size of the offsets decides how many windows there are.
+ *
+ * Error, with u = 2^-24: u |mask| (12 sum |cell| + 8 sum |term|). x, offset and mask have
+ * gradients. If a position is a whole number, the gradient of its offset is that of larger offsets.
+ *   E_SHAPE: a shape is not as above, or x has an empty axis H or W.
+ *   E_ATTR: a member of the options is negative, or kernel is 0.
+ *   E_TOO_LARGE: H or W, or the cells up to the end of the windows, are above 2^22. */
+rlxvk_tensor rlxvk_deform_im2col(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor offset,
+                                 rlxvk_tensor mask, const rlxvk_deform_options *options);
+
+/* The gradients of rlxvk_deform_im2col without a mask, for x and for offset; rlxvk_grad builds them
+ * of dy times the mask. dy has the shape of the columns. The gradient for x is [N, C, input_size],
+ * with input_size = {H, W}. Each cell gets the sum over the taps that read it, in their order. The
+ * first op has gradients of its own, the second has none. Statuses are those of deform_im2col, and
+ * for the first op:
+ *   E_SHAPE: there are no windows, but the result has elements.
+ *   E_TOO_LARGE: the taps read 2^31 cells or more, or N offset_groups images have 2^31 - 1 or more.
+ */
+rlxvk_tensor rlxvk_deform_im2col_backward_input(rlxvk_graph *g, rlxvk_tensor dy,
+                                                rlxvk_tensor offset, const int64_t *input_size,
+                                                const rlxvk_deform_options *options);
+rlxvk_tensor rlxvk_deform_im2col_backward_offset(rlxvk_graph *g, rlxvk_tensor x,
+                                                 rlxvk_tensor offset, rlxvk_tensor dy,
+                                                 const rlxvk_deform_options *options);
+
 /* ---- Pools ---- */
 
 /* Pool over all spatial axes of x [N, C, 1 to 3 axes]: the maximum, the mean, or the p-norm

@@ -28,6 +28,7 @@ struct resize_args {
 #define GRID_BORDER     1
 #define GRID_REFLECTION 2
 #define GRID_ALIGN      4
+#define GRID_CELLS      8 /* coordinates are positions in cells of the image */
 
 /* Points (or elements) are taken in strips of this many columns, down each strip. So the points of
  * a workgroup lie close together in both images. */
@@ -93,6 +94,23 @@ struct roi_gather_args {
     u32 count, cells, channels, blocks, first, end;
     u32 size[2], bins[2], divide[2];
     u32 dy_offset, dx_offset;
+};
+
+/* The taps of a deformable convolution at `points` points, in rows of `columns`. Pairs: rows, then
+ * columns. */
+struct deform_geometry {
+    u32 points, columns, taps, kernel_columns;
+    u32 stride[2], padding[2], dilation[2];
+    u32 offset_offset;
+};
+
+/* `count` invocations. A group of offsets in an image has `channels` channels, in `blocks` blocks.
+ * size: the columns, rows and planes (1) of x. */
+struct deform_args {
+    STRUCT(deform_geometry) at;
+    u32 count, channels, blocks;
+    u32 size[3];
+    u32 x_offset, mask_offset, dy_offset, y_offset;
 };
 
 #endif

@@ -26,9 +26,9 @@ struct grid_axis {
     vec4 weights, slopes;
 };
 
-float grid_position(float c, float scale, float size)
+float grid_position(uint flags, float c, float scale, float size)
 {
-    float p = fma(c, scale, 0.5 * (size - 1.0));
+    float p = (flags & GRID_CELLS) != 0u ? c : fma(c, scale, 0.5 * (size - 1.0));
     return is_nan(p) ? -FARTHEST : clamp(p, -FARTHEST, FARTHEST);
 }
 
@@ -80,7 +80,8 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
     const float A = -0.75;
     grid_axis a = grid_axis(uvec4(0u), vec4(0.0), vec4(0.0));
     float cells = float(size), scale = 0.5 * ((flags & GRID_ALIGN) != 0u ? cells - 1.0 : cells);
-    float p = grid_position(c, scale, cells), slope = 1.0;
+    float p = grid_position(flags, c, scale, cells);
+    float slope = 1.0;
     if (MODE != GRID_BICUBIC)
         p = grid_fold(flags, p, cells, slope);
     float low = MODE == GRID_NEAREST ? nearest_even(p) : floor(p), t = p - low, u = 1.0 - t;
@@ -97,7 +98,7 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
         a.slopes = vec4(A * u * (1.0 - 3.0 * t), t * (3.75 * t - 4.5), -u * (3.75 * u - 4.5),
                         A * t * (2.0 - 3.0 * t));
     }
-    a.slopes *= slope * scale;
+    a.slopes *= (flags & GRID_CELLS) != 0u ? slope : slope * scale;
     for (uint k = 0u; k < TAPS; k++) {
         int cell = first + int(k);
         if (MODE == GRID_BICUBIC)

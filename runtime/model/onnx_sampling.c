@@ -178,108 +178,46 @@ void onnx_det(call *c)
 
 /* ---- Sampling by the node's own points ---- */
 
-/* Cells as points of rlxvk_grid_sample: 2 x + 1 over the width, less 1. */
-static rlxvk_tensor to_points(call *c, rlxvk_tensor cell, int64_t size)
+/* The offsets decide the number of windows. They must be as many as the pads say. */
+static bool check_windows(call *c, const rlxvk_deform_options *o, const int64_t pads[4])
 {
-    cell = rlxvk_add(c->graph, cell, call_scalar(c, 0.5));
-    cell = rlxvk_mul(c->graph, cell, call_scalar(c, 2.0 / (double)size));
-    return rlxvk_sub(c->graph, cell, call_scalar(c, 1));
-}
-
-/* x and y [.., 1] to points [.., 2]. */
-static rlxvk_tensor pair(call *c, rlxvk_tensor x, rlxvk_tensor y, rlxvk_shape s)
-{
-    s.dims[s.rank++] = 1;
-    return rlxvk_concat(c->graph,
-                        (rlxvk_tensor[]){rlxvk_reshape(c->graph, x, s),
-                                         rlxvk_reshape(c->graph, y, s)},
-                        2, -1);
-}
-
-typedef struct deformed {
-    rlxvk_shape x, w, out;
-    int64_t stride[2], dilation[2], pads[4], groups, offset_groups, taps;
-} deformed;
-
-static bool begin_deformed(call *c, deformed *d)
-{
-    int64_t kernel[2];
-    *d = (deformed){.x = call_shape(c, 0), .w = call_shape(c, 1)};
-    d->groups = call_integer(c, "group", 1);
-    d->offset_groups = call_integer(c, "offset_group", 1);
-    if (d->x.rank != 4 || d->w.rank != 4 || !call_is_fixed(c, d->x) || !call_is_fixed(c, d->w)) {
-        call_refuse(c, NULL, "two spatial axes are supported");
-        return false;
-    }
-    if (!read_numbers(c, "strides", 2, 1, d->stride) ||
-        !read_numbers(c, "dilations", 2, 1, d->dilation) ||
-        !read_numbers(c, "pads", 4, 0, d->pads) || !read_numbers(c, "kernel_shape", 2, 0, kernel))
-        return false;
-    d->out = call_shape(c, 2);
-    d->taps = d->w.dims[2] * d->w.dims[3];
-    if (d->offset_groups < 1 || d->groups < 1 || d->x.dims[1] % d->offset_groups ||
-        d->x.dims[1] % d->groups || d->w.dims[0] % d->groups || d->out.rank != 4 ||
-        d->out.dims[1] != d->offset_groups * d->taps * 2) {
-        call_refuse(c, "offset_group", "the shapes of its operands do not agree");
-        return false;
+    rlxvk_shape x = call_shape(c, 0), w = call_shape(c, 1), offset = call_shape(c, 2);
+    for (int i = 0; i < 2; i++) {
+        int64_t room =
+            x.dims[2 + i] + pads[i] + pads[2 + i] - o->dilation[i] * (w.dims[2 + i] - 1) - 1;
+        if (offset.rank == 4 && room >= 0 && offset.dims[2 + i] != room / o->stride[i] + 1) {
+            call_refuse(c, "pads", "offsets have %lld windows along axis %d, pads make %lld",
+                        (long long)offset.dims[2 + i], i, (long long)(room / o->stride[i] + 1));
+            return false;
+        }
     }
     return !c->failed;
 }
 
-/* Where tap k of each window lies along axis a without an offset: [taps, rows, columns]. */
-static rlxvk_tensor tap_places(call *c, const deformed *d, int a)
-{
-    rlxvk_graph *g = c->graph;
-    int64_t rows = d->w.dims[2], columns = d->w.dims[3], out = d->out.dims[2 + a];
-    rlxvk_tensor tap = rlxvk_arange(g, 0, (float)d->dilation[a], d->w.dims[2 + a]), window;
-    tap = rlxvk_reshape(g, tap, a == 0 ? RLXVK_SHAPE(rows, 1) : RLXVK_SHAPE(1, columns));
-    tap = rlxvk_reshape(g, rlxvk_expand(g, tap, RLXVK_SHAPE(rows, columns)),
-                        RLXVK_SHAPE(d->taps, 1, 1));
-    window = rlxvk_arange(g, -(float)d->pads[a], (float)d->stride[a], out);
-    window = rlxvk_reshape(g, window, a == 0 ? RLXVK_SHAPE(1, out, 1) : RLXVK_SHAPE(1, 1, out));
-    return rlxvk_add(g, tap, window);
-}
-
-/* All taps of all windows are sampled, then multiplied by the weights. */
 void onnx_deform_conv(call *c)
 {
-    rlxvk_graph *g = c->graph;
-    deformed d;
-    rlxvk_tensor x, offset, points[2], y;
-    int64_t batch, rows, columns, channels;
-    rlxvk_shape places;
-    rlxvk_grid_options o = {0};
-    if (!begin_deformed(c, &d))
+    rlxvk_shape x = call_shape(c, 0), w = call_shape(c, 1);
+    int64_t kernel[2], pads[4];
+    rlxvk_deform_options o = {.offset_groups = call_integer(c, "offset_group", 1),
+                              .groups = call_integer(c, "group", 1)};
+    if (x.rank != 4 || w.rank != 4 || !call_is_fixed(c, x) || !call_is_fixed(c, w) ||
+        !call_is_fixed(c, call_shape(c, 2))) {
+        call_refuse(c, NULL, "two spatial axes are supported");
         return;
-    batch = d.x.dims[0] * d.offset_groups;
-    channels = d.x.dims[1] / d.offset_groups;
-    rows = d.out.dims[2];
-    columns = d.out.dims[3];
-    places = RLXVK_SHAPE(batch, d.taps, rows, columns);
-    x = rlxvk_reshape(g, call_tensor(c, 0), RLXVK_SHAPE(batch, channels, d.x.dims[2], d.x.dims[3]));
-    offset = rlxvk_reshape(g, call_tensor(c, 2), RLXVK_SHAPE(batch, d.taps, 2, rows, columns));
-    for (int a = 0; a < 2; a++) {
-        rlxvk_tensor own = rlxvk_reshape(g, rlxvk_narrow(g, offset, 2, a, 1), places);
-        own = rlxvk_add(g, own, tap_places(c, &d, a));
-        points[a] = to_points(c, own, d.x.dims[2 + a]);
     }
-    places = RLXVK_SHAPE(batch, d.taps * rows, columns);
-    y = rlxvk_grid_sample(g, x, pair(c, points[1], points[0], places), &o);
-    y = rlxvk_reshape(g, y, RLXVK_SHAPE(batch, channels, d.taps, rows * columns));
-    if (call_has(c, 4))
-        y = rlxvk_mul(g, y,
-                      rlxvk_reshape(g, call_tensor(c, 4),
-                                    RLXVK_SHAPE(batch, 1, d.taps, rows * columns)));
-    y = rlxvk_reshape(g, y,
-                      RLXVK_SHAPE(d.x.dims[0], d.groups, d.x.dims[1] / d.groups * d.taps,
-                                  rows * columns));
-    x = rlxvk_reshape(g, call_tensor(c, 1),
-                      RLXVK_SHAPE(d.groups, d.w.dims[0] / d.groups, d.w.dims[1] * d.taps));
-    y = rlxvk_reshape(g, rlxvk_matmul(g, x, y),
-                      RLXVK_SHAPE(d.x.dims[0], d.w.dims[0], rows, columns));
-    if (call_has(c, 3))
-        y = rlxvk_add(g, y, rlxvk_reshape(g, call_tensor(c, 3), RLXVK_SHAPE(d.w.dims[0], 1, 1)));
-    call_give(c, 0, y);
+    if (!read_numbers(c, "strides", 2, 1, o.stride) ||
+        !read_numbers(c, "dilations", 2, 1, o.dilation) || !read_numbers(c, "pads", 4, 0, pads) ||
+        !read_numbers(c, "kernel_shape", 2, 0, kernel))
+        return;
+    if (o.stride[0] < 1 || o.stride[1] < 1) {
+        call_refuse(c, "strides", "they must be above 0");
+        return;
+    }
+    memcpy(o.padding, pads, sizeof o.padding);
+    if (check_windows(c, &o, pads))
+        call_give(c, 0,
+                  rlxvk_deform_conv(c->graph, call_tensor(c, 0), call_tensor(c, 1),
+                                    call_tensor(c, 2), call_tensor(c, 4), call_tensor(c, 3), &o));
 }
 
 /* ---- Regions ---- */

@@ -145,6 +145,77 @@ rlxvk_tensor fuzz_call_roi_align_backward_input(fuzz_maker *m)
                                           f32(m, RLXVK_SHAPE(regions)), x, input, &o);
 }
 
+/* ---- Deformable convolutions ---- */
+
+static rlxvk_deform_options deform_options(fuzz_maker *m)
+{
+    rlxvk_deform_options o = {.offset_groups = fuzz_below(m->in, 3),
+                              .groups = fuzz_below(m->in, 3)};
+    for (int i = 0; i < 2; i++) {
+        o.kernel[i] = 1 + fuzz_below(m->in, 3);
+        o.stride[i] = fuzz_below(m->in, 3);
+        o.padding[i] = fuzz_byte(m->in) >= 250 ? fuzz_number(m) : fuzz_below(m->in, 3);
+        o.dilation[i] = fuzz_below(m->in, 3);
+    }
+    return o;
+}
+
+/* Offsets (parts 2) or masks (parts 1) for some windows. */
+static rlxvk_tensor moved(fuzz_maker *m, const rlxvk_deform_options *o, const int64_t windows[2],
+                          int64_t images, int64_t parts)
+{
+    int64_t groups = o->offset_groups ? o->offset_groups : 1;
+    return f32(m, RLXVK_SHAPE(images, parts * groups * o->kernel[0] * o->kernel[1], windows[0],
+                              windows[1]));
+}
+
+rlxvk_tensor fuzz_call_deform_im2col(fuzz_maker *m)
+{
+    rlxvk_deform_options o = deform_options(m);
+    const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
+    rlxvk_tensor x = f32(m, fuzz_shape(m, 4)), mask = RLXVK_NONE;
+    int64_t images = shape_of(m, x).dims[0];
+    if (fuzz_bool(m->in))
+        mask = moved(m, &o, windows, images, 1);
+    return rlxvk_deform_im2col(m->g, x, moved(m, &o, windows, images, 2), mask, &o);
+}
+
+rlxvk_tensor fuzz_call_deform_conv(fuzz_maker *m)
+{
+    rlxvk_deform_options o = deform_options(m);
+    const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
+    rlxvk_tensor x = f32(m, fuzz_shape(m, 4));
+    rlxvk_shape s = shape_of(m, x);
+    int64_t groups = o.groups ? o.groups : 1, filters = fuzz_dim(m) * groups;
+    rlxvk_tensor w = f32(m, RLXVK_SHAPE(filters, s.dims[1] / groups, o.kernel[0], o.kernel[1]));
+    rlxvk_tensor bias = fuzz_bool(m->in) ? f32(m, RLXVK_SHAPE(filters)) : RLXVK_NONE;
+    return rlxvk_deform_conv(m->g, x, w, moved(m, &o, windows, s.dims[0], 2), RLXVK_NONE, bias, &o);
+}
+
+rlxvk_tensor fuzz_call_deform_im2col_backward_input(fuzz_maker *m)
+{
+    rlxvk_deform_options o = deform_options(m);
+    const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
+    int64_t input[3] = {0}, images = fuzz_dim(m), channels = fuzz_dim(m);
+    sizes_of(m, 2, input);
+    rlxvk_tensor dy =
+        f32(m, RLXVK_SHAPE(images, channels * o.kernel[0] * o.kernel[1], windows[0] * windows[1]));
+    return rlxvk_deform_im2col_backward_input(m->g, dy, moved(m, &o, windows, images, 2), input,
+                                              &o);
+}
+
+rlxvk_tensor fuzz_call_deform_im2col_backward_offset(fuzz_maker *m)
+{
+    rlxvk_deform_options o = deform_options(m);
+    const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
+    rlxvk_tensor x = f32(m, fuzz_shape(m, 4));
+    rlxvk_shape s = shape_of(m, x);
+    rlxvk_tensor dy = f32(m, RLXVK_SHAPE(s.dims[0], s.dims[1] * o.kernel[0] * o.kernel[1],
+                                         windows[0] * windows[1]));
+    return rlxvk_deform_im2col_backward_offset(m->g, x, moved(m, &o, windows, s.dims[0], 2), dy,
+                                               &o);
+}
+
 /* ---- Pools ---- */
 
 static rlxvk_tensor image(fuzz_maker *m)

@@ -247,6 +247,31 @@ ROW_RULE(point_gradients)
     rlxvk_tensor d = rlxvk_grid_sample_backward_grid(g, ROW_PARAM(1, W, 5, 3), points, dy, NULL);
     return row_filled(g, rlxvk_reshape(g, d, RLXVK_SHAPE(-1, 2)), y);
 }
+static const rlxvk_deform_options moving = {.kernel = {1, 1}};
+static rlxvk_tensor moved_by(rlxvk_graph *g, rlxvk_tensor y)
+{
+    return rlxvk_reshape(g, y, RLXVK_SHAPE(-1, 2, 4, 4));
+}
+ROW_RULE(deformed)
+{
+    ROW_UNUSED(i);
+    return row_back(g,
+                    rlxvk_deform_im2col(g, row_image(g, x), moved_by(g, y), RLXVK_NONE, &moving));
+}
+ROW_RULE(deformed_gradient)
+{
+    ROW_UNUSED(i);
+    rlxvk_tensor dy = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, 2, 16));
+    return row_back(g, rlxvk_deform_im2col_backward_input(g, dy, moved_by(g, y),
+                                                          (const int64_t[]){4, 4}, &moving));
+}
+ROW_RULE(deformed_offsets)
+{
+    ROW_UNUSED(i);
+    rlxvk_tensor dy = rlxvk_reshape(g, rlxvk_add(g, x, y), RLXVK_SHAPE(-1, 2, 16));
+    return row_back(g, rlxvk_deform_im2col_backward_offset(g, row_image(g, x), moved_by(g, y), dy,
+                                                           &moving));
+}
 ROW_RULE(regions_of_rows)
 {
     rlxvk_roi_options o = {.size = {2, 2}};
@@ -310,6 +335,9 @@ row_rules row_rules_of_indices(void)
                                      point_gradients,
                                      regions_of_rows,
                                      regions_of_channels,
-                                     regions_gradient};
+                                     regions_gradient,
+                                     deformed,
+                                     deformed_gradient,
+                                     deformed_offsets};
     return (row_rules){items, sizeof items / sizeof *items};
 }

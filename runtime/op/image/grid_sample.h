@@ -33,6 +33,19 @@ static inline uint32_t grid_sample_point_taps(rlxvk_grid_mode mode, uint32_t axe
     return along * along * (axes == 3 ? along : 1);
 }
 
+/* Points that read images: dx of each cell is the sum of dy over the points that read it, times
+ * their weights, in the order of the points. There are fewer than 2^31 reads and cells. */
+typedef struct grid_reads {
+    rlxvk_grid_mode mode;
+    uint32_t axes, flags;          /* GRID_ALIGN and so on */
+    uint32_t size[GRID_MOST_AXES]; /* of an image: columns, rows, planes; 1 plane for two axes */
+    uint32_t channels;
+    uint64_t images, points; /* points of each image */
+    operand grid, dy, dx;
+} grid_reads;
+
+rlxvk_status grid_sample_add_reads(lowering *l, const grid_reads *reads);
+
 rlxvk_status grid_sample_lower(lowering *l, uint32_t id);
 rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id);
 rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id);

@@ -127,12 +127,12 @@ rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id)
 /* ---- The gradient of x ---- */
 
 typedef struct list_work {
-    const node *node;
-    uint64_t images, points, cells; /* of one image */
+    const grid_reads *reads;
+    uint64_t cells; /* of one image */
     uint32_t axes, taps;
     radix_sort sort;
     struct grid_list_args args;
-    operand grid, starts, readers, weights;
+    operand starts, readers, weights;
 } list_work;
 
 static uint64_t blocks_sorted(uint64_t rows, uint64_t extent, uint32_t bits)
@@ -145,32 +145,27 @@ static uint64_t blocks_sorted(uint64_t rows, uint64_t extent, uint32_t bits)
 static void choose_rows(list_work *w)
 {
     uint32_t alone = radix_sort_bits(w->cells - 1),
-             together = radix_sort_bits(w->images * w->cells - 1);
-    bool join = blocks_sorted(1, w->images * w->points, together) <
-                blocks_sorted(w->images, w->points, alone);
-    w->args.images = (u32)(join ? w->images : 1);
-    w->args.extent = (u32)(w->points * w->args.images);
-    w->sort = (radix_sort){.rows = w->images / w->args.images,
+             together = radix_sort_bits(w->reads->images * w->cells - 1);
+    uint64_t images = w->reads->images, points = w->reads->points;
+    bool join = blocks_sorted(1, images * points, together) < blocks_sorted(images, points, alone);
+    w->args.images = (u32)(join ? images : 1);
+    w->args.extent = (u32)(points * w->args.images);
+    w->sort = (radix_sort){.rows = images / w->args.images,
                            .extent = w->args.extent,
                            .bits = join ? together : alone};
 }
 
-static list_work work_of(const lowering *l, uint32_t id)
+static list_work work_of(const grid_reads *r)
 {
-    const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = &n->shape, *dy = input_shape(l->graph, n, 0);
-    list_work w = {.node = n,
-                   .images = (uint64_t)x->dims[0],
-                   .points = shape_product(dy, 2, dy->rank),
-                   .cells = shape_product(x, 2, x->rank),
-                   .axes = grid_sample_axes(x),
-                   .grid = lower_input(l, id, 1)};
-    w.taps = grid_sample_point_taps((rlxvk_grid_mode)mode_of(n), w.axes);
-    w.args = (struct grid_list_args){.points = (u32)w.points,
+    list_work w = {.reads = r,
+                   .cells = (uint64_t)r->size[0] * r->size[1] * r->size[2],
+                   .axes = r->axes,
+                   .taps = grid_sample_point_taps(r->mode, r->axes)};
+    w.args = (struct grid_list_args){.points = (u32)r->points,
                                      .cells = (u32)w.cells,
-                                     .flags = flags_of(n),
-                                     .grid_offset = w.grid.offset};
-    fill_size(x, w.args.size);
+                                     .flags = r->flags,
+                                     .size = {r->size[0], r->size[1], r->size[2]},
+                                     .grid_offset = r->grid.offset};
     choose_rows(&w);
     return w;
 }
@@ -180,16 +175,16 @@ static list_work work_of(const lowering *l, uint32_t id)
 static rlxvk_status sort_points(lowering *l, list_work *w)
 {
     dispatch d = {.kernel = KERNEL_GRID_KEYS};
-    uint64_t count = w->images * w->points;
+    uint64_t images = w->reads->images, count = images * w->reads->points;
     rlxvk_status status;
     w->args.count = (u32)count;
     TRY(lower_temporary(l, 4 * count, &w->sort.words));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_KEYS_MODE, mode_of(w->node)},
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_KEYS_MODE, w->reads->mode},
                   {GRID_KEYS_AXES, w->axes});
-    TRY(emit_points(l, &d, &w->args, sizeof w->args, count, (operand[]){w->grid, w->sort.words},
-                    2));
+    TRY(emit_points(l, &d, &w->args, sizeof w->args, count,
+                    (operand[]){w->reads->grid, w->sort.words}, 2));
     TRY(radix_sort_lower(l, &w->sort));
-    TRY(radix_sort_find_starts(l, &w->sort, w->images * w->cells, w->args.images * w->cells,
+    TRY(radix_sort_find_starts(l, &w->sort, images * w->cells, w->args.images * w->cells,
                                &w->starts));
 error:
     return status;
@@ -198,55 +193,71 @@ error:
 static rlxvk_status make_lists(lowering *l, list_work *w)
 {
     dispatch d = {.kernel = KERNEL_GRID_LISTS};
-    uint64_t count = w->images * w->points * w->taps;
+    uint64_t count = w->reads->images * w->reads->points * w->taps;
     rlxvk_status status;
     w->args.count = (u32)count;
     TRY(lower_temporary(l, 4 * count, &w->readers));
     TRY(lower_temporary(l, 4 * count, &w->weights));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_LISTS_MODE, mode_of(w->node)},
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_LISTS_MODE, w->reads->mode},
                   {GRID_LISTS_AXES, w->axes});
-    operand operands[] = {w->sort.keys, w->sort.values, w->starts, w->grid, w->readers, w->weights};
+    operand operands[] = {w->sort.keys,   w->sort.values, w->starts,
+                          w->reads->grid, w->readers,     w->weights};
     TRY(emit_points(l, &d, &w->args, sizeof w->args, count, operands, ARRAY_COUNT(operands)));
     w->readers.access = w->weights.access = ACCESS_READ;
 error:
     return status;
 }
 
-static rlxvk_status add_lists(lowering *l, uint32_t id, const list_work *w)
+static rlxvk_status add_lists(lowering *l, const list_work *w)
 {
-    const rlxvk_shape *x = &w->node->shape;
-    operand operands[] = {w->starts, w->readers, w->weights, lower_input(l, id, 0),
-                          lower_write(l, id)};
+    const grid_reads *r = w->reads;
+    operand operands[] = {w->starts, w->readers, w->weights, r->dy, r->dx};
     struct grid_gather_args args = {.cells = (u32)w->cells,
-                                    .points = (u32)w->points,
-                                    .channels = (u32)x->dims[1],
-                                    .dy_offset = operands[3].offset,
-                                    .dx_offset = operands[4].offset};
+                                    .points = (u32)r->points,
+                                    .channels = r->channels,
+                                    .size = {r->size[0], r->size[1], r->size[2]},
+                                    .dy_offset = r->dy.offset,
+                                    .dx_offset = r->dx.offset};
+    uint64_t numel = r->images * r->channels * w->cells;
     uint32_t channels = MOST_BLOCK;
-    while (channels > 1 &&
-           (channels >= 2 * args.channels || shape_numel(x) / channels < FEW_THREADS))
+    while (channels > 1 && (channels >= 2 * args.channels || numel / channels < FEW_THREADS))
         channels /= 2;
-    fill_size(x, args.size);
     args.strip = strip_of(w->cells, args.size[0]);
     args.blocks = (u32)divide_up(args.channels, channels);
-    args.count = (u32)(w->images * args.blocks * w->cells);
+    args.count = (u32)(r->images * args.blocks * w->cells);
     args.divide[0] = conv_divide_multiplier(args.cells);
     args.divide[1] = conv_divide_multiplier(args.blocks);
     args.divide[2] = conv_divide_multiplier(args.strip);
     dispatch d = {.kernel = KERNEL_GRID_GATHER};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
-                  {GRID_GATHER_MODE, mode_of(w->node)}, {GRID_GATHER_AXES, w->axes},
-                  {GRID_GATHER_CHANNELS, channels});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_GATHER_MODE, r->mode},
+                  {GRID_GATHER_AXES, w->axes}, {GRID_GATHER_CHANNELS, channels});
     return emit_points(l, &d, &args, sizeof args, args.count, operands, ARRAY_COUNT(operands));
+}
+
+rlxvk_status grid_sample_add_reads(lowering *l, const grid_reads *reads)
+{
+    list_work w = work_of(reads);
+    rlxvk_status status;
+    TRY(sort_points(l, &w));
+    TRY(make_lists(l, &w));
+    TRY(add_lists(l, &w));
+error:
+    return status;
 }
 
 rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id)
 {
-    list_work w = work_of(l, id);
-    rlxvk_status status;
-    TRY(sort_points(l, &w));
-    TRY(make_lists(l, &w));
-    TRY(add_lists(l, id, &w));
-error:
-    return status;
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = &n->shape, *dy = input_shape(l->graph, n, 0);
+    grid_reads reads = {.mode = (rlxvk_grid_mode)mode_of(n),
+                        .axes = grid_sample_axes(x),
+                        .flags = flags_of(n),
+                        .channels = (uint32_t)x->dims[1],
+                        .images = (uint64_t)x->dims[0],
+                        .points = shape_product(dy, 2, dy->rank),
+                        .grid = lower_input(l, id, 1),
+                        .dy = lower_input(l, id, 0),
+                        .dx = lower_write(l, id)};
+    fill_size(x, reads.size);
+    return grid_sample_add_reads(l, &reads);
 }

@@ -7,8 +7,9 @@
 
 #include <rlxvk_ops_vision.h>
 
-#define ROI_MOST_BINS (1 << 14) /* along an axis; with 256 samples each, counts are exact in f32   \
-                                 */
+#define ROI_MOST_BINS                                                                              \
+    (1 << 14) /* along an axis; with 256 samples each, counts are exact in f32                     \
+               */
 
 typedef struct roi_attributes {
     rlxvk_roi_options options;

@@ -130,6 +130,9 @@ OPTIONS(grid, VALUES(RLXVK_GRID_BILINEAR, RLXVK_GRID_ZEROS, false),
         rlxvk_grid_sample(g, LEAF(1, 1, 4, 4), LEAF(1, 2, 2, 2), o))
 OPTIONS(roi, VALUES(.size = {1, 1}, .spatial_scale = 1),
         rlxvk_roi_align(g, LEAF(1, 1, 4, 4), LEAF(2, 4), LEAF(2), o))
+OPTIONS(deform, VALUES(.stride = {1, 1}, .dilation = {1, 1}, .offset_groups = 1, .groups = 1),
+        rlxvk_deform_conv(g, LEAF(1, 1, 4, 4), LEAF(1, 1, 1, 1), LEAF(1, 2, 4, 4), RLXVK_NONE,
+                          RLXVK_NONE, o))
 OPTIONS(dropout, {0}, rlxvk_dropout(g, LEAF(5), o, RLXVK_NONE))
 OPTIONS(batch_norm, VALUES(1e-5f, .1f),
         rlxvk_batch_norm_training(g, LEAF(4, 3), LEAF(3), LEAF(3), LEAF(3), LEAF(3), o))
@@ -158,13 +161,15 @@ OPTIONS(lion, VALUES(1e-4f, .9f, .99f, 0), rlxvk_lion(g, LEAF(3), LEAF(3), LEAF(
     }
 
 static const options_row rows[] = {
-    ROW(matmul),        ROW(projection),     ROW(rope),    VALUED(attention),   ROW(scan),
-    ROW(sample),        ROW(narrow),         ROW(pad),     ROW(pool),           VALUED(conv),
-    VALUED(fused_conv), ROW(attention_step), ROW(gate),    ROW(dot_general),    ROW(axial_rope2d),
-    ROW(recurrent),     ROW(quantize),       ROW(qconv2d), ROW(stft),           ROW(welch),
-    ROW(welch_frame),   ROW(istft),          ROW(mel),     ROW(gaussian_splat), ROW(resize),
-    VALUED(grid),       VALUED(roi),         ROW(dropout), VALUED(batch_norm),  ROW(fake_quantize),
-    VALUED(adamw),      VALUED(sgd),         VALUED(lion),
+    ROW(matmul),      ROW(projection),    ROW(rope),          VALUED(attention),
+    ROW(scan),        ROW(sample),        ROW(narrow),        ROW(pad),
+    ROW(pool),        VALUED(conv),       VALUED(fused_conv), ROW(attention_step),
+    ROW(gate),        ROW(dot_general),   ROW(axial_rope2d),  ROW(recurrent),
+    ROW(quantize),    ROW(qconv2d),       ROW(stft),          ROW(welch),
+    ROW(welch_frame), ROW(istft),         ROW(mel),           ROW(gaussian_splat),
+    ROW(resize),      VALUED(grid),       VALUED(roi),        VALUED(deform),
+    ROW(dropout),     VALUED(batch_norm), ROW(fake_quantize), VALUED(adamw),
+    VALUED(sgd),      VALUED(lion),
 };
 
 /* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */

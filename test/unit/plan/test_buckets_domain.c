@@ -81,6 +81,14 @@ OF_X(grid_given, rlxvk_grid_sample_backward_grid(g, W(2, 3, 4, 4), x, W(2, 3, RO
 OF_X(grid_arrived, rlxvk_grid_sample_backward_grid(g, W(2, 3, 5, 5), W(2, ROWS, 4, 2), x, NULL))
 OF_X(grid_channels, rlxvk_grid_sample_backward_grid(g, W(2, ROWS, 5, 5), W(2, 4, 4, 2), x, NULL))
 OF_X(grid_of_rows, rlxvk_grid_sample_backward_grid(g, x, W(2, 4, 4, 2), W(2, ROWS, 4, 4), NULL))
+static const rlxvk_deform_options moving = {.kernel = {1, 1}};
+OF_X(deformed, rlxvk_deform_im2col(g, x, W(ROWS, 2, 4, 4), RLXVK_NONE, &moving))
+OF_X(deforming, rlxvk_deform_im2col(g, W(ROWS, 3, 4, 4), x, W(ROWS, 1, 4, 4), &moving))
+OF_X(deformed_windows, rlxvk_deform_im2col(g, W(2, 3, 4, 4), x, RLXVK_NONE, &moving))
+OF_X(deformed_back,
+     rlxvk_deform_im2col_backward_input(g, x, W(ROWS, 2, 4, 4), (const int64_t[]){5, 5}, &moving))
+OF_X(deformed_by,
+     rlxvk_deform_im2col_backward_offset(g, W(ROWS, 3, 4, 4), W(ROWS, 2, 4, 4), x, &moving))
 static const rlxvk_roi_options quartered = {.size = {2, 2}};
 OF_X(regions_of, rlxvk_roi_align(g, W(2, 3, 4, 4), x, W(ROWS), &quartered))
 OF_X(regions_in, rlxvk_roi_align(g, x, W(5, 4), W(5), &quartered))
@@ -298,6 +306,12 @@ static const bucket_case rows[] = {
     {"grid's dy", RLXVK_SHAPE(2, 3, ROWS, 4), 2, grid_arrived, ROWS * 8, NULL},
     {"grid's channels", RLXVK_SHAPE(2, ROWS, 4, 4), 1, grid_channels, 0, "across the rows"},
     {"grid's image", RLXVK_SHAPE(2, ROWS, 3, 3), 1, grid_of_rows, 0, ACROSS},
+    {"deform_im2col", IMAGES, 0, deformed, ROWS * 48, NULL},
+    {"deform_im2col's offsets", RLXVK_SHAPE(ROWS, 2, 4, 4), 0, deforming, ROWS * 48, NULL},
+    {"deform_im2col of windows", RLXVK_SHAPE(2, 2, ROWS, 4), 2, deformed_windows, 0,
+     "an image across the rows"},
+    {"deform's input", RLXVK_SHAPE(ROWS, 3, 16), 0, deformed_back, ROWS * 75, NULL},
+    {"deform's dy", RLXVK_SHAPE(ROWS, 3, 16), 0, deformed_by, ROWS * 32, NULL},
     {"roi_align", RLXVK_SHAPE(ROWS, 4), 0, regions_of, ROWS * 12, NULL},
     {"roi_align of corners", RLXVK_SHAPE(ROWS, 4), 1, regions_of, 0, "a region's corners"},
     {"roi_align of images", RLXVK_SHAPE(ROWS, 3, 4, 4), 0, regions_in, 0,
