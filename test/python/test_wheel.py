@@ -24,9 +24,8 @@ print(rlxvk.__file__, y.shape, y.min() == y.max())
 def make(root: str, out: str) -> str:
     tool = os.path.join(root, "tools", "python", "wheel.sh")
     package = os.path.join(os.environ["BUILD"], "python")
-    done = subprocess.run(
-        [tool, package, out, rlxvk.__version__], stdout=subprocess.PIPE, text=True, check=True, timeout=120
-    )
+    command = [tool, package, out, rlxvk.__version__]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     return done.stdout.strip()
 
 

@@ -128,7 +128,7 @@ verbs='compile set_symbol_example bind_symbols clone run submit wait last_error 
 builders='matmul_with narrow_with attention_with_lse call if while scan grad checkpoint state adamw_all sgd_all lion_all gradient_clip rng_uniform_like rng_normal_like dot_general einsum log_sum_exp l1_norm l2_norm arange triu tril bitwise_not scalar full leaky_relu prelu clip lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
 builders="$builders pool_lp global_pool_max global_pool_mean global_pool_lp adaptive_pool_mean adaptive_pool_max pool_max_with_indices
-    pool_max_unpool conv_padded conv_same conv_transpose instance_norm"
+    pool_max_unpool conv_padded conv_same conv_transpose deform_conv instance_norm"
 builders="$builders resample mfcc pairwise_distance umap_knn_backward cumsum_backward welch_peaks log_mel_backward istft"
 rows=$(sed -nE 's/^(OP|[A-Z]+_ACTIVATION\([0-9]+, [A-Z0-9_]+)[(,] *([a-z0-9_]*),.*/\2/p' runtime/op/op.def glsl/args/activation.def)
 known=" $(echo $verbs $builders $rows) "
