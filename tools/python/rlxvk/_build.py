@@ -265,13 +265,13 @@ def _described(item: tuple[str, Tensor]) -> str:
     return f"{name}: {tensor.dtype_name} {tensor.shape}"
 
 
-def drawn(call: Any, pointer_of: Any, *more: Any) -> str:
+def drawn(call: Any, pointer_of: Any) -> str:
     """The whole text of a call that writes as much as fits, and tells how much there is."""
     size = 1 << 16
     length = ffi.new("size_t *")
     while True:
         buffer = ffi.new("char[]", size)
-        check(call(pointer_of, *more, buffer, size, length))
+        check(call(pointer_of, buffer, size, length))
         if length[0] < size:
             return text(buffer)
         size = length[0] + 1

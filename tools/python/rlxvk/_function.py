@@ -47,7 +47,6 @@ def compile(
     `params`, AttrError for a wrong option, and the exceptions of the device.
     """
     made = new("rlxvk_compile_options")
-    keep: list[Any] = []
     made.precision = enum_value("rlxvk_precision", precision)
     made.weight_storage = enum_value("rlxvk_weight_storage", weights)
     if profile:
@@ -55,8 +54,7 @@ def compile(
     if share is not None:
         made.share_with = share._handle.pointer
     if seed is not None:
-        random = new("rlxvk_rng_options", seed=seed, advance_per_run=True)
-        keep.append(random)
+        random = new("rlxvk_rng_options", seed=seed, advance_per_run=True) # lives until the return
         made.rng = random
     _set_options(made, options)
     context = context_of(device) if share is None or device is not None else share._context

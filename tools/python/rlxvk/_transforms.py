@@ -6,6 +6,7 @@ from typing import Any
 
 from . import errors
 from ._build import Graph, as_tensor
+from ._function import with_outputs
 from ._library import Handle, ffi, lib, new
 from ._tensor import Tensor, TensorLike
 
@@ -36,8 +37,6 @@ class Body:
     """
 
     def __init__(self, graph: Graph, outputs: Sequence[Tensor]) -> None:
-        from ._function import with_outputs
-
         self.graph = graph
         self.outputs = tuple(outputs)
         self._copy: Handle = with_outputs(graph, outputs)
