@@ -3,6 +3,7 @@
  * taps become points of a grid in cells. Then it is that of grid_sample.
  */
 #include "constants/image.h"
+#include "op/image/channels.h"
 #include "op/image/deform_im2col.h"
 #include "op/image/grid_sample.h"
 
@@ -56,11 +57,8 @@ rlxvk_status deform_im2col_lower(lowering *l, uint32_t id)
     operand operands[] = {x, offset, masked ? lower_input(l, id, 2) : offset, y};
     struct deform_args args = begin(l, id, input_shape(l->graph, n, 0));
     uint64_t places = places_of(l, id);
-    uint32_t channels = AT_ONCE;
+    uint32_t channels = image_channels(AT_ONCE, FEW_THREADS, places * args.channels, args.channels);
     dispatch d = {.kernel = KERNEL_DEFORM_IM2COL};
-    while (channels > 1 &&
-           (channels >= 2 * args.channels || places * args.channels / channels < FEW_THREADS))
-        channels /= 2;
     args.blocks = (u32)divide_up(args.channels, channels);
     args.count = (u32)(places * args.blocks);
     args.x_offset = x.offset;

@@ -8,6 +8,7 @@
 #include "args/movement.h"
 #include "constants/image.h"
 #include "op/conv/conv.h"
+#include "op/image/channels.h"
 #include "op/image/grid_sample.h"
 #include "op/movement/radix_sort.h"
 
@@ -219,9 +220,7 @@ static rlxvk_status add_lists(lowering *l, const list_work *w)
                                     .dy_offset = r->dy.offset,
                                     .dx_offset = r->dx.offset};
     uint64_t numel = r->images * r->channels * w->cells;
-    uint32_t channels = MOST_BLOCK;
-    while (channels > 1 && (channels >= 2 * args.channels || numel / channels < FEW_THREADS))
-        channels /= 2;
+    uint32_t channels = image_channels(MOST_BLOCK, FEW_THREADS, numel, args.channels);
     args.strip = strip_of(w->cells, args.size[0]);
     args.blocks = (u32)divide_up(args.channels, channels);
     args.count = (u32)(r->images * args.blocks * w->cells);

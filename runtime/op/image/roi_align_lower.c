@@ -7,6 +7,7 @@
  */
 #include "constants/image.h"
 #include "op/conv/conv.h"
+#include "op/image/channels.h"
 #include "op/image/roi_align.h"
 
 #define MOST_ROUNDS 60000
@@ -34,14 +35,6 @@ static struct roi_geometry geometry_of(const lowering *l, uint32_t id, const rlx
                                  .images_offset = lower_input(l, id, 2).offset};
 }
 
-static uint32_t channels_at_once(uint64_t numel, int64_t channels)
-{
-    uint32_t most = AT_ONCE;
-    while (most > 1 && (most >= 2 * channels || numel / most < FEW_THREADS))
-        most /= 2;
-    return most;
-}
-
 /* Samples x at the bins of regions. `y` has one word for each, or two for ROI_PEAKS. */
 static rlxvk_status sample(lowering *l, uint32_t id, uint32_t mode, const rlxvk_shape *image,
                            operand x, operand y)
@@ -51,7 +44,7 @@ static rlxvk_status sample(lowering *l, uint32_t id, uint32_t mode, const rlxvk_
                             .x_offset = x.offset,
                             .y_offset = y.offset};
     uint64_t bins = (uint64_t)args.at.regions * args.at.bins[0] * args.at.bins[1];
-    uint32_t channels = channels_at_once(bins * args.channels, args.channels);
+    uint32_t channels = image_channels(AT_ONCE, FEW_THREADS, bins * args.channels, args.channels);
     dispatch d = {.kernel = KERNEL_ROI_ALIGN};
     args.blocks = (u32)divide_up(args.channels, channels);
     args.count = (u32)(bins * args.blocks);
@@ -105,7 +98,7 @@ static rlxvk_status add_lines(lowering *l, uint32_t id, operand tables, operand 
     const rlxvk_shape *x = &n->shape;
     uint64_t lines = (uint64_t)(input_shape(l->graph, n, 0)->dims[0] * o->size[0]);
     uint64_t each = MAX(MOST_ROUNDS / (1 + (uint64_t)o->size[1]), 1);
-    uint32_t channels = channels_at_once(shape_numel(x), x->dims[1]);
+    uint32_t channels = image_channels(AT_ONCE, FEW_THREADS, shape_numel(x), (uint64_t)x->dims[1]);
     operand operands[] = {tables, peaks, lower_input(l, id, 0), lower_update(l, id)};
     struct roi_gather_args args = {.cells = (u32)(x->dims[2] * x->dims[3]),
                                    .channels = (u32)x->dims[1],
