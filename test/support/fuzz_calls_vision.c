@@ -169,6 +169,14 @@ static rlxvk_tensor moved(fuzz_maker *m, const rlxvk_deform_options *o, const in
                               windows[1]));
 }
 
+/* The gradient of the columns. */
+static rlxvk_tensor columns_of(fuzz_maker *m, const rlxvk_deform_options *o,
+                               const int64_t windows[2], int64_t images, int64_t channels)
+{
+    return f32(m, RLXVK_SHAPE(images, times(channels, o->kernel[0] * o->kernel[1]),
+                              times(windows[0], windows[1])));
+}
+
 rlxvk_tensor fuzz_call_deform_im2col(fuzz_maker *m)
 {
     rlxvk_deform_options o = deform_options(m);
@@ -186,7 +194,7 @@ rlxvk_tensor fuzz_call_deform_conv(fuzz_maker *m)
     const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
     rlxvk_tensor x = f32(m, fuzz_shape(m, 4));
     rlxvk_shape s = shape_of(m, x);
-    int64_t groups = o.groups ? o.groups : 1, filters = fuzz_dim(m) * groups;
+    int64_t groups = o.groups ? o.groups : 1, filters = times(fuzz_dim(m), groups);
     rlxvk_tensor w = f32(m, RLXVK_SHAPE(filters, s.dims[1] / groups, o.kernel[0], o.kernel[1]));
     rlxvk_tensor bias = fuzz_bool(m->in) ? f32(m, RLXVK_SHAPE(filters)) : RLXVK_NONE;
     return rlxvk_deform_conv(m->g, x, w, moved(m, &o, windows, s.dims[0], 2), RLXVK_NONE, bias, &o);
@@ -198,8 +206,7 @@ rlxvk_tensor fuzz_call_deform_im2col_backward_input(fuzz_maker *m)
     const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
     int64_t input[3] = {0}, images = fuzz_dim(m), channels = fuzz_dim(m);
     sizes_of(m, 2, input);
-    rlxvk_tensor dy =
-        f32(m, RLXVK_SHAPE(images, channels * o.kernel[0] * o.kernel[1], windows[0] * windows[1]));
+    rlxvk_tensor dy = columns_of(m, &o, windows, images, channels);
     return rlxvk_deform_im2col_backward_input(m->g, dy, moved(m, &o, windows, images, 2), input,
                                               &o);
 }
@@ -210,8 +217,7 @@ rlxvk_tensor fuzz_call_deform_im2col_backward_offset(fuzz_maker *m)
     const int64_t windows[] = {fuzz_dim(m), fuzz_dim(m)};
     rlxvk_tensor x = f32(m, fuzz_shape(m, 4));
     rlxvk_shape s = shape_of(m, x);
-    rlxvk_tensor dy = f32(m, RLXVK_SHAPE(s.dims[0], s.dims[1] * o.kernel[0] * o.kernel[1],
-                                         windows[0] * windows[1]));
+    rlxvk_tensor dy = columns_of(m, &o, windows, s.dims[0], s.dims[1]);
     return rlxvk_deform_im2col_backward_offset(m->g, x, moved(m, &o, windows, s.dims[0], 2), dy,
                                                &o);
 }
