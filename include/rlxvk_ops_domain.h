@@ -452,6 +452,34 @@ rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor 
                                    rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
                                    bool in_place, rlxvk_tensor *out_state);
 
+typedef struct rlxvk_linear_attention_options {
+    float scale;   /* of the result, finite; 0: 1 / sqrt(n) */
+    bool in_place; /* see above; needs an initial state */
+    size_t struct_size;
+} rlxvk_linear_attention_options;
+
+/* Linear attention, as LinearAttention of ONNX: gated_delta_net with other widths, heads and rules.
+ *
+ *    q [B, S, Q H, n], k [B, S, H, n], v [B, S, H, m] -> [B, S, Q H, m]
+ *
+ * The state is [B, H, n, m] with the key index first, or RLXVK_NONE (zero). Query heads Q h to
+ * Q h + Q - 1 read the state of head h. decay, g below, is the logarithm: [B, S, H], or [B, S, H,
+ * n] with a decay for each key index, or RLXVK_NONE (0). beta is [B, S, H], or RLXVK_NONE. Each
+ * step computes for each head, in this order:
+ *
+ *    M[i, j] = exp(g[i]) M[i, j],  d[j] = beta (v[j] - sum_i M[i, j] k[i]),
+ *    M[i, j] += k[i] d[j],  y[j] = scale sum_i M[i, j] q[i].
+ *
+ * Without beta, there is no delta rule, and d[j] is v[j]. The error bound holds if g <= 0,
+ * 0 <= beta <= 1 and |k| <= 1. Options may be NULL.
+ *    E_SHAPE: n or m is 0, or the shapes are not as above.
+ *    E_UNSUPPORTED: n > 2048.
+ *    E_ATTR: scale is not finite. */
+rlxvk_tensor rlxvk_linear_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                    rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
+                                    const rlxvk_linear_attention_options *options,
+                                    rlxvk_tensor *out_state);
+
 /* ---- 8-bit integers ---- */
 
 /* An I8 operand of these ops is a raw leaf, or a computed tensor of whole numbers in -128..127. If

@@ -281,6 +281,15 @@ rlxvk_tensor rlxvk_gated_delta_net_backward(rlxvk_graph *g, rlxvk_tensor q, rlxv
                                             rlxvk_tensor dstate, rlxvk_tensor *out_dk,
                                             rlxvk_tensor *out_dv, rlxvk_tensor *out_ddecay,
                                             rlxvk_tensor *out_dbeta, rlxvk_tensor *out_dinitial);
+/* The gradients of linear_attention, as those of gated_delta_net, with `scale` for 1 / sqrt(n).
+ * dq, dy and the products with them are sums over a head's queries. Without beta, e is v, and the
+ * terms with dv leave dk and G. With a decay by key, dg[i] is sum_j G[i, j] D[i, j]. The gradient
+ * of an operand that is RLXVK_NONE is RLXVK_NONE. E_ATTR: in_place is set. */
+rlxvk_tensor rlxvk_linear_attention_backward(
+    rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v, rlxvk_tensor decay,
+    rlxvk_tensor beta, rlxvk_tensor state, rlxvk_tensor dy, rlxvk_tensor dstate,
+    const rlxvk_linear_attention_options *options, rlxvk_tensor *out_dk, rlxvk_tensor *out_dv,
+    rlxvk_tensor *out_ddecay, rlxvk_tensor *out_dbeta, rlxvk_tensor *out_dinitial);
 
 /* ---- Products ---- */
 

@@ -1,4 +1,4 @@
-/* Sequence models: recurrent layers, state scans, gated delta rules. */
+/* Sequence models: recurrent layers, state scans, linear attention. */
 #ifndef RLXVK_ARGS_SEQUENCE_H
 #define RLXVK_ARGS_SEQUENCE_H
 
@@ -101,12 +101,17 @@ struct state_scan_args {
     u32 y_offset, before_offset, after_offset;
 };
 
-#define GATED_DELTA_THREADS 128
+#define LINEAR_ATTENTION_THREADS 128
 
-struct gated_delta_args {
-    u32 batch, steps, heads, size;
+#define LINEAR_ATTENTION_ONE_SHAPE 0 /* gated_delta_net: q, k and v have the same shape */
+#define LINEAR_ATTENTION_ANY       1
+
+/* q [batch, steps, heads * queries, key_width]; k [batch, steps, heads, key_width]; v [.., heads,
+ * value_width]. */
+struct linear_attention_args {
+    u32 batch, steps, heads, queries, key_width, value_width;
     u32 lanes; /* lanes of a column, a power of two */
-    f32 scale; /* 1 / sqrt(size) */
+    f32 scale; /* of the result */
     u32 q_offset, k_offset, v_offset, g_offset, beta_offset;
     u32 y_offset, before_offset, after_offset;
 };

@@ -1,4 +1,4 @@
-/* Gradients of state scans and of the gated delta rule. */
+/* Gradients of state scans and of linear attention. */
 #ifndef RLXVK_ARGS_SEQUENCE_BACKWARD_H
 #define RLXVK_ARGS_SEQUENCE_BACKWARD_H
 
@@ -35,17 +35,18 @@ struct state_scan_join_args {
 
 #define STATE_SCAN_ZERO 0xffffffffu /* instead of an offset: the states are zeros */
 
-struct gated_delta_backward_args {
-    u32 batch, steps, heads, size;
+struct linear_attention_backward_args { /* sizes as in linear_attention_args */
+    u32 batch, steps, heads, queries, key_width, value_width;
     u32 chunk;
-    f32 scale; /* 1 / sqrt(size) */
+    f32 scale; /* of the result */
     u32 q_offset, k_offset, v_offset, g_offset, beta_offset, dy_offset;
     /* Offsets in work: v minus its prediction for every step; the initial state; the gradient of
      * the final state (STATE_SCAN_ZERO: zeros); the stored states, by workgroup. */
     u32 rest_at, start_at, end_at, scratch_at;
-    /* Offsets of dq and dk, dg and dbeta: in the result, or in work if they are partial sums. Then
-     * those of dv and of the state's gradient. */
-    u32 vectors_at, gates_at, values_at, initial_at;
+    /* Offsets of dq and dk, dg and dbeta: in the result, or in work if they are partial sums. If
+     * the decay is by key, dg is at decays_at, and gates_at has dbeta only. Then those of dv and of
+     * the state's gradient. */
+    u32 vectors_at, gates_at, decays_at, values_at, initial_at;
 };
 
 #endif

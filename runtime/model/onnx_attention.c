@@ -241,105 +241,88 @@ void onnx_flex_attention(call *c)
 
 /* ---- Linear attention ---- */
 
-typedef struct linear {
-    int64_t batch, steps, heads, kv_heads, key_width, value_width;
-    bool gated, delta;
-    float scale;
-} linear;
-
-/* Step t of [B, T, H * D] as [B, H, rows, columns]. */
-static rlxvk_tensor take_step(call *c, rlxvk_tensor x, int64_t t, const linear *l, int64_t heads,
-                              int64_t rows, int64_t columns)
+/* An operand [B, T, heads * width] as [B, T, heads, width]. */
+static rlxvk_tensor by_heads(call *c, uint32_t i, int64_t heads)
 {
-    x = rlxvk_narrow(c->graph, x, 1, t, 1);
-    return rlxvk_reshape(c->graph, x, RLXVK_SHAPE(l->batch, heads, rows, columns));
+    rlxvk_shape s = call_shape(c, i);
+    rlxvk_tensor x = call_cast(c, call_tensor(c, i), ONNX_FLOAT);
+    return rlxvk_reshape(c->graph, x, RLXVK_SHAPE(s.dims[0], s.dims[1], heads, s.dims[2] / heads));
 }
 
-/* state = exp(decay) state; state += key (value or beta (value - key state)); q state. */
-static rlxvk_tensor run_step(call *c, const linear *l, int64_t t, rlxvk_tensor *state)
+/* Whether operand i, [B, T, a multiple of `heads`], was read as such, or is not given. */
+static bool check_linear(call *c, uint32_t i, int64_t heads)
 {
-    rlxvk_graph *g = c->graph;
-    rlxvk_matmul_options transposed = {.transpose_a = true};
-    int64_t widths = call_has(c, 4) ? call_shape(c, 4).dims[2] / l->kv_heads : 1;
-    int64_t betas = call_has(c, 5) ? call_shape(c, 5).dims[2] : 1;
-    int64_t times = l->heads / l->kv_heads;
-    rlxvk_tensor key = take_step(c, call_tensor(c, 1), t, l, l->kv_heads, 1, l->key_width);
-    rlxvk_tensor value = take_step(c, call_tensor(c, 2), t, l, l->kv_heads, 1, l->value_width);
-    rlxvk_tensor query = take_step(c, call_tensor(c, 0), t, l, l->kv_heads, times, l->key_width);
-    if (l->gated) {
-        rlxvk_tensor decay = take_step(c, call_tensor(c, 4), t, l, l->kv_heads, widths, 1);
-        *state = rlxvk_mul(g, *state, rlxvk_exp(g, call_cast(c, decay, ONNX_FLOAT)));
-    }
-    key = call_cast(c, key, ONNX_FLOAT);
-    value = call_cast(c, value, ONNX_FLOAT);
-    if (l->delta) {
-        rlxvk_tensor beta = take_step(c, call_tensor(c, 5), t, l, betas, 1, 1);
-        value = rlxvk_sub(g, value, rlxvk_matmul(g, key, *state));
-        value = rlxvk_mul(g, value, call_cast(c, beta, ONNX_FLOAT));
-    }
-    *state = rlxvk_add(g, *state, rlxvk_matmul_with(g, key, value, &transposed));
-    query = rlxvk_matmul(g, call_cast(c, query, ONNX_FLOAT), *state);
-    query = rlxvk_mul(g, query, call_scalar(c, l->scale));
-    return rlxvk_reshape(g, query, RLXVK_SHAPE(l->batch, 1, l->heads * l->value_width));
+    rlxvk_shape s = call_shape(c, i);
+    if (c->failed || !call_has(c, i))
+        return !c->failed;
+    if (s.rank == 3 && heads >= 1 && s.dims[2] >= heads && s.dims[2] % heads == 0)
+        return true;
+    call_refuse(c, "q_num_heads", "the heads or widths of its operands do not agree");
+    return false;
 }
 
-static bool begin_linear(call *c, linear *l)
+/* Decays [B, T, H] or [B, T, H * n]. */
+static rlxvk_tensor linear_decay(call *c, int64_t heads)
 {
-    static const char *const rules[] = {"linear", "gated", "delta", "gated_delta", NULL};
+    rlxvk_shape s = call_shape(c, 4);
+    if (!call_has(c, 4))
+        return RLXVK_NONE;
+    return s.dims[2] == heads ? call_cast(c, call_tensor(c, 4), ONNX_FLOAT) : by_heads(c, 4, heads);
+}
+
+/* One for each head, or one for all. */
+static rlxvk_tensor linear_beta(call *c, int64_t heads)
+{
+    rlxvk_shape s = call_shape(c, 5);
+    if (!call_has(c, 5))
+        return RLXVK_NONE;
+    s.dims[2] = heads;
+    return rlxvk_expand(c->graph, call_cast(c, call_tensor(c, 5), ONNX_FLOAT), s);
+}
+
+/* The state before the first step. Zeros if it is not given, but the last one is a result. */
+static rlxvk_tensor linear_state(call *c, int64_t heads)
+{
     rlxvk_shape q = call_shape(c, 0), k = call_shape(c, 1), v = call_shape(c, 2);
-    int rule = call_word(c, "update_rule", rules, 3);
-    l->heads = call_integer(c, "q_num_heads", 0);
-    l->kv_heads = call_integer(c, "kv_num_heads", 0);
-    l->gated = rule == 1 || rule == 3;
-    l->delta = rule >= 2;
-    call_ignore(c, "chunk_size"); /* it does not change the result */
-    if (c->failed || !call_is_fixed(c, q) || !call_is_fixed(c, k) || !call_is_fixed(c, v))
-        return false;
-    if (q.rank != 3 || k.rank != 3 || v.rank != 3 || l->kv_heads < 1 || l->heads < 1 ||
-        l->heads % l->kv_heads || q.dims[2] % l->heads || v.dims[2] % l->kv_heads ||
-        k.dims[2] != l->kv_heads * (q.dims[2] / l->heads)) {
-        call_refuse(c, "q_num_heads", "the heads or widths of its operands do not agree");
-        return false;
-    }
-    if (l->gated != call_has(c, 4) || l->delta != call_has(c, 5)) {
-        call_refuse(c, "update_rule", "decay or beta is missing, or not used by the rule");
-        return false;
-    }
-    l->batch = q.dims[0];
-    l->steps = q.dims[1];
-    l->key_width = q.dims[2] / l->heads;
-    l->value_width = v.dims[2] / l->kv_heads;
-    l->scale = call_real(c, "scale", 0);
-    if (l->scale == 0)
-        l->scale = (float)(1 / sqrt((double)l->key_width));
-    return true;
+    if (call_has(c, 3))
+        return call_cast(c, call_tensor(c, 3), ONNX_FLOAT);
+    if (!call_wants(c, 1) || !call_is_fixed(c, q))
+        return RLXVK_NONE;
+    return rlxvk_full(c->graph, RLXVK_SHAPE(q.dims[0], heads, k.dims[2] / heads, v.dims[2] / heads),
+                      0);
 }
 
 void onnx_linear_attention(call *c)
 {
-    linear l = {0};
-    rlxvk_tensor state, *steps;
-    if (!begin_linear(c, &l))
+    static const char *const rules[] = {"linear", "gated", "delta", "gated_delta", NULL};
+    int rule = call_word(c, "update_rule", rules, 3);
+    int64_t heads = call_integer(c, "q_num_heads", 0),
+            kv_heads = call_integer(c, "kv_num_heads", 0);
+    rlxvk_linear_attention_options o = {.scale = call_real(c, "scale", 0)};
+    rlxvk_tensor y, state, last = RLXVK_NONE;
+    rlxvk_shape s = call_shape(c, 0);
+    call_ignore(c, "chunk_size"); /* it does not change the result */
+    if (!check_linear(c, 0, heads))
         return;
-    if (l.steps < 1 || l.steps > 4096) {
-        call_refuse(c, NULL, "1 to 4096 steps are supported");
+    for (uint32_t i = 1; i < 5; i++)
+        if (i != 3 && !check_linear(c, i, kv_heads))
+            return;
+    if (!check_linear(c, 5, 1))
+        return;
+    if ((rule == 1 || rule == 3) != call_has(c, 4) || (rule >= 2) != call_has(c, 5)) {
+        call_refuse(c, "update_rule", "decay or beta is missing, or not used by the rule");
         return;
     }
-    steps = arena_allocate(c->a, (size_t)l.steps * sizeof *steps);
-    if (!steps) {
-        import_end(c->import, status_fail_memory("linear attention"));
-        return;
-    }
-    state =
-        call_has(c, 3)
-            ? call_cast(c, call_tensor(c, 3), ONNX_FLOAT)
-            : rlxvk_full(c->graph, RLXVK_SHAPE(l.batch, l.kv_heads, l.key_width, l.value_width), 0);
-    for (int64_t t = 0; t < l.steps && !c->failed; t++)
-        steps[t] = run_step(c, &l, t, &state);
+    state = linear_state(c, kv_heads);
     if (c->failed)
         return;
-    call_give(c, 0, rlxvk_concat(c->graph, steps, (size_t)l.steps, 1));
-    call_give(c, 1, state);
+    y = rlxvk_linear_attention(c->graph, by_heads(c, 0, heads), by_heads(c, 1, kv_heads),
+                               by_heads(c, 2, kv_heads), linear_decay(c, kv_heads),
+                               linear_beta(c, kv_heads), state, &o, &last);
+    s.dims[2] = heads * (call_shape(c, 2).dims[2] / kv_heads);
+    call_give(c, 0, rlxvk_reshape(c->graph, y, s));
+    if (call_wants(c, 1))
+        call_give(c, 1, last);
 }
 
 /* ---- Beside attention ---- */

@@ -160,6 +160,87 @@ def batch_norm():
              ("dx", dx, shape))
 
 
+# ---- Linear attention ----
+
+
+def attention_by_pairs(q, k, v, g, beta, first, scale):
+    """One head and batch row without a recurrence: every step reads all changes before it.
+
+    q [steps][queries][n], k [steps][n], v [steps][m], g [steps][n], beta [steps] or None, first
+    [n][m]. Returns y [steps][queries][m] and the last state.
+    """
+    n, m = len(first), len(first[0])
+    logs = [[math.fsum(g[u][i] for u in range(t + 1)) for i in range(n)] for t in range(len(k))]
+    changes, y = [], []
+
+    def read(x, t, to):
+        """The state at time t, seen through x: of the first state, and of `to` changes."""
+        out = []
+        for j in range(m):
+            terms = [x[i] * math.exp(logs[t][i]) * first[i][j] for i in range(n)]
+            for s in range(to):
+                seen = math.fsum(x[i] * math.exp(logs[t][i] - logs[s][i]) * k[s][i] for i in range(n))
+                terms.append(seen * changes[s][j])
+            out.append(math.fsum(terms))
+        return out
+
+    for t in range(len(k)):
+        before = read(k[t], t, t) if beta else [0.0] * m
+        strength = beta[t] if beta else 1.0
+        changes.append([strength * (v[t][j] - before[j]) for j in range(m)])
+        y.append([[scale * value for value in read(x, t, t + 1)] for x in q[t]])
+    unit = [[float(i == row) for i in range(n)] for row in range(n)]
+    return y, [read(row, len(k) - 1, len(k)) for row in unit]
+
+
+def linear_attention():
+    random.seed(13)
+    rules = [("", ""), ("head", "beta"), ("key", ""), ("key", "beta"), ("", "beta"), ("head", "")]
+    for number, (decays, delta) in enumerate(rules):
+        b, steps, h, queries, n, m = 2, 6, 2, 1 + number % 3, 4, 3 + number % 2
+        carried, scale = number % 2 == 1, [0.0, 0.75][number // 3]
+
+        def draw(low, high, *shape):
+            return f32([random.uniform(low, high) for _ in range(math.prod(shape))])
+
+        q, k = draw(-1, 1, b, steps, h * queries, n), draw(-0.5, 0.5, b, steps, h, n)
+        v, first = draw(-1, 1, b, steps, h, m), draw(-1, 1, b, h, n, m)
+        g = draw(-1, 0, b, steps, h, *([n] if decays == "key" else []))
+        beta = draw(0, 1, b, steps, h)
+        y, last = [0.0] * (b * steps * h * queries * m), []
+        for row, head in [(row, head) for row in range(b) for head in range(h)]:
+            at = [(row * steps + t) * h + head for t in range(steps)]
+            logs = {"": [[0.0] * n] * steps, "head": [[g[i]] * n for i in at if decays == "head"],
+                    "key": [g[i * n : (i + 1) * n] for i in at]}[decays]
+            state = (row * h + head) * n
+            made, final = attention_by_pairs(
+                [[q[(i * queries + u) * n : (i * queries + u + 1) * n] for u in range(queries)] for i in at],
+                [k[i * n : (i + 1) * n] for i in at],
+                [v[i * m : (i + 1) * m] for i in at],
+                logs,
+                [beta[i] for i in at] if delta else None,
+                [first[(state + i) * m : (state + i + 1) * m] if carried else [0.0] * m for i in range(n)],
+                scale or 1 / math.sqrt(n),
+            )
+            for t, i in enumerate(at):
+                for u in range(queries):
+                    y[(i * queries + u) * m : (i * queries + u + 1) * m] = made[t][u]
+            last += [value for line in final for value in line]
+        inputs = [("q", q, [b, steps, h * queries, n]), ("k", k, [b, steps, h, n]), ("v", v, [b, steps, h, m])]
+        if decays:
+            inputs.append(("g", g, [b, steps, h] + ([n] if decays == "key" else [])))
+        if delta:
+            inputs.append(("beta", beta, [b, steps, h]))
+        if carried:
+            inputs.append(("state", first, [b, h, n, m]))
+        attributes = "scale=%g" % scale if scale else ""
+        case("linear_attention.%d" % number, attributes, inputs, ("y", y, [b, steps, h * queries, m]))
+        if carried:
+            case("linear_attention.%d" % (6 + number // 2), attributes + " show=state", inputs,
+                 ("last", last, [b, h, n, m]))
+
+
 if __name__ == "__main__":
     fake_quantize()
     batch_norm()
+    linear_attention()

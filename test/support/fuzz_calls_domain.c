@@ -191,6 +191,21 @@ rlxvk_tensor fuzz_call_gated_delta_net(fuzz_maker *m)
     return y;
 }
 
+rlxvk_tensor fuzz_call_linear_attention(fuzz_maker *m)
+{
+    int64_t b = fuzz_dim(m), s = fuzz_dim(m), h = fuzz_dim(m), n = fuzz_dim(m), w = fuzz_dim(m);
+    rlxvk_shape narrow = RLXVK_SHAPE(b, s, h), keys = RLXVK_SHAPE(b, s, h, n);
+    rlxvk_tensor q = f32(m, RLXVK_SHAPE(b, s, times(h, 1 + fuzz_below(m->in, 3)), n));
+    rlxvk_tensor k = f32(m, keys), v = f32(m, RLXVK_SHAPE(b, s, h, w)), last_state = RLXVK_NONE;
+    rlxvk_tensor decay = fuzz_maybe(m, fuzz_bool(m->in) ? keys : narrow);
+    rlxvk_tensor beta = fuzz_maybe(m, narrow), state = fuzz_maybe(m, RLXVK_SHAPE(b, h, n, w));
+    rlxvk_linear_attention_options o = {.scale = fuzz_real(m), .in_place = fuzz_bool(m->in)};
+    rlxvk_tensor y = rlxvk_linear_attention(m->g, q, k, v, decay, beta, state, &o,
+                                            fuzz_bool(m->in) ? &last_state : NULL);
+    fuzz_keep(m, last_state);
+    return y;
+}
+
 /* ---- Attention over caches ---- */
 
 rlxvk_tensor fuzz_call_attention_step(fuzz_maker *m)

@@ -46,3 +46,23 @@ rlxvk_tensor fuzz_call_gated_delta_net_backward(fuzz_maker *m)
         fuzz_keep(m, d[i]);
     return dq;
 }
+
+rlxvk_tensor fuzz_call_linear_attention_backward(fuzz_maker *m)
+{
+    int64_t b = fuzz_dim(m), s = fuzz_dim(m), h = fuzz_dim(m), n = fuzz_dim(m), w = fuzz_dim(m);
+    int64_t heads = times(h, 1 + fuzz_below(m->in, 3));
+    rlxvk_shape narrow = RLXVK_SHAPE(b, s, h), keys = RLXVK_SHAPE(b, s, h, n);
+    rlxvk_shape states = RLXVK_SHAPE(b, h, n, w);
+    rlxvk_tensor q = f32(m, RLXVK_SHAPE(b, s, heads, n)), k = f32(m, keys), d[5] = {0};
+    rlxvk_tensor v = f32(m, RLXVK_SHAPE(b, s, h, w)), dy = f32(m, RLXVK_SHAPE(b, s, heads, w));
+    rlxvk_tensor decay = fuzz_maybe(m, fuzz_bool(m->in) ? keys : narrow);
+    rlxvk_tensor beta = fuzz_maybe(m, narrow), state = fuzz_maybe(m, states);
+    rlxvk_tensor last = state.id ? fuzz_maybe(m, states) : none;
+    rlxvk_linear_attention_options o = {.scale = fuzz_real(m)};
+    rlxvk_tensor dq =
+        rlxvk_linear_attention_backward(m->g, q, k, v, decay, beta, state, dy, last, &o, &d[0],
+                                        &d[1], &d[2], &d[3], fuzz_bool(m->in) ? &d[4] : NULL);
+    for (size_t i = 0; i < 5; i++)
+        fuzz_keep(m, d[i]);
+    return dq;
+}

@@ -115,6 +115,14 @@ ROW_RULE(mamba)
                                     rlxvk_neg(g, rlxvk_abs(g, ROW_PARAM(4))), b, b, RLXVK_NONE,
                                     false, NULL));
 }
+ROW_RULE(linear_attention)
+{
+    ROW_UNUSED(i);
+    rlxvk_tensor q = heads_in_time(g, x), v = heads_in_time(g, y);
+    rlxvk_tensor decay = rlxvk_neg(g, rlxvk_abs(g, q));
+    return row_back(g,
+                    rlxvk_linear_attention(g, q, q, v, decay, RLXVK_NONE, RLXVK_NONE, NULL, NULL));
+}
 ROW_RULE(lstm)
 {
     rlxvk_recurrent_options o = {.hidden_size = W};
@@ -222,6 +230,7 @@ row_rules row_rules_of_signals(void)
                                      scanned,
                                      scanned_sequences,
                                      mamba,
+                                     linear_attention,
                                      lstm,
                                      rnn_in_layers,
                                      gru_of_sequences,

@@ -397,6 +397,15 @@ const bench_case bench_gpu_cases[] = {
     {"gated_delta_net 1x2048, 32 heads of 128",
      "gated_delta_net in=q:f32:1x2048x32x128:unit;k:f32:1x2048x32x128:range:-0.08:0.08;"
      "v:f32:1x2048x32x128;g:f32:1x2048x32:range:-2:0;beta:f32:1x2048x32:range:0:1"},
+    {"linear_attention 1x2048, 16 heads of 128, 2 queries each, decay by key",
+     "linear_attention in=q:f32:1x2048x32x128:unit;k:f32:1x2048x16x128:range:-0.08:0.08;"
+     "v:f32:1x2048x16x128;g:f32:1x2048x16x128:range:-2:0;beta:f32:1x2048x16:range:0:1"},
+    {"roi_align 512 regions of 7x7, 256 channels of 100x100",
+     "roi_align size=7,7 ratio=2 in=x:f32:1x256x100x100;regions:f32:512x4:range:0:99;"
+     "images:f32:512:zero"},
+    {"deform_im2col 3x3, 8x64x100x100",
+     "deform_im2col kernel=3,3 padding=1,1 in=x:f32:8x64x100x100:unit;"
+     "offset:f32:8x18x100x100:range:-2:2;mask:f32:8x9x100x100:range:0:1"},
     {"mamba2 1x2048, 64 heads of 64, state 128",
      "mamba2 in=x:f32:1x2048x64x64;dt:f32:1x2048x64:range:0:1;a:f32:64:range:-1:-0.01;"
      "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit"},

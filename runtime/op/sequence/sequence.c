@@ -108,17 +108,27 @@ rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result)
     return layout_emit_copy(l, &copy, before, lower_after(l, id, result, none));
 }
 
-rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
-                                  bool in_place, rlxvk_tensor *out_state)
+rlxvk_shape sequence_result(const rlxvk_shape *first, const rlxvk_shape *width)
 {
-    carry_attributes a = {.carry = operands[STATE_OPERAND].id != 0, .in_place = in_place};
+    rlxvk_shape result = *first;
+    if (result.rank && width->rank)
+        result.dims[result.rank - 1] = width->dims[width->rank - 1];
+    return result;
+}
+
+rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
+                                  carry_attributes *a, rlxvk_tensor *out_state)
+{
+    a->carry = operands[STATE_OPERAND].id != 0;
     if (out_state)
         *out_state = RLXVK_NONE;
-    rlxvk_tensor packed = op_build(g, op, operands, STATE_OPERAND + 1, &a);
-    if (!packed.id || !a.carry || in_place)
+    rlxvk_tensor packed = op_build(g, op, operands, STATE_OPERAND + 1, a);
+    if (!packed.id || !a->carry || a->in_place)
         return packed;
-    rlxvk_shape result = rlxvk_tensor_shape(g, operands[0]);
+    rlxvk_shape first = rlxvk_tensor_shape(g, operands[0]);
+    rlxvk_shape width = rlxvk_tensor_shape(g, operands[a->width_operand]);
     rlxvk_shape state = rlxvk_tensor_shape(g, operands[STATE_OPERAND]);
+    rlxvk_shape result = sequence_result(&first, &width);
     if (out_state)
         *out_state = sequence_packed_result(g, packed, dim_elements(g, &result), state);
     return sequence_packed_result(g, packed, 0, result);
@@ -134,7 +144,9 @@ sequence_host_states(const host_call *call, uint64_t count, uint64_t size, uint6
                      rlxvk_status (*walk)(const host_call *call, uint64_t index, double *state))
 {
     const carry_attributes *a = call->node->attributes;
-    uint64_t result = shape_numel(&call->inputs[0].node->shape);
+    const rlxvk_shape *width = &call->inputs[a->width_operand].node->shape;
+    const rlxvk_shape shape = sequence_result(&call->inputs[0].node->shape, width);
+    uint64_t result = shape_numel(&shape);
     double *state = memory_zeroed(size, sizeof *state);
     rlxvk_status status = RLXVK_OK;
     if (!state)

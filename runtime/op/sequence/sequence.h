@@ -9,8 +9,11 @@
 
 #include "op/bucket.h"
 
-typedef struct carry_attributes { /* of mamba2 and gated_delta_net; selective_scan sets neither */
-    bool carry, in_place;
+/* What a family has more follows these. */
+typedef struct carry_attributes {
+    bool carry, in_place;  /* selective_scan sets neither */
+    uint8_t width_operand; /* the result has the last axis of this operand, the others of the first
+                            */
 } carry_attributes;
 
 /* Elements [first, first + numel(shape)) of the packed results, as a view of this shape. */
@@ -20,7 +23,7 @@ rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, int64_t
  * largest magnitude, but at least 1e-4. */
 void sequence_bound(const host_call *call, uint64_t first, uint64_t count);
 
-/* ---- One carried state, the last operand: state scans, the gated delta rule ---- */
+/* ---- One carried state, the last operand: state scans, linear attention ---- */
 
 /* Checks operand 5, if there is one, and sets the node's shape. That is `result`, or the packed
  * shape if the state is also a result. */
@@ -41,9 +44,11 @@ rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result);
 rlxvk_status
 sequence_host_states(const host_call *call, uint64_t count, uint64_t size, uint64_t columns,
                      rlxvk_status (*walk)(const host_call *call, uint64_t index, double *state));
-/* Builds the node and splits its packed results. */
+/* The shape of the result, from those of the operands that it has its axes of. */
+rlxvk_shape sequence_result(const rlxvk_shape *first, const rlxvk_shape *width);
+/* Builds the node and splits its packed results. Sets `carry` of the attributes. */
 rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
-                                  bool in_place, rlxvk_tensor *out_state);
+                                  carry_attributes *a, rlxvk_tensor *out_state);
 /* How many lanes share `size` items if each keeps `keep`: a power of two, at most `most`. */
 uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most);
 

@@ -11,9 +11,11 @@
 /* ---- Building ---- */
 
 rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[8],
+                                     backward_attributes *a,
                                      rlxvk_tensor *const out[SEQUENCE_OPERANDS])
 {
-    backward_attributes a = {.carry = operands[5].id != 0, .final = operands[7].id != 0};
+    a->carry = operands[5].id != 0;
+    a->final = operands[7].id != 0;
     for (size_t i = 0; i < SEQUENCE_OPERANDS; i++)
         if (out[i])
             *out[i] = RLXVK_NONE;
@@ -23,8 +25,8 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
     for (size_t i = 0; i < 8; i++) /* omit missing operands, so that no other takes their place */
         if (operands[i].id || (i != 5 && i != 7))
             given[count++] = operands[i];
-    rlxvk_tensor packed = op_build(g, op, given, count, &a);
-    for (uint32_t i = 0; packed.id && i < SEQUENCE_OPERANDS + (uint32_t)a.carry; i++) {
+    rlxvk_tensor packed = op_build(g, op, given, count, a);
+    for (uint32_t i = 0; packed.id && i < SEQUENCE_OPERANDS + (uint32_t)a->carry; i++) {
         rlxvk_shape shape = rlxvk_tensor_shape(g, operands[i]);
         if (i == 0)
             first = sequence_packed_result(g, packed, at, shape);
@@ -83,7 +85,7 @@ error:
 
 /* ---- Gradients of the forward ops ---- */
 
-rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward)
+rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward, backward_attributes *attributes)
 {
     const carry_attributes *a = c->n.attributes;
     rlxvk_tensor operands[8] = {0}, d[SEQUENCE_OPERANDS + 1] = {0};
@@ -96,11 +98,13 @@ rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward)
         operands[i] = gradient_operand(c, i);
     operands[6] = c->dy;
     if (a->carry) {
-        rlxvk_shape result = gradient_shape(c, 0), state = gradient_shape(c, SEQUENCE_OPERANDS);
+        rlxvk_shape first = gradient_shape(c, 0), width = gradient_shape(c, a->width_operand);
+        rlxvk_shape result = sequence_result(&first, &width);
+        rlxvk_shape state = gradient_shape(c, SEQUENCE_OPERANDS);
         operands[6] = sequence_packed_result(c->graph, c->dy, 0, result);
         operands[7] = sequence_packed_result(c->graph, c->dy, (int64_t)shape_numel(&result), state);
     }
-    d[0] = sequence_build_backward(c->graph, backward, operands, out);
+    d[0] = sequence_build_backward(c->graph, backward, operands, attributes, out);
     for (uint32_t i = 0; i < c->n.input_count; i++)
         gradient_give(c, i, d[i]);
     return RLXVK_OK;

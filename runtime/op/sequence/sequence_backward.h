@@ -12,6 +12,7 @@
 
 #define SEQUENCE_OPERANDS 5
 
+/* What a family has more follows these. */
 typedef struct backward_attributes {
     bool carry, final; /* initial state, and gradient of the final one, are operands */
 } backward_attributes;
@@ -32,16 +33,19 @@ static inline uint32_t sequence_final_operand(const backward_attributes *a)
 
 /* Builds the node. The operands are the five, the state, dy and dstate; a missing one is
  * RLXVK_NONE. The call returns the first result and writes the others to `out`, if the pointers are
- * not NULL. */
+ * not NULL. Sets these attributes, but not what follows them. */
 rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[8],
+                                     backward_attributes *a,
                                      rlxvk_tensor *const out[SEQUENCE_OPERANDS]);
 /* Checks the number of operands. Call it before operands are read. */
 rlxvk_status sequence_check_backward(const node *n, const backward_attributes *a);
 /* Checks the state, dy and dstate, and sets the node's shape. */
 rlxvk_status sequence_infer_backward(const rlxvk_graph *g, node *n, const backward_attributes *a,
                                      rlxvk_shape result, rlxvk_shape state);
-/* The `vjp` of a family whose backward op this is. The node may carry its state or not. */
-rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward);
+/* The `vjp` of a family whose backward op this is, with these attributes. The node may carry its
+ * state or not. */
+rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward,
+                                backward_attributes *attributes);
 void sequence_describe_backward(const node *n, text *out);
 uint64_t sequence_bucket_backward(bucket_call *c);
 

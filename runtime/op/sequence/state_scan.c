@@ -23,7 +23,7 @@ rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor d
                                   rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
 {
     rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE};
-    return sequence_build_carry(g, OP_selective_scan, operands, false, NULL);
+    return sequence_build_carry(g, OP_selective_scan, operands, &(carry_attributes){0}, NULL);
 }
 
 rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
@@ -31,7 +31,8 @@ rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk
                           rlxvk_tensor *out_state)
 {
     rlxvk_tensor operands[] = {x, dt, a, b, c, state};
-    return sequence_build_carry(g, OP_mamba2, operands, in_place, out_state);
+    carry_attributes attributes = {.in_place = in_place};
+    return sequence_build_carry(g, OP_mamba2, operands, &attributes, out_state);
 }
 
 static rlxvk_status check_size(const node *n, int64_t size)
@@ -244,9 +245,11 @@ static uint64_t state_scan_bucket(bucket_call *c)
 
 static rlxvk_status state_scan_vjp(gradient_call *c)
 {
-    return sequence_carry_vjp(c, node_code(&c->n) == STATE_SCAN_MAMBA2
-                                     ? OP_mamba2_backward
-                                     : OP_selective_scan_backward);
+    backward_attributes a = {0};
+    return sequence_carry_vjp(c,
+                              node_code(&c->n) == STATE_SCAN_MAMBA2 ? OP_mamba2_backward
+                                                                    : OP_selective_scan_backward,
+                              &a);
 }
 
 const op_family state_scan_family = {

@@ -38,7 +38,8 @@ rlxvk_tensor rlxvk_selective_scan_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk
 {
     const rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE, dy, RLXVK_NONE};
     rlxvk_tensor *const out[] = {out_ddelta, out_da, out_db, out_dc, NULL};
-    return sequence_build_backward(g, OP_selective_scan_backward, operands, out);
+    return sequence_build_backward(g, OP_selective_scan_backward, operands,
+                                   &(backward_attributes){0}, out);
 }
 
 rlxvk_tensor rlxvk_mamba2_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
@@ -49,7 +50,7 @@ rlxvk_tensor rlxvk_mamba2_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor 
 {
     const rlxvk_tensor operands[] = {x, dt, a, b, c, state, dy, dstate};
     rlxvk_tensor *const out[] = {out_ddt, out_da, out_db, out_dc, out_dinitial};
-    return sequence_build_backward(g, OP_mamba2_backward, operands, out);
+    return sequence_build_backward(g, OP_mamba2_backward, operands, &(backward_attributes){0}, out);
 }
 
 static rlxvk_status state_scan_backward_infer(const rlxvk_graph *g, node *n, void *attributes)

@@ -173,6 +173,9 @@ static void build_sequences(rlxvk_graph *g, int64_t b, int64_t s)
     out(g, rlxvk_gated_delta_net(g, wide, wide, wide, decay, decay,
                                  input(g, "st", RLXVK_SHAPE(b, 2, 4, 4)), false, &last));
     out(g, last);
+    out(g, rlxvk_linear_attention(g, wide, input(g, "key", RLXVK_SHAPE(b, s, 1, 4)),
+                                  input(g, "value", RLXVK_SHAPE(b, s, 1, 3)), RLXVK_NONE,
+                                  RLXVK_NONE, RLXVK_NONE, NULL, NULL));
 }
 
 static void build_spectra(rlxvk_graph *g, int64_t b, int64_t s)

@@ -557,9 +557,12 @@ static void call_plain(const choice *c)
     CALL(rlxvk_mamba2(g, a, b, b, a, a, a, false, &out));
     CALL(rlxvk_gated_delta_net(g, a, a, a, b, b, NONE, false, &out));
     CALL(rlxvk_gated_delta_net(g, a, a, a, b, b, a, true, &out));
+    CALL(rlxvk_linear_attention(g, a, b, a, b, NONE, a, NULL, &out));
     CALL(rlxvk_selective_scan_backward(g, a, a, b, b, b, a, &out, NULL, NULL, NULL));
     CALL(rlxvk_mamba2_backward(g, a, b, b, a, a, a, a, a, &out, NULL, NULL, NULL, NULL));
     CALL(rlxvk_gated_delta_net_backward(g, a, a, a, b, b, a, a, a, &out, NULL, NULL, NULL, NULL));
+    CALL(rlxvk_linear_attention_backward(g, a, b, a, b, NONE, a, a, a, NULL, &out, NULL, NULL, NULL,
+                                         NULL));
     CALL(rlxvk_fftn(g, z, NULL, 0, true, RLXVK_FFT_ORTHO));
     CALL(rlxvk_fft_split(g, a, &out));
     CALL(rlxvk_fft_split(g, bytes, &out));

@@ -117,6 +117,9 @@ OPTIONS(gate, {0}, rlxvk_group_limited_gate(g, LEAF(2, 64), LEAF(2, 64), o))
 OPTIONS(dot_general, {0}, rlxvk_dot_general(g, LEAF(2, 3), LEAF(3, 2), o))
 OPTIONS(recurrent, {0},
         rlxvk_rnn(g, LEAF(1, 3, 2), LEAF(8), LEAF(16), LEAF(4), RLXVK_NONE, o, NULL))
+OPTIONS(linear_attention, {0},
+        rlxvk_linear_attention(g, LEAF(1, 3, 2, 4), LEAF(1, 3, 1, 4), LEAF(1, 3, 1, 2), RLXVK_NONE,
+                               RLXVK_NONE, RLXVK_NONE, o, NULL))
 OPTIONS(quantize, {0}, rlxvk_quantize(g, LEAF(5), o))
 OPTIONS(qconv2d, {0}, rlxvk_qconv2d(g, LEAF(1, 2, 5, 5), LEAF(2, 2, 3, 3), RLXVK_NONE, o))
 OPTIONS(stft, {0}, rlxvk_stft(g, LEAF(64), LEAF(16), o))
@@ -161,15 +164,41 @@ OPTIONS(lion, VALUES(1e-4f, .9f, .99f, 0), rlxvk_lion(g, LEAF(3), LEAF(3), LEAF(
     }
 
 static const options_row rows[] = {
-    ROW(matmul),      ROW(projection),    ROW(rope),          VALUED(attention),
-    ROW(scan),        ROW(sample),        ROW(narrow),        ROW(pad),
-    ROW(pool),        VALUED(conv),       VALUED(fused_conv), ROW(attention_step),
-    ROW(gate),        ROW(dot_general),   ROW(axial_rope2d),  ROW(recurrent),
-    ROW(quantize),    ROW(qconv2d),       ROW(stft),          ROW(welch),
-    ROW(welch_frame), ROW(istft),         ROW(mel),           ROW(gaussian_splat),
-    ROW(resize),      VALUED(grid),       VALUED(roi),        VALUED(deform),
-    ROW(dropout),     VALUED(batch_norm), ROW(fake_quantize), VALUED(adamw),
-    VALUED(sgd),      VALUED(lion),
+    ROW(matmul),
+    ROW(projection),
+    ROW(rope),
+    VALUED(attention),
+    ROW(scan),
+    ROW(sample),
+    ROW(narrow),
+    ROW(pad),
+    ROW(pool),
+    VALUED(conv),
+    VALUED(fused_conv),
+    ROW(attention_step),
+    ROW(gate),
+    ROW(dot_general),
+    ROW(axial_rope2d),
+    ROW(recurrent),
+    ROW(linear_attention),
+    ROW(quantize),
+    ROW(qconv2d),
+    ROW(stft),
+    ROW(welch),
+    ROW(welch_frame),
+    ROW(istft),
+    ROW(mel),
+    ROW(gaussian_splat),
+    ROW(resize),
+    VALUED(grid),
+    VALUED(roi),
+    VALUED(deform),
+    ROW(dropout),
+    VALUED(batch_norm),
+    ROW(fake_quantize),
+    VALUED(adamw),
+    VALUED(sgd),
+    VALUED(lion),
 };
 
 /* Structs that no builder takes. Other tests pass NULL and zeroed ones to each of their calls. */

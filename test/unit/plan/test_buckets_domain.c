@@ -170,6 +170,15 @@ static rlxvk_tensor delta(rlxvk_graph *g, rlxvk_tensor x, bool carry)
     return rlxvk_gated_delta_net(g, x, x, x, beta, beta, carry ? state : RLXVK_NONE, false,
                                  carry ? &y : NULL);
 }
+static rlxvk_tensor attended(rlxvk_graph *g, rlxvk_tensor x, int64_t heads, bool decays)
+{
+    rlxvk_shape s = rlxvk_tensor_shape(g, x);
+    rlxvk_tensor k = W(s.dims[0], s.dims[1], heads, s.dims[3]);
+    return rlxvk_linear_attention(g, x, k, W(s.dims[0], s.dims[1], heads, 5),
+                                  decays ? k : RLXVK_NONE, RLXVK_NONE, RLXVK_NONE, NULL, NULL);
+}
+OF_X(queries_of_three, attended(g, x, 1, true))
+OF_X(queries_in_time, attended(g, x, 3, false))
 OF_X(delta_rule, delta(g, x, false))
 OF_X(delta_carried, delta(g, x, true))
 static rlxvk_tensor delta_given(rlxvk_graph *g, rlxvk_tensor x)
@@ -353,6 +362,9 @@ static const bucket_case rows[] = {
     {"axial_rope2d", RLXVK_SHAPE(2, ROWS, 8), 1, turned_axially, ROWS * 8, NULL},
     {"axial_rope2d of columns", RLXVK_SHAPE(2, ROWS, 8), 2, turned_axially, 0, ACROSS},
     {"attention_backward", MATRIX, 0, attention_given, 0, "its log-sum-exps lie behind"},
+    {"queries of a head", RLXVK_SHAPE(2, ROWS, 3, 4), 1, queries_of_three, ROWS * 15, NULL},
+    {"queries of heads", RLXVK_SHAPE(2, ROWS, 3, 4), 1, queries_in_time, ROWS * 15, NULL},
+    {"queries by heads", RLXVK_SHAPE(2, 3, ROWS, 4), 2, queries_of_three, ROWS * 5, NULL},
     {"delta rule in time", RLXVK_SHAPE(2, ROWS, 3, 4), 1, delta_rule, ROWS * 12, NULL},
     {"delta rule of heads", RLXVK_SHAPE(2, 3, ROWS, 4), 2, delta_rule, ROWS * 4, NULL},
     {"delta rule within", RLXVK_SHAPE(2, 3, 2, ROWS), 3, delta_rule, 0, ACROSS},
@@ -415,7 +427,7 @@ static const struct {
     {&rng_family, "its seed depends on the rows"},
     {&attention_backward_family,
      "it adds up over the queries, and its gradients lie behind each other"},
-    {&gated_delta_backward_family, "its gradients go back from the last row"},
+    {&linear_attention_backward_family, "its gradients go back from the last row"},
     {&state_scan_backward_family, "its gradients go back from the last row"},
     {&accumulate_family, "its sum would keep rows that are not active"},
     {&batch_norm_training_family, "its statistics are of all rows"},

@@ -118,6 +118,22 @@ static void test_scan_examples(void **state)
     EXPECT(g, final, 0.1103638f, 0.2207277f, -1, 1);
 }
 
+/* Two queries of one head, values of width 1, a decay by key of 1/2 and 1/4, no delta rule. */
+static void test_linear_attention_example(void **state)
+{
+    const float half = -0.6931472f, quarter = -1.3862944f;
+    const rlxvk_linear_attention_options options = {.scale = 2};
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    EXPECT(g,
+           rlxvk_linear_attention(g, GIVEN(g, RLXVK_SHAPE(1, 2, 2, 2), 1, 0, 0, 1, 1, 1, 1, -1),
+                                  GIVEN(g, RLXVK_SHAPE(1, 2, 1, 2), 1, 2, 3, 4),
+                                  GIVEN(g, RLXVK_SHAPE(1, 2, 1, 1), 2, 1),
+                                  GIVEN(g, RLXVK_SHAPE(1, 2, 1, 2), half, quarter, half, quarter),
+                                  RLXVK_NONE, RLXVK_NONE, &options, NULL),
+           4, 8, 18, -2);
+}
+
 /* h' = relu(x + h), and h is kept in place. The outputs are h before, y, and h after. */
 static rlxvk_graph *accumulator(bool param)
 {
@@ -205,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_recurrent_examples),
                                        cmocka_unit_test(test_scan_examples),
+                                       cmocka_unit_test(test_linear_attention_example),
                                        cmocka_unit_test(test_state_in_place),
                                        cmocka_unit_test(test_unread_writer)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -45,6 +45,7 @@ static const struct {
     {"custom", OF_THE_USER},
     {"log_mel_slopes", NOT_YET},
     {"gated_delta_net_backward", NOT_YET},
+    {"linear_attention_backward", NOT_YET},
     {"grid_sample_backward_grid", NOT_YET},
     {"deform_im2col_backward_offset", NOT_YET},
     {"gaussian_splat_prepare", NOT_YET}, /* its words are bits; render has one */

@@ -5,6 +5,7 @@
  *   selective_scan    in=x, delta, a, b, c
  *   mamba2            in=x, dt, a, b, c, state
  *   gated_delta_net   in=q, k, v, g, beta, state
+ *   linear_attention  scale; in=q, k, v, and if given, g, beta, state
  *
  * More keys:
  *   show=h, c or state   returns a final state
@@ -119,9 +120,15 @@ static void build_scan(call *c)
     else if (is_row(c->spec, "mamba2"))
         c->result =
             rlxvk_mamba2(c->graph, o[0], o[1], o[2], o[3], o[4], o[5], in_place, &c->states[0]);
-    else
+    else if (is_row(c->spec, "gated_delta_net"))
         c->result = rlxvk_gated_delta_net(c->graph, o[0], o[1], o[2], o[3], o[4], o[5], in_place,
                                           &c->states[0]);
+    else
+        c->result = rlxvk_linear_attention(
+            c->graph, o[0], o[1], o[2], o[3], o[4], o[5],
+            &(rlxvk_linear_attention_options){.scale = (float)case_real(c->spec, "scale", 0),
+                                              .in_place = in_place},
+            &c->states[0]);
 }
 
 /* ---- Building ---- */
@@ -154,7 +161,7 @@ static void emit(call *c)
 /* Whether operand i has time steps on axis 1. */
 static bool has_time(const case_spec *s, size_t i)
 {
-    bool rates = i == 2 && !is_row(s, "gated_delta_net");
+    bool rates = i == 2 && (is_row(s, "selective_scan") || is_row(s, "mamba2"));
     return is_recurrent(s) ? i == 0 : i < 5 && !rates;
 }
 
@@ -462,6 +469,82 @@ static void generate_delta(case_list *list)
     case_add_all(list, "gated_delta_net expect=E_SHAPE", lines, COUNT(lines));
 }
 
+/* steps, batch, heads, queries of each head, key width, value width */
+typedef int linear_shape[6];
+
+enum { BY_HEAD = 1, BY_KEY = 2, DELTA = 4 };
+
+static void add_linear(case_list *list, const linear_shape s, int rule, const char *extra,
+                       bool state)
+{
+    char given[200];
+    int at = 0;
+    double reach = s[4] >= 64 ? 0.08 : s[4] > 8 ? 0.2 : 0.35;
+    given[0] = 0;
+    if (rule & BY_KEY)
+        at +=
+            snprintf(given, sizeof given, ";g:f32:%dx%dx%dx%d:range:-1:0", s[1], s[0], s[2], s[4]);
+    else if (rule & BY_HEAD)
+        at += snprintf(given, sizeof given, ";g:f32:%dx%dx%d:range:-1:0", s[1], s[0], s[2]);
+    if (rule & DELTA)
+        at += snprintf(given + at, sizeof given - (size_t)at, ";beta:f32:%dx%dx%d:range:0:1", s[1],
+                       s[0], s[2]);
+    if (state)
+        snprintf(given + at, sizeof given - (size_t)at, ";state:f32:%dx%dx%dx%d:unit", s[1], s[2],
+                 s[4], s[5]);
+    case_add(list,
+             "linear_attention %sin=q:f32:%dx%dx%dx%d:unit;k:f32:%dx%dx%dx%d:range:-%g:%g;"
+             "v:f32:%dx%dx%dx%d:unit%s",
+             extra, s[1], s[0], s[2] * s[3], s[4], s[1], s[0], s[2], s[4], reach, reach, s[1], s[0],
+             s[2], s[5], given);
+}
+
+static void generate_linear(case_list *list)
+{
+    static const char *const extras[] = {"", "show=state ", "in_place=1 scale=0.5 ",
+                                         "in_place=1 show=state ", "scale=-2 "};
+    static const int rules[] = {0, BY_HEAD, BY_KEY, DELTA, BY_HEAD | DELTA, BY_KEY | DELTA};
+    static const linear_shape shapes[] = {{1, 1, 1, 1, 1, 1},    {5, 2, 3, 1, 3, 7},
+                                          {33, 1, 2, 2, 5, 3},   {6, 2, 2, 3, 64, 32},
+                                          {5, 1, 1, 4, 17, 130}, {9, 3, 2, 1, 128, 1},
+                                          {4, 1, 2, 2, 1, 9},    {3, 1, 1, 2, 300, 40}};
+    static const linear_shape empty[] = {{0, 2, 1, 2, 3, 4},
+                                         {3, 0, 1, 2, 3, 4},
+                                         {3, 2, 0, 2, 3, 4}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t k = 0; k < COUNT(rules); k++) {
+            add_linear(list, shapes[i], rules[k], k % 2 ? "" : "scale=1 ", false);
+            add_linear(list, shapes[i], rules[k], extras[(i + k) % COUNT(extras)], true);
+        }
+    for (size_t k = 0; k < COUNT(rules); k++) {
+        add_linear(list, shapes[2], rules[k], "split=7 ", true);
+        add_linear(list, shapes[3], rules[k], "split=1 in_place=1 show=state ", true);
+        add_linear(list, empty[k % COUNT(empty)], rules[k], extras[k % COUNT(extras)], true);
+        add_linear(list, (linear_shape){2, 1, 1, 2, 1030, 5}, rules[k], "", k % 2);
+    }
+    add_linear(list, (linear_shape){2, 1, 1, 1, 2049, 1}, 0, "expect=E_UNSUPPORTED ", false);
+    add_linear(list, shapes[1], 0, "scale=inf expect=E_ATTR ", false);
+    add_linear(list, shapes[1], 0, "in_place=1 expect=E_ATTR ", false);
+    static const char *const lines[] = {
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x2;v:f32:1x2x2x3", /* two widths of keys */
+        "in=q:f32:1x2x3x3;k:f32:1x2x2x3;v:f32:1x2x2x3", /* 3 heads for 2 */
+        "in=q:f32:1x2x0x3;k:f32:1x2x2x3;v:f32:1x2x2x3",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x0",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x1x3",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x3x2x3",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x6",
+        "in=q:f32:1x2x6;k:f32:1x2x6;v:f32:1x2x6",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x4;g:f32:1x2x2x4",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x4;g:f32:1x2x4",
+        "in=q:f32:1x2x4x3;k:f32:1x2x2x3;v:f32:1x2x2x4;beta:f32:1x2x4",
+        "in=q:f32:1x2x4x3;k:f32:1x2x2x3;v:f32:1x2x2x4;state:f32:1x4x3x4",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x4;state:f32:1x2x4x3"};
+    case_add_all(list, "linear_attention expect=E_SHAPE", lines, COUNT(lines));
+    case_add(list, "linear_attention expect=E_DTYPE in=q:u8:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3");
+    case_add(list, "linear_attention in=q:f16:1x2x2x3:unit;k:bf16:1x2x1x3:range:-0.3:0.3;"
+                   "v:f16:1x2x1x4:unit;beta:f16:1x2x1:range:0:1");
+}
+
 static void generate(case_list *list)
 {
     for (size_t row = 0; row < COUNT(recurrent_rows); row++) {
@@ -474,11 +557,10 @@ static void generate(case_list *list)
     generate_selective(list);
     generate_mamba2(list);
     generate_delta(list);
+    generate_linear(list);
 }
 
-static const char *const rows[] = {"lstm",   "gru",
-                                   "rnn",    "selective_scan",
-                                   "mamba2", "gated_delta_net",
-                                   NULL};
+static const char *const rows[] = {
+    "lstm", "gru", "rnn", "selective_scan", "mamba2", "gated_delta_net", "linear_attention", NULL};
 
 const case_family sequence_cases = {.rows = rows, .build = build, .generate = generate};

@@ -10,13 +10,14 @@
 
 #define OPERANDS 8
 
-enum scan { SELECTIVE, MAMBA2, DELTA };
+enum scan { SELECTIVE, MAMBA2, DELTA, LINEAR };
 
 static const char *const rows[] = {"selective_scan_backward", "mamba2_backward",
-                                   "gated_delta_net_backward", NULL};
+                                   "gated_delta_net_backward", "linear_attention_backward", NULL};
 static const char *const names[][OPERANDS] = {{"x", "delta", "a", "b", "c", "state", "dy",
                                                "dstate"},
                                               {"x", "dt", "a", "b", "c", "state", "dy", "dstate"},
+                                              {"q", "k", "v", "g", "beta", "state", "dy", "dstate"},
                                               {"q", "k", "v", "g", "beta", "state", "dy",
                                                "dstate"}};
 
@@ -35,9 +36,15 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     else if (row == MAMBA2)
         d[0] = rlxvk_mamba2_backward(g, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], &d[1],
                                      &d[2], &d[3], &d[4], &d[5]);
-    else
+    else if (row == DELTA)
         d[0] = rlxvk_gated_delta_net_backward(g, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7],
                                               &d[1], &d[2], &d[3], &d[4], &d[5]);
+    else
+        d[0] = rlxvk_linear_attention_backward(
+            g, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7],
+            &(rlxvk_linear_attention_options){.scale = (float)case_real(s, "scale", 0),
+                                              .in_place = case_integer(s, "in_place", 0) != 0},
+            &d[1], &d[2], &d[3], &d[4], &d[5]);
     if (which >= 0 || !d[0].id)
         return d[which < 0 ? 0 : which];
     rlxvk_tensor packed = d[0];
@@ -217,11 +224,74 @@ static void generate_delta(case_list *list)
                    "v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;state:f32:1x2x3x3");
 }
 
+/* s: steps, batch, heads, queries of each head, key width, value width */
+static void add_linear(case_list *list, const int *s, const char *extra, const char *g,
+                       const char *beta, int states)
+{
+    char carried[160] = "", decay[60] = "", strength[60] = "", given[60];
+    double reach = s[4] >= 64 ? 0.08 : s[4] > 8 ? 0.2 : 0.35;
+    snprintf(given, sizeof given, ":f32:%dx%dx%dx%d:unit", s[1], s[2], s[4], s[5]);
+    if (states)
+        snprintf(carried, sizeof carried, ";state%s%s%s", given, states > 1 ? ";dstate" : "",
+                 states > 1 ? given : "");
+    if (*g == 'x') /* by key */
+        snprintf(decay, sizeof decay, ";g:f32:%dx%dx%dx%d:%s", s[1], s[0], s[2], s[4], g + 1);
+    else if (*g)
+        snprintf(decay, sizeof decay, ";g:f32:%dx%dx%d:%s", s[1], s[0], s[2], g);
+    if (*beta)
+        snprintf(strength, sizeof strength, ";beta:f32:%dx%dx%d:%s", s[1], s[0], s[2], beta);
+    case_add(list,
+             "linear_attention_backward %sin=q:f32:%dx%dx%dx%d:unit;k:f32:%dx%dx%dx%d:range:-%g:%g;"
+             "v:f32:%dx%dx%dx%d:unit%s%s;dy:f32:%dx%dx%dx%d:unit%s",
+             extra, s[1], s[0], s[2] * s[3], s[4], s[1], s[0], s[2], s[4], reach, reach, s[1], s[0],
+             s[2], s[5], decay, strength, s[1], s[0], s[2] * s[3], s[5], carried);
+}
+
+static void generate_linear(case_list *list)
+{
+    static const char *const decays[] = {"", "range:-1:0", "xrange:-1:0"};
+    static const int shapes[][6] = {{1, 1, 1, 1, 1, 1},    {5, 2, 3, 1, 3, 7},
+                                    {33, 1, 2, 2, 5, 3},   {6, 2, 2, 3, 64, 32},
+                                    {5, 1, 1, 4, 17, 130}, {9, 3, 2, 1, 128, 1},
+                                    {4, 1, 2, 2, 1, 9},    {3, 1, 1, 2, 300, 40},
+                                    {2, 1, 1, 2, 512, 6}};
+    static const int empty[][6] = {{0, 2, 1, 2, 3, 4}, {3, 0, 1, 2, 3, 4}, {3, 2, 0, 2, 3, 4}};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (size_t k = 0; k < COUNT(decays); k++) {
+            add_linear(list, shapes[i], "", decays[k], "", (int)(i + k) % 3);
+            add_linear(list, shapes[i], k % 2 ? "" : "scale=-2 ", decays[k], "range:0:1",
+                       (int)(i + k + 1) % 3);
+        }
+    for (int i = 0; i < 6; i++) {
+        char extra[24];
+        snprintf(extra, sizeof extra, "part=%d ", i);
+        add_linear(list, shapes[2], extra, decays[1 + i % 2], "range:0:1", 2);
+    }
+    for (size_t i = 0; i < COUNT(empty); i++)
+        for (int states = 0; states < 3; states++)
+            add_linear(list, empty[i], "", decays[states], states % 2 ? "one" : "", states);
+    add_linear(list, shapes[2], "", "xrange:-50:-40", "range:0:1", 2);
+    add_linear(list, shapes[2], "", "xrange:0:0.5", "range:1:3", 2);
+    add_linear(list, shapes[2], "", "xspecial", "one", 2);
+    add_linear(list, (int[]){2, 1, 1, 1, 513, 2}, "expect=E_UNSUPPORTED ", "", "", 0);
+    add_linear(list, shapes[1], "in_place=1 expect=E_ATTR ", "", "", 1);
+    add_linear(list, shapes[1], "scale=nan expect=E_ATTR ", "", "", 1);
+    static const char *const lines[] = {
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x4;dy:f32:1x2x2x3",
+        "in=q:f32:1x2x4x3;k:f32:1x2x2x3;v:f32:1x2x2x4;dy:f32:1x2x2x4",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x4;state:f32:1x2x3x4;dy:f32:1x2x2x4;"
+        "dstate:f32:1x2x4x3"};
+    case_add_all(list, "linear_attention_backward expect=E_SHAPE", lines, COUNT(lines));
+    case_add(list, "linear_attention_backward expect=E_ARITY in=q:f32:1x2x2x3;k:f32:1x2x2x3;"
+                   "v:f32:1x2x2x4;dy:f32:1x2x2x4;dstate:f32:1x2x3x4");
+}
+
 static void generate(case_list *list)
 {
     generate_selective(list);
     generate_mamba2(list);
     generate_delta(list);
+    generate_linear(list);
 }
 
 const case_family sequence_backward_cases = {.rows = rows, .build = build, .generate = generate};

@@ -1,6 +1,6 @@
 #version 450
 /*
- * Gradients of the gated delta rule, for a tile of columns of a head's state. LANES_I x LANES_J
+ * Gradients of linear attention, for a tile of columns of a head's state. LANES_I x LANES_J
  * invocations own OWN_I x OWN_J of its numbers each, every lanes-th row and column.
  *
  * The first dispatch walks forward. It keeps the state at the beginning of every chunk, and for
@@ -8,12 +8,16 @@
  * the first. It recomputes the states of a chunk, keeps them, and walks back over them. With D =
  * exp(g) M of the state before the step, and d = beta e:
  *
- *   G += q dy^T / sqrt(n),  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
- *   dq = (D + k d^T) dy / sqrt(n),  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
+ *   G += scale q dy^T,  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
+ *   dq = scale (D + k d^T) dy,  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
+ *
+ * Without DELTA, e is v, and neither dk nor G loses the part with dv. With BY_KEY, g and dg have a
+ * number for each row. A head's queries after the first add to G, and give their dq, one by one.
  *
  * Sums over rows are complete within a workgroup. Sums over columns are partial if there are
- * several tiles, and another kernel adds them up. The same holds for dg and dbeta, which also have
- * parts for the row lanes. An invocation reads only the kept states that it wrote itself.
+ * several tiles, and another kernel adds them up. The same holds for dbeta, and for dg of one
+ * number, which also have parts for the row lanes. An invocation reads only the kept states that it
+ * wrote itself.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -28,7 +32,9 @@ layout(constant_id = 4) const uint OWN_I = 8;
 layout(constant_id = 5) const uint OWN_J = 4;
 layout(constant_id = 6) const bool VECTOR_PARTS = false;
 layout(constant_id = 7) const bool GATE_PARTS = false;
-layout(push_constant) uniform block { gated_delta_backward_args args; };
+layout(constant_id = 8) const bool DELTA = true;
+layout(constant_id = 9) const bool BY_KEY = false;
+layout(push_constant) uniform block { linear_attention_backward_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer queries { float q[]; };
 layout(set = 0, binding = 1) restrict readonly buffer keys { float k[]; };
 layout(set = 0, binding = 2) restrict readonly buffer values { float v[]; };
@@ -40,15 +46,17 @@ layout(set = 0, binding = 7) restrict buffer scratch { float work[]; };
 
 const uint THREADS = LANES_I * LANES_J;
 const uint OWN = OWN_I * OWN_J;
-const uint OVER_J = BACK ? 2u * OWN_I + 2u : 1u; /* dq and dk by row, dg, dbeta */
+/* dq and dk by row, then dg, by row or not, then dbeta */
+const uint GATES_FROM = 2u * OWN_I, BETA_AT = GATES_FROM + (BY_KEY ? OWN_I : 1u);
+const uint OVER_J = BACK ? BETA_AT + 1u : 1u;
 
 shared float row_parts[OWN_J * THREADS];
 shared float found[OWN_J * LANES_J];
 shared float column_parts[OVER_J * THREADS];
 
 float state[OWN], gradient[OWN];
-float query[OWN_I], key[OWN_I], rest[OWN_J], upward[OWN_J]; /* upward: dy / sqrt(n) */
-float decay, strength;
+float query[OWN_I], key[OWN_I], rest[OWN_J], upward[OWN_J]; /* upward: scale dy */
+float decay[BY_KEY ? OWN_I : 1u], strength;
 
 struct place {
     uint batch_row, head, tile, tiles;
@@ -65,12 +73,16 @@ uint column_of(place at, uint j)
 }
 bool is_live(place at, uint i, uint j)
 {
-    return row_of(at, i) < args.size && column_of(at, j) < args.size;
+    return row_of(at, i) < args.key_width && column_of(at, j) < args.value_width;
 }
 uint state_index(place at, uint i, uint j)
 {
     uint pair = at.batch_row * args.heads + at.head;
-    return (pair * args.size + row_of(at, i)) * args.size + column_of(at, j);
+    return (pair * args.key_width + row_of(at, i)) * args.value_width + column_of(at, j);
+}
+float decay_of(uint i)
+{
+    return decay[BY_KEY ? i : 0u];
 }
 
 void load_ends(place at)
@@ -84,27 +96,42 @@ void load_ends(place at)
         }
 }
 
+/* Reads a query of a token and the gradient of its result. */
+void read_query(place at, uint token, uint which)
+{
+    uint index = token * args.queries + which;
+    [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
+        uint row = row_of(at, i);
+        query[i] = row < args.key_width ? q[args.q_offset + index * args.key_width + row] : 0.0;
+    }
+    [[unroll]] for (uint j = 0u; j < OWN_J; j++) {
+        uint column = column_of(at, j), from = args.dy_offset + index * args.value_width + column;
+        upward[j] = column < args.value_width ? args.scale * dy[from] : 0.0;
+    }
+}
+
 /* Reads the operands of a token. Elements past the ends are 0. */
 void read_step(place at, uint token)
 {
-    uint vector = token * args.size;
-    decay = exponential(g[args.g_offset + token]);
+    uint vector = token * args.key_width;
     strength = beta[args.beta_offset + token];
+    if (!BY_KEY)
+        decay[0] = exponential(g[args.g_offset + token]);
     [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
         uint row = row_of(at, i);
-        bool live = row < args.size;
-        query[i] = live && BACK ? q[args.q_offset + vector + row] : 0.0;
+        bool live = row < args.key_width;
         key[i] = live ? k[args.k_offset + vector + row] : 0.0;
+        if (BY_KEY)
+            decay[i] = live ? exponential(g[args.g_offset + vector + row]) : 0.0;
     }
     [[unroll]] for (uint j = 0u; j < OWN_J; j++) {
-        uint column = column_of(at, j);
-        bool live = column < args.size;
+        uint column = column_of(at, j), index = token * args.value_width + column;
         rest[j] = 0.0;
-        if (live)
-            rest[j] = BACK ? work[args.rest_at + vector + column]
-                           : v[args.v_offset + vector + column];
-        upward[j] = live && BACK ? args.scale * dy[args.dy_offset + vector + column] : 0.0;
+        if (column < args.value_width)
+            rest[j] = BACK ? work[args.rest_at + index] : v[args.v_offset + index];
     }
+    if (BACK)
+        read_query(at, token, 0u);
 }
 
 /* ---- Kept states ---- */
@@ -150,38 +177,59 @@ void join_rows(place at, inout float sums[OWN_J])
         sums[j] = found[j * LANES_J + at.lane_j];
 }
 
-void add_gate(place at, uint token, uint which, uint lane, float sum)
+void add_gate(place at, uint token, bool of_beta, uint lane, float sum)
 {
-    uint tokens = args.batch * args.steps * args.heads, index = which * tokens + token;
+    uint tokens = args.batch * args.steps * args.heads, all = BY_KEY ? tokens : 2u * tokens;
+    uint index = (of_beta && !BY_KEY ? tokens : 0u) + token;
     if (GATE_PARTS)
-        work[args.gates_at + (at.tile * LANES_I + lane) * 2u * tokens + index] = sum;
+        work[args.gates_at + (at.tile * LANES_I + lane) * all + index] = sum;
     else
         y[args.gates_at + index] = sum;
 }
 
-void add_vector(place at, uint token, uint which, uint row, float sum)
+/* Gives an element of vectors that are `all` words in one part. */
+void add_vector(place at, uint first, uint all, uint index, float sum)
 {
-    uint count = args.batch * args.steps * args.heads * args.size;
-    uint index = which * count + token * args.size + row;
     if (VECTOR_PARTS)
-        work[args.vectors_at + at.tile * 2u * count + index] = sum;
+        work[first + at.tile * all + index] = sum;
     else
-        y[args.vectors_at + index] = sum;
+        y[first + index] = sum;
 }
 
-/* Sums over columns. Lanes begin at different terms to avoid bank conflicts. */
+/* Gives the sum for value `value` of column_parts and a row lane. */
+void give(place at, uint token, uint value, uint lane, float sum)
+{
+    uint keys = args.batch * args.steps * args.heads * args.key_width;
+    bool of_vectors = value < GATES_FROM;
+    uint row = lane + (of_vectors ? value / 2u : value - GATES_FROM) * LANES_I;
+    if (!of_vectors && !(BY_KEY && value < BETA_AT))
+        add_gate(at, token, value == BETA_AT, lane, sum);
+    else if (row >= args.key_width)
+        return;
+    else if (!of_vectors)
+        add_vector(at, args.decays_at, keys, token * args.key_width + row, sum);
+    else if (value % 2u == 1u)
+        add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
+                   args.queries * keys + token * args.key_width + row, sum);
+    else
+        add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
+                   token * args.queries * args.key_width + row, sum);
+}
+
+/* The part of column_parts in a row lane, summed over columns. Lanes begin at different terms to
+ * avoid bank conflicts. */
+float join_lane(uint value, uint lane, uint turn)
+{
+    float sum = 0.0;
+    for (uint j = 0u; j < LANES_J; j++)
+        sum += column_parts[value * THREADS + lane * LANES_J + (j + turn) % LANES_J];
+    return sum;
+}
+
 void join_columns(place at, uint token)
 {
-    for (uint o = gl_LocalInvocationID.x; o < OVER_J * LANES_I; o += THREADS) {
-        uint value = o / LANES_I, lane = o % LANES_I, row = lane + value / 2u * LANES_I;
-        float sum = 0.0;
-        for (uint j = 0u; j < LANES_J; j++)
-            sum += column_parts[value * THREADS + lane * LANES_J + (j + o) % LANES_J];
-        if (value >= 2u * OWN_I)
-            add_gate(at, token, value - 2u * OWN_I, lane, sum);
-        else if (row < args.size)
-            add_vector(at, token, value % 2u, row, sum);
-    }
+    for (uint o = gl_LocalInvocationID.x; o < OVER_J * LANES_I; o += THREADS)
+        give(at, token, o / LANES_I, o % LANES_I, join_lane(o / LANES_I, o % LANES_I, o));
 }
 
 /* ---- Steps ---- */
@@ -192,7 +240,7 @@ void update(place at, float d[OWN_J])
     [[unroll]] for (uint i = 0u; i < OWN_I; i++)
         [[unroll]] for (uint j = 0u; j < OWN_J; j++)
             if (is_live(at, i, j))
-                state[i * OWN_J + j] = fma(key[i], d[j], decay * state[i * OWN_J + j]);
+                state[i * OWN_J + j] = fma(key[i], d[j], decay_of(i) * state[i * OWN_J + j]);
 }
 
 /* First walk forward: computes the rests and stores them. */
@@ -204,13 +252,14 @@ void advance(place at, uint token)
         sums[j] = 0.0;
     [[unroll]] for (uint i = 0u; i < OWN_I; i++)
         [[unroll]] for (uint j = 0u; j < OWN_J; j++)
-            if (is_live(at, i, j))
-                sums[j] = fma(decay * state[i * OWN_J + j], key[i], sums[j]);
-    join_rows(at, sums);
+            if (DELTA && is_live(at, i, j))
+                sums[j] = fma(decay_of(i) * state[i * OWN_J + j], key[i], sums[j]);
+    if (DELTA)
+        join_rows(at, sums);
     [[unroll]] for (uint j = 0u; j < OWN_J; j++) {
         rest[j] -= sums[j];
-        if (at.lane_i == 0u && column_of(at, j) < args.size)
-            work[args.rest_at + token * args.size + column_of(at, j)] = rest[j];
+        if (at.lane_i == 0u && column_of(at, j) < args.value_width)
+            work[args.rest_at + token * args.value_width + column_of(at, j)] = rest[j];
         sums[j] = strength * rest[j];
     }
     update(at, sums);
@@ -226,7 +275,7 @@ void repeat(place at, uint token)
     update(at, d);
 }
 
-/* G += q dy^T / sqrt(n). Returns G^T k by column, summed over this invocation's rows. */
+/* G += scale q dy^T. Returns G^T k by column, summed over this invocation's rows. */
 void receive(place at, out float sums[OWN_J])
 {
     [[unroll]] for (uint j = 0u; j < OWN_J; j++)
@@ -240,6 +289,41 @@ void receive(place at, out float sums[OWN_J])
             }
 }
 
+/* An element of the state after the step. */
+float made(uint i, uint j)
+{
+    return fma(key[i], strength * rest[j], decay_of(i) * state[i * OWN_J + j]);
+}
+
+/* The queries of a head but the first: adds to G, and gives their dq. */
+void receive_others(place at, uint token)
+{
+    uint keys = args.batch * args.steps * args.heads * args.key_width;
+    for (uint which = 1u; which < args.queries; which++) {
+        uint index = token * args.queries + which;
+        read_query(at, token, which);
+        [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
+            float sum = 0.0;
+            [[unroll]] for (uint j = 0u; j < OWN_J; j++)
+                if (is_live(at, i, j)) {
+                    gradient[i * OWN_J + j] = fma(query[i], upward[j], gradient[i * OWN_J + j]);
+                    sum = fma(made(i, j), upward[j], sum);
+                }
+            column_parts[i * THREADS + gl_LocalInvocationID.x] = sum;
+        }
+        barrier();
+        for (uint o = gl_LocalInvocationID.x; o < OWN_I * LANES_I; o += THREADS) {
+            float sum = join_lane(o / LANES_I, o % LANES_I, o);
+            if (o < args.key_width)
+                add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
+                           index * args.key_width + o, sum);
+        }
+        barrier();
+    }
+    if (args.queries > 1u)
+        read_query(at, token, 0u);
+}
+
 /* Returns dq, dk and a part of dg for one row. dv is given by column. */
 vec3 retreat_row(place at, uint i, float dv[OWN_J])
 {
@@ -247,12 +331,13 @@ vec3 retreat_row(place at, uint i, float dv[OWN_J])
     [[unroll]] for (uint j = 0u; j < OWN_J; j++)
         if (is_live(at, i, j)) {
             uint o = i * OWN_J + j;
-            float decayed = decay * state[o], d = strength * rest[j];
-            sums.x = fma(fma(key[i], d, decayed), upward[j], sums.x);
-            sums.y += gradient[o] * d - decayed * dv[j];
-            gradient[o] = fma(-key[i], dv[j], gradient[o]);
+            float decayed = decay_of(i) * state[o], d = strength * rest[j];
+            sums.x = fma(made(i, j), upward[j], sums.x);
+            sums.y += DELTA ? gradient[o] * d - decayed * dv[j] : gradient[o] * d;
+            if (DELTA)
+                gradient[o] = fma(-key[i], dv[j], gradient[o]);
             sums.z = fma(gradient[o], decayed, sums.z);
-            gradient[o] *= decay;
+            gradient[o] *= decay_of(i);
         }
     return sums;
 }
@@ -263,23 +348,27 @@ void retreat(place at, uint token)
 {
     uint thread = gl_LocalInvocationID.x;
     float sums[OWN_J], of_beta = 0.0, of_g = 0.0;
+    receive_others(at, token);
     receive(at, sums);
     [[unroll]] for (uint j = 0u; j < OWN_J; j++)
         of_beta = fma(sums[j], rest[j], of_beta);
     join_rows(at, sums);
     [[unroll]] for (uint j = 0u; j < OWN_J; j++) {
         sums[j] *= strength;
-        if (at.lane_i == 0u && column_of(at, j) < args.size)
-            y[args.values_at + token * args.size + column_of(at, j)] = sums[j];
+        if (at.lane_i == 0u && column_of(at, j) < args.value_width)
+            y[args.values_at + token * args.value_width + column_of(at, j)] = sums[j];
     }
     [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
         vec3 of_row = retreat_row(at, i, sums);
         column_parts[2u * i * THREADS + thread] = of_row.x;
         column_parts[(2u * i + 1u) * THREADS + thread] = of_row.y;
+        if (BY_KEY)
+            column_parts[(GATES_FROM + i) * THREADS + thread] = of_row.z;
         of_g += of_row.z;
     }
-    column_parts[2u * OWN_I * THREADS + thread] = of_g;
-    column_parts[(2u * OWN_I + 1u) * THREADS + thread] = of_beta;
+    if (!BY_KEY)
+        column_parts[GATES_FROM * THREADS + thread] = of_g;
+    column_parts[BETA_AT * THREADS + thread] = of_beta;
 }
 
 void walk_back(place at, uint token, uint slots, uint begin, uint end)
@@ -298,7 +387,7 @@ void walk_back(place at, uint token, uint slots, uint begin, uint end)
         }
         barrier();
         join_columns(at, token + t * args.heads);
-        if (LANES_I == 1u) /* otherwise the next step has barriers before it writes */
+        if (LANES_I == 1u || args.queries > 1u) /* else, barriers come before the next writes */
             barrier();
     }
 }
@@ -307,7 +396,7 @@ void main()
 {
     place at;
     uint tile_columns = LANES_J * OWN_J, group = group_index();
-    at.tiles = (args.size + tile_columns - 1u) / tile_columns;
+    at.tiles = (args.value_width + tile_columns - 1u) / tile_columns;
     at.tile = group % at.tiles;
     at.head = group / at.tiles % args.heads;
     at.batch_row = group / at.tiles / args.heads;
