@@ -137,16 +137,22 @@ static bool ask_for_inputs(call *c, uint64_t depends, text *out)
     return asked;
 }
 
-void call_need(call *c, const onnx_value *v, const char *what)
+bool call_need_inputs(call *c, const onnx_value *v, const char *what)
 {
     char buffer[320] = "";
     text names = {buffer, sizeof buffer, 0};
-    if (ask_for_inputs(c, v->depends, &names))
+    bool asked = ask_for_inputs(c, v->depends, &names);
+    if (asked)
         call_refuse(c, NULL,
                     "an operand decides %s, so the values of the inputs from which it is "
                     "computed must be known before the graph is built: %s",
                     what, buffer);
-    else
+    return asked;
+}
+
+void call_need(call *c, const onnx_value *v, const char *what)
+{
+    if (!call_need_inputs(c, v, what))
         call_refuse(c, NULL,
                     "an operand decides %s, but is computed from the data of a run; a "
                     "graph has sizes that do not depend on data",

@@ -53,6 +53,8 @@ bool call_is_host(const call *c);
 /* Refuses the node, because a value that is not known decides something. If it is computed from
  * inputs that are numbers or rows, asks for their values. */
 void call_need(call *c, const onnx_value *v, const char *what);
+/* The same, but refuses the node only if there are such inputs. Returns whether there are. */
+bool call_need_inputs(call *c, const onnx_value *v, const char *what);
 /* The operand as an array if it lies on the host, or is a short initializer of integers; else NULL.
  * It never refuses the node for that. */
 const host_array *call_known(call *c, size_t i);

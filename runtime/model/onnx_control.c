@@ -20,21 +20,29 @@ static onnx_value *value_of(call *c, const host_array *h)
 
 /* ---- If ---- */
 
-/* Both branches are computed, and each result is chosen. */
+/* Both branches are computed, and each result is chosen. If that is not possible, perhaps one of
+ * them is, so asks for what decides. */
 static void choose(call *c, const onnx_graph *then_branch, const onnx_graph *else_branch)
 {
+    static const char what[] = "which branch is taken, and they cannot both be";
     onnx_value **yes = onnx_inner_run(c, then_branch, NULL, NULL), **no;
     no = yes ? onnx_inner_run(c, else_branch, NULL, NULL) : NULL;
+    if (!no && c->import->status == RLXVK_OK) {
+        c->failed = false; /* beside the problem of the branch, it has its own */
+        (void)call_need_inputs(c, c->inputs[0], what);
+        c->failed = true;
+    }
     for (size_t i = 0; no && i < c->output_count; i++) {
         rlxvk_tensor a = call_tensor_of(c, yes[i]), b = call_tensor_of(c, no[i]);
         if (c->failed)
             return;
         if (yes[i]->type != no[i]->type ||
             !rlxvk_shape_equal(call_tensor_shape(c, a), call_tensor_shape(c, b))) {
-            call_refuse(c, NULL,
-                        "the condition is computed in a run, and its branches give result "
-                        "%zu in two types or shapes",
-                        i);
+            if (!call_need_inputs(c, c->inputs[0], what))
+                call_refuse(c, NULL,
+                            "the condition is computed in a run, and its branches give result "
+                            "%zu in two types or shapes",
+                            i);
             return;
         }
         call_give_as(c, i, rlxvk_where(c->graph, call_tensor(c, 0), a, b), yes[i]->type);

@@ -24,6 +24,80 @@ static void expect_refused(onnx_message *graph, const char *what)
     message_free(&bytes);
 }
 
+/* ---- Branches ---- */
+
+/* One branch fits operands of 3 columns, the other those of 2. Which is taken depends on `rate`. */
+static onnx_message branches(const char *shape)
+{
+    static const float three[6] = {1, 2, 3, 4, 5, 6}, two[4] = {1, 2, 3, 4};
+    onnx_message g = {0}, wide = {0}, narrow = {0}, node;
+    onnx_write_op(&wide, "MatMul", ONNX_NAMES("x", "three"), ONNX_NAMES("a"));
+    onnx_write_value(&wide, 12, "a", FLOAT, "");
+    onnx_write_op(&narrow, "MatMul", ONNX_NAMES("x", "two"), ONNX_NAMES("b"));
+    onnx_write_value(&narrow, 12, "b", FLOAT, "");
+    onnx_write_op(&g, "Equal", ONNX_NAMES("rate", "eight"), ONNX_NAMES("yes"));
+    node = onnx_write_node("If", ONNX_NAMES("yes"), ONNX_NAMES("y"));
+    onnx_write_graph(&node, "then_branch", &wide);
+    onnx_write_graph(&node, "else_branch", &narrow);
+    message_inner(&g, 1, &node);
+    onnx_write_row(&g, "eight", (const int64_t[]){8}, 1);
+    onnx_write_floats(&g, "three", (const int64_t[]){3, 2}, 2, three, 6);
+    onnx_write_floats(&g, "two", (const int64_t[]){2, 2}, 2, two, 4);
+    onnx_write_value(&g, 11, "x", FLOAT, "1,2");
+    onnx_write_value(&g, 11, "rate", INT64, shape);
+    onnx_write_value(&g, 12, "y", FLOAT, "1,2");
+    return g;
+}
+
+/* If both branches cannot be built, the input that decides is asked for. Its value settles it. */
+static void test_one_branch_fits(void **state)
+{
+    onnx_message g = branches("1"), bytes = onnx_write_model(&g, 17);
+    int64_t rate = 16;
+    const rlxvk_model_value value = {.name = "rate",
+                                     .data = &rate,
+                                     .length = 1,
+                                     .dtype = RLXVK_I64};
+    const rlxvk_model_graph_options options = {.values = &value, .value_count = 1};
+    rlxvk_model_problem problems[4];
+    rlxvk_model_info inputs[2];
+    rlxvk_model *m = NULL;
+    rlxvk_graph *made = NULL;
+    size_t count;
+    (void)state;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_error(rlxvk_model_graph(m, NULL, &made), RLXVK_E_SHAPE, "matmul");
+    expect_ok(rlxvk_model_problems(m, problems, 4, &count));
+    assert_int_equal(count, 2);
+    assert_string_equal(problems[1].op, "If");
+    assert_non_null(strstr(problems[1].text, "--bind 'rate'=VALUE"));
+    expect_ok(rlxvk_model_inputs(m, inputs, 2, &count));
+    assert_true(inputs[1].needs_value && !inputs[0].needs_value);
+    expect_ok(rlxvk_model_graph(m, &options, &made));
+    rlxvk_graph_destroy(made);
+    rate = 8; /* the other branch does not fit */
+    expect_error(rlxvk_model_graph(m, &options, &made), RLXVK_E_SHAPE, "matmul");
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+}
+
+/* A matrix is data, so its value is not asked for. */
+static void test_no_branch_by_data(void **state)
+{
+    onnx_message g = branches("1,1"), bytes = onnx_write_model(&g, 17);
+    rlxvk_model_problem problems[4];
+    rlxvk_model *m = NULL;
+    rlxvk_graph *made = NULL;
+    size_t count;
+    (void)state;
+    expect_ok(rlxvk_model_open_bytes(bytes.bytes, bytes.size, NULL, &m));
+    expect_error(rlxvk_model_graph(m, NULL, &made), RLXVK_E_SHAPE, "matmul");
+    expect_ok(rlxvk_model_problems(m, problems, 4, &count));
+    assert_int_equal(count, 1);
+    rlxvk_model_destroy(m);
+    message_free(&bytes);
+}
+
 /* ---- Loops ---- */
 
 /* s = s factor, while s < limit: two results, the last s [2] and all of them. `factor` and `limit`
@@ -359,6 +433,8 @@ static void test_place_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_branch_fits),
+        cmocka_unit_test(test_no_branch_by_data),
         cmocka_unit_test(test_rounds_by_data),
         cmocka_unit_test(test_a_carried_value_is_missing),
         cmocka_unit_test(test_most_rounds_are_data),
