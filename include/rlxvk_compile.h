@@ -145,7 +145,7 @@ typedef struct rlxvk_compile_options {
      * device_memory_bytes has no room for them, and none if their memory cannot be allocated. */
     uint64_t prepared_bytes;
     uint32_t max_in_flight;    /* most tickets outstanding at once; 0: 2; at most 1024 (E_ATTR) */
-    uint64_t timeout_ns;       /* deadline of every wait; 0: 60 s */
+    uint64_t timeout_ns;       /* deadline of every wait; 0: 60 s, an hour on software drivers */
     uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: as RLXVK_DUMP */
     rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION, and F32
                                   if that is unset */

@@ -155,6 +155,12 @@ static void resolve_submissions(const rlxvk_context *context, const rlxvk_compil
         o->submission_ns = ms * 1000000;
 }
 
+/* What a GPU does in a second takes a software driver minutes. */
+static uint64_t default_timeout_s(const device *d)
+{
+    return profile_is_software(&d->setup.profile) ? 3600 : 60;
+}
+
 /* Options for runs. */
 static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_options *given,
                          program_options *o)
@@ -170,7 +176,8 @@ static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_optio
     o->check_index = toggle(given->check_index, s->check & CHECK_INDEX);
     o->check_packed = toggle(given->check_packed, s->check & CHECK_PACKED);
     o->max_in_flight = (given->max_in_flight ? given->max_in_flight : 2) + 1;
-    o->timeout_ns = given->timeout_ns ? given->timeout_ns : 60ull * 1000000000ull;
+    o->timeout_ns =
+        given->timeout_ns ? given->timeout_ns : default_timeout_s(context->device) * 1000000000u;
     resolve_submissions(context, given, o);
 }
 
