@@ -206,6 +206,7 @@ rlxvk_tensor onnx_quantized_dynamic(call *c, rlxvk_tensor x, rlxvk_tensor *out_s
     low = rlxvk_min(g, rlxvk_reduce_min(g, x, axes, s.rank, false), none);
     high = rlxvk_max(g, rlxvk_reduce_max(g, x, axes, s.rank, false), none);
     scale = rlxvk_div(g, rlxvk_sub(g, high, low), call_scalar(c, 255));
+    scale = rlxvk_where(g, rlxvk_gt(g, scale, none), scale, call_scalar(c, 1)); /* all are 0 */
     zero = rlxvk_clip(g, onnx_quantized_quotient(c, rlxvk_neg(g, low), scale), 0, 255);
     *out_scale = scale;
     *out_zero = zero;

@@ -1,6 +1,7 @@
 /* Lowerings of recurrent nets. Weights have other orders of gates than in rlxvk. */
 #include "model/host.h"
 #include "model/onnx_ops.h"
+#include "model/onnx_quantized.h"
 
 #include <string.h>
 
@@ -8,8 +9,11 @@ typedef struct recurrent {
     int64_t steps, batch, hidden, directions;
     uint32_t gates;
     bool backwards, batch_first;
-    rlxvk_tensor x;       /* [batch, steps, inputs], in the order of the net's steps */
-    rlxvk_tensor w, r, b; /* with the gates in rlxvk's order; b is both biases side by side */
+    bool rounded;   /* x and the states that products read are rounded to 8 bits */
+    rlxvk_tensor x; /* [batch, steps, inputs], in the order of the net's steps */
+    /* Of the input and of the state: [directions, gates * hidden, columns], gates as in the file.
+     */
+    rlxvk_tensor weights[2];
 } recurrent;
 
 /* ---- Attributes ---- */
@@ -37,11 +41,15 @@ static void check_lengths(call *c, size_t i, int64_t steps)
         }
 }
 
+/* Reads the attributes and x. Weights that are not set yet are operands 1 and 2. */
 static bool begin(call *c, recurrent *n, const char *const *usual, uint32_t activations)
 {
     static const char *const words[] = {"forward", "reverse", "bidirectional", NULL};
     static const int32_t swap[] = {1, 0, 2};
-    rlxvk_shape s = call_shape(c, 0), w = call_shape(c, 1), r = call_shape(c, 2);
+    for (size_t i = 0; i < 2; i++)
+        n->weights[i] = n->weights[i].id ? n->weights[i] : call_tensor(c, 1 + i);
+    rlxvk_shape s = call_shape(c, 0), w = call_tensor_shape(c, n->weights[0]);
+    rlxvk_shape r = call_tensor_shape(c, n->weights[1]);
     int direction = call_word(c, "direction", words, 0);
     n->batch_first = call_flag(c, "layout", false);
     n->backwards = direction == 1;
@@ -146,34 +154,42 @@ typedef struct gates {
     rlxvk_tensor h, cell;
 } gates;
 
-/* Rows [at, at + hidden) of direction d of an operand, in a shape. */
-static rlxvk_tensor rows_of(call *c, const recurrent *n, size_t i, int64_t d, int64_t at,
+/* Rows [at, at + hidden) of direction d, in a shape. */
+static rlxvk_tensor rows_of(call *c, const recurrent *n, rlxvk_tensor t, int64_t d, int64_t at,
                             rlxvk_shape shape)
 {
-    rlxvk_tensor t = rlxvk_narrow(c->graph, call_tensor(c, i), 0, d, 1);
+    t = rlxvk_narrow(c->graph, t, 0, d, 1);
     return rlxvk_reshape(c->graph, rlxvk_narrow(c->graph, t, 1, at, n->hidden), shape);
 }
 
 static gates take_gates(call *c, const recurrent *n, int64_t d)
 {
     rlxvk_graph *g = c->graph;
-    int64_t width = call_shape(c, 1).dims[2], count = n->gates;
+    int64_t width = call_tensor_shape(c, n->weights[0]).dims[2], count = n->gates;
+    rlxvk_tensor bias = call_has(c, 3) ? call_tensor(c, 3) : RLXVK_NONE;
     rlxvk_shape row = RLXVK_SHAPE(n->hidden), state = RLXVK_SHAPE(n->batch, n->hidden);
     gates out = {0};
     for (int64_t i = 0; i < count; i++) {
         int64_t at = i * n->hidden;
-        out.w[i] = rows_of(c, n, 1, d, at, RLXVK_SHAPE(n->hidden, width));
-        out.r[i] = rows_of(c, n, 2, d, at, RLXVK_SHAPE(n->hidden, n->hidden));
-        out.b[i] = call_has(c, 3) ? rlxvk_add(g, rows_of(c, n, 3, d, at, row),
-                                              rows_of(c, n, 3, d, at + count * n->hidden, row))
-                                  : call_scalar(c, 0);
+        out.w[i] = rows_of(c, n, n->weights[0], d, at, RLXVK_SHAPE(n->hidden, width));
+        out.r[i] = rows_of(c, n, n->weights[1], d, at, RLXVK_SHAPE(n->hidden, n->hidden));
+        out.b[i] = bias.id ? rlxvk_add(g, rows_of(c, n, bias, d, at, row),
+                                       rows_of(c, n, bias, d, at + count * n->hidden, row))
+                           : call_scalar(c, 0);
     }
     for (int64_t i = 0; i < 3 && call_has(c, 7); i++)
-        out.p[i] = rows_of(c, n, 7, d, i * n->hidden, row);
+        out.p[i] = rows_of(c, n, call_tensor(c, 7), d, i * n->hidden, row);
     out.h = rlxvk_reshape(g, rlxvk_narrow(g, initial(c, 5, n), 0, d, 1), state);
     if (count == 4)
         out.cell = rlxvk_reshape(g, rlxvk_narrow(g, initial(c, 6, n), 0, d, 1), state);
     return out;
+}
+
+/* To codes of 8 bits and back. The scale follows from the largest and the smallest element. */
+static rlxvk_tensor round_to_codes(call *c, rlxvk_tensor x)
+{
+    rlxvk_tensor scale, zero, codes = onnx_quantized_dynamic(c, x, &scale, &zero);
+    return rlxvk_mul(c->graph, rlxvk_sub(c->graph, codes, zero), scale);
 }
 
 /* w x + r h + b of gate i. */
@@ -195,18 +211,25 @@ static void step_gru(call *c, gates *k, rlxvk_tensor x)
     k->h = rlxvk_add(g, rlxvk_mul(g, z, rlxvk_sub(g, k->h, n)), n); /* z h + (1 - z) n */
 }
 
+static rlxvk_tensor with_peephole(call *c, const gates *k, rlxvk_tensor gate, int i)
+{
+    if (!k->p[i].id)
+        return gate;
+    return rlxvk_add(c->graph, gate, rlxvk_mul(c->graph, k->p[i], k->cell));
+}
+
 /* Gates i, o, f, c, of which the first three also see the cell: peepholes in the order i, o, f. */
-static void step_lstm(call *c, gates *k, rlxvk_tensor x)
+static void step_lstm(call *c, gates *k, rlxvk_tensor x, bool rounded)
 {
     rlxvk_graph *g = c->graph;
-    rlxvk_tensor gate[4];
+    rlxvk_tensor gate[4], h = rounded ? round_to_codes(c, k->h) : k->h;
     for (int i = 0; i < 4; i++)
-        gate[i] = gate_of(c, k, i, x, k->h);
-    gate[0] = rlxvk_sigmoid(g, rlxvk_add(g, gate[0], rlxvk_mul(g, k->p[0], k->cell)));
-    gate[2] = rlxvk_sigmoid(g, rlxvk_add(g, gate[2], rlxvk_mul(g, k->p[2], k->cell)));
+        gate[i] = gate_of(c, k, i, x, h);
+    gate[0] = rlxvk_sigmoid(g, with_peephole(c, k, gate[0], 0));
+    gate[2] = rlxvk_sigmoid(g, with_peephole(c, k, gate[2], 2));
     k->cell =
         rlxvk_add(g, rlxvk_mul(g, gate[2], k->cell), rlxvk_mul(g, gate[0], rlxvk_tanh(g, gate[3])));
-    gate[1] = rlxvk_sigmoid(g, rlxvk_add(g, gate[1], rlxvk_mul(g, k->p[1], k->cell)));
+    gate[1] = rlxvk_sigmoid(g, with_peephole(c, k, gate[1], 1));
     k->h = rlxvk_mul(g, gate[1], rlxvk_tanh(g, k->cell));
 }
 
@@ -220,7 +243,7 @@ static rlxvk_tensor run_direction(call *c, const recurrent *n, gates *k, bool ba
         rlxvk_tensor x = rlxvk_narrow(c->graph, n->x, 1, t, 1);
         x = rlxvk_reshape(c->graph, x, RLXVK_SHAPE(n->batch, s.dims[2]));
         if (n->gates == 4)
-            step_lstm(c, k, x);
+            step_lstm(c, k, x, n->rounded);
         else
             step_gru(c, k, x);
         steps[t] = rlxvk_reshape(c->graph, k->h, RLXVK_SHAPE(n->batch, 1, n->hidden));
@@ -241,6 +264,8 @@ static void unroll(call *c, recurrent *n, const char *attribute)
         call_refuse(c, attribute, "it is supported for 1 to %d steps", MOST_STEPS);
         return;
     }
+    if (n->rounded)
+        n->x = round_to_codes(c, n->x);
     for (size_t d = 0; d < count && !c->failed; d++) {
         gates k = take_gates(c, n, (int64_t)d);
         y[d] = run_direction(c, n, &k, n->backwards || d == 1, steps);
@@ -258,11 +283,10 @@ static void unroll(call *c, recurrent *n, const char *attribute)
 
 /* ---- Nets ---- */
 
-void onnx_lstm(call *c)
+static void run_lstm(call *c, recurrent n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
     static const int64_t order[] = {0, 2, 3, 1}; /* i o f c -> i f c o */
-    recurrent n = {.gates = 4};
     rlxvk_recurrent_options o = {0};
     rlxvk_tensor input, state, y, h, cell;
     if (!begin(c, &n, usual, 3))
@@ -271,7 +295,7 @@ void onnx_lstm(call *c)
         call_refuse(c, "input_forget", "it is not supported");
         return;
     }
-    if (call_has(c, 7)) {
+    if (call_has(c, 7) || n.rounded) {
         unroll(c, &n, NULL);
         return;
     }
@@ -279,12 +303,50 @@ void onnx_lstm(call *c)
     take_biases(c, &n, order, &input, &state);
     o.hidden_size = n.hidden;
     o.bidirectional = n.directions == 2;
-    y = rlxvk_lstm(c->graph, n.x, reorder(c, call_tensor(c, 1), &n, order, 0),
-                   reorder(c, call_tensor(c, 2), &n, order, 0), rlxvk_add(c->graph, input, state),
+    y = rlxvk_lstm(c->graph, n.x, reorder(c, n.weights[0], &n, order, 0),
+                   reorder(c, n.weights[1], &n, order, 0), rlxvk_add(c->graph, input, state),
                    initial(c, 5, &n), initial(c, 6, &n), &o, &h, &cell);
     give_steps(c, &n, y);
     give_state(c, 1, &n, h);
     give_state(c, 2, &n, cell);
+}
+
+void onnx_lstm(call *c)
+{
+    run_lstm(c, (recurrent){.gates = 4});
+}
+
+/* Codes [directions, columns, 4 * hidden] as weights. Scales and zero points are one for each
+ * direction, or one for each of its rows. */
+static rlxvk_tensor decode(call *c, size_t codes, size_t scale, size_t zero)
+{
+    static const int32_t swap[] = {0, 2, 1};
+    rlxvk_shape s = call_shape(c, codes), k = call_shape(c, scale);
+    rlxvk_tensor w = call_cast(c, call_tensor(c, codes), ONNX_FLOAT),
+                 factor = call_tensor(c, scale);
+    if (c->failed)
+        return RLXVK_NONE;
+    if (s.rank != 3 || k.rank < 1 || k.rank > 2) {
+        call_refuse(c, NULL, "its weights have %u axes and their scales %u; must be 3, and 1 or 2",
+                    s.rank, k.rank);
+        return RLXVK_NONE;
+    }
+    k = RLXVK_SHAPE(k.dims[0], 1, k.rank == 2 ? k.dims[1] : 1);
+    if (call_has(c, zero)) {
+        rlxvk_tensor centre = call_cast(c, call_tensor(c, zero), ONNX_FLOAT);
+        w = rlxvk_sub(c->graph, w, rlxvk_reshape(c->graph, centre, k));
+    }
+    w = rlxvk_mul(c->graph, w, rlxvk_reshape(c->graph, factor, k));
+    return rlxvk_transpose(c->graph, w, swap, 3);
+}
+
+void onnx_dynamic_quantize_lstm(call *c)
+{
+    recurrent n = {.gates = 4,
+                   .rounded = true,
+                   .weights = {decode(c, 1, 8, 9), decode(c, 2, 10, 11)}};
+    if (!c->failed)
+        run_lstm(c, n);
 }
 
 void onnx_gru(call *c)
@@ -304,9 +366,8 @@ void onnx_gru(call *c)
     take_biases(c, &n, order, &input, &state);
     o.hidden_size = n.hidden;
     o.bidirectional = n.directions == 2;
-    y = rlxvk_gru(c->graph, n.x, reorder(c, call_tensor(c, 1), &n, order, 0),
-                  reorder(c, call_tensor(c, 2), &n, order, 0), input, state, initial(c, 5, &n), &o,
-                  &h);
+    y = rlxvk_gru(c->graph, n.x, reorder(c, n.weights[0], &n, order, 0),
+                  reorder(c, n.weights[1], &n, order, 0), input, state, initial(c, 5, &n), &o, &h);
     give_steps(c, &n, y);
     give_state(c, 1, &n, h);
 }
@@ -326,8 +387,8 @@ void onnx_rnn(call *c)
     take_biases(c, &n, order, &input, &state);
     o.hidden_size = n.hidden;
     o.bidirectional = n.directions == 2;
-    y = rlxvk_rnn(c->graph, n.x, call_tensor(c, 1), call_tensor(c, 2),
-                  rlxvk_add(c->graph, input, state), initial(c, 5, &n), &o, &h);
+    y = rlxvk_rnn(c->graph, n.x, n.weights[0], n.weights[1], rlxvk_add(c->graph, input, state),
+                  initial(c, 5, &n), &o, &h);
     give_steps(c, &n, y);
     give_state(c, 1, &n, h);
 }

@@ -208,10 +208,22 @@ def others(w):
     w('quick_gelu', 'QuickGelu', [real(2, 3, 8)], [(FLOAT, 3)])
 
 
+def recurrent(w):
+    S, B, I, H = 4, 1, 6, 8
+    for direction, D in (('forward', 1), ('reverse', 1), ('bidirectional', 2)):
+        for columns in (False, True):
+            scale = lambda: ('w', Array(FLOAT, (D, 4 * H) if columns else (D,), [0.004 + abs(draw()) / 200 for _ in range(D * (4 * H if columns else 1))]))
+            zero = ('w', integers(INT8, (D, 4 * H) if columns else (D,), [0] * (D * (4 * H if columns else 1))))
+            state = [irregular(D, B, H), irregular(D, B, H)] if columns else [None, None]
+            w('dynamic_lstm_%s%s' % (direction, '_columns' if columns else ''), 'DynamicQuantizeLSTM',
+              [irregular(S, B, I), ('w', weights(D, I, 4 * H)), ('w', weights(D, H, 4 * H)), ('w', real(D, 8 * H)), None] + state
+              + [None, scale(), zero, scale(), zero], [(FLOAT, 4), (FLOAT, 3), (FLOAT, 3)], direction=direction, hidden_size=H)
+
+
 def main():
     folder, cases = sys.argv[1], []
     def w(*a, **k): cases.append(write(folder, *a, **k))
-    for group in (attention, grouped, quantized, others): group(w)
+    for group in (attention, grouped, quantized, others, recurrent): group(w)
     with open(os.path.join(folder, 'cases.json'), 'w') as f: json.dump(cases, f)
 
 
