@@ -9,21 +9,47 @@
 typedef rlxvk_tensor reduction(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count,
                                bool keep_dim);
 
-/* Reductions of known integers, for numbers of elements. */
+/* The offset of index i, counted over the reduced axes alone. */
+static int64_t reduced_offset(const rlxvk_shape *s, const int64_t *strides, const bool *reduced,
+                              uint64_t i)
+{
+    int64_t offset = 0;
+    for (uint32_t a = s->rank; a-- > 0;) {
+        if (!reduced[a])
+            continue;
+        offset += (int64_t)(i % (uint64_t)s->dims[a]) * strides[a];
+        i /= (uint64_t)s->dims[a];
+    }
+    return offset;
+}
+
+/* Reductions of known numbers, for sizes and numbers of elements. */
 static bool fold_reduction(call *c, enum host_binary op, const call_axes *axes, bool keep)
 {
     const host_array *x = call_known(c, 0), *y;
-    rlxvk_shape s = call_shape(c, 0);
+    rlxvk_shape s = call_shape(c, 0), kept = s, last = {0};
+    bool reduced[RLXVK_MAX_RANK] = {false};
     int64_t strides[RLXVK_MAX_RANK];
-    if (!x || axes->count != s.rank || x->numel == 0 || x->numel > 4096)
+    uint64_t count = 1;
+    if (!x && call_is_host(c))
+        x = call_host(c, 0, "the result");
+    if (!x || x->numel == 0 || x->numel > 4096)
         return false;
-    memset(strides, 0, sizeof strides);
-    y = host_view(c, x, RLXVK_SCALAR, 0, strides);
-    for (uint64_t i = 1; i < x->numel && y; i++)
-        y = host_binary(c, op, y, host_view(c, x, RLXVK_SCALAR, (int64_t)i, strides));
-    for (uint32_t i = 0; i < s.rank; i++)
-        s.dims[i] = 1;
-    call_give_host(c, 0, keep ? host_reshape(c, y, s) : y);
+    for (size_t i = 0; i < axes->count; i++)
+        reduced[axes->items[i]] = true;
+    for (uint32_t i = 0; i < s.rank; i++) {
+        count *= reduced[i] ? (uint64_t)s.dims[i] : 1;
+        if (reduced[i])
+            kept.dims[i] = 1;
+        if (!reduced[i] || keep)
+            last.dims[last.rank++] = kept.dims[i];
+    }
+    host_strides(s, strides);
+    y = host_view(c, x, kept, 0, strides);
+    for (uint64_t i = 1; i < count && y; i++)
+        y = host_binary(c, op, y,
+                        host_view(c, x, kept, reduced_offset(&s, strides, reduced, i), strides));
+    call_give_host(c, 0, host_reshape(c, y, last));
     return true;
 }
 

@@ -116,6 +116,38 @@ static void test_shape_arithmetic(void **state)
     close_model(m, &bytes);
 }
 
+/* The size of a batch of pictures is the largest of each axis, padded to whole blocks: reductions
+ * along one axis stay on the host, and so do sums and numbers that are no integers. */
+static void test_reduced_sizes(void **state)
+{
+    static const float sizes[6] = {3, 5.5f, 7, 2, 6.25f, 1}; /* [3, 2] */
+    onnx_message g = {0}, bytes, node;
+    rlxvk_graph *graph = NULL;
+    char text[64];
+    (void)state;
+    node = onnx_write_node("ReduceMax", ONNX_NAMES("sizes", "first"), ONNX_NAMES("largest"));
+    onnx_write_integer(&node, "keepdims", 0);
+    message_inner(&g, 1, &node);
+    onnx_write_op(&g, "Sum", ONNX_NAMES("largest", "half", "half"), ONNX_NAMES("more"));
+    onnx_write_op(&g, "Ceil", ONNX_NAMES("more"), ONNX_NAMES("whole"));
+    node = onnx_write_node("Cast", ONNX_NAMES("whole"), ONNX_NAMES("shape"));
+    onnx_write_integer(&node, "to", INT64);
+    message_inner(&g, 1, &node);
+    onnx_write_op(&g, "Expand", ONNX_NAMES("x", "shape"), ONNX_NAMES("y"));
+    onnx_write_floats(&g, "sizes", (const int64_t[]){3, 2}, 2, sizes, 6);
+    onnx_write_floats(&g, "half", (const int64_t[]){1}, 1, (const float[]){0.5f}, 1);
+    onnx_write_row(&g, "first", (const int64_t[]){0}, 1);
+    onnx_write_value(&g, 11, "x", FLOAT, "1,1");
+    onnx_write_value(&g, 12, "y", FLOAT, "");
+    rlxvk_model *m = open_model(&g, &bytes);
+    expect_ok(rlxvk_model_graph(m, NULL, &graph));
+    rlxvk_tensor y = rlxvk_graph_output_tensor(graph, 0);
+    expect_ok(rlxvk_shape_text(graph, rlxvk_tensor_shape(graph, y), text, sizeof text));
+    assert_string_equal(text, "8x7");
+    rlxvk_graph_destroy(graph);
+    close_model(m, &bytes);
+}
+
 /* The lengths of a transposed convolution, also if it is cropped or made longer. */
 static void test_transposed_lengths(void **state)
 {
@@ -446,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_named_dims_are_symbols),
         cmocka_unit_test(test_transposed_lengths),
         cmocka_unit_test(test_shape_arithmetic),
+        cmocka_unit_test(test_reduced_sizes),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_weights),
