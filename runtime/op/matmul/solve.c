@@ -3,17 +3,15 @@
  * pivoting, in f32, and one step of refinement.
  *
  * The node is one tensor: x [B, N, K], then B flags of singular matrices. The builder returns a
- * view of x. First A is copied. If the matrices are small, one workgroup factors each. Larger ones
- * are factored in panels of SOLVE_PANEL columns: factor the panel, apply its row exchanges and U's
- * rows to the other columns, update the rest. Then one workgroup solves each column of b.
+ * view of x. First A is copied and factored (lu.h). Then one workgroup solves each column of b.
  *
  * Limits: on software devices N <= 2048, because their loops end after 65535 rounds.
  */
 #include "graph/symbol.h"
-#include "args/matmul.h"
 #include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
+#include "op/matmul/lu.h"
 #include "op/movement/layout.h"
 
 #include <math.h>
@@ -22,11 +20,6 @@
 typedef struct solve_attributes { /* from the shapes: matrices, their size, right sides of each */
     int64_t batch, n, columns;
 } solve_attributes;
-
-enum {
-    WHOLE = 64, /* largest matrix that is one panel */
-    CPU_LARGEST = 2048
-};
 
 /* ---- Building ---- */
 
@@ -81,63 +74,22 @@ static rlxvk_status solve_infer(const rlxvk_graph *g, node *n, void *attributes)
 
 /* ---- Lower ---- */
 
-typedef struct factors {
-    const solve_attributes *s;
-    uint32_t node, workgroup;
-    operand matrix, pivots;
-} factors;
-
-static rlxvk_status emit(lowering *l, const factors *f, uint16_t kernel, uint32_t local,
-                         struct lu_args args, uint64_t groups)
+static rlxvk_status lower_factors(lowering *l, uint32_t id, lu_factors *f)
 {
-    dispatch d = {.kernel = kernel, .node = f->node};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, local});
-    lower_groups(l, &d, groups);
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots}, 2);
-}
-
-/* Factors columns first .. last, then applies that to the others. */
-static rlxvk_status lower_panel(lowering *l, const factors *f, uint32_t first, uint32_t last)
-{
-    uint32_t n = (uint32_t)f->s->n, batch = (uint32_t)f->s->batch, local = MIN(f->workgroup, 128);
-    uint32_t strips = (uint32_t)divide_up(n, local);
-    struct lu_args args = {n, batch, first, last, strips, 0};
-    rlxvk_status status;
-    TRY(emit(l, f, KERNEL_LU_PANEL, f->workgroup, args, batch));
-    if (first > 0 || last < n)
-        TRY(emit(l, f, KERNEL_LU_ROWS, local, args, (uint64_t)strips * batch));
-    args.strips = (uint32_t)divide_up(n - last, local);
-    args.blocks = (uint32_t)divide_up(n - last, SOLVE_ROWS);
-    if (last < n)
-        TRY(emit(l, f, KERNEL_LU_UPDATE, local, args, (uint64_t)args.strips * args.blocks * batch));
-error:
-    return status;
-}
-
-static rlxvk_status lower_factors(lowering *l, uint32_t id, factors *f)
-{
-    const solve_attributes *s = f->s;
     strided_copy copy = layout_dense_copy(input_shape(l->graph, graph_node(l->graph, id), 0));
-    uint32_t n = (uint32_t)s->n, width = n <= WHOLE ? n : SOLVE_PANEL;
     rlxvk_status status;
     memcpy(copy.source, copy.target, sizeof copy.source);
-    TRY(lower_temporary(l, (uint64_t)(s->batch * s->n * s->n) * sizeof(float), &f->matrix));
-    TRY(lower_temporary(l, (uint64_t)(s->batch * (2 * s->n + 1)) * sizeof(uint32_t), &f->pivots));
-    if (n > 0)
+    TRY(lower_temporary(l, (uint64_t)f->batch * f->n * f->n * sizeof(float), &f->matrix));
+    if (f->n > 0)
         TRY(layout_emit_copy(l, &copy, lower_input(l, id, 0), f->matrix));
-    f->matrix.access = f->pivots.access = ACCESS_READ | ACCESS_WRITE;
-    if (n == 0)
-        TRY(lower_panel(l, f, 0, 0));
-    for (uint32_t first = 0; first < n; first += width)
-        TRY(lower_panel(l, f, first, MIN(first + width, n)));
-    f->matrix.access = f->pivots.access = ACCESS_READ;
+    TRY(lu_lower(l, f));
 error:
     return status;
 }
 
-static rlxvk_status lower_solutions(lowering *l, uint32_t id, const factors *f)
+static rlxvk_status lower_solutions(lowering *l, uint32_t id, const lu_factors *f)
 {
-    const solve_attributes *s = f->s;
+    const solve_attributes *s = graph_node(l->graph, id)->attributes;
     operand work, a = lower_input(l, id, 0), b = lower_input(l, id, 1), x = lower_update(l, id);
     struct lu_solve_args args = {(uint32_t)s->n,     (uint32_t)s->columns,
                                  (uint32_t)s->batch, a.offset,
@@ -153,24 +105,16 @@ error:
     return status;
 }
 
-/* A power of two that suits the rows, because lanes beyond the rows would only wait. */
-static uint32_t choose_workgroup(const device_profile *profile, int64_t n)
-{
-    uint32_t most = MIN(profile->max_workgroup_invocations, n > 128 ? 512 : 128), size = 16;
-    while (size * 2 <= most && size < n)
-        size *= 2;
-    return size;
-}
-
 static rlxvk_status solve_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    factors f = {.s = n->attributes, .node = id};
+    const solve_attributes *s = n->attributes;
+    lu_factors f = {.node = id,
+                    .n = (uint32_t)s->n,
+                    .batch = (uint32_t)s->batch,
+                    .workgroup = lu_workgroup(l->profile, s->n)};
     rlxvk_status status;
-    if (profile_is_software(l->profile) && f.s->n > CPU_LARGEST)
-        return op_fail(n, RLXVK_E_UNSUPPORTED, "N is %lld; at most %d on a software device",
-                       (long long)f.s->n, CPU_LARGEST);
-    f.workgroup = choose_workgroup(l->profile, f.s->n);
+    TRY(lu_check_size(l, n, s->n));
     TRY(lower_factors(l, id, &f));
     TRY(lower_solutions(l, id, &f));
 error:
