@@ -300,6 +300,42 @@ rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 /* dense_solve for every matrix of a batch: A [B, N, N], b [B, N] or [B, N, K]. */
 rlxvk_tensor rlxvk_batched_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
+/* ---- Determinants. Since 0.3. ---- */
+
+/* The determinant of each matrix, as numpy.linalg.det and Det of ONNX: a [.., N, N] -> F32 [..]. It
+ * is 1 if N is 0. Rows and columns are first scaled by powers of two. The exponents of that and of
+ * the pivots are added as integers, so only a result that is itself too large for F32 is infinite,
+ * and only one that is too small is 0.
+ *
+ * Error: that of a change of each element by 4 N 2^-24 of the largest one in its scaled matrix. Up
+ * to 4 x 4, small integers give exact results. If an element is NaN or infinite, the result is NaN;
+ * if N is 1, it is the element.
+ *
+ * The gradient is that of rlxvk_cofactor, also for singular matrices.
+ *    E_SHAPE: a is not [.., N, N].
+ *    E_UNSUPPORTED: N > 2048 on a software device, when compiling. */
+rlxvk_tensor rlxvk_det(rlxvk_graph *g, rlxvk_tensor a);
+
+/* The sign of each determinant (-1, 0 or 1), and the logarithm of its magnitude, as
+ * numpy.linalg.slogdet. Both have the shape [..]. The sign is returned. A determinant that is 0
+ * gives 0 and -Inf. Where rlxvk_det is NaN, both are NaN. Errors and statuses are those of
+ * rlxvk_det. out_log_abs may be NULL.
+ *
+ * The gradient of the logarithm is the transposed inverse, by rlxvk_batched_dense_solve. So that of
+ * a singular matrix is NaN, and its run ends with E_SINGULAR. The sign has the gradient 0. */
+rlxvk_tensor rlxvk_slogdet(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor *out_log_abs);
+
+/* The cofactors of each matrix, a [.., N, N] -> F32 of this shape. Element (i, j) is (-1)^(i + j)
+ * times the determinant of a without row i and column j. The matrix is the gradient of the
+ * determinant, and the transposed adjugate: det(a) times the transposed inverse. Nothing is divided
+ * by the determinant, so singular matrices have their cofactors, too. These are 0 if the rank is
+ * below N - 1.
+ *
+ * Cofactors come from factors with complete pivoting (Stewart, "On the adjugate matrix", 1998).
+ * Error: as above. If an element is NaN or infinite, all cofactors are NaN; if N is 1, it is 1.
+ * There is no gradient: E_UNSUPPORTED from rlxvk_grad. Statuses are those of rlxvk_det. */
+rlxvk_tensor rlxvk_cofactor(rlxvk_graph *g, rlxvk_tensor a);
+
 /* ---- Composites: each call appends several of the ops above ---- */
 
 typedef struct rlxvk_dot_general_options {

@@ -430,6 +430,29 @@ rlxvk_tensor fuzz_call_batched_dense_solve(fuzz_maker *m)
                                                              : RLXVK_SHAPE(b, n, fuzz_dim(m))));
 }
 
+/* Square matrices, in a batch or alone. */
+static rlxvk_tensor squares(fuzz_maker *m)
+{
+    int64_t n = fuzz_dim(m);
+    return f32(m, fuzz_bool(m->in) ? RLXVK_SHAPE(n, n) : RLXVK_SHAPE(fuzz_dim(m), n, n));
+}
+
+rlxvk_tensor fuzz_call_det(fuzz_maker *m)
+{
+    return rlxvk_det(m->g, squares(m));
+}
+
+rlxvk_tensor fuzz_call_slogdet(fuzz_maker *m)
+{
+    rlxvk_tensor log_abs, sign = rlxvk_slogdet(m->g, squares(m), &log_abs);
+    return fuzz_bool(m->in) ? sign : log_abs;
+}
+
+rlxvk_tensor fuzz_call_cofactor(fuzz_maker *m)
+{
+    return rlxvk_cofactor(m->g, squares(m));
+}
+
 rlxvk_tensor fuzz_call_dot_general(fuzz_maker *m)
 {
     rlxvk_tensor a = fuzz_any(m), b = fuzz_bool(m->in) ? a : fuzz_any(m);

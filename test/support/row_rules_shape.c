@@ -3,6 +3,7 @@
 #include "support/row_rules.h"
 
 #include <rlxvk_ops_array.h>
+#include <rlxvk_ops_domain.h>
 #include <rlxvk_ops_math.h>
 #include <rlxvk_ops_vision.h>
 #include <rlxvk_train.h>
@@ -169,14 +170,29 @@ ROW_RULE(scaled_product)
     return rlxvk_dequant_matmul_scaled(g, x, row_param(g, RLXVK_U8, RLXVK_SHAPE(W * W)),
                                        row_numbers(g, 0.01f, RLXVK_SHAPE(2, W)), RLXVK_NONE, &o);
 }
+/* Determinants of 4 x 4 matrices, two a row, with those of 8 x 8 and cofactors. */
+ROW_RULE(determinants)
+{
+    ROW_UNUSED(i);
+    rlxvk_tensor log_abs, small = rlxvk_reshape(g, x, RLXVK_SHAPE(-1, 2, 4, 4));
+    rlxvk_tensor large =
+        rlxvk_reshape(g, rlxvk_concat(g, (rlxvk_tensor[]){x, y}, 2, 1), RLXVK_SHAPE(-1, 8, 8));
+    rlxvk_tensor sign = rlxvk_slogdet(g, large, &log_abs);
+    sign = rlxvk_reshape(g, rlxvk_mul(g, sign, log_abs), RLXVK_SHAPE(-1, 1));
+    sign = rlxvk_add(g, sign, rlxvk_reshape(g, rlxvk_det(g, large), RLXVK_SHAPE(-1, 1)));
+    rlxvk_tensor both = rlxvk_add(g, sign, rlxvk_det(g, small));
+    both = rlxvk_reshape(g, both, RLXVK_SHAPE(-1, 2, 1, 1));
+    return row_back(g, rlxvk_add(g, rlxvk_cofactor(g, small), both));
+}
 
 row_rules row_rules_of_shapes(void)
 {
     static const row_rule items[] = {
-        ternary,    whole_numbers, complex_numbers, activation_gradient,
-        region,     batch_region,  repeated,        ordered,
-        branches,   convolved,     pooled,          resized,
-        batch_norm, sorted,        padded,          tiled,
-        sliced,     transformed,   packed_rows,     scaled_product};
+        ternary,     whole_numbers, complex_numbers, activation_gradient,
+        region,      batch_region,  repeated,        ordered,
+        branches,    convolved,     pooled,          resized,
+        batch_norm,  sorted,        padded,          tiled,
+        sliced,      transformed,   packed_rows,     scaled_product,
+        determinants};
     return (row_rules){items, sizeof items / sizeof *items};
 }

@@ -97,6 +97,9 @@ static void build_products(rlxvk_graph *g, int64_t b, int64_t s)
                              param(g, "c", RLXVK_SHAPE(2, 6)), 0.5f));
     rlxvk_tensor square = rlxvk_matmul(g, x, y), side = input(g, "side", RLXVK_SHAPE(b, s, 2));
     out(g, rlxvk_batched_dense_solve(g, square, side));
+    out(g, rlxvk_det(g, square));
+    out(g, rlxvk_slogdet(g, square, NULL));
+    out(g, rlxvk_cofactor(g, square));
 }
 
 static void build_attention(rlxvk_graph *g, int64_t b, int64_t s)

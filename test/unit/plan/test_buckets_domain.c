@@ -112,6 +112,9 @@ OF_X(integer_conv, rlxvk_qconv2d(g, integers(g, x), integers(g, W(2, 3, 2, 2)), 
                                  &(rlxvk_qconv2d_options){.requantize = again}))
 OF_X(weight_given, rlxvk_grouped_matmul_backward_weight(g, x, W(ROWS, 5), W(ROWS), 3, false))
 OF_X(solved, rlxvk_batched_dense_solve(g, x, W(ROWS, 3)))
+OF_X(determinants, rlxvk_det(g, x))
+OF_X(signs, rlxvk_slogdet(g, x, NULL))
+OF_X(cofactors, rlxvk_cofactor(g, x))
 
 /* ---- Norms, losses, steps ---- */
 
@@ -334,6 +337,13 @@ static const bucket_case rows[] = {
     {"qconv2d of pixels", RLXVK_SHAPE(2, 3, ROWS, 4), 2, integer_conv, 0, ACROSS},
     {"grouped_matmul_backward_weight", MATRIX, 0, weight_given, 0, "weights adds up over the rows"},
     {"solve", RLXVK_SHAPE(ROWS, 3, 3), 0, solved, 0, "the flags of singular systems"},
+    {"det", RLXVK_SHAPE(ROWS, 3, 3), 0, determinants, ROWS, NULL},
+    {"det inside a batch", RLXVK_SHAPE(2, ROWS, 3, 3), 1, determinants, ROWS, NULL},
+    {"det of rows", RLXVK_SHAPE(ROWS, ROWS), 0, determinants, 0, "a whole matrix at once"},
+    {"slogdet", RLXVK_SHAPE(ROWS, 3, 3), 0, signs, ROWS, NULL},
+    {"slogdet of rows", RLXVK_SHAPE(2, ROWS, ROWS), 1, signs, 0, "a whole matrix at once"},
+    {"cofactor", RLXVK_SHAPE(ROWS, 3, 3), 0, cofactors, ROWS * 9, NULL},
+    {"cofactor of columns", RLXVK_SHAPE(ROWS, ROWS), 1, cofactors, 0, "a whole matrix at once"},
     {"norm's input", MATRIX, 0, norm_given, ROWS * 6, NULL},
     {"norm's dy", MATRIX, 0, norm_dy, ROWS * 6, NULL},
     {"norm's columns", RLXVK_SHAPE(ROWS, 6), 1, norm_dy, 0, ACROSS},

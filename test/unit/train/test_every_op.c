@@ -48,6 +48,7 @@ static const struct {
     {"linear_attention_backward", NOT_YET},
     {"grid_sample_backward_grid", NOT_YET},
     {"deform_im2col_backward_offset", NOT_YET},
+    {"cofactor", NOT_YET},               /* the gradient of det */
     {"gaussian_splat_prepare", NOT_YET}, /* its words are bits; render has one */
     {"gaussian_splat_rasterize", NOT_YET},
     {"gaussian_splat_render_backward", NOT_YET},
