@@ -1,7 +1,8 @@
-/* Lowerings of matrix products. */
+/* Lowerings of matrix products and determinants. */
 #include "model/host.h"
 #include "model/onnx_ops.h"
 
+#include <rlxvk_ops_domain.h>
 #include <string.h>
 
 /* Integers are summed as f32 words, which are exact up to 2^24. */
@@ -46,4 +47,9 @@ void onnx_einsum(call *c)
     for (size_t i = 0; i < c->input_count; i++)
         operands[i] = call_tensor(c, i);
     call_give(c, 0, rlxvk_einsum(c->graph, equation, operands, c->input_count));
+}
+
+void onnx_det(call *c)
+{
+    call_give(c, 0, rlxvk_det(c->graph, call_tensor(c, 0)));
 }

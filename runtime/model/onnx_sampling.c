@@ -131,51 +131,6 @@ void onnx_col2im(call *c)
     call_give(c, 0, rlxvk_col2im(g, x, image.dims[0], image.dims[1], &o));
 }
 
-/* Determinants of matrices up to 3 x 3. */
-static rlxvk_tensor element(call *c, rlxvk_tensor x, uint32_t rank, int64_t i, int64_t k)
-{
-    x = rlxvk_narrow(c->graph, x, (int32_t)rank - 2, i, 1);
-    return rlxvk_narrow(c->graph, x, (int32_t)rank - 1, k, 1);
-}
-
-static rlxvk_tensor minor_of(call *c, rlxvk_tensor x, uint32_t rank, int64_t row, const int64_t *at)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_tensor a =
-        rlxvk_mul(g, element(c, x, rank, row, at[0]), element(c, x, rank, row + 1, at[1]));
-    rlxvk_tensor b =
-        rlxvk_mul(g, element(c, x, rank, row, at[1]), element(c, x, rank, row + 1, at[0]));
-    return rlxvk_sub(g, a, b);
-}
-
-void onnx_det(call *c)
-{
-    rlxvk_graph *g = c->graph;
-    rlxvk_shape s = call_shape(c, 0), out = s;
-    int64_t n = s.rank >= 2 ? s.dims[s.rank - 1] : 0;
-    static const int64_t others[3][2] = {{1, 2}, {0, 2}, {0, 1}};
-    rlxvk_tensor x = call_tensor(c, 0), sum;
-    if (s.rank < 2 || n != s.dims[s.rank - 2] || n < 1 || n > 3) {
-        call_refuse(c, NULL, "matrices up to 3 x 3 are supported");
-        return;
-    }
-    if (n == 1)
-        sum = x;
-    else if (n == 2)
-        sum = minor_of(c, x, s.rank, 0, others[2]);
-    else {
-        sum = rlxvk_mul(g, element(c, x, s.rank, 0, 0), minor_of(c, x, s.rank, 1, others[0]));
-        sum = rlxvk_sub(g, sum,
-                        rlxvk_mul(g, element(c, x, s.rank, 0, 1),
-                                  minor_of(c, x, s.rank, 1, others[1])));
-        sum = rlxvk_add(g, sum,
-                        rlxvk_mul(g, element(c, x, s.rank, 0, 2),
-                                  minor_of(c, x, s.rank, 1, others[2])));
-    }
-    out.rank = s.rank - 2;
-    call_give(c, 0, rlxvk_reshape(g, sum, out));
-}
-
 /* ---- Sampling by the node's own points ---- */
 
 /* The offsets decide the number of windows. They must be as many as the pads say. */
