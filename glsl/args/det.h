@@ -15,11 +15,12 @@ struct det_args {
     u32 n, batch, a_offset, y_offset;
 };
 
-#define COFACTOR_EACH     16            /* elements of an invocation of cofactor_step */
+#define COFACTOR_EACH     16            /* rows of a workgroup of cofactor_step */
+#define COFACTOR_ROWS     4             /* rows of cofactors of a workgroup of cofactor_rows */
 #define COFACTOR_WORDS(n) (8 * (n) + 2) /* of a matrix in `order`, see cofactor.glsl */
 
 /* cofactor_factor, cofactor_step, cofactor_choose, cofactor_others, cofactor_rows: n x n matrices,
- * step 0 .. n - 1. `blocks` workgroups make a step of a matrix. */
+ * step 0 .. n - 1. `blocks` workgroups make a step of a matrix, or its rows. */
 struct cofactor_args {
     u32 n, batch, step, blocks, y_offset;
 };

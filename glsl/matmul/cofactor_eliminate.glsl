@@ -14,25 +14,25 @@ pivot_place pivot_of_step(uint matrix, uint step)
     return p;
 }
 
-bool is_used(uint matrix, uint row, uint column)
+/* Eliminates rows first .. end of a column, if they are not used yet. Returns the best element of
+ * these and `own`. At the first step, `order` is not read. */
+uvec2 eliminate(uint matrix, uint column, uint first, uint end, bool first_step, pivot_place p,
+                uvec2 own)
 {
-    uint base = order_base(matrix) + 2u * args.n;
-    return order[base + row] != UNUSED || order[base + args.n + column] != UNUSED;
-}
-
-/* Eliminates an element, if its row and column are not used yet. Returns the better of it and
- * `own`. At the first step, `order` is not read. */
-uvec2 eliminate(uint matrix, uint element, bool first_step, pivot_place p, uvec2 own)
-{
-    uint row = element / args.n, column = element - row * args.n;
-    if (!first_step && is_used(matrix, row, column))
+    uint base = order_base(matrix) + 2u * args.n, from = matrix * args.n * args.n;
+    if (column >= args.n || (!first_step && order[base + args.n + column] != UNUSED))
         return own;
-    uint first = matrix * args.n * args.n;
-    float v = factors[first + element];
-    if (p.inverse != 0.0) {
-        float multiplier = factors[first + row * args.n + p.column] * p.inverse;
-        v = fma(-multiplier, factors[first + p.row * args.n + column], v);
-        factors[first + element] = v;
+    float u = factors[from + p.row * args.n + column] * p.inverse;
+    for (uint row = first; row < end; row++) {
+        if (!first_step && order[base + row] != UNUSED)
+            continue;
+        uint at = from + row * args.n;
+        float v = factors[at + column];
+        if (p.inverse != 0.0) {
+            v = fma(-factors[at + p.column], u, v);
+            factors[at + column] = v;
+        }
+        own = better(own, uvec2(magnitude_bits(v), row * args.n + column));
     }
-    return better(own, uvec2(magnitude_bits(v), element));
+    return own;
 }

@@ -18,7 +18,7 @@ void settle()
 
 void main()
 {
-    uint matrix = group_index(), lane = gl_LocalInvocationID.x, count = args.n * args.n;
+    uint matrix = group_index(), lane = gl_LocalInvocationID.x;
     if (matrix >= args.batch)
         return;
     begin_order(matrix);
@@ -26,8 +26,8 @@ void main()
     pivot_place p = pivot_place(0u, 0u, 0.0);
     for (uint step = 0u; step < args.n; step++) {
         uvec2 own = NO_ELEMENT;
-        for (uint i = lane; i < count; i += gl_WorkGroupSize.x)
-            own = eliminate(matrix, i, step == 0u, p, own);
+        for (uint c = lane; c < args.n; c += gl_WorkGroupSize.x)
+            own = eliminate(matrix, c, 0u, args.n, step == 0u, p, own);
         uvec2 pivot = best_of_lanes(own);
         if (lane == 0u)
             note_pivot(matrix, step, pivot.y);

@@ -1,7 +1,7 @@
 #version 450
 /*
  * Eliminates with the pivot of the step before, and finds the largest element that is left. One
- * workgroup takes a block of a matrix. At step 0 nothing is eliminated. Rows and columns that are
+ * workgroup takes COFACTOR_EACH rows of a strip of columns. At step 0 nothing is eliminated. Rows and columns that are
  * used are only read, so blocks do not depend on each other.
  */
 #extension GL_GOOGLE_include_directive : require
@@ -19,16 +19,13 @@ void main()
     uint group = group_index(), matrix = group / args.blocks, block = group - matrix * args.blocks;
     if (matrix >= args.batch)
         return;
-    uint lanes = gl_WorkGroupSize.x, element = block * lanes * COFACTOR_EACH;
+    uint strips = (args.n + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x, rows = block / strips;
+    uint column = (block - rows * strips) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint first = rows * COFACTOR_EACH, end = min(first + COFACTOR_EACH, args.n);
     pivot_place p = pivot_place(0u, 0u, 0.0);
     if (args.step > 0u)
         p = pivot_of_step(matrix, args.step - 1u);
-    uvec2 own = NO_ELEMENT;
-    for (uint k = 0u; k < COFACTOR_EACH; k++) {
-        uint i = element + k * lanes + gl_LocalInvocationID.x;
-        if (i < args.n * args.n)
-            own = eliminate(matrix, i, args.step == 0u, p, own);
-    }
+    uvec2 own = eliminate(matrix, column, first, end, args.step == 0u, p, NO_ELEMENT);
     own = best_of_lanes(own);
     if (gl_LocalInvocationID.x == 0u) {
         found[2u * group] = own.x;

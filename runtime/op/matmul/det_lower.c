@@ -3,7 +3,7 @@
  * matrices are scaled first (glsl/matmul/det.glsl). A determinant is the product of the pivots of
  * their LU factors (lu.h). Cofactors take complete pivoting: one workgroup factors a matrix if it
  * is small; otherwise each step is a dispatch that chooses a pivot, and one that eliminates with
- * it. Then one workgroup makes each row of cofactors.
+ * it. Then one workgroup makes COFACTOR_ROWS rows of cofactors.
  */
 #include "args/det.h"
 #include "constants/matmul.h"
@@ -33,7 +33,10 @@ static rlxvk_status lower_small(lowering *l, uint32_t id, det_matrices m, uint32
     dispatch d = {.kernel = KERNEL_DET_SMALL};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {DET_SMALL_N, (uint32_t)m.n},
                   {DET_SMALL_MODE, mode});
-    lower_groups(l, &d, groups_for(m.batch, l->profile->workgroup_size));
+    if (mode == DET_LOGARITHM)
+        lower_groups(l, &d, groups_for(m.batch, l->profile->workgroup_size));
+    else
+        lower_groups_in_order(l, &d, m.batch, l->profile->workgroup_size);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){a, y}, 2);
 }
 
@@ -105,16 +108,17 @@ static rlxvk_status emit_alone(lowering *l, const cofactor_work *w, uint16_t ker
 /* Step k eliminates with pivot k and finds the largest element that is left. */
 static rlxvk_status lower_steps(lowering *l, cofactor_work *w)
 {
-    uint32_t local = MIN(l->profile->workgroup_size, 128);
+    uint32_t local = 64;
     operand best, factors = updating(w->factors), order = updating(w->order);
     rlxvk_status status;
-    w->args.blocks = (u32)divide_up(w->m.n * w->m.n, (uint64_t)local * COFACTOR_EACH);
+    w->args.blocks = (u32)(divide_up(w->m.n, local) * divide_up(w->m.n, COFACTOR_EACH));
     TRY(lower_temporary(l, w->m.batch * w->args.blocks * 2 * sizeof(uint32_t), &best));
     for (uint32_t step = 0; step < w->m.n; step++) {
         w->args.step = step;
         TRY(emit(l, KERNEL_COFACTOR_STEP, local, w->m.batch * w->args.blocks, &w->args,
                  sizeof w->args, (operand[]){factors, order, best}, 3));
-        TRY(emit_alone(l, w, KERNEL_COFACTOR_CHOOSE, (operand[]){order, reading(best)}, 2));
+        TRY(emit(l, KERNEL_COFACTOR_CHOOSE, local, w->m.batch, &w->args, sizeof w->args,
+                 (operand[]){order, reading(best)}, 2));
     }
 error:
     return status;
@@ -125,9 +129,11 @@ static rlxvk_status lower_rows(lowering *l, uint32_t id, const cofactor_work *w)
     operand work, y = lower_write(l, id);
     struct cofactor_args args = w->args;
     rlxvk_status status;
+    uint64_t groups = w->m.batch * divide_up(w->m.n, COFACTOR_ROWS);
     args.y_offset = y.offset;
-    TRY(lower_temporary(l, w->m.batch * w->m.n * w->m.n * sizeof(float), &work));
-    TRY(emit(l, KERNEL_COFACTOR_ROWS, w->workgroup, w->m.batch * w->m.n, &args, sizeof args,
+    args.blocks = (u32)divide_up(w->m.n, COFACTOR_ROWS);
+    TRY(lower_temporary(l, groups * COFACTOR_ROWS * w->m.n * sizeof(float), &work));
+    TRY(emit(l, KERNEL_COFACTOR_ROWS, MIN(w->workgroup, 128), groups, &args, sizeof args,
              (operand[]){w->factors, w->order, updating(work), y}, 4));
 error:
     return status;
