@@ -10,8 +10,8 @@
  * are added as integers, so no product overflows or underflows on the way.
  *
  * Cofactors: P S Q = L D W for the scaled matrix S, with complete pivoting and ones on the
- * diagonals of L and W. Then cof(S) = det(P) det(Q) P' L'^-1 cof(D) W'^-1 Q'. cof(D) has the
- * product of the other pivots in each place. So nothing is divided by a pivot that is 0, and a
+ * diagonals of L and W. Then cof(S) = det(P) det(Q) P' L'^-1 cof(D) W'^-1 Q'. On the diagonal,
+ * cof(D) has the products of the other pivots. So nothing is divided by a pivot that is 0, and a
  * matrix of rank N - 1 keeps its cofactors. If the rank is lower, all cofactors are 0.
  *
  * Reference: Stewart, "On the adjugate matrix", Linear Algebra and its Applications 283, 1998.

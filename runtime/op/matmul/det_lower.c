@@ -1,9 +1,11 @@
 /*
  * The dispatches of determinants and cofactors. Up to 4 x 4, an invocation takes a matrix. Larger
  * matrices are scaled first (glsl/matmul/det.glsl). A determinant is the product of the pivots of
- * their LU factors (lu.h). Cofactors take complete pivoting: one workgroup factors a matrix if it
- * is small; otherwise each step is a dispatch that chooses a pivot, and one that eliminates with
- * it. Then one workgroup makes COFACTOR_ROWS rows of cofactors.
+ * their LU factors (lu.h).
+ *
+ * Cofactors take complete pivoting. If the matrix is small, one workgroup factors it. Otherwise two
+ * dispatches make each step: one eliminates with the last pivot, and one chooses the next. Then one
+ * workgroup makes COFACTOR_ROWS rows of cofactors.
  */
 #include "args/det.h"
 #include "constants/matmul.h"
@@ -105,7 +107,7 @@ static rlxvk_status emit_alone(lowering *l, const cofactor_work *w, uint16_t ker
     return emit(l, kernel, w->workgroup, w->m.batch, &w->args, sizeof w->args, operands, count);
 }
 
-/* Step k eliminates with pivot k and finds the largest element that is left. */
+/* Step k eliminates with pivot k - 1, and takes the largest element that is left as pivot k. */
 static rlxvk_status lower_steps(lowering *l, cofactor_work *w)
 {
     uint32_t local = 64;
