@@ -4,6 +4,7 @@
  * root of the quotient. Known symbols may come from other inputs, in any order.
  */
 #include "exec/infer.h"
+#include "base/numeric.h"
 #include "program/name.h"
 
 #include <math.h>
@@ -68,7 +69,7 @@ error:
 /* Finds the whole number whose power `power` is `value`; false if there is none. */
 static bool whole_root(uint64_t value, uint32_t power, uint64_t *out)
 {
-    uint64_t guess = (uint64_t)llround(pow((double)value, 1.0 / power));
+    uint64_t guess = (uint64_t)numeric_round(pow((double)value, 1.0 / power));
     for (uint64_t root = guess ? guess - 1 : 0; root <= guess + 1; root++) {
         uint64_t product = 1;
         bool fits = true;

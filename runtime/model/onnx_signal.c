@@ -1,5 +1,6 @@
 /* Lowerings of windows, transforms and spectra. */
 #include "model/host.h"
+#include "base/numeric.h"
 #include "model/onnx_ops.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static void give_window(call *c, double a0, double a1, double a2)
     h = call_make_host(c, type, RLXVK_SHAPE(size));
     for (int64_t i = 0; h && i < size; i++) {
         double at = 2 * PI * (double)i / (double)MAX(periodic ? size : size - 1, 1);
-        h->reals[i] = onnx_round_to(type, a0 - a1 * cos(at) + a2 * cos(2 * at));
+        h->reals[i] = onnx_round_to(type, a0 - a1 * numeric_cos(at) + a2 * numeric_cos(2 * at));
     }
     call_give_host(c, 0, h);
 }

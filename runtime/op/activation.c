@@ -1,6 +1,7 @@
 /* The host's functions for all activations, from activation.def. The code of an activation is its
  * place in that table. */
 #include "op/activation.h"
+#include "base/numeric.h"
 
 #include <math.h>
 

@@ -141,6 +141,12 @@ mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
+# Some C libraries get these functions wrong, and host references depend on them.
+mapfile -t found < <(find runtime tools glsl/args \( -name '*.[ch]' -o -name '*.def' \) ! -path 'runtime/base/numeric.*' ! -path 'tools/build/*' -exec \
+    awk '{ code = $0; sub(/\/\*.*/, "", code) }
+        code !~ /^ *\*/ && code ~ /(^|[^_a-z0-9>.])(sinf?|cosf?|sincosf?|l?l?roundf?|c(exp|sin|cos)f?) *\(/ { print FILENAME ":" FNR ": " $0 }' {} +)
+for f in "${found[@]}"; do complain "$f: base/numeric.h has a function that is right on every C library"; done
+
 # Only these rooms know the operating system: runtime/base/system* for all, tools/system for what only the program does. So only
 # they include its headers, ask which system it is, and read the environment, which a set-user-ID program must not use.
 room='^(runtime/base/system[a-z_]*\.[ch]|tools/system/[a-z_]*\.[ch])$'

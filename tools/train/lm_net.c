@@ -1,5 +1,6 @@
 /* See lm_net.h. */
 #include "train/lm_net.h"
+#include "base/numeric.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -84,8 +85,8 @@ static void place(builder *b)
     for (size_t i = 0; i < count; i++) {
         double frequency = pow(LM_ROPE_BASE, -(double)(i % (size_t)half) / (double)half);
         double angle = (double)(i / (size_t)half) * frequency;
-        tables[i] = (float)cos(angle);
-        tables[count + i] = (float)sin(angle);
+        tables[i] = (float)numeric_cos(angle);
+        tables[count + i] = (float)numeric_sin(angle);
     }
     rlxvk_tensor *const out[] = {&b->cosines, &b->sines};
     for (int k = 0; k < 2; k++)

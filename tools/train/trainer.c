@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 #include "cli/file.h"
 #include "base/new_file.h"
+#include "base/numeric.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ static double normal(trainer *t)
 {
     double u = ((double)(trainer_random(t) >> 11) + 1) * 0x1p-53;
     double v = (double)(trainer_random(t) >> 11) * 0x1p-53;
-    return sqrt(-2 * log(u)) * cos(2 * acos(-1) * v);
+    return sqrt(-2 * log(u)) * numeric_cos(2 * acos(-1) * v);
 }
 
 /* ---- Life ---- */
@@ -156,7 +157,8 @@ static double rate_of(const trainer *t)
     if (at < warm)
         return t->options.learning_rate * (at + 1) / warm;
     double done = fmin((at - warm) / fmax(steps - warm, 1), 1);
-    return t->options.learning_rate * (LAST + (1 - LAST) * 0.5 * (1 + cos(acos(-1) * done)));
+    return t->options.learning_rate *
+           (LAST + (1 - LAST) * 0.5 * (1 + numeric_cos(acos(-1) * done)));
 }
 
 rlxvk_status trainer_step(trainer *t, const rlxvk_run_input *inputs, size_t count)

@@ -16,6 +16,7 @@
  * capacity with the long ones.
  */
 #include "model/language/llama_internal.h"
+#include "base/numeric.h"
 
 #include <math.h>
 
@@ -78,8 +79,8 @@ void llama_fill_table(const llama_net *net, bool local, const float *divisors, i
         double frequency = pow(base, -2.0 * (double)i / (double)c->rotated) / divisor;
         for (int64_t p = 0; p < count; p++) {
             float *cosine = &table[(first + p) * half + i];
-            cosine[0] = (float)(amplitude * cos((double)p * frequency));
-            cosine[rows * half] = (float)(amplitude * sin((double)p * frequency));
+            cosine[0] = (float)(amplitude * numeric_cos((double)p * frequency));
+            cosine[rows * half] = (float)(amplitude * numeric_sin((double)p * frequency));
         }
     }
 }

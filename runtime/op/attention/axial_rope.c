@@ -6,6 +6,7 @@
  */
 #include "args/attention.h"
 #include "constants/attention.h"
+#include "base/numeric.h"
 #include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -113,8 +114,8 @@ static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
 
 static void host_pair(const float *x, double w, double most, double *y, double *bound)
 {
-    y[0] = x[0] * cos(w) - x[1] * sin(w);
-    y[1] = x[0] * sin(w) + x[1] * cos(w);
+    y[0] = x[0] * numeric_cos(w) - x[1] * numeric_sin(w);
+    y[1] = x[0] * numeric_sin(w) + x[1] * numeric_cos(w);
     if (bound)
         bound[0] = bound[1] =
             1e-6 + (4e-6 + ldexp(4 * most, -24)) * hypot((double)x[0], (double)x[1]);

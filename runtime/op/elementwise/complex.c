@@ -2,11 +2,12 @@
  * complex_norm_sq, conjugate, complex_norm_sq_backward, and the activations neg, exp, log and sqrt
  * of C64 operands (their op family is in unary.c). The errors of exp, log and sqrt are relative to
  * the magnitude of the result, because one part may cancel. For operands that are not finite,
- * results are those of C99 Annex G, as in the host's libm. Only log 0 differs: it is (-Inf, 0) for
+ * results are those of C99 Annex G. Only log 0 differs: it is (-Inf, 0) for
  * all signs of zero.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "base/numeric.h"
 #include "op/bucket.h"
 #include "op/elementwise/complex.h"
 #include "op/activation.h"
@@ -113,7 +114,7 @@ static void split(double complex z, double out[2])
 
 static void host_exp(double complex z, double out[2], double bound[2])
 {
-    split(cexp(z), out);
+    numeric_complex_exp(creal(z), cimag(z), out);
     for (int k = 0; k < 2; k++)
         bound[k] = (1e-6 + 1.2e-7 * fabs(creal(z))) * fabs(out[k]) + 2e-6 * exp(creal(z));
 }

@@ -1,6 +1,7 @@
 /* Shared by the families that compute with 8-bit integers: quantize, dequantize, qmatmul and
  * qconv2d. If an I8 operand is a leaf, it is bytes; if it was computed, it is words. */
 #include "op/packed/integer.h"
+#include "base/numeric.h"
 
 #include <math.h>
 
@@ -25,5 +26,5 @@ double integer_host_saturate(float v, int32_t zero_point)
 {
     if (isnan(v))
         return zero_point;
-    return fmin(fmax(round((double)v) + zero_point, -128), 127);
+    return fmin(fmax(numeric_round((double)v) + zero_point, -128), 127);
 }

@@ -8,6 +8,7 @@
  * known which weights matter.
  */
 #include "op/packed/quant_encode.h"
+#include "base/numeric.h"
 #include "op/packed/quant_codec.h"
 
 static void encode_f32(const float *x, uint8_t *block)
@@ -86,7 +87,7 @@ static void encode_q8_0(const float *x, uint8_t *block)
     float d = fabsf(extreme(x, 32)) / 127.0f, scale = inverse(d);
     store_half(block, d);
     for (int i = 0; i < 32; i++)
-        block[2 + i] = (uint8_t)(int8_t)saturate(roundf(x[i] * scale), -127, 127);
+        block[2 + i] = (uint8_t)(int8_t)saturate(numeric_roundf(x[i] * scale), -127, 127);
 }
 
 static void encode_iq4_nl(const float *x, uint8_t *block)
@@ -143,7 +144,8 @@ static void encode_q2_0(const float *x, uint8_t *block)
     memset(block, 0, 18);
     store_half(block, d);
     for (int i = 0; i < 64; i++)
-        block[2 + i / 4] |= (uint8_t)(saturate(roundf(x[i] * scale) + 1, 0, 3) << 2 * (i % 4));
+        block[2 + i / 4] |=
+            (uint8_t)(saturate(numeric_roundf(x[i] * scale) + 1, 0, 3) << 2 * (i % 4));
 }
 
 /* ---- Rows ---- */

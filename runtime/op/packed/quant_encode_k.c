@@ -7,6 +7,7 @@
  * has none, scales have a sign, because the value of largest magnitude gets the lowest code.
  */
 #include "op/packed/quant_encode.h"
+#include "base/numeric.h"
 #include "op/packed/quant_codec.h"
 
 /* ---- Scale and minimum: Q2_K, Q4_K, Q5_K ---- */
@@ -211,7 +212,7 @@ void quant_encode_q8_k(const float *x, uint8_t *block)
 /* 0, 1 or 2 for -d, 0 and d; d is the largest magnitude. */
 static int ternary_code(float x, float scale)
 {
-    return saturate(roundf(x * scale) + 1, 0, 2);
+    return saturate(numeric_roundf(x * scale) + 1, 0, 2);
 }
 
 /* Finds the byte of element i of TQ1_0, and its digit in that byte. A byte has five base-3 digits;

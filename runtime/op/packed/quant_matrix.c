@@ -8,6 +8,7 @@
  */
 #include <rlxvk_quant.h>
 
+#include "base/numeric.h"
 #include "base/sized.h"
 #include "op/packed/quant_codec.h"
 #include "op/packed/quant_format.h"
@@ -135,17 +136,17 @@ static piece_scale fit_mxfp4(const piece *p)
 
 static uint32_t round_int8(float x, const piece_scale *s)
 {
-    return (uint8_t)saturate_code(roundf(quotient(x, s->scale)) + s->zero, -128, 127);
+    return (uint8_t)saturate_code(numeric_roundf(quotient(x, s->scale)) + s->zero, -128, 127);
 }
 
 static uint32_t round_int4(float x, const piece_scale *s)
 {
-    return (uint32_t)saturate_code(roundf(quotient(x, s->scale)), -8, 7) & 15u;
+    return (uint32_t)saturate_code(numeric_roundf(quotient(x, s->scale)), -8, 7) & 15u;
 }
 
 static uint32_t round_unsigned_int4(float x, const piece_scale *s)
 {
-    return (uint32_t)saturate_code(roundf(quotient(x, s->scale)) + s->zero, 0, 15);
+    return (uint32_t)saturate_code(numeric_roundf(quotient(x, s->scale)) + s->zero, 0, 15);
 }
 
 static uint32_t round_e4m3(float x, const piece_scale *s)

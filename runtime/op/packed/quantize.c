@@ -13,6 +13,7 @@
  */
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "base/numeric.h"
 #include "op/bucket.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -214,7 +215,7 @@ static double host_code(const quantize_attributes *a, float x, double factor, in
     double low = a->is_unsigned ? 0 : -128, code;
     if (isnan(x))
         return zero_point;
-    code = a->even ? rint((float)((double)x / factor)) : round((float)((double)x * factor));
+    code = a->even ? rint((float)((double)x / factor)) : numeric_round((float)((double)x * factor));
     return fmin(fmax(code + zero_point, low), low + MOST_CODE);
 }
 

@@ -11,6 +11,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "base/numeric.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/random/random.h"
@@ -235,7 +236,7 @@ static void host_store_uniform(const host_call *c, uint64_t i, float u)
 static double host_normal(uint32_t word_1, uint32_t word_2)
 {
     double u = fmax(unit(word_1), ldexp(1, -126));
-    return sqrt(-2 * log(u)) * cos(2 * acos(-1) * unit(word_2));
+    return sqrt(-2 * log(u)) * numeric_cos(2 * acos(-1) * unit(word_2));
 }
 
 static double normal_bound(const rng_attributes *a, double v)

@@ -5,6 +5,7 @@
  * c[n]) conj c[k - n], with c[n] = exp(-pi i n^2 / N).
  */
 #include "op/spectral/fft.h"
+#include "base/numeric.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +20,7 @@ complex_value fft_unit_root(uint64_t numerator, uint64_t denominator)
      * exactly symmetric. */
     uint64_t inside = octant & 1 ? denominator - rest : rest;
     double angle = acos(-1.0) / 4 * (double)inside / (double)denominator;
-    double c = cos(angle), s = sin(angle);
+    double c = numeric_cos(angle), s = numeric_sin(angle);
     const complex_value points[] = {{c, -s}, {s, -c}, {-s, -c}, {-c, -s},
                                     {-c, s}, {-s, c}, {s, c},   {c, s}};
     return points[octant];

@@ -1,4 +1,5 @@
 /* mfcc: a product with a table of cosines. */
+#include "base/numeric.h"
 #include "op/compose/composite.h"
 
 #include <math.h>
@@ -18,9 +19,9 @@ static rlxvk_tensor make_table(rlxvk_graph *g, int64_t bands, int64_t count, dou
     for (int64_t n = 0; n < bands; n++)
         for (int64_t k = 0; k < count; k++) {
             double scale = sqrt((k ? 2.0 : 1.0) / (double)bands);
-            double lift = lifter > 0 ? 1 + lifter / 2 * sin(pi * (double)k / lifter) : 1;
+            double lift = lifter > 0 ? 1 + lifter / 2 * numeric_sin(pi * (double)k / lifter) : 1;
             double angle = pi * (double)k * (double)(2 * n + 1) / (double)(2 * bands);
-            words[n * count + k] = (float)(scale * lift * cos(angle));
+            words[n * count + k] = (float)(scale * lift * numeric_cos(angle));
         }
     rlxvk_tensor t =
         rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(bands, count), words, numbers * sizeof *words);

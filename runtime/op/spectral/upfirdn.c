@@ -5,6 +5,7 @@
  */
 #include "args/spectral.h"
 #include "constants/spectral.h"
+#include "base/numeric.h"
 #include "op/compose/composite.h"
 #include "op/bucket.h"
 #include "op/families.h"
@@ -190,8 +191,8 @@ static rlxvk_tensor make_taps(rlxvk_graph *g, int64_t up, int64_t down)
     rlxvk_tensor taps = RLXVK_NONE;
     for (int64_t i = 0; exact && words && i < count; i++) {
         double at = (double)(i - half), from = at / (double)half, angle = pi * at / (double)larger;
-        exact[i] =
-            (at != 0 ? sin(angle) / angle : 1) * windows_bessel(BETA * sqrt(1 - from * from));
+        exact[i] = (at != 0 ? numeric_sin(angle) / angle : 1) *
+                   windows_bessel(BETA * sqrt(1 - from * from));
         sum += exact[i];
     }
     for (int64_t i = 0; exact && words && i < count; i++)

@@ -1,5 +1,6 @@
 /* Windows, as constants computed in double precision. hann is in spectrum.c. */
 #include "op/spectral/windows.h"
+#include "base/numeric.h"
 #include "op/compose/composite.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static double value_at(const window *w, double at)
     if (w->kaiser)
         return windows_bessel(w->beta * sqrt(fmax(0, 1 - from_middle * from_middle))) /
                windows_bessel(w->beta);
-    return w->terms[0] - w->terms[1] * cos(TURN * at) + w->terms[2] * cos(2 * TURN * at);
+    return w->terms[0] - w->terms[1] * numeric_cos(TURN * at) +
+           w->terms[2] * numeric_cos(2 * TURN * at);
 }
 
 static rlxvk_tensor make(rlxvk_graph *g, const char *row, const window *w, int64_t n, bool periodic)

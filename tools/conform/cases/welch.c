@@ -3,6 +3,7 @@
  * an input `window`; shift=1 drops the first row of x by a view. Golden vectors and timings have
  * other keys: nperseg, overlap, fs, scaling, with a Hann window.
  */
+#include "base/numeric.h"
 #include "conform/cases/cases.h"
 
 #include <rlxvk_ops_signal.h>
@@ -22,7 +23,7 @@ static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x
     bool density = strcmp(case_word(s, "scaling", "density"), "density") == 0;
     size_t count = n <= LONGEST_WINDOW ? (size_t)n : 0;
     for (size_t i = 0; i < count; i++)
-        window[i] = (float)(0.5 - 0.5 * cos(6.283185307179586 * (double)i / (double)n));
+        window[i] = (float)(0.5 - 0.5 * numeric_cos(6.283185307179586 * (double)i / (double)n));
     o.scale = rlxvk_signal_welch_scale(window, count, case_real(s, "fs", 1), density);
     return rlxvk_welch(g, x, rlxvk_signal_hann(g, n, true), &o);
 }
