@@ -10,6 +10,12 @@
 #include <string.h>
 #include <cmocka.h>
 
+#ifdef __GLIBC__
+enum { GLIBC = 1 };
+#else
+enum { GLIBC = 0 };
+#endif
+
 static void expressions_match(void **state)
 {
     static const struct {
@@ -55,6 +61,13 @@ static unsigned below(unsigned limit)
     return (unsigned)(random_state >> 33) % limit;
 }
 
+/* musl mistakes some anchors in the middle: (a|b)?^$|^ with the text aaba, .(^)? with abaa. */
+static bool has_inner_anchor(const char *pattern)
+{
+    const char *end = strchr(pattern, '$');
+    return (*pattern && strchr(pattern + 1, '^')) || (end && end[1]);
+}
+
 static void the_c_library_agrees(void **state)
 {
     static const char *const parts[] = {"a", "b", ".", "[ab]",  "[^a]", "(", ")",     "|",
@@ -72,6 +85,7 @@ static void the_c_library_agrees(void **state)
         if (!pattern_is_valid(pattern) || strstr(pattern, "^*") || strstr(pattern, "^+") ||
             strstr(pattern, "^?") || strstr(pattern, "^{") || strstr(pattern, "$*") ||
             strstr(pattern, "$+") || strstr(pattern, "$?") || strstr(pattern, "${") ||
+            (!GLIBC && has_inner_anchor(pattern)) ||
             regcomp(&r, pattern, REG_EXTENDED | REG_NOSUB) != 0)
             continue;
         bool found = regexec(&r, subject, 0, NULL, 0) == 0;
