@@ -33,6 +33,12 @@ PREBUILT := $(wildcard prebuilt)
 GEN      := $(or $(PREBUILT),$(BASE)/generated)
 CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
 CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off $(if $(WINDOWS),,-fPIC)
+# On x86 of 32 bits, doubles are doubles: the x87 would compute with more bits. Helpers of position independent code are shared between
+# objects by groups, in which names must not become local.
+ifneq ($(filter i686%,$(CROSS)),)
+CFLAGS   += -msse2 -mfpmath=sse
+GROUPS   := $(if $(WINDOWS),,--force-group-allocation)
+endif
 LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
 LDLIBS   += $(if $(WINDOWS),-lm,-ldl -lm -lpthread)
 # A cross compiler does not look for headers in /usr/include, where those of Vulkan and SPIR-V are.
@@ -84,7 +90,7 @@ PACKAGE  := $(BUILD)/python/rlxvk
 PYTHON_SRC := $(wildcard tools/python/rlxvk/*.py) tools/python/rlxvk/py.typed
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo python wheel test test-compilers test-windows test-cross unit-tests mutants conform bench lint spirv readme format dist install uninstall clean kernels generated units examples fuzz fuzzers
+.PHONY: all help deps demo python wheel test test-compilers test-windows test-cross unit-tests mutants conform bench lint spirv readme format dist deb install uninstall clean kernels generated units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # Installs missing packages first. Then another make builds the goals, because only a new one finds them.
@@ -163,6 +169,10 @@ format: ## apply .clang-format
 
 dist: generated ## a source archive, build/rlxvk-VERSION.tar.gz, with SPIR-V inside: building it takes a C compiler and make
 	@CC='$(HOSTCC)' tools/build/dist.sh $(GEN) $(BASE)/rlxvk-$(VERSION)
+
+deb: dist ## Debian packages, into build/deb, by the layout of tools/package/debian; installs what this needs
+	@tools/build/deps.sh deb
+	@tools/build/deb.sh $(BASE)/rlxvk-$(VERSION).tar.gz $(BASE)/deb
 
 install: all ## copy what users need to PREFIX (/usr/local), below DESTDIR where one is named
 	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh install
@@ -246,7 +256,7 @@ $(PUBLIC).def: $(PUBLIC).txt
 MARK     := $(if $(WINDOWS),$(if $(filter i686%,$(CROSS)),_))
 $(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@rm -f $@
-	@$(LD) -r -o $(BUILD)/rlxvk.o $(LIB_OBJ)
+	@$(LD) -r $(GROUPS) -o $(BUILD)/rlxvk.o $(LIB_OBJ)
 	@sed 's/^/$(MARK)/' $(PUBLIC).txt >$(BUILD)/public.txt
 	@$(OBJCOPY) --keep-global-symbols=$(BUILD)/public.txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
