@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs missing packages. `tools/build/deps.sh` installs those that building and running need, `tools/build/deps.sh test lint`
-# also those of the tests and the lint. Prints nothing if nothing is missing.
+# also those of the tests and the lint; windows, cross and deb are for the targets of make with such names, chroot for test/deb.sh. Prints nothing if nothing is missing.
 set -eu
 purposes=" $* "
 PATH=$PATH:/usr/sbin:/sbin # because it has ldconfig, and is not on the PATH of ordinary users
@@ -53,6 +53,11 @@ missing() {
             have qemu-aarch64 || echo qemu
         fi ;;
     esac
+    case $purposes in *" deb "*) # only Debian and its kin have them
+        have dh || echo debhelper
+        have lintian || echo lintian ;;
+    esac
+    case $purposes in *" chroot "*) have mmdebstrap || echo chroot ;; esac
     case $purposes in *" lint "*)
         have clang-format || echo format
         have cppcheck || echo cppcheck
@@ -90,6 +95,7 @@ package() {
     apt:aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;; apt:armhf) echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross ;;
     apt:i686) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;; apt:musl) echo musl-tools ;; apt:mingw-i686) echo gcc-mingw-w64-i686 ;;
     apt:qemu) echo qemu-user ;; *:clang) echo clang ;;
+    apt:debhelper) echo debhelper dpkg-dev ;; *:lintian) echo lintian ;; *:chroot) echo mmdebstrap ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;
     dnf:c++) echo gcc-c++ ;; pacman:c++) echo gcc ;; *:c++) echo g++ ;;
