@@ -36,14 +36,19 @@ _Static_assert(RNG_BACKEND_PHILOX == (int)RLXVK_RNG_PHILOX &&
 static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, float base,
                               float other, const rlxvk_rng_stream *stream)
 {
-    rng_attributes a = {.shape = shape, .base = base, .other = other};
+    rng_attributes a;
     if (!graph_ready(g, op_table[op].name))
         return RLXVK_NONE;
-    if (stream)
-        a.stream = *stream;
-    if (!a.stream.has_key)
-        a.stream.key = random_ops(g);
+    memset(&a, 0, sizeof a); /* equal nodes are known by their bytes, so the gaps must be equal */
+    a.shape.rank = shape.rank;
+    memcpy(a.shape.dims, shape.dims, MIN(shape.rank, RLXVK_MAX_RANK) * sizeof *shape.dims);
+    a.base = base, a.other = other;
+    if (stream && stream->has_op_seed) {
+        a.stream.has_op_seed = true;
+        a.stream.op_seed = stream->op_seed;
+    }
     a.stream.has_key = true;
+    a.stream.key = stream && stream->has_key ? stream->key : random_ops(g);
     rlxvk_tensor state = random_state(g);
     return op_build(g, op, &state, 1, &a);
 }
