@@ -110,8 +110,8 @@ static bool is_end_name(gguf_string name)
         "<|fim_pad|>",
         "<|repo_name|>",
         "<|file_sep|>",
-        "<\xef\xbd\x9c"
-        "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+        ("<\xef\xbd\x9c"
+         "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
     };
     for (size_t i = 0; i < ARRAY_COUNT(names); i++)
         if (gguf_string_is(name, names[i]))

@@ -86,7 +86,7 @@ static void host_formulas_give_known_values(void **state)
         {UNARY_GELU, -INFINITY, 0, 0},
         {UNARY_GELU_APPROX, 1, 0.84119199060827676, 1e-15},
         {UNARY_GELU_APPROX, -1, -0.15880800939172324, 1e-15},
-        {UNARY_GELU_APPROX, -8, -8 * exp(-2 * 0.79788456080286536 * (8 + 0.044715 * 512)), 1e-33},
+        {UNARY_GELU_APPROX, -8, -3.1077829375011135e-21, 1e-33},
         {UNARY_GELU_APPROX, -INFINITY, 0, 0},
         {UNARY_GELU_APPROX, INFINITY, INFINITY, 0},
         {UNARY_SILU, 1, 0.73105857863000488, 1e-15},

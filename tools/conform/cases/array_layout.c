@@ -182,8 +182,8 @@ static void generate_slices(case_list *list)
         "starts=1 stops=last steps=2 in=x:bool:9:bool",
         "starts=1 stops=last steps=2 in=x:f16:9",
         "starts=0 stops=last steps=2 shift=1 in=x:f32:6x3",
-        "starts=0,0,0,0,0,0,0,0 stops=2,1,2,1,2,1,2,2 steps=1,1,2,1,1,1,2,1 "
-        "in=x:f32:2x2x2x2x2x2x2x3",
+        ("starts=0,0,0,0,0,0,0,0 stops=2,1,2,1,2,1,2,2 steps=1,1,2,1,1,1,2,1 "
+         "in=x:f32:2x2x2x2x2x2x2x3"),
         "starts=0 stops=3 steps=9223372036854775807 in=x:f32:7",
         "starts=6 stops=0 steps=-9223372036854775807 in=x:f32:7",
         "starts=0 stops=last in=x:f32:0x3",

@@ -89,8 +89,8 @@ static void generate_scatters(case_list *list)
         "mode=assign shift=1 axis=1 in=x:f32:4x7x3;idx:f32:4x99x3:index:7;updates:f32:4x99x3",
         "mode=assign axis=0 in=x:f32:300x129;idx:f32:300x129:index:300;updates:f32:300x129",
         "mode=add axis=0 in=x:f32:300x129;idx:f32:300x129:index:300;updates:f32:300x129",
-        "mode=add axis=3 in=x:f32:2x1x2x1x2x1x2x3;idx:f32:2x1x2x2x2x1x2x3:zero;"
-        "updates:f32:2x1x2x2x2x1x2x3",
+        ("mode=add axis=3 in=x:f32:2x1x2x1x2x1x2x3;idx:f32:2x1x2x2x2x1x2x3:zero;"
+         "updates:f32:2x1x2x2x2x1x2x3"),
         "expect=E_ATTR mode=other in=x:f32:3;idx:f32:3;updates:f32:3",
         "expect=E_SHAPE in=x:f32:3x4;idx:f32:3x2;updates:f32:3x3",
         "expect=E_SHAPE axis=0 in=x:f32:3x4;idx:f32:3x2;updates:f32:3x2",

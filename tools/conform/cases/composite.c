@@ -129,8 +129,8 @@ static const char *const loras[] = {
     "within=2e-6 in=x:f32:9x40;w:f32:40x7;a:f32:40x0;b:f32:0x7",
     "within=2e-6 scale=0 in=x:f32:9x40;w:f32:40x7;a:f32:40x3;b:f32:3x7",
     "within=2e-6 scale=3 in=x:f32:9x40;w:f16:40x7;a:bf16:40x3;b:f16:3x7",
-    "within=2e-6 scale=3 in=x:f32:9x40:integers;w:f32:40x7:integers;a:f32:40x1:integers;"
-    "b:f32:1x7:integers",
+    ("within=2e-6 scale=3 in=x:f32:9x40:integers;w:f32:40x7:integers;a:f32:40x1:integers;"
+     "b:f32:1x7:integers"),
     "within=2e-6 in=x:f32:130x64:unit;w:f32:64x130:unit;a:f32:64x16:unit;b:f32:16x130:unit",
     "in=x:f32:0x40;w:f32:40x7;a:f32:40x3;b:f32:3x7",
     "in=x:f32:3x0;w:f32:0x7;a:f32:0x3;b:f32:3x7",

@@ -95,8 +95,8 @@ static void generate(case_list *list)
     static const char *const offsets[] = {
         "kernel=3,3 padding=1,1 in=x:f32:2x3x6x7;offset:f32:2x18x6x7;dy:f32:2x27x42",
         "kernel=3,3 padding=1,1 in=x:f32:2x3x6x7;offset:f32:2x18x6x7:integers;dy:f32:2x27x42",
-        "kernel=3,2 stride=2,1 padding=2,0 dilation=1,2 groups=2 "
-        "in=x:f32:2x10x9x8:unit;offset:f32:2x24x4x6;dy:f32:2x60x24:unit",
+        ("kernel=3,2 stride=2,1 padding=2,0 dilation=1,2 groups=2 "
+         "in=x:f32:2x10x9x8:unit;offset:f32:2x24x4x6;dy:f32:2x60x24:unit"),
         "kernel=2,2 in=x:f32:1x2x5x6;offset:f32:1x8x4x5:special;dy:f32:1x8x20",
         "kernel=2,2 offset_shift=1 in=x:f32:1x2x5x6;offset:f32:2x8x4x5;dy:f32:1x8x20",
         "kernel=2,2 in=x:f32:1x0x5x6;offset:f32:1x8x4x5;dy:f32:1x0x20",

@@ -239,11 +239,11 @@ static void generate_few_rows(case_list *list, const quant_format *b)
  * and by tiles. */
 static void generate_odd_places(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"variant=dequant_vector=shared_four shift=1 as=3x512",
-                                           "variant=dequant_vector=shared_512 shift=2 as=9x512",
-                                           "shift=3 as=1x512",
-                                           "variant=dequant=tiled,dequant_tile=tiled_32x64 shift=1 "
-                                           "as=9x512"};
+    static const char *const variants[] = {
+        "variant=dequant_vector=shared_four shift=1 as=3x512",
+        "variant=dequant_vector=shared_512 shift=2 as=9x512", "shift=3 as=1x512",
+        ("variant=dequant=tiled,dequant_tile=tiled_32x64 shift=1 "
+         "as=9x512")};
     int bytes = 512 / (int)b->block_elements * (int)b->block_bytes;
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         case_add(list, "dequant_matmul format=%s %s in=x:f32:4700;w:u8:33x%d:quant:%s", b->name,

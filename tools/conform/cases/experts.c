@@ -114,8 +114,8 @@ static void generate_grouped(case_list *list)
         /* more rows than the sort has invocations; more experts; runs that end unevenly */
         "variant=experts=sorted in=x:f32:2500x5:unit;w:f32:3x5x7:unit;idx:f32:2500:badindex:3",
         "variant=experts=sorted in=x:f32:40x5:unit;w:f32:300x5x7:unit;idx:f32:40:badindex:300",
-        "variant=experts=sorted in=x:f32:1500x3:unit;w:f32:1100x3x2:unit;"
-        "idx:f32:1500:badindex:1100",
+        ("variant=experts=sorted in=x:f32:1500x3:unit;w:f32:1100x3x2:unit;"
+         "idx:f32:1500:badindex:1100"),
         "expect=E_SHAPE in=x:f32:5x12;w:f32:4x13x7;idx:f32:5",
         "expect=E_SHAPE transpose_w=1 in=x:f32:5x12;w:f32:4x12x7;idx:f32:5",
         "expect=E_SHAPE in=x:f32:5x12;w:f32:12x7;idx:f32:5",
@@ -333,8 +333,8 @@ static void generate_gates(case_list *list)
         "experts=63 expect=E_ATTR in=sig:f32:4x64;route:f32:4x64",
         "expect=E_SHAPE in=sig:f32:4x64;route:f32:5x64",
         "expect=E_SHAPE in=sig:f32:64;route:f32:64",
-        "n_group=2048 topk_group=1 top_k=1 expect=E_UNSUPPORTED "
-        "in=sig:f32:1x2048;route:f32:1x2048",
+        ("n_group=2048 topk_group=1 top_k=1 expect=E_UNSUPPORTED "
+         "in=sig:f32:1x2048;route:f32:1x2048"),
     };
     case_add_all(list, "group_limited_gate", lines, COUNT(lines));
     case_add(list, "group_limited_gate n_group=4 topk_group=2 top_k=4 "

@@ -292,8 +292,8 @@ static void generate_windows(case_list *list, const char *row)
         "expect=E_SHAPE kernel=5 dilation=3 padding=1 in=x:f32:2x3x9",
         "expect=E_SHAPE kernel=9 stride=2 ceil=1 in=x:f32:2x3x7",
         "expect=E_SHAPE kernel=2 padding_after=3 ceil=1 in=x:f32:2x3x0",
-        "expect=E_TOO_LARGE kernel=2 stride=2147483647 padding=1073741823 "
-        "padding_after=1073741823 ceil=1 in=x:f32:1x1x9",
+        ("expect=E_TOO_LARGE kernel=2 stride=2147483647 padding=1073741823 "
+         "padding_after=1073741823 ceil=1 in=x:f32:1x1x9"),
         "expect=E_ATTR kernel=3 padding=1073741824 in=x:f32:2x3x9",
         "expect=E_ATTR kernel=3 padding_after=-1 in=x:f32:2x3x9",
         "expect=E_ATTR kernel=3 padding_after=1 padding_kind=0 in=x:f32:2x3x9",

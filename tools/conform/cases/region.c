@@ -466,8 +466,8 @@ static void generate_refusals(case_list *list)
         "shape=8 modulus=0 steps=add:i0:i1 in=x:f32:4;y:f32:4",
         "shape=8 modulus=4 steps=relu:i0 in=x:f32:4;y:f32:4",
         "shape=2x4x4 modulus=0 prologue=1 steps=relu:i0 in=x:f32:4;y:f32:4",
-        "shape=2x1x4x4 modulus=0 prologue=1 prologue_input=1 steps=relu:i0 "
-        "in=x:f32:1x1x2x2;y:f32:1x1x2x2",
+        ("shape=2x1x4x4 modulus=0 prologue=1 prologue_input=1 steps=relu:i0 "
+         "in=x:f32:1x1x2x2;y:f32:1x1x2x2"),
     };
     case_add_all(list, "elementwise_region expect=E_ATTR", wrong, COUNT(wrong));
     case_add(list, "elementwise_region expect=E_DTYPE steps=relu:i0 in=x:c64:4");

@@ -217,8 +217,8 @@ static void generate_delta(case_list *list)
     static const char *const lines[] = {
         "in=q:f32:1x2x2x3;k:f32:1x2x2x2;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;dy:f32:1x2x2x3",
         "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;dy:f32:1x2x2",
-        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;"
-        "state:f32:1x2x3x2;dy:f32:1x2x2x3"};
+        ("in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;"
+         "state:f32:1x2x3x2;dy:f32:1x2x2x3")};
     case_add_all(list, "gated_delta_net_backward expect=E_SHAPE", lines, COUNT(lines));
     case_add(list, "gated_delta_net_backward expect=E_ARITY in=q:f32:1x2x2x3;k:f32:1x2x2x3;"
                    "v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;state:f32:1x2x3x3");

@@ -398,8 +398,8 @@ static void generate_volumes(case_list *list)
     static const char *const adjoints[] = {
         "input=9,7,5 in=dy:f32:2x5x10x12x33:unit;grid:f32:2x10x12x33x3:unit",
         "input=2,1,30 mode=nearest in=dy:f32:1x3x5x10x8:unit;grid:f32:1x5x10x8x3:unit",
-        "input=3,4,70 padding=reflection in=dy:f32:2x9x5x30x40:unit;"
-        "grid:f32:2x5x30x40x3:range:-1.4:1.4",
+        ("input=3,4,70 padding=reflection in=dy:f32:2x9x5x30x40:unit;"
+         "grid:f32:2x5x30x40x3:range:-1.4:1.4"),
         "input=3,3,3 padding=border in=dy:f32:1x1x2x4x6;grid:f32:1x2x4x6x3:special",
         "input=3,3,3 in=dy:f32:0x2x4x4x4;grid:f32:0x4x4x4x3",
         "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x4x4;grid:f32:1x4x4x4x3",
@@ -481,22 +481,23 @@ static const char *const adaptives[] = {"size=3 in=x:f32:2x3x9",
 
 static void generate_pools(case_list *list)
 {
-    static const char *const indices[] = {"kernel=2 in=x:f32:2x3x9",
-                                          "kernel=3 stride=2 padding=1 in=x:f32:2x3x9:special",
-                                          "kernel=2,2 stride=2,2 in=x:f32:2x3x8x9:bool",
-                                          "kernel=3,3 padding=1,1 in=x:f32:2x3x5x7:neginf",
-                                          "kernel=2,2,2 in=x:f32:1x2x3x4x5:integers",
-                                          "kernel=20,20 in=x:f32:1x2x21x23",
-                                          "kernel=2 shift=1 in=x:f32:3x1x5",
-                                          "kernel=2 in=x:f32:0x1x5",
-                                          "kernel=3,2 dilation=2,3 in=x:f32:2x3x8x9:special",
-                                          "kernel=3,3 stride=2,2 ceil=1 in=x:f32:2x3x8x9",
-                                          "kernel=2 padding=3 padding_after=1 in=x:f32:2x3x4",
-                                          "kernel=20,20 dilation=1,2 stride=3,3 padding=4,0 ceil=1 "
-                                          "in=x:f32:1x2x21x43",
-                                          "expect=E_SHAPE kernel=9 in=x:f32:1x1x5",
-                                          "expect=E_ATTR in=x:f32:1x1x5",
-                                          "expect=E_DTYPE kernel=2 in=x:c64:1x1x5"};
+    static const char *const indices[] = {
+        "kernel=2 in=x:f32:2x3x9",
+        "kernel=3 stride=2 padding=1 in=x:f32:2x3x9:special",
+        "kernel=2,2 stride=2,2 in=x:f32:2x3x8x9:bool",
+        "kernel=3,3 padding=1,1 in=x:f32:2x3x5x7:neginf",
+        "kernel=2,2,2 in=x:f32:1x2x3x4x5:integers",
+        "kernel=20,20 in=x:f32:1x2x21x23",
+        "kernel=2 shift=1 in=x:f32:3x1x5",
+        "kernel=2 in=x:f32:0x1x5",
+        "kernel=3,2 dilation=2,3 in=x:f32:2x3x8x9:special",
+        "kernel=3,3 stride=2,2 ceil=1 in=x:f32:2x3x8x9",
+        "kernel=2 padding=3 padding_after=1 in=x:f32:2x3x4",
+        ("kernel=20,20 dilation=1,2 stride=3,3 padding=4,0 ceil=1 "
+         "in=x:f32:1x2x21x43"),
+        "expect=E_SHAPE kernel=9 in=x:f32:1x1x5",
+        "expect=E_ATTR in=x:f32:1x1x5",
+        "expect=E_DTYPE kernel=2 in=x:c64:1x1x5"};
     static const char *const powers[] = {
         "within=2e-6 p=2 kernel=2 in=x:f32:2x3x9",
         "within=2e-6 p=1 kernel=3,2 stride=2,1 padding=1,1 in=x:f32:2x3x8x9",
