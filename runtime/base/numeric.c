@@ -7,8 +7,6 @@
 
 #include "base/base.h"
 
-#include <math.h>
-
 /* 2 / pi: the word k has the weight 2^(-32 (k + 1)). */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599,
                                        0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0,
@@ -77,12 +75,12 @@ static double sine(double x, unsigned quarters)
     return quadrant % 4 < 2 ? y : -y;
 }
 
-double numeric_sin(double x)
+double numeric_own_sin(double x)
 {
     return sine(x, 0);
 }
 
-double numeric_cos(double x)
+double numeric_own_cos(double x)
 {
     return sine(x, 1);
 }
