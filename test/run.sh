@@ -155,6 +155,8 @@ if [[ ${RLXVK_TEST_ALL:-} ]]; then
     add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=100000 --jobs 0"
     add "rebuilding after a change" <<<"test/rebuild.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
+    add "source archive" <<<"test/dist.sh"
+    add "CMake" <<<"test/cmake.sh"
 fi
 # Sampled, of three devices. With RLXVK_TEST_COMPILERS=1, all pipelines of all devices, which takes long.
 if test/compilers.sh fetch >>"$log" 2>&1; then

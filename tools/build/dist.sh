@@ -26,6 +26,6 @@ grep -rhoE '^ *#include <(vulkan|spirv)/[^>]*>' runtime tools test | sort -u >"$
     done
 
 mkdir -p "$(dirname "$archive")"
-tar -c -C "$work" --sort=name --format=ustar --mtime="@$date" --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w "$name" | gzip -n -9 >"$archive.new"
-mv "$archive.new" "$archive"
+tar -c -C "$work" --sort=name --format=ustar --mtime="@$date" --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w "$name" | gzip -n -9 >"$archive.$$"
+mv "$archive.$$" "$archive" # in one step, because others may read or make it
 echo "$archive"

@@ -188,6 +188,12 @@ fi
 wide=$(find tools/python test/python -name '*.py' -exec awk 'length($0) > 100 { print FILENAME ":" FNR ": " length($0) " columns" }' {} +)
 [[ $wide ]] && complain "$wide"
 
+# Recipes for packages that name a version name that of the headers.
+version=$(awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $3; dot = "." }' include/rlxvk.h)
+for f in tools/package/arch/PKGBUILD tools/package/vcpkg/rlxvk/vcpkg.json; do
+    grep -qE "^(pkgver=| *\"version\": \")$version\"?,?\$" "$f" || complain "$f: not of version $version"
+done
+
 BUILD=$BUILD tools/build/readme.sh --check || failures=$((failures + 1))
 # Links and paths in documents must exist.
 tools/build/links.sh || failures=$((failures + 1))
