@@ -1,8 +1,8 @@
 #version 450
 /*
  * Eliminates with the pivot of the step before, and finds the largest element that is left. One
- * workgroup takes COFACTOR_EACH rows of a strip of columns. At step 0 nothing is eliminated. Rows and columns that are
- * used are only read, so blocks do not depend on each other.
+ * workgroup takes COFACTOR_EACH rows of a strip of columns. At step 0 nothing is eliminated. Rows
+ * and columns that are used are only read, so blocks do not depend on each other.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"

@@ -178,7 +178,7 @@ const op_family det_family = {
 const op_family slogdet_family = {
     .name = "slogdet",
     .infer = slogdet_infer,
-    .execution = {.lower = slogdet_lower, .host = slogdet_host},
+    .execution = {.lower = det_lower_logarithm, .host = det_host_logarithm},
     .rows = {.bucket = slogdet_bucket},
     .derivative = {.vjp = slogdet_vjp},
 };
@@ -186,6 +186,6 @@ const op_family slogdet_family = {
 const op_family cofactor_family = {
     .name = "cofactor",
     .infer = cofactor_infer,
-    .execution = {.lower = cofactor_lower, .host = cofactor_host},
+    .execution = {.lower = det_lower_cofactors, .host = det_host_cofactors},
     .rows = {.bucket = matrices_bucket},
 };

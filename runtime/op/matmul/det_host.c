@@ -251,7 +251,7 @@ rlxvk_status det_host(const host_call *call)
     return each_matrix(call, give_value);
 }
 
-rlxvk_status slogdet_host(const host_call *call)
+rlxvk_status det_host_logarithm(const host_call *call)
 {
     return each_matrix(call, give_logarithm);
 }
@@ -311,7 +311,7 @@ static void give_cofactors(const host_call *c, uint64_t slice, matrix *m)
     }
 }
 
-rlxvk_status cofactor_host(const host_call *call)
+rlxvk_status det_host_cofactors(const host_call *call)
 {
     det_matrices all = det_matrices_of(&call->inputs[0].node->shape);
     uint64_t count = all.n * all.n;

@@ -86,7 +86,7 @@ rlxvk_status det_lower(lowering *l, uint32_t id)
     return lower_product(l, id, DET_VALUE);
 }
 
-rlxvk_status slogdet_lower(lowering *l, uint32_t id)
+rlxvk_status det_lower_logarithm(lowering *l, uint32_t id)
 {
     return lower_product(l, id, DET_LOGARITHM);
 }
@@ -141,7 +141,7 @@ error:
     return status;
 }
 
-rlxvk_status cofactor_lower(lowering *l, uint32_t id)
+rlxvk_status det_lower_cofactors(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     cofactor_work w = {.m = det_matrices_of(input_shape(l->graph, n, 0))};
