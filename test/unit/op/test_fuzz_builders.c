@@ -57,12 +57,22 @@ static void every_builder_is_listed(void **state)
     assert_int_equal(count, fuzz_builder_count);
 }
 
+/* The first builder none of whose calls succeeded so far. NULL: there is none. */
+static const fuzz_builder *without_success(void)
+{
+    for (size_t i = 0; i < fuzz_builder_count; i++)
+        if (fuzz_counts[i].results == 0)
+            return &fuzz_builders[i];
+    return NULL;
+}
+
+/* Builders that take only some types succeed seldom, so luck decides when all have. */
 static void every_builder_succeeds(void **state)
 {
     random_source r = {1};
     (void)state;
     fuzz_register();
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 4000 || (i < 40000 && without_success()); i++) {
         uint8_t bytes[240];
         fuzz_input in = {bytes, sizeof bytes};
         fuzz_maker m = {.in = &in};
@@ -73,10 +83,8 @@ static void every_builder_succeeds(void **state)
         fuzz_finish(&m, random_next(&r));
         rlxvk_graph_destroy(m.g);
     }
-    for (size_t i = 0; i < fuzz_builder_count; i++)
-        if (fuzz_counts[i].results == 0)
-            fail_msg("%s: %llu calls, none succeeded", fuzz_builders[i].name,
-                     (unsigned long long)fuzz_counts[i].calls);
+    if (without_success())
+        fail_msg("%s: no call succeeded", without_success()->name);
 }
 
 /* ---- Numbers at the ends of their types ---- */
