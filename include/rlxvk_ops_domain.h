@@ -321,8 +321,8 @@ rlxvk_tensor rlxvk_det(rlxvk_graph *g, rlxvk_tensor a);
  * gives 0 and -Inf. Where rlxvk_det is NaN, both are NaN. Errors and statuses are those of
  * rlxvk_det. out_log_abs may be NULL.
  *
- * The gradient of the logarithm is the transposed inverse, by rlxvk_batched_dense_solve. So that of
- * a singular matrix is NaN, and its run ends with E_SINGULAR. The sign has the gradient 0. */
+ * The gradient of the logarithm is the transposed rlxvk_inverse, so that of a singular matrix is
+ * NaN. The sign has the gradient 0. */
 rlxvk_tensor rlxvk_slogdet(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor *out_log_abs);
 
 /* The cofactors of each matrix, a [.., N, N] -> F32 of this shape. Element (i, j) is (-1)^(i + j)
@@ -335,6 +335,15 @@ rlxvk_tensor rlxvk_slogdet(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor *out_log
  * Error: as above. If an element is NaN or infinite, all cofactors are NaN; if N is 1, it is 1.
  * There is no gradient: E_UNSUPPORTED from rlxvk_grad. Statuses are those of rlxvk_det. */
 rlxvk_tensor rlxvk_cofactor(rlxvk_graph *g, rlxvk_tensor a);
+
+/* The inverse of each matrix, as numpy.linalg.inv, a [.., N, N] -> F32 of this shape, from the same
+ * factors. To solve a system, take rlxvk_dense_solve, which is more accurate. If a matrix is
+ * singular, or an element is NaN or infinite, all elements of its inverse are NaN. Rounding may
+ * hide that a matrix is singular; then elements are very large.
+ *
+ * Error, beside the scale: |x| e |x| for the inverse x, where each element of e is 8 N 2^-24.
+ * Statuses are those of rlxvk_det. */
+rlxvk_tensor rlxvk_inverse(rlxvk_graph *g, rlxvk_tensor a);
 
 /* ---- Composites: each call appends several of the ops above ---- */
 

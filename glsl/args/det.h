@@ -23,6 +23,7 @@ struct det_args {
  * step 0 .. n - 1. `blocks` workgroups make a step of a matrix, or its rows. */
 struct cofactor_args {
     u32 n, batch, step, blocks, y_offset;
+    u32 inverse; /* 1: the inverse instead of cofactors */
 };
 
 #endif

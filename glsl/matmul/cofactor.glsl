@@ -8,9 +8,10 @@
  * - [n] the step of each row; UNUSED before it has one
  * - [n] the step of each column
  * - [n] 1 / pivot of each step, as bits of a float; 0 if the pivot counts as 0
- * - [n] the product of the other pivots, times the sign of the permutations, likewise
- * - [2 n + 1] the exponents of det.glsl, with its flag
- * - [1] the exponent of all these products, with that of the scale
+ * - [n] the product of the other pivots, times the sign of the permutations, likewise; for an
+ *   inverse, 1 / pivot again
+ * - [2 n + 1] the exponents of det.glsl, with its flag; for an inverse, also of a pivot that is 0
+ * - [1] the exponent of all these products, with that of the scale; 0 for an inverse
  */
 #include "matmul/det.glsl"
 

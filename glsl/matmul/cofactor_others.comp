@@ -3,7 +3,7 @@
  * For each step: the inverse of its pivot, and the product of the other pivots. The products share
  * an exponent, that of the largest one. The sign of the permutations is that of the number of pairs
  * in the wrong order. Exponents are copied, so that the next kernel has only four buffers. One
- * workgroup takes one matrix.
+ * workgroup takes one matrix. For an inverse, there are only the inverses of the pivots.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -73,16 +73,24 @@ void join_lanes()
     barrier();
 }
 
-void main()
+/* Notes the inverses of the pivots, and counts pivots that are 0. */
+void invert_pivots(uint matrix)
 {
-    uint matrix = group_index(), lane = gl_LocalInvocationID.x, n = args.n;
-    if (matrix >= args.batch)
-        return;
+    uint base = order_base(matrix), n = args.n;
+    for (uint k = gl_LocalInvocationID.x; k < n; k += LANES) {
+        float inverse = inverse_of(pivot_at(matrix, k));
+        wrong[gl_LocalInvocationID.x] += inverse == 0.0 ? 1u : 0u;
+        order[base + 4u * n + k] = floatBitsToUint(inverse);
+        order[base + 5u * n + k] = floatBitsToUint(inverse);
+    }
+    join_lanes();
+}
+
+void multiply_others(uint matrix)
+{
+    uint lane = gl_LocalInvocationID.x, n = args.n;
     uint base = order_base(matrix), scale = exponent_base(n, matrix);
     int exponent;
-    sums[lane] = 0;
-    wrong[lane] = 0u;
-    largest[lane] = NO_EXPONENT;
     for (uint k = lane; k < n; k += LANES) {
         float product = product_without(matrix, k, exponent);
         sums[lane] += exponents[scale + k] + exponents[scale + n + k];
@@ -99,8 +107,27 @@ void main()
             product = -product;
         order[base + 5u * n + k] = floatBitsToUint(scaled(product, exponent - largest[0]));
     }
-    for (uint k = lane; k < 2u * n + 1u; k += LANES)
+}
+
+void main()
+{
+    uint matrix = group_index(), lane = gl_LocalInvocationID.x, n = args.n;
+    if (matrix >= args.batch)
+        return;
+    uint base = order_base(matrix), scale = exponent_base(n, matrix);
+    bool inverse = args.inverse != 0u;
+    sums[lane] = 0;
+    wrong[lane] = 0u;
+    largest[lane] = NO_EXPONENT;
+    if (inverse)
+        invert_pivots(matrix);
+    else
+        multiply_others(matrix);
+    for (uint k = lane; k < 2u * n; k += LANES)
         order[base + 6u * n + k] = uint(exponents[scale + k]);
-    if (lane == 0u)
-        order[base + 8u * n + 1u] = uint(largest[0] + sums[0]);
+    if (lane != 0u)
+        return;
+    uint flag = uint(exponents[scale + 2u * n]);
+    order[base + 8u * n] = inverse && wrong[0] != 0u ? 1u : flag;
+    order[base + 8u * n + 1u] = inverse ? 0u : uint(largest[0] + sums[0]);
 }

@@ -2,7 +2,8 @@
 /*
  * COFACTOR_ROWS rows of cofactors of a matrix. P S Q = L D W, so row i of cof(S) is Q times the
  * solution x of W x = cof(D) L^-1 P e_i. Vectors are in the order of steps. One workgroup takes the
- * rows together, because they read the same factors; the last ones may repeat a row.
+ * rows together, because they read the same factors; the last ones may repeat a row. For an
+ * inverse, D^-1 takes the place of cof(D), and the rows are its columns.
  *
  * A lane owns every LANES-th element of each vector, and only that lane touches it. The elements
  * that a step eliminates with are passed through shared memory.
@@ -83,8 +84,13 @@ void give(uint matrix, uint row, uint at)
         int exponent = all - int(order[exponents + n + column]);
         EACH_ROW(r)
         if (row + r < n) {
-            float v = scaled(work[at + r * n + i], exponent - int(order[exponents + row + r]));
-            y[args.y_offset + (matrix * n + row + r) * n + column] = finite ? v : NAN_VALUE;
+            float v = work[at + r * n + i];
+            uint place = (row + r) * n + column;
+            if (args.inverse != 0u)
+                place = column * n + row + r;
+            if (magnitude_bits(v) < INFINITY_BITS)
+                v = scaled(v, exponent - int(order[exponents + row + r]));
+            y[args.y_offset + matrix * n * n + place] = finite ? v : NAN_VALUE;
         }
     }
 }

@@ -53,3 +53,8 @@ void onnx_det(call *c)
 {
     call_give(c, 0, rlxvk_det(c->graph, call_tensor(c, 0)));
 }
+
+void onnx_inverse(call *c)
+{
+    call_give(c, 0, rlxvk_inverse(c->graph, call_tensor(c, 0)));
+}

@@ -220,10 +220,17 @@ def recurrent(w):
               + [None, scale(), zero, scale(), zero], [(FLOAT, 4), (FLOAT, 3), (FLOAT, 3)], direction=direction, hidden_size=H)
 
 
+def matrices(w):
+    diagonal = [2.0 * (i % 5 == 0) for i in range(16)]
+    for dims in ((4, 4), (2, 3, 4, 4)):
+        a = irregular(*dims)
+        w('inverse_%d' % len(dims), 'Inverse', [Array(FLOAT, dims, [v + diagonal[i % 16] for i, v in enumerate(a.values)])], [(FLOAT, len(dims))])
+
+
 def main():
     folder, cases = sys.argv[1], []
     def w(*a, **k): cases.append(write(folder, *a, **k))
-    for group in (attention, grouped, quantized, others, recurrent): group(w)
+    for group in (attention, grouped, quantized, others, recurrent, matrices): group(w)
     with open(os.path.join(folder, 'cases.json'), 'w') as f: json.dump(cases, f)
 
 

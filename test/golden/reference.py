@@ -8,6 +8,7 @@ import math
 import os
 import random
 import struct
+from fractions import Fraction
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -240,7 +241,32 @@ def linear_attention():
                  ("last", last, [b, h, n, m]))
 
 
+# ---- Inverses ----
+
+
+def exact_inverse(a, n):
+    """Of a matrix of floats, in fractions."""
+    rows = [[Fraction(v) for v in a[i * n : (i + 1) * n]] + [Fraction(int(i == k)) for k in range(n)] for i in range(n)]
+    for k in range(n):
+        at = next(i for i in range(k, n) if rows[i][k])
+        rows[k], rows[at] = rows[at], rows[k]
+        rows[k] = [v / rows[k][k] for v in rows[k]]
+        for i in range(n):
+            if i != k and rows[i][k]:
+                rows[i] = [v - rows[i][k] * w for v, w in zip(rows[i], rows[k])]
+    return [float(v) for row in rows for v in row[n:]]
+
+
+def inverse():
+    random.seed(14)
+    for number, (batch, n) in enumerate([(3, 2), (2, 3), (2, 5), (1, 12)]):
+        a = f32([random.uniform(-1, 1) + 2 * (i % (n + 1) == 0) for _ in range(batch) for i in range(n * n)])
+        y = [v for b in range(batch) for v in exact_inverse(a[b * n * n : (b + 1) * n * n], n)]
+        case("inverse.%d" % number, "", [("a", a, [batch, n, n])], ("y", y, [batch, n, n]))
+
+
 if __name__ == "__main__":
     fake_quantize()
     batch_norm()
     linear_attention()
+    inverse()

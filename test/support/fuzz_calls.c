@@ -453,6 +453,11 @@ rlxvk_tensor fuzz_call_cofactor(fuzz_maker *m)
     return rlxvk_cofactor(m->g, squares(m));
 }
 
+rlxvk_tensor fuzz_call_inverse(fuzz_maker *m)
+{
+    return rlxvk_inverse(m->g, squares(m));
+}
+
 rlxvk_tensor fuzz_call_dot_general(fuzz_maker *m)
 {
     rlxvk_tensor a = fuzz_any(m), b = fuzz_bool(m->in) ? a : fuzz_any(m);

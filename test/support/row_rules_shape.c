@@ -182,7 +182,8 @@ ROW_RULE(determinants)
     sign = rlxvk_add(g, sign, rlxvk_reshape(g, rlxvk_det(g, large), RLXVK_SHAPE(-1, 1)));
     rlxvk_tensor both = rlxvk_add(g, sign, rlxvk_det(g, small));
     both = rlxvk_reshape(g, both, RLXVK_SHAPE(-1, 2, 1, 1));
-    return row_back(g, rlxvk_add(g, rlxvk_cofactor(g, small), both));
+    rlxvk_tensor squares = rlxvk_mul(g, rlxvk_cofactor(g, small), rlxvk_inverse(g, small));
+    return row_back(g, rlxvk_add(g, squares, both));
 }
 
 row_rules row_rules_of_shapes(void)

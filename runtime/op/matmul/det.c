@@ -1,10 +1,11 @@
 /*
- * Determinants of square matrices a [.., N, N]:
+ * Determinants and inverses of square matrices a [.., N, N]:
  *
  *   det        det(a) [..]
  *   slogdet    sign, then ln |det(a)|: [2, ..]; the builder returns two slices
  *   cofactor   the gradient of det: y[i, j] = (-1)^(i + j) times the determinant of a without row i
  *              and column j; [.., N, N]
+ *   inverse    [.., N, N]
  *
  * Rows and columns are first scaled by powers of two. The exponents of the scale and of the pivots
  * are added as integers, so no product overflows or underflows on the way.
@@ -12,7 +13,8 @@
  * Cofactors: P S Q = L D W for the scaled matrix S, with complete pivoting and ones on the
  * diagonals of L and W. Then cof(S) = det(P) det(Q) P' L'^-1 cof(D) W'^-1 Q'. On the diagonal,
  * cof(D) has the products of the other pivots. So nothing is divided by a pivot that is 0, and a
- * matrix of rank N - 1 keeps its cofactors. If the rank is lower, all cofactors are 0.
+ * matrix of rank N - 1 keeps its cofactors. If the rank is lower, all cofactors are 0. The inverse
+ * is Q W^-1 D^-1 L^-1 P of the same factors, in the scale of the matrix.
  *
  * Reference: Stewart, "On the adjugate matrix", Linear Algebra and its Applications 283, 1998.
  */
@@ -48,6 +50,11 @@ rlxvk_tensor rlxvk_slogdet(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor *out_log
 rlxvk_tensor rlxvk_cofactor(rlxvk_graph *g, rlxvk_tensor a)
 {
     return op_build(g, OP_cofactor, &a, 1, NULL);
+}
+
+rlxvk_tensor rlxvk_inverse(rlxvk_graph *g, rlxvk_tensor a)
+{
+    return op_build(g, OP_inverse, &a, 1, NULL);
 }
 
 /* ---- Infer ---- */
@@ -87,7 +94,7 @@ static rlxvk_status slogdet_infer(const rlxvk_graph *g, node *n, void *attribute
     return RLXVK_OK;
 }
 
-static rlxvk_status cofactor_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status square_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     (void)attributes;
     return check_square(g, n);
@@ -141,27 +148,39 @@ static rlxvk_status det_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
-static rlxvk_tensor identity(rlxvk_graph *g, int64_t n)
+static rlxvk_tensor turned(rlxvk_graph *g, rlxvk_tensor a)
 {
-    rlxvk_tensor ones = gradient_filled(g, 1, RLXVK_F32, RLXVK_SHAPE(n, n));
-    return rlxvk_tril(g, rlxvk_triu(g, ones, 0), 0);
+    uint32_t rank = rlxvk_tensor_shape(g, a).rank;
+    int32_t perm[RLXVK_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++)
+        perm[i] = (int32_t)i;
+    perm[rank - 2] = (int32_t)rank - 1;
+    perm[rank - 1] = (int32_t)rank - 2;
+    return rlxvk_transpose(g, a, perm, rank);
 }
 
 /* d ln |det a| = sum(a'^-1 da). The sign is constant. */
 static rlxvk_status slogdet_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;
-    rlxvk_shape a = gradient_shape(c, 0);
-    int64_t n = a.dims[a.rank - 1];
     if (gave_nothing(c))
         return RLXVK_OK;
-    rlxvk_shape flat = RLXVK_SHAPE((int64_t)det_matrices_of(&a).batch, n, n);
-    rlxvk_tensor dy =
-        rlxvk_reshape(g, rlxvk_narrow(g, c->dy, 0, 1, 1), RLXVK_SHAPE(flat.dims[0], 1, 1));
-    rlxvk_tensor turned =
-        rlxvk_transpose(g, rlxvk_reshape(g, gradient_operand(c, 0), flat), (int32_t[]){0, 2, 1}, 3);
-    rlxvk_tensor inverse = rlxvk_batched_dense_solve(g, turned, rlxvk_mul(g, identity(g, n), dy));
-    gradient_give(c, 0, rlxvk_reshape(g, inverse, a));
+    rlxvk_tensor inverse = turned(g, rlxvk_inverse(g, gradient_operand(c, 0)));
+    rlxvk_tensor dy = beside(c, rlxvk_narrow(g, c->dy, 0, 1, 1));
+    gradient_give(c, 0, rlxvk_mul(g, inverse, dy));
+    return RLXVK_OK;
+}
+
+/* x = a^-1: da = -x' dx x'. */
+static rlxvk_status inverse_vjp(gradient_call *c)
+{
+    static const rlxvk_matmul_options left = {.transpose_a = true}, right = {.transpose_b = true};
+    rlxvk_tensor x = gradient_result(c), product;
+    if (gave_nothing(c))
+        return RLXVK_OK;
+    product = rlxvk_matmul_with(c->graph, x, c->dy, &left);
+    product = rlxvk_matmul_with(c->graph, product, x, &right);
+    gradient_give(c, 0, rlxvk_neg(c->graph, product));
     return RLXVK_OK;
 }
 
@@ -183,9 +202,17 @@ const op_family slogdet_family = {
     .derivative = {.vjp = slogdet_vjp},
 };
 
+const op_family inverse_family = {
+    .name = "inverse",
+    .infer = square_infer,
+    .execution = {.lower = det_lower_inverse, .host = det_host_inverse},
+    .rows = {.bucket = matrices_bucket},
+    .derivative = {.vjp = inverse_vjp},
+};
+
 const op_family cofactor_family = {
     .name = "cofactor",
-    .infer = cofactor_infer,
+    .infer = square_infer,
     .execution = {.lower = det_lower_cofactors, .host = det_host_cofactors},
     .rows = {.bucket = matrices_bucket},
 };

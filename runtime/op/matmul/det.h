@@ -18,9 +18,11 @@ static inline det_matrices det_matrices_of(const rlxvk_shape *a)
 rlxvk_status det_lower(lowering *l, uint32_t id);
 rlxvk_status det_lower_logarithm(lowering *l, uint32_t id);
 rlxvk_status det_lower_cofactors(lowering *l, uint32_t id);
+rlxvk_status det_lower_inverse(lowering *l, uint32_t id);
 
 rlxvk_status det_host(const host_call *call);
 rlxvk_status det_host_logarithm(const host_call *call);
 rlxvk_status det_host_cofactors(const host_call *call);
+rlxvk_status det_host_inverse(const host_call *call);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The references of determinants and cofactors, in double. A determinant is eliminated with
- * complete pivoting. Cofactors follow from their definition row by row: the determinant, expanded
- * along a row, is the product of that row and its cofactors. So they are orthogonal to all other
- * rows. That vector is solved for, and one of its elements is the determinant of a minor.
+ * The references of determinants, cofactors and inverses, in double. A determinant is eliminated
+ * with complete pivoting. Cofactors follow from their definition row by row: the determinant,
+ * expanded along a row, is the product of that row and its cofactors. So they are orthogonal to all
+ * other rows. That vector is solved for, and one of its elements is the determinant of a minor.
  *
  * Error: that of changing each element of the scaled matrix by a few u = 2^-24. A determinant then
  * moves by sums of products of all pivots but one, and cofactors by products of all but two.
@@ -325,6 +325,81 @@ rlxvk_status det_host_cofactors(const host_call *call)
             give_cofactors(call, slice, &m);
         for (uint64_t i = 0; i < count && !m.finite; i++)
             call->out[slice * count + i] = count == 1 ? 1 : NAN;
+    }
+    free_matrix(&m);
+    return RLXVK_OK;
+}
+
+/* ---- Inverses ---- */
+
+/* Solves scaled x = 1 by Gauss-Jordan elimination. False: a pivot is 0. */
+static bool solve_identity(matrix *m, double *x)
+{
+    uint64_t n = m->n;
+    memcpy(m->work, m->scaled, n * n * sizeof *m->work);
+    memset(x, 0, n * n * sizeof *x);
+    for (uint64_t i = 0; i < n; i++)
+        x[i * n + i] = 1;
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t at = k;
+        for (uint64_t i = k + 1; i < n; i++)
+            if (fabs(m->work[i * n + k]) > fabs(m->work[at * n + k]))
+                at = i;
+        if (m->work[at * n + k] == 0)
+            return false;
+        exchange(m->work + k * n, m->work + at * n, n, 1);
+        exchange(x + k * n, x + at * n, n, 1);
+        for (uint64_t i = 0; i < n; i++) {
+            double factor = i == k ? 0 : m->work[i * n + k] / m->work[k * n + k];
+            for (uint64_t j = 0; factor != 0 && j < n; j++) {
+                m->work[i * n + j] -= factor * m->work[k * n + j];
+                x[i * n + j] -= factor * x[k * n + j];
+            }
+        }
+    }
+    for (uint64_t i = 0; i < n * n; i++)
+        x[i] /= m->work[i / n * n + i / n];
+    return true;
+}
+
+/* A change of the scaled matrix by e moves its inverse x by x e x. */
+static void give_inverse(const host_call *c, uint64_t slice, matrix *m)
+{
+    uint64_t n = m->n, first = slice * n * n;
+    double *x = c->out + first, *rows = m->pivots, *columns = m->solution, most = 0;
+    double change = 8 * UNIT * (double)n;
+    bool regular = !m->blank && solve_identity(m, x);
+    memset(rows, 0, 2 * n * sizeof *rows); /* and the columns, which follow */
+    for (uint64_t i = 0; i < n * n && regular; i++) {
+        rows[i / n] += fabs(x[i]);
+        columns[i % n] += fabs(x[i]);
+        most = fmax(most, fmax(rows[i / n], columns[i % n]));
+    }
+    for (uint64_t i = 0; i < n * n; i++) {
+        int64_t scale = -(int64_t)m->columns[i / n] - m->rows[i % n];
+        double error = change * rows[i / n] * columns[i % n] + 2 * UNIT * fabs(x[i]);
+        x[i] = regular ? ldexp(x[i], (int)scale) : NAN;
+        if (regular)
+            give_bound(c, first + i, ldexp(error, (int)scale));
+        if (c->bound && !m->blank && !(regular && change * most < 0.25))
+            host_leave_open(c, first + i);
+    }
+}
+
+rlxvk_status det_host_inverse(const host_call *call)
+{
+    det_matrices all = det_matrices_of(&call->inputs[0].node->shape);
+    uint64_t count = all.n * all.n;
+    matrix m;
+    rlxvk_status status = make_matrix(&m, all.n);
+    if (status != RLXVK_OK)
+        return status;
+    for (uint64_t slice = 0; slice < all.batch; slice++) {
+        load(&m, call->inputs[0].words + slice * count);
+        if (m.finite)
+            give_inverse(call, slice, &m);
+        for (uint64_t i = 0; i < count && !m.finite; i++)
+            call->out[slice * count + i] = NAN;
     }
     free_matrix(&m);
     return RLXVK_OK;

@@ -141,16 +141,13 @@ error:
     return status;
 }
 
-rlxvk_status det_lower_cofactors(lowering *l, uint32_t id)
+static rlxvk_status lower_factored(lowering *l, uint32_t id, det_matrices m, bool inverse)
 {
     const node *n = graph_node(l->graph, id);
-    cofactor_work w = {.m = det_matrices_of(input_shape(l->graph, n, 0))};
+    cofactor_work w = {.m = m, .workgroup = lu_workgroup(l->profile, (int64_t)m.n)};
     rlxvk_status status;
-    if (w.m.n <= SMALL)
-        return lower_small(l, id, w.m, DET_COFACTORS);
-    TRY(lu_check_size(l, n, (int64_t)w.m.n));
-    w.workgroup = lu_workgroup(l->profile, (int64_t)w.m.n);
-    w.args = (struct cofactor_args){.n = (u32)w.m.n, .batch = (u32)w.m.batch};
+    TRY(lu_check_size(l, n, (int64_t)m.n));
+    w.args = (struct cofactor_args){.n = (u32)m.n, .batch = (u32)m.batch, .inverse = inverse};
     TRY(lower_scaled(l, id, w.m, w.workgroup, &w.exponents, &w.factors));
     TRY(lower_temporary(l, w.m.batch * COFACTOR_WORDS(w.m.n) * sizeof(uint32_t), &w.order));
     if (w.m.n <= LU_WHOLE)
@@ -165,4 +162,17 @@ rlxvk_status det_lower_cofactors(lowering *l, uint32_t id)
     TRY(lower_rows(l, id, &w));
 error:
     return status;
+}
+
+rlxvk_status det_lower_cofactors(lowering *l, uint32_t id)
+{
+    det_matrices m = det_matrices_of(input_shape(l->graph, graph_node(l->graph, id), 0));
+    return m.n <= SMALL ? lower_small(l, id, m, DET_COFACTORS) : lower_factored(l, id, m, false);
+}
+
+/* Products of minors are not stable enough for a small inverse. */
+rlxvk_status det_lower_inverse(lowering *l, uint32_t id)
+{
+    det_matrices m = det_matrices_of(input_shape(l->graph, graph_node(l->graph, id), 0));
+    return lower_factored(l, id, m, true);
 }

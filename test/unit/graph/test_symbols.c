@@ -100,6 +100,7 @@ static void build_products(rlxvk_graph *g, int64_t b, int64_t s)
     out(g, rlxvk_det(g, square));
     out(g, rlxvk_slogdet(g, square, NULL));
     out(g, rlxvk_cofactor(g, square));
+    out(g, rlxvk_inverse(g, square));
 }
 
 static void build_attention(rlxvk_graph *g, int64_t b, int64_t s)

@@ -544,6 +544,7 @@ static void call_plain(const choice *c)
     CALL(rlxvk_det(g, a));
     CALL(rlxvk_slogdet(g, a, &out));
     CALL(rlxvk_cofactor(g, a));
+    CALL(rlxvk_inverse(g, a));
     CALL(rlxvk_dot_general(g, a, b, NULL));
     CALL(rlxvk_log_softmax(g, a, axis));
     CALL(rlxvk_cumprod(g, a, axis, true));

@@ -115,6 +115,7 @@ OF_X(solved, rlxvk_batched_dense_solve(g, x, W(ROWS, 3)))
 OF_X(determinants, rlxvk_det(g, x))
 OF_X(signs, rlxvk_slogdet(g, x, NULL))
 OF_X(cofactors, rlxvk_cofactor(g, x))
+OF_X(inverses, rlxvk_inverse(g, x))
 
 /* ---- Norms, losses, steps ---- */
 
@@ -343,6 +344,7 @@ static const bucket_case rows[] = {
     {"slogdet", RLXVK_SHAPE(ROWS, 3, 3), 0, signs, ROWS, NULL},
     {"slogdet of rows", RLXVK_SHAPE(2, ROWS, ROWS), 1, signs, 0, "a whole matrix at once"},
     {"cofactor", RLXVK_SHAPE(ROWS, 3, 3), 0, cofactors, ROWS * 9, NULL},
+    {"inverse", RLXVK_SHAPE(ROWS, 3, 3), 0, inverses, ROWS * 9, NULL},
     {"cofactor of columns", RLXVK_SHAPE(ROWS, ROWS), 1, cofactors, 0, "a whole matrix at once"},
     {"norm's input", MATRIX, 0, norm_given, ROWS * 6, NULL},
     {"norm's dy", MATRIX, 0, norm_dy, ROWS * 6, NULL},

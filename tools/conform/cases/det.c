@@ -1,5 +1,5 @@
 /*
- * Cases of det, slogdet and cofactor (in=a).
+ * Cases of det, slogdet, cofactor and inverse (in=a).
  *   dominant=V   adds V to the diagonal of every matrix first
  *   rows=V       multiplies row i by V^i
  *   same=n       the last n rows become equal to the row before them
@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const rows[] = {"det", "slogdet", "cofactor", "inverse", NULL};
 
 /* The constant [n, n] that is V on the diagonal. */
 static rlxvk_tensor diagonal(rlxvk_graph *g, int64_t n, float value)
@@ -70,6 +72,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return rlxvk_det(g, a);
     if (strcmp(s->row, "cofactor") == 0)
         return rlxvk_cofactor(g, a);
+    if (strcmp(s->row, "inverse") == 0)
+        return rlxvk_inverse(g, a);
     rlxvk_tensor sign = rlxvk_slogdet(g, a, &log_abs);
     return case_integer(s, "sign", 0) ? sign : log_abs;
 }
@@ -94,9 +98,12 @@ static void generate_sizes(case_list *list)
         case_add(list, "slogdet dominant=%d in=a:f32:%dx%dx%d:unit", 2 + n / 4, batch, n, n);
         case_add(list, "slogdet sign=1 dominant=-1 in=a:f32:%dx%dx%d:unit", batch, n, n);
         case_add(list, "cofactor in=a:f32:%dx%dx%d:%s", batch, n, n, fill);
+        case_add(list, "inverse dominant=%d in=a:f32:%dx%dx%d:unit", 2 + n / 4, batch, n, n);
         if (n < 2)
             continue;
         case_add(list, "slogdet rows=%g dominant=3 in=a:f32:%dx%d:unit", n > 60 ? 0.7 : 0.25, n, n);
+        case_add(list, "inverse rows=%g dominant=3 permuted=1 in=a:f32:%dx%d:unit",
+                 n > 60 ? 0.7 : 0.25, n, n);
         case_add(list, "cofactor permuted=1 dominant=1.5 in=a:f32:%dx%d:%s", n, n, fill);
         case_add(list, "det same=1 in=a:f32:%dx%dx%d:%s", batch, n, n, fill);
         case_add(list, "cofactor same=1 in=a:f32:%dx%dx%d:%s", batch, n, n, fill);
@@ -115,7 +122,6 @@ static void generate(case_list *list)
         "in=a:f32:9x6x6:integers",
         "in=a:f32:5x5:zero",
         "in=a:f32:70x70:zero",
-        "in=a:f32:70x70:one",
         "in=a:f32:3x3:zero",
         "rows=1e-3 in=a:f32:12x12:unit",
         "rows=3 in=a:f32:3x12x12:unit",
@@ -149,7 +155,6 @@ static void generate(case_list *list)
         "expect=E_DTYPE in=a:u8:5x5:bytes",
         "expect=E_DTYPE in=a:c64:5x5",
     };
-    /* Gradients of logarithms are systems that are solved as they are: not for these elements. */
     static const char *const wide[] = {"in=a:f32:20x2x2:large", "in=a:f32:20x4x4:large",
                                        "in=a:f32:6x7x7:large"};
     /* Integers have no gradient, so singular matrices fail no run. */
@@ -165,9 +170,15 @@ static void generate(case_list *list)
                                         "shift=1 in=a:f32:3x9x9:unit",
                                         "permuted=1 in=a:f32:40x9x9:unit"};
     generate_sizes(list);
+    /* Rounding may hide that a matrix is singular, so its inverse has no bound. */
+    for (size_t i = 0; i < 3; i++)
+        case_add(list, "%s in=a:f32:70x70:one", rows[i]);
     case_add_all(list, "det", lines, COUNT(lines));
     case_add_all(list, "det", wide, COUNT(wide));
     case_add_all(list, "slogdet", lines, COUNT(lines));
+    case_add_all(list, "slogdet", wide, COUNT(wide));
+    case_add_all(list, "inverse", lines, COUNT(lines));
+    case_add_all(list, "inverse", wide, COUNT(wide));
     case_add_all(list, "slogdet sign=1", signs, COUNT(signs));
     case_add_all(list, "cofactor", lines, COUNT(lines));
     case_add_all(list, "cofactor", wide, COUNT(wide));
@@ -175,8 +186,7 @@ static void generate(case_list *list)
     case_add(list, "det in=a:f32:521x521:range:-0.125:0.125");
     case_add(list, "slogdet dominant=100 permuted=1 in=a:f32:521x521:unit");
     case_add(list, "cofactor in=a:f32:180x180:range:-0.213:0.213");
+    case_add(list, "inverse dominant=30 in=a:f32:180x180:unit");
 }
-
-static const char *const rows[] = {"det", "slogdet", "cofactor", NULL};
 
 const case_family det_cases = {rows, build, generate};
