@@ -22,8 +22,9 @@ void main()
     }
     if (args.step == 0u)
         begin_order(matrix);
-    memoryBarrierBuffer();
     uvec2 pivot = best_of_lanes(own);
+    memoryBarrierBuffer();
+    barrier();
     if (gl_LocalInvocationID.x == 0u)
         note_pivot(matrix, args.step, pivot.y);
 }

@@ -8,7 +8,7 @@
  *
  * If constant 2 is true, the kernel reads an initial state and writes the final one. `after` may be
  * `before`. Without constant 3, d is beta v. With constant 4, each row of the state has its own
- * decay.
+ * decay. With constant 5, a head has several queries.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,6 +19,7 @@ layout(constant_id = 1) const uint KEEP = 8;
 layout(constant_id = 2) const bool CARRY = false;
 layout(constant_id = 3) const bool DELTA = true;
 layout(constant_id = 4) const bool BY_KEY = false;
+layout(constant_id = 5) const bool GROUPED = false;
 layout(push_constant) uniform block { linear_attention_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer queries { float q[]; };
 layout(set = 0, binding = 1) restrict readonly buffer keys { float k[]; };
@@ -34,6 +35,11 @@ shared float partial[2][3][LINEAR_ATTENTION_THREADS];
 float state[KEEP];
 float key[KEEP], query[KEEP], rate[KEEP]; /* this lane's parts for the current step */
 
+uint count_queries()
+{
+    return GROUPED ? args.queries : 1u;
+}
+
 uint row_of(uint lane, uint i)
 {
     return lane + i * args.lanes;
@@ -41,7 +47,7 @@ uint row_of(uint lane, uint i)
 
 void read_query(uint lane, uint token, uint which)
 {
-    uint first = args.q_offset + (token * args.queries + which) * args.key_width;
+    uint first = args.q_offset + (token * count_queries() + which) * args.key_width;
     [[unroll]] for (uint i = 0u; i < KEEP; i++)
         query[i] = row_of(lane, i) < args.key_width ? q[first + row_of(lane, i)] : 0.0;
 }
@@ -114,7 +120,7 @@ void main()
     for (uint t = 0u; t < args.steps; t++, token += args.heads) {
         float used[KEEP];
         vec3 part = recall(lane, exp(step.x)), now = step;
-        uint first = args.y_offset + token * args.queries * args.value_width + column;
+        uint first = args.y_offset + token * count_queries() * args.value_width + column;
         [[unroll]] for (uint i = 0u; i < KEEP; i++)
             used[i] = key[i];
         if (t + 1u < args.steps) /* load the next step while the lanes wait for each other */
@@ -126,7 +132,7 @@ void main()
             state[i] = fma(used[i], correction, state[i]);
         if (lane == 0u && live)
             y[first] = args.scale * fma(correction, sum.z, sum.x);
-        for (uint which = 1u; which < args.queries; which++) {
+        for (uint which = 1u; which < count_queries(); which++) {
             part.x = 0.0;
             read_query(lane, token, which);
             [[unroll]] for (uint i = 0u; i < KEEP; i++)
@@ -136,7 +142,7 @@ void main()
             if (lane == 0u && live)
                 y[first + which * args.value_width] = args.scale * sum.x;
         }
-        if (args.queries > 1u && t + 1u < args.steps)
+        if (GROUPED && t + 1u < args.steps)
             read_query(lane, token + args.heads, 0u);
     }
     [[unroll]] for (uint i = 0u; i < KEEP; i++) {

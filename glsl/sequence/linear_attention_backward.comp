@@ -12,7 +12,8 @@
  *   dq = scale (D + k d^T) dy,  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
  *
  * Without DELTA, e is v, and neither dk nor G loses the part with dv. With BY_KEY, g and dg have a
- * number for each row. A head's queries after the first add to G, and give their dq, one by one.
+ * number for each row. If GROUPED, a head's queries after the first add to G, and give their dq, one
+ * by one.
  *
  * Sums over rows are complete within a workgroup. Sums over columns are partial if there are
  * several tiles, and another kernel adds them up. The same holds for dbeta, and for dg of one
@@ -34,6 +35,7 @@ layout(constant_id = 6) const bool VECTOR_PARTS = false;
 layout(constant_id = 7) const bool GATE_PARTS = false;
 layout(constant_id = 8) const bool DELTA = true;
 layout(constant_id = 9) const bool BY_KEY = false;
+layout(constant_id = 10) const bool GROUPED = false;
 layout(push_constant) uniform block { linear_attention_backward_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer queries { float q[]; };
 layout(set = 0, binding = 1) restrict readonly buffer keys { float k[]; };
@@ -71,6 +73,10 @@ uint column_of(place at, uint j)
 {
     return at.tile * LANES_J * OWN_J + at.lane_j + j * LANES_J;
 }
+uint count_queries()
+{
+    return GROUPED ? args.queries : 1u;
+}
 bool is_live(place at, uint i, uint j)
 {
     return row_of(at, i) < args.key_width && column_of(at, j) < args.value_width;
@@ -99,7 +105,7 @@ void load_ends(place at)
 /* Reads a query of a token and the gradient of its result. */
 void read_query(place at, uint token, uint which)
 {
-    uint index = token * args.queries + which;
+    uint index = token * count_queries() + which;
     [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
         uint row = row_of(at, i);
         query[i] = row < args.key_width ? q[args.q_offset + index * args.key_width + row] : 0.0;
@@ -209,11 +215,11 @@ void give(place at, uint token, uint value, uint lane, float sum)
     else if (!of_vectors)
         add_vector(at, args.decays_at, keys, token * args.key_width + row, sum);
     else if (value % 2u == 1u)
-        add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
-                   args.queries * keys + token * args.key_width + row, sum);
+        add_vector(at, args.vectors_at, (count_queries() + 1u) * keys,
+                   count_queries() * keys + token * args.key_width + row, sum);
     else
-        add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
-                   token * args.queries * args.key_width + row, sum);
+        add_vector(at, args.vectors_at, (count_queries() + 1u) * keys,
+                   token * count_queries() * args.key_width + row, sum);
 }
 
 /* The part of column_parts in a row lane, summed over columns. Lanes begin at different terms to
@@ -299,8 +305,8 @@ float made(uint i, uint j)
 void receive_others(place at, uint token)
 {
     uint keys = args.batch * args.steps * args.heads * args.key_width;
-    for (uint which = 1u; which < args.queries; which++) {
-        uint index = token * args.queries + which;
+    for (uint which = 1u; which < count_queries(); which++) {
+        uint index = token * count_queries() + which;
         read_query(at, token, which);
         [[unroll]] for (uint i = 0u; i < OWN_I; i++) {
             float sum = 0.0;
@@ -315,12 +321,12 @@ void receive_others(place at, uint token)
         for (uint o = gl_LocalInvocationID.x; o < OWN_I * LANES_I; o += THREADS) {
             float sum = join_lane(o / LANES_I, o % LANES_I, o);
             if (o < args.key_width)
-                add_vector(at, args.vectors_at, (args.queries + 1u) * keys,
+                add_vector(at, args.vectors_at, (count_queries() + 1u) * keys,
                            index * args.key_width + o, sum);
         }
         barrier();
     }
-    if (args.queries > 1u)
+    if (GROUPED)
         read_query(at, token, 0u);
 }
 
@@ -387,7 +393,7 @@ void walk_back(place at, uint token, uint slots, uint begin, uint end)
         }
         barrier();
         join_columns(at, token + t * args.heads);
-        if (LANES_I == 1u || args.queries > 1u) /* else, barriers come before the next writes */
+        if (LANES_I == 1u || GROUPED) /* else, barriers come before the next writes */
             barrier();
     }
 }

@@ -199,7 +199,8 @@ static rlxvk_status linear_attention_lower(lowering *l, uint32_t id)
         make_arguments(&s, lanes, linear_attention_scale(&a->rule, s.key_width), operands);
     SET_CONSTANTS(&d, {LOCAL_SIZE, LINEAR_ATTENTION_THREADS}, {LINEAR_ATTENTION_KEEP, keep},
                   {LINEAR_ATTENTION_CARRY, a->carried.carry},
-                  {LINEAR_ATTENTION_DELTA, !a->rule.plain}, {LINEAR_ATTENTION_BY_KEY, s.by_key});
+                  {LINEAR_ATTENTION_DELTA, !a->rule.plain}, {LINEAR_ATTENTION_BY_KEY, s.by_key},
+                  {LINEAR_ATTENTION_GROUPED, s.queries > 1});
     lower_groups(l, &d,
                  s.batch * s.heads * divide_up(s.value_width, LINEAR_ATTENTION_THREADS / lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));

@@ -240,7 +240,8 @@ static rlxvk_status emit_walk(lowering *l, const job *j, bool back)
                   {LINEAR_ATTENTION_BACKWARD_VECTOR_PARTS, t->tiles > 1},
                   {LINEAR_ATTENTION_BACKWARD_GATE_PARTS, t->tiles * t->lanes_i > 1},
                   {LINEAR_ATTENTION_BACKWARD_DELTA, !a->rule.plain},
-                  {LINEAR_ATTENTION_BACKWARD_BY_KEY, j->sizes.by_key});
+                  {LINEAR_ATTENTION_BACKWARD_BY_KEY, j->sizes.by_key},
+                  {LINEAR_ATTENTION_BACKWARD_GROUPED, j->sizes.queries > 1});
     lower_groups(l, &d, j->heads * t->tiles);
     return lower_emit(l, &d, &j->args, sizeof j->args, operands, ARRAY_COUNT(operands));
 }
