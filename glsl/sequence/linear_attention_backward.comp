@@ -12,8 +12,8 @@
  *   dq = scale (D + k d^T) dy,  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
  *
  * Without DELTA, e is v, and neither dk nor G loses the part with dv. With BY_KEY, g and dg have a
- * number for each row. If GROUPED, a head's queries after the first add to G, and give their dq, one
- * by one.
+ * number for each row. If GROUPED, a head's queries after the first add to G, and give their dq,
+ * one by one.
  *
  * Sums over rows are complete within a workgroup. Sums over columns are partial if there are
  * several tiles, and another kernel adds them up. The same holds for dbeta, and for dg of one
