@@ -191,20 +191,19 @@ static void give_bound(const host_call *c, uint64_t element, double bound)
         host_leave_open(c, element);
 }
 
-static void give_value(const host_call *c, uint64_t slice, const matrix *m, const float *a,
-                       const determinant *d)
+static void give_value(const host_call *c, uint64_t slice, matrix *m, const float *a)
 {
     if (!m->finite) {
         c->out[slice] = m->n == 1 ? (double)a[0] : NAN;
         return;
     }
-    c->out[slice] = value_of(d->value, d->scale);
-    give_bound(c, slice, value_of(d->error, d->scale));
+    determinant d = determinant_of(m);
+    c->out[slice] = value_of(d.value, d.scale);
+    give_bound(c, slice, value_of(d.error, d.scale));
 }
 
 /* If the determinant may be 0, its sign and logarithm are open. */
-static void give_logarithm(const host_call *c, uint64_t slice, const matrix *m, const float *a,
-                           const determinant *d)
+static void give_logarithm(const host_call *c, uint64_t slice, matrix *m, const float *a)
 {
     uint64_t behind = slice + shape_numel(&c->node->shape) / 2;
     if (!m->finite) {
@@ -213,11 +212,12 @@ static void give_logarithm(const host_call *c, uint64_t slice, const matrix *m, 
         c->out[behind] = log(fabs(v));
         return;
     }
-    c->out[slice] = d->value.m > 0 ? 1 : d->value.m < 0 ? -1 : 0;
-    c->out[behind] = log(fabs(d->value.m)) + (double)(d->value.exponent + d->scale) * log(2.0);
+    determinant d = determinant_of(m);
+    c->out[slice] = d.value.m > 0 ? 1 : d.value.m < 0 ? -1 : 0;
+    c->out[behind] = log(fabs(d.value.m)) + (double)(d.value.exponent + d.scale) * log(2.0);
     if (!c->bound || m->blank)
         return;
-    double relative = value_of(d->error, -d->value.exponent) / fabs(d->value.m);
+    double relative = value_of(d.error, -d.value.exponent) / fabs(d.value.m);
     c->bound[behind] = 2 * relative + 4e-7 * fabs(c->out[behind]);
     if (!(relative < 0.25)) {
         host_leave_open(c, slice);
@@ -225,9 +225,8 @@ static void give_logarithm(const host_call *c, uint64_t slice, const matrix *m, 
     }
 }
 
-static rlxvk_status each_matrix(const host_call *c,
-                                void (*give)(const host_call *c, uint64_t slice, const matrix *m,
-                                             const float *a, const determinant *d))
+static rlxvk_status each_matrix(const host_call *c, void (*give)(const host_call *c, uint64_t slice,
+                                                                 matrix *m, const float *a))
 {
     det_matrices all = det_matrices_of(&c->inputs[0].node->shape);
     matrix m;
@@ -236,11 +235,8 @@ static rlxvk_status each_matrix(const host_call *c,
         return status;
     for (uint64_t slice = 0; slice < all.batch; slice++) {
         const float *a = c->inputs[0].words + slice * all.n * all.n;
-        determinant d = {.scale = 0};
         load(&m, a);
-        if (m.finite)
-            d = determinant_of(&m);
-        give(c, slice, &m, a, &d);
+        give(c, slice, &m, a);
     }
     free_matrix(&m);
     return RLXVK_OK;
@@ -294,10 +290,23 @@ static void give_row(matrix *m, uint64_t row, double *out)
     }
 }
 
-static void give_cofactors(const host_call *c, uint64_t slice, matrix *m)
+/* All n x n results of a matrix that is not finite. */
+static void give_all(const host_call *c, uint64_t slice, const matrix *m, double value)
+{
+    uint64_t count = m->n * m->n;
+    for (uint64_t i = 0; i < count; i++)
+        c->out[slice * count + i] = value;
+}
+
+static void give_cofactors(const host_call *c, uint64_t slice, matrix *m, const float *a)
 {
     uint64_t n = m->n, first = slice * n * n;
     product error = {0, 0};
+    (void)a;
+    if (!m->finite) {
+        give_all(c, slice, m, n == 1 ? 1 : NAN);
+        return;
+    }
     if (c->bound) {
         memcpy(m->work, m->scaled, n * n * sizeof *m->work);
         eliminate(m, n);
@@ -313,21 +322,7 @@ static void give_cofactors(const host_call *c, uint64_t slice, matrix *m)
 
 rlxvk_status det_host_cofactors(const host_call *call)
 {
-    det_matrices all = det_matrices_of(&call->inputs[0].node->shape);
-    uint64_t count = all.n * all.n;
-    matrix m;
-    rlxvk_status status = make_matrix(&m, all.n);
-    if (status != RLXVK_OK)
-        return status;
-    for (uint64_t slice = 0; slice < all.batch; slice++) {
-        load(&m, call->inputs[0].words + slice * count);
-        if (m.finite)
-            give_cofactors(call, slice, &m);
-        for (uint64_t i = 0; i < count && !m.finite; i++)
-            call->out[slice * count + i] = count == 1 ? 1 : NAN;
-    }
-    free_matrix(&m);
-    return RLXVK_OK;
+    return each_matrix(call, give_cofactors);
 }
 
 /* ---- Inverses ---- */
@@ -363,11 +358,16 @@ static bool solve_identity(matrix *m, double *x)
 }
 
 /* A change of the scaled matrix by e moves its inverse x by x e x. */
-static void give_inverse(const host_call *c, uint64_t slice, matrix *m)
+static void give_inverse(const host_call *c, uint64_t slice, matrix *m, const float *a)
 {
     uint64_t n = m->n, first = slice * n * n;
     double *x = c->out + first, *rows = m->pivots, *columns = m->solution, most = 0;
     double change = 8 * UNIT * (double)n;
+    (void)a;
+    if (!m->finite) {
+        give_all(c, slice, m, NAN);
+        return;
+    }
     bool regular = !m->blank && solve_identity(m, x);
     memset(rows, 0, 2 * n * sizeof *rows); /* and the columns, which follow */
     for (uint64_t i = 0; i < n * n && regular; i++) {
@@ -388,19 +388,5 @@ static void give_inverse(const host_call *c, uint64_t slice, matrix *m)
 
 rlxvk_status det_host_inverse(const host_call *call)
 {
-    det_matrices all = det_matrices_of(&call->inputs[0].node->shape);
-    uint64_t count = all.n * all.n;
-    matrix m;
-    rlxvk_status status = make_matrix(&m, all.n);
-    if (status != RLXVK_OK)
-        return status;
-    for (uint64_t slice = 0; slice < all.batch; slice++) {
-        load(&m, call->inputs[0].words + slice * count);
-        if (m.finite)
-            give_inverse(call, slice, &m);
-        for (uint64_t i = 0; i < count && !m.finite; i++)
-            call->out[slice * count + i] = NAN;
-    }
-    free_matrix(&m);
-    return RLXVK_OK;
+    return each_matrix(call, give_inverse);
 }

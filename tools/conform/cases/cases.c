@@ -280,6 +280,19 @@ rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const c
     return RLXVK_NONE;
 }
 
+rlxvk_tensor case_diagonal(rlxvk_graph *g, int64_t n, float value)
+{
+    rlxvk_tensor result = RLXVK_NONE;
+    float *words = calloc((size_t)(n * n) + 1, sizeof *words);
+    for (int64_t i = 0; words && i < n; i++)
+        words[i * n + i] = value;
+    if (words)
+        result =
+            rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(n, n), words, (size_t)(n * n) * sizeof *words);
+    free(words);
+    return result;
+}
+
 rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x)
 {
     int64_t shift = case_integer(s, key, 0);

@@ -91,6 +91,8 @@ rlxvk_shape case_shape(const case_spec *s, const char *key);
 /* The tensor of the input with this name; RLXVK_NONE if the case has none. */
 rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const char *name);
 
+/* The constant [n, n] with `value` on the diagonal, else 0. */
+rlxvk_tensor case_diagonal(rlxvk_graph *g, int64_t n, float value);
 /* Drops the first indices of axis 0 of x by a view. The value of `key` is how many. */
 rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x);
 /* The tensor of the input with this name, behind a view (shift=n) and a copy of it (scratch=m). */

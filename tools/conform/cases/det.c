@@ -16,20 +16,6 @@
 
 static const char *const rows[] = {"det", "slogdet", "cofactor", "inverse", NULL};
 
-/* The constant [n, n] that is V on the diagonal. */
-static rlxvk_tensor diagonal(rlxvk_graph *g, int64_t n, float value)
-{
-    rlxvk_tensor result = RLXVK_NONE;
-    float *words = calloc((size_t)(n * n) + 1, sizeof *words);
-    for (int64_t i = 0; words && i < n; i++)
-        words[i * n + i] = value;
-    if (words)
-        result =
-            rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(n, n), words, (size_t)(n * n) * sizeof *words);
-    free(words);
-    return result;
-}
-
 /* The constant [n, 1] with V^i in element i. */
 static rlxvk_tensor powers(rlxvk_graph *g, int64_t n, double value)
 {
@@ -61,7 +47,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     double dominant = case_real(s, "dominant", 0), rows = case_real(s, "rows", 0);
     int64_t n = shape.rank ? shape.dims[shape.rank - 1] : 0, same = case_integer(s, "same", 0);
     if (dominant != 0)
-        a = rlxvk_add(g, a, diagonal(g, n, (float)dominant));
+        a = rlxvk_add(g, a, case_diagonal(g, n, (float)dominant));
     if (rows != 0)
         a = rlxvk_mul(g, a, powers(g, n, rows));
     if (same > 0)

@@ -6,21 +6,7 @@
  */
 #include "conform/cases/cases.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static rlxvk_tensor diagonal(rlxvk_graph *g, int64_t n, float value)
-{
-    rlxvk_tensor result = RLXVK_NONE;
-    float *words = calloc((size_t)(n * n) + 1, sizeof *words);
-    for (int64_t i = 0; words && i < n; i++)
-        words[i * n + i] = value;
-    if (words)
-        result =
-            rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(n, n), words, (size_t)(n * n) * sizeof *words);
-    free(words);
-    return result;
-}
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
@@ -28,7 +14,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     rlxvk_shape shape = rlxvk_tensor_shape(g, a);
     double dominant = case_real(s, "dominant", 0);
     if (dominant != 0)
-        a = rlxvk_add(g, a, diagonal(g, shape.dims[shape.rank - 1], (float)dominant));
+        a = rlxvk_add(g, a, case_diagonal(g, shape.dims[shape.rank - 1], (float)dominant));
     if (case_integer(s, "permuted", 0))
         a = rlxvk_reverse(g, a, (const int32_t[]){-2}, 1);
     bool batched = strcmp(s->row, "batched_dense_solve") == 0;
