@@ -216,9 +216,12 @@ static void walk_step(const host_call *call, const linear_attention_sizes *s, ui
     const host_tensor *in = call->inputs;
     uint64_t n = s->key_width;
     const float *k = in[1].words + token * n;
-    double found = 0;
+    const float *g = in[3].words + (s->by_key ? token * n : token);
+    double found = 0, decay = exp(g[0]);
     for (uint64_t i = 0; i < n; i++) {
-        m[i] *= exp(in[3].words[s->by_key ? token * n + i : token]);
+        if (s->by_key)
+            decay = exp(g[i]);
+        m[i] *= decay;
         found += m[i] * k[i];
     }
     double value = in[2].words[token * s->value_width + j];

@@ -55,15 +55,15 @@ static void check_moderate(reference *r, double length)
     r->moderate = r->moderate && length < MODERATE;
 }
 
-/* The decay of row i of a state. */
-static double decay_at(const reference *r, uint64_t token, uint64_t i)
+/* The logarithms of a token's decays: one for each row of the state, or one for all. */
+static const float *logarithms(const reference *r, uint64_t token)
 {
-    return exp(r->in[3].words[r->sizes.by_key ? token * r->sizes.key_width + i : token]);
+    return r->in[3].words + (r->sizes.by_key ? token * r->sizes.key_width : token);
 }
 
 static double largest_logarithm(const reference *r, uint64_t token)
 {
-    const float *g = r->in[3].words + (r->sizes.by_key ? token * r->sizes.key_width : token);
+    const float *g = logarithms(r, token);
     double largest = fabs(g[0]);
     for (uint64_t i = 1; i < r->sizes.key_width && r->sizes.by_key; i++)
         largest = fmax(largest, fabs(g[i]));
@@ -79,8 +79,12 @@ static step begin_step(reference *r, uint64_t token, uint64_t j, const double *m
               .j = j,
               .k = r->in[1].words + token * n,
               .beta = r->in[4].words[token]};
+    const float *g = logarithms(r, token);
+    double factor = exp(g[0]);
     for (uint64_t i = 0; i < n; i++) {
-        double factor = decay_at(r, token, i), decayed = factor * m[i];
+        if (r->sizes.by_key)
+            factor = exp(g[i]);
+        double decayed = factor * m[i];
         r->decayed[i] = decayed;
         s.decay = fmax(s.decay, factor);
         length += decayed * decayed;
@@ -123,7 +127,8 @@ static void walk_forward(reference *r, uint64_t token, uint64_t j)
 static void hand_on_decays(reference *r, const step *s, double error, double length)
 {
     uint64_t n = r->sizes.key_width;
-    double products = 0, product_size = 0;
+    const float *logs = logarithms(r, s->token);
+    double products = 0, product_size = 0, decay = exp(logs[0]);
     for (uint64_t i = 0; i < n; i++) {
         double g = r->gradient[i], old = r->decayed[i];
         if (r->sizes.by_key)
@@ -132,7 +137,9 @@ static void hand_on_decays(reference *r, const step *s, double error, double len
                      fabs(g * old));
         products += g * old;
         product_size += fabs(g * old);
-        r->gradient[i] = decay_at(r, s->token, i) * g;
+        if (r->sizes.by_key)
+            decay = exp(logs[i]);
+        r->gradient[i] = decay * g;
     }
     if (!r->sizes.by_key)
         add_term(r, r->first[3] + s->token, products,
