@@ -101,8 +101,6 @@ struct state_scan_args {
     u32 y_offset, before_offset, after_offset;
 };
 
-#define LINEAR_ATTENTION_THREADS 128
-
 #define LINEAR_ATTENTION_ONE_SHAPE 0 /* gated_delta_net: q, k and v have the same shape */
 #define LINEAR_ATTENTION_ANY       1
 

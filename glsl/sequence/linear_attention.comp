@@ -30,7 +30,9 @@ layout(set = 0, binding = 5) restrict writeonly buffer target { float y[]; };
 layout(set = 0, binding = 6) readonly buffer before_state { float before[]; };
 layout(set = 0, binding = 7) writeonly buffer after_state { float after[]; };
 
-shared float partial[2][3][LINEAR_ATTENTION_THREADS];
+const uint THREADS = gl_WorkGroupSize.x;
+
+shared float partial[2][3][THREADS];
 
 float state[KEEP];
 float key[KEEP], query[KEEP], rate[KEEP]; /* this lane's parts for the current step */
@@ -101,7 +103,7 @@ vec3 recall(uint lane, float decay)
 
 void main()
 {
-    uint columns = LINEAR_ATTENTION_THREADS / args.lanes, turn = 0u;
+    uint columns = THREADS / args.lanes, turn = 0u;
     uint lane = gl_LocalInvocationID.x / columns, slot = gl_LocalInvocationID.x % columns;
     uint tiles = (args.value_width + columns - 1u) / columns, group = group_index();
     uint pair = group / tiles, column = group % tiles * columns + slot;

@@ -47,6 +47,7 @@ struct device_limits {
     uint64_t allocation_bytes, buffer_bytes;
     unsigned lacks;
     VkSubgroupFeatureFlags subgroup_operations; /* those that stay */
+    VkDriverId registers_as;                    /* the driver whose registers count (profile.c) */
 };
 
 /* Vulkan 1.2 specification, chapter "Limits", table "Required Limits". */
@@ -96,7 +97,8 @@ static const device_limits rows[] = {
      .binding_bytes = 128 * MIB,
      .push_bytes = 128,
      .offset_alignment = 64,
-     .lacks = LACKS_MATRIX_UNITS},
+     .lacks = LACKS_MATRIX_UNITS,
+     .registers_as = VK_DRIVER_ID_QUALCOMM_PROPRIETARY},
     /* Mesa's PanVK (panvk_vX_physical_device.c) and its kernel driver: G77 and G78 have 512 threads
      * in a workgroup. Valhall's modes for denormals are not independent of each other. Arm's driver
      * has 128 bytes of push constants. */
@@ -131,6 +133,14 @@ static const device_limits rows[] = {
      .push_bytes = 4096,
      .offset_alignment = 16,
      .lacks = LACKS_MATRIX_UNITS | LACKS_FLOAT_MODES | LACKS_QUICK_BYTE_PRODUCTS},
+    /* What Mesa's Honeykrisp reports of Apple's M1. Its registers decide choices. */
+    {.name = "apple-honeykrisp",
+     .invocations = 1024,
+     .size = {1024, 1024, 1024},
+     .shared_bytes = 32 * KIB,
+     .push_bytes = 256,
+     .lacks = LACKS_MATRIX_UNITS,
+     .registers_as = DRIVER_ID_MESA_HONEYKRISP},
     /* V3D 7.1, the GPU of the Raspberry Pi 5: Mesa's V3DV (v3dv_device.c, v3d_limits.h,
      * v3dv_limits.h). */
     {.name = "v3d",
@@ -279,4 +289,6 @@ void limits_apply(const device_limits *limits, device_snapshot *snapshot)
     take_extensions(limits->lacks, snapshot);
     if (limits->subgroup_operations)
         snapshot->subgroup.supportedOperations &= limits->subgroup_operations;
+    if (limits->registers_as)
+        snapshot->registers_as = limits->registers_as;
 }

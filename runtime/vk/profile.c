@@ -286,10 +286,11 @@ static void take_registers(const device_snapshot *s, device_profile *p)
         {DRIVER_ID_MESA_HONEYKRISP, 52 * 1024, 127, 1, true}, /* two registers of 16 bits */
         {VK_DRIVER_ID_MESA_NVK, 64 * 1024, 255, 1, false},
     };
+    VkDriverId driver = s->registers_as ? s->registers_as : s->driver.driverID;
     p->unit_registers = s->unit_registers;
     p->thread_registers = s->thread_registers;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        if (s->driver.driverID == rows[i].driver) {
+        if (driver == rows[i].driver) {
             p->unit_registers = rows[i].unit_registers;
             p->thread_registers = rows[i].thread_registers;
             p->register_threads = rows[i].register_threads;

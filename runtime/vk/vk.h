@@ -37,6 +37,7 @@ typedef struct device_snapshot {
     uint64_t max_buffer_size;                  /* of maintenance4 if offered, else 0 */
     uint32_t compute_units;                    /* if a vendor's extension tells, else 0 */
     uint32_t unit_registers, thread_registers; /* of 32 bits; as compute_units */
+    VkDriverId registers_as;                   /* a driver's whose registers count; 0: its own */
     VkPhysicalDeviceFloatControlsProperties float_controls;
     VkPhysicalDeviceFeatures features;
     VkPhysicalDeviceVulkan11Features features11;

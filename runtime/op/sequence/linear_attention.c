@@ -19,10 +19,11 @@
 
 #include <string.h>
 
+#define THREADS   128
 #define MOST_KEEP 16
+#define MOST_SIZE (MOST_KEEP * THREADS)
 /* An invocation that keeps so many numbers needs about so many registers. */
 #define REGISTERS(numbers) (7 * (numbers) + 32)
-#define MOST_SIZE          (MOST_KEEP * LINEAR_ATTENTION_THREADS)
 
 /* ---- Building ---- */
 
@@ -149,16 +150,28 @@ error:
 
 /* ---- Lower ---- */
 
-/* How many numbers a lane keeps. It keeps half as many if whole columns do not fill the device, or
- * exceed the registers. */
-static uint32_t choose_keep(const lowering *l, const linear_attention_sizes *s)
+typedef struct column_tile {
+    uint32_t threads, keep, lanes; /* of a workgroup; numbers a lane keeps; lanes of a column */
+} column_tile;
+
+static column_tile make_tile(const linear_attention_sizes *s, uint32_t threads, uint32_t keep)
 {
-    uint64_t columns = LINEAR_ATTENTION_THREADS /
-                       sequence_lanes(s->key_width, MOST_KEEP, LINEAR_ATTENTION_THREADS);
+    return (column_tile){threads, keep, sequence_lanes(s->key_width, keep, threads)};
+}
+
+/* A lane keeps half as many numbers if whole columns do not fill the device, or exceed the
+ * registers. The widest keys need twice the threads for that. */
+static column_tile choose_tile(const device_profile *profile, const linear_attention_sizes *s)
+{
+    column_tile most = make_tile(s, THREADS, MOST_KEEP);
+    uint64_t columns = most.threads / most.lanes;
     uint64_t groups = s->batch * s->heads * divide_up(s->value_width, columns);
-    bool fills = groups >= 4 * (uint64_t)l->profile->compute_units;
-    bool fits = REGISTERS(MOST_KEEP) <= profile_registers(l->profile, LINEAR_ATTENTION_THREADS);
-    return (fills && fits) || s->key_width > MOST_SIZE / 2 ? MOST_KEEP : MOST_KEEP / 2;
+    bool fills = groups >= 4 * (uint64_t)profile->compute_units;
+    bool fits = REGISTERS(MOST_KEEP) <= profile_registers(profile, THREADS);
+    if (s->key_width <= MOST_SIZE / 2)
+        return fills && fits ? most : make_tile(s, THREADS, MOST_KEEP / 2);
+    bool doubles = !fits && profile->max_workgroup_invocations >= 2 * THREADS;
+    return doubles ? make_tile(s, 2 * THREADS, MOST_KEEP / 2) : most;
 }
 
 static struct linear_attention_args make_arguments(const linear_attention_sizes *s, uint32_t lanes,
@@ -188,21 +201,19 @@ static rlxvk_status linear_attention_lower(lowering *l, uint32_t id)
     const linear_attention_attributes *a = n->attributes;
     const linear_attention_sizes s = linear_attention_node_sizes(l->graph, n);
     uint64_t result = s.batch * s.steps * s.heads * s.queries * s.value_width;
-    uint32_t keep = choose_keep(l, &s);
-    uint32_t lanes = sequence_lanes(s.key_width, keep, LINEAR_ATTENTION_THREADS);
+    column_tile tile = choose_tile(l->profile, &s);
     operand operands[8];
     dispatch d = {.kernel = KERNEL_LINEAR_ATTENTION};
     if (result == 0)
         return sequence_lower_copy(l, id, result);
     sequence_lower_operands(l, id, result, operands);
     struct linear_attention_args args =
-        make_arguments(&s, lanes, linear_attention_scale(&a->rule, s.key_width), operands);
-    SET_CONSTANTS(&d, {LOCAL_SIZE, LINEAR_ATTENTION_THREADS}, {LINEAR_ATTENTION_KEEP, keep},
+        make_arguments(&s, tile.lanes, linear_attention_scale(&a->rule, s.key_width), operands);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile.threads}, {LINEAR_ATTENTION_KEEP, tile.keep},
                   {LINEAR_ATTENTION_CARRY, a->carried.carry},
                   {LINEAR_ATTENTION_DELTA, !a->rule.plain}, {LINEAR_ATTENTION_BY_KEY, s.by_key},
                   {LINEAR_ATTENTION_GROUPED, s.queries > 1});
-    lower_groups(l, &d,
-                 s.batch * s.heads * divide_up(s.value_width, LINEAR_ATTENTION_THREADS / lanes));
+    lower_groups(l, &d, s.batch * s.heads * divide_up(s.value_width, tile.threads / tile.lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -88,6 +88,7 @@ static void profiles_have_the_figures_of_their_sources(void **state)
         {"mali-valhall", 512, 32768, 0, 128, 65535, 1024 * MIB, 1024 * MIB},
         {"intel-gen9", 1024, 32768, 64, 128, 65535, 1024 * MIB, 0},
         {"apple-moltenvk", 1024, 32768, 30, 4096, 0, 0, 0},
+        {"apple-honeykrisp", 1024, 32768, 0, 256, 0, 0, 0},
         {"v3d", 256, 16384, 8, 128, 65535, 1024 * MIB, 1024 * MIB},
         {"all-off", 128, 16384, 4, 128, 65535, 128 * MIB, 1024 * MIB},
     };
@@ -140,6 +141,20 @@ static void features_go(void **state)
     assert_true(s.float_controls.shaderSignedZeroInfNanPreserveFloat32);
     assert_false(s.float_controls.shaderDenormPreserveFloat16);
     assert_true(s.integer_dot && !s.integer_dot_accelerated);
+}
+
+/* Choices by registers are those of another driver, so that they run on any device. */
+static void registers_are_another_drivers(void **state)
+{
+    device_profile p = setup_of(seen_through("apple-honeykrisp", largest())).profile;
+    (void)state;
+    assert_int_equal(profile_registers(&p, 128), 127);
+    assert_true(p.loads_early);
+    p = setup_of(seen_through("adreno-6xx", largest())).profile;
+    assert_int_equal(profile_registers(&p, 512), 96);
+    assert_false(p.loads_early);
+    p = setup_of(seen_through("apple-moltenvk", largest())).profile;
+    assert_int_equal(profile_registers(&p, 512), UINT32_MAX);
 }
 
 static void not_more(uint64_t lowered, uint64_t own)
@@ -286,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(profiles_have_the_figures_of_their_sources),
         cmocka_unit_test(features_go),
+        cmocka_unit_test(registers_are_another_drivers),
         cmocka_unit_test(nothing_is_raised),
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(every_call_sees_the_smaller_device),
