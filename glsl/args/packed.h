@@ -29,9 +29,10 @@ struct dequant_product_args {
 #define DEQUANT_INDEXED    0 /* ORDER of dequant_gather; if transposed, its `rows` are columns */
 #define DEQUANT_TRANSPOSED 1
 #define DEQUANT_ALL        2
+#define DEQUANT_BLOCKS     3
 
 struct dequant_gather_args {
-    u32 count; /* units to decode in all; for plain rows, elements */
+    u32 count; /* units to decode in all; for plain rows, elements; for blocks, rows to write */
     u32 rows, units, row_bytes, last_word;
     u32 w_offset, index_offset, y_offset;
 };

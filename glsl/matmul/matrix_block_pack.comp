@@ -1,10 +1,8 @@
 #version 450
 /*
- * Packs an operand of matrix_direct.glsl as blocks, from f32 words or packed halves. A block is one
- * operand of the matrix units: BLOCK_ROWS rows of UNIT_K halves. BY_LANES, a block has eight halves
- * for each lane of a subgroup, in the lane's order (matrix_layout.glsl). Otherwise its rows follow
- * one another. Blocks of the same rows follow one another along K. Rows and elements past the last
- * ones are zeros.
+ * Packs an operand of matrix_direct.glsl as blocks (block_place.glsl), from f32 words or packed
+ * halves. Blocks of the same rows follow one another along K. Rows and elements past the last ones
+ * are zeros.
  *
  * A workgroup packs a tile of 32 rows x 64 elements, which goes through shared memory. If the rows
  * of the operand are neighbours in memory (TRANSPOSED), quads run along the rows.
@@ -121,17 +119,7 @@ void fill(uint base, uint row0, uint k0)
     }
 }
 
-const uint OCTETS = UNIT_K / 8, BLOCK = BLOCK_ROWS * OCTETS; /* octets of a row, of a block */
-const uint LANE_ROWS = 4 / OCTETS;                           /* that a lane has a part of */
-
-/* Row and pair of the block that go into word `word` of its octet `inside`. */
-uvec2 place_of_word(uint inside, uint word)
-{
-    if (!BY_LANES)
-        return uvec2(inside / OCTETS, inside % OCTETS * 4 + word);
-    uint row = word / OCTETS * (BLOCK_ROWS / LANE_ROWS) + inside / MATRIX_LANES;
-    return uvec2(row, word % OCTETS * MATRIX_LANES + inside % MATRIX_LANES);
-}
+#include "matmul/block_place.glsl"
 
 void main()
 {

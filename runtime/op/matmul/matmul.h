@@ -51,6 +51,7 @@ static inline struct projection_args projection_arguments(const projection_parts
 /* Rows [first, first + count) of a b that is [n, k]. Their memory has room for `room` rows. */
 typedef struct matmul_rows_of_b {
     uint64_t first, count, room;
+    bool in_blocks; /* as matrix_block_pack writes halves; then all rows, and `room` is filled */
 } matmul_rows_of_b;
 
 /* One product that is emitted as part of any node's work: y = activation(a b + bias). The bias has
@@ -64,6 +65,7 @@ typedef struct matmul_request {
     uint32_t activation; /* UNARY_... */
     bool exact;          /* f32, whatever precision was asked for */
     bool ends_early;     /* as in matmul_attributes */
+    bool in_blocks;      /* packed weights are decoded as blocks, if matrix_direct takes them */
     /* Set if b is not an operand but packed weights, [n, k] without a batch. It decodes rows of
      * them to `out`. If `out` is not an operand yet, it makes a temporary of words or halves first,
      * as `storage` (MATMUL_...) says. */

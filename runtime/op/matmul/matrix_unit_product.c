@@ -157,11 +157,26 @@ static void take_packed(side *s)
  * are so many rows. */
 #define LEAST_DIRECT_ROWS 768
 
-/* Packed weights are decoded to rows. */
 static bool may_be_direct(const lowering *l, const matmul_request *r)
 {
-    return l->matrix_in_lanes && !r->unpack_b &&
+    if (r->unpack_b)
+        return r->in_blocks;
+    return l->matrix_in_lanes &&
            (r->problem.shape.m >= LEAST_DIRECT_ROWS || !is_as_packed(l, r, MATRIX_BLOCK_K));
+}
+
+static const matrix_class *class_of(const lowering *l, const matmul_request *r, size_t forced)
+{
+    return matrix_unit_choose(&r->problem.shape, l->precision, l->profile, may_be_direct(l, r),
+                              forced);
+}
+
+bool matrix_unit_takes_blocks(const lowering *l, const matmul_request *r)
+{
+    matmul_request in_blocks = *r;
+    in_blocks.in_blocks = true;
+    const matrix_class *c = class_of(l, &in_blocks, variant_named(&l->variants, CHOICE_matrix));
+    return c && c->depth;
 }
 
 static struct matrix_pack_args pack_args(const side *s)
@@ -234,6 +249,20 @@ static rlxvk_status emit_block_pack(lowering *l, uint32_t id, side *s)
                  s->matrices * (s->round_rows / MATRIX_BLOCK_ROWS) * (s->round_k / MATRIX_BLOCK_K));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->packed.access = ACCESS_READ;
+error:
+    return status;
+}
+
+/* Decodes b from packed weights to blocks. If rows are no whole steps, to halves first. */
+static rlxvk_status unpack_blocks(lowering *l, uint32_t id, const matmul_request *r, side *b)
+{
+    bool at_once = b->k == b->round_k;
+    rlxvk_status status;
+    b->storage = packed_storage(l);
+    TRY(r->unpack_b(l, id, b->storage,
+                    (matmul_rows_of_b){0, b->rows, at_once ? b->round_rows : b->rows, at_once},
+                    at_once ? &b->packed : &b->source));
+    return at_once ? RLXVK_OK : emit_block_pack(l, id, b);
 error:
     return status;
 }
@@ -351,13 +380,8 @@ static rlxvk_status emit_packed(lowering *l, uint32_t id, const matmul_request *
 {
     rlxvk_status status;
     if (c->depth) {
-        if (r->unpack_b) { /* to halves first */
-            b->storage = packed_storage(l);
-            TRY(r->unpack_b(l, id, b->storage, (matmul_rows_of_b){0, b->rows, b->rows},
-                            &b->source));
-        }
         TRY(emit_block_pack(l, id, a));
-        return emit_block_pack(l, id, b);
+        return r->unpack_b ? unpack_blocks(l, id, r, b) : emit_block_pack(l, id, b);
     }
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, c->tile_k, b));
@@ -386,8 +410,7 @@ static size_t choose(lowering *l, const matmul_shape *s)
 rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                       operand *out_sums)
 {
-    const matrix_class *c = matrix_unit_choose(&r->problem.shape, l->precision, l->profile,
-                                               may_be_direct(l, r), choose(l, &r->problem.shape));
+    const matrix_class *c = class_of(l, r, choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c->tile_m, c->tile_k);
     side b = make_side(l, r, true, c->tile_n, c->tile_k);
     matmul_request plain = *r;

@@ -22,6 +22,8 @@ rlxvk_status matrix_unit_product_emit(lowering *l, uint32_t id, const matmul_req
 
 /* How much memory matrix_unit_product_emit takes for b if b is packed weights. */
 uint64_t matrix_unit_unpacked_bytes(const lowering *l, const matmul_shape *shape);
+/* Would it take packed weights as blocks (matmul_request.in_blocks)? Only large products do. */
+bool matrix_unit_takes_blocks(const lowering *l, const matmul_request *r);
 
 #define MATRIX_IN_ORDER 16 /* a distance that leaves K as it is */
 

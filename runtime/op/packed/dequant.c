@@ -252,7 +252,23 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
-/* Decodes the weights of some rows, in order. */
+static uint32_t gather_threads(const lowering *l)
+{
+    return MIN(l->profile->workgroup_size, 128);
+}
+
+void dequant_set_gather(const lowering *l, dispatch *d, uint32_t order, uint32_t storage)
+{
+    bool blocks = order == DEQUANT_BLOCKS;
+    matrix_shape unit = blocks ? matrix_unit(l->precision, l->profile) : (matrix_shape){16, 16, 16};
+    dequant_set_kernel(l, d, DEQUANT_OF_GATHER);
+    SET_CONSTANTS(d, {LOCAL_SIZE, gather_threads(l)}, {DEQUANT_GATHER_ORDER, order},
+                  {DEQUANT_GATHER_STORAGE, storage}, {DEQUANT_GATHER_BLOCK_ROWS, unit.n},
+                  {DEQUANT_GATHER_UNIT_K, unit.k},
+                  {DEQUANT_GATHER_BY_LANES, blocks && l->matrix_in_lanes});
+}
+
+/* Decodes the weights of some rows, in order, or as blocks. */
 static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage,
                                    matmul_rows_of_b rows, operand *out)
 {
@@ -268,17 +284,24 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage,
         .last_word = dequant_last_word(&w),
         .w_offset = w.offset,
     };
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    uint32_t threads = gather_threads(l), order = DEQUANT_ALL;
+    uint64_t groups = groups_for(args.count, threads);
     dispatch d = {.node = id, .variant = dequant_name(DEQUANT_FORM_UNPACKED)};
     rlxvk_status status;
+    if (rows.in_blocks) {
+        order = DEQUANT_BLOCKS;
+        args.count = (uint32_t)rows.room;
+        groups = rows.room / unit.n * divide_up(args.units, threads / unit.n);
+        d.variant = dequant_name(DEQUANT_FORM_BLOCKS);
+    }
     if (out->size == 0)
         TRY(lower_temporary(l, rows.room * k * (storage == MATMUL_WORDS ? 4 : 2), out));
     out->access = ACCESS_WRITE;
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
     dequant_set_format(&d, a->format, &w);
-    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
-                  {DEQUANT_GATHER_ORDER, DEQUANT_ALL}, {DEQUANT_GATHER_STORAGE, storage});
-    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
+    dequant_set_gather(l, &d, order, storage);
+    lower_groups(l, &d, groups);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count));
     out->access = ACCESS_READ;
 error:
@@ -305,6 +328,17 @@ static matmul_request product_request(lowering *l, uint32_t id,
                             .unpack_b = unpack_weights,
                             .activation = UNARY_NONE,
                             .problem.shape = {args->m, args->n, k, 1, false, true}};
+}
+
+/* Can the weights be decoded as blocks (glsl/packed/dequant_gather.glsl)? A workgroup needs whole
+ * groups of units. */
+static bool fits_blocks(const lowering *l, const matmul_request *r, uint32_t format)
+{
+    if (!matrix_unit_takes_blocks(l, r))
+        return false;
+    uint32_t rows = matrix_unit(l->precision, l->profile).n;
+    uint32_t runs = quant_format_find(format)->distance / DEQUANT_RUN;
+    return gather_threads(l) % rows == 0 && gather_threads(l) / rows % runs == 0;
 }
 
 /* Bytes of the weights once they are decoded for matrix units. 0 if they may not stay in memory. */
@@ -346,6 +380,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
                            .units = dequant_on_units(l, s, a->format),
                            .fragments = dequant_in_fragments(l, s, a->format),
                            .panels = dequant_in_panels(l, s, a->format),
+                           .blocks = fits_blocks(l, &r, a->format),
                            .in_lanes = l->matrix_in_lanes,
                            .kept = kept != 0};
     class = dequant_choose(&shape, l->profile, choose(l, a, &args));
@@ -359,7 +394,8 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
         return dequant_lower_panel(l, id, &r, &args, operands);
     if (form == DEQUANT_FORM_MATRIX)
         return dequant_lower_matrix(l, id, &r, &args, operands);
-    if (form == DEQUANT_FORM_UNPACKED) {
+    r.in_blocks = form == DEQUANT_FORM_BLOCKS;
+    if (r.in_blocks || form == DEQUANT_FORM_UNPACKED) {
         l->prepared_bytes -= kept;
         return matmul_emit(l, id, &r);
     }

@@ -20,6 +20,7 @@ typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weight
 } expert_attributes;
 
 #define DEQUANT_UNIT_ELEMENTS 32
+#define DEQUANT_RUN           16 /* elements; a unit is two runs (glsl/packed/units.glsl) */
 
 /* ---- Checks of infer ---- */
 
@@ -54,6 +55,9 @@ enum dequant_kernel {
     DEQUANT_OF_GATHER
 };
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
+/* Sets the kernel, workgroup and constants of dequant_gather. Call dequant_set_format first. With
+ * DEQUANT_BLOCKS, the blocks are those of the precision's matrix units. */
+void dequant_set_gather(const lowering *l, dispatch *d, uint32_t order, uint32_t storage);
 /* The grid, which is operand `index` of the node, its last. If the format has no grid, the packed
  * operand stands in for it. */
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed);

@@ -12,6 +12,7 @@
 typedef enum dequant_form {
     DEQUANT_FORM_FRAGMENT, /* decoded in registers for the matrix units (dequant_fragment.c) */
     DEQUANT_FORM_PANEL,    /* the same; many rows of x share the weights (dequant_panel.c) */
+    DEQUANT_FORM_BLOCKS,   /* decoded to a temporary in blocks for the matrix units */
     DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_unit_choice.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
@@ -30,6 +31,7 @@ typedef struct dequant_shape {
     bool units;             /* matrix units, which the precision asks for, can do it */
     bool fragments;         /* they can with weights in registers and few rows of x */
     bool panels;            /* ... and with many rows */
+    bool blocks;            /* they can with decoded weights in blocks (matrix_direct.glsl) */
     bool in_lanes;          /* matrices lie in lanes as in matrix_layout.glsl */
     bool kept;              /* decoded only once and kept for all runs (plan/prepare.c) */
 } dequant_shape;

@@ -288,10 +288,7 @@ static rlxvk_status dequant_moe_weights_lower(lowering *l, uint32_t id)
                                        .y_offset = operands[2].offset};
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &w);
-    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
-                  {DEQUANT_GATHER_ORDER, DEQUANT_TRANSPOSED},
-                  {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
+    dequant_set_gather(l, &d, DEQUANT_TRANSPOSED, MATMUL_WORDS);
     lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }

@@ -70,9 +70,7 @@ static rlxvk_status dequant_gather_lower(lowering *l, uint32_t id)
     };
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &operands[0]);
-    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
-                  {DEQUANT_GATHER_ORDER, DEQUANT_INDEXED}, {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
+    dequant_set_gather(l, &d, DEQUANT_INDEXED, MATMUL_WORDS);
     lower_groups_in_order(l, &d, args.count, d.constants[LOCAL_SIZE]);
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }

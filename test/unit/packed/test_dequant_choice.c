@@ -97,7 +97,7 @@ static void integers_where_hardware_multiplies_bytes(void **state)
 }
 
 /* Rows of the table `dequant`. */
-enum { FRAGMENT, PANEL, MATRIX, UNPACKED, TILED };
+enum { FRAGMENT, BLOCKS, PANEL, MATRIX, UNPACKED, TILED };
 
 static const char *way(uint64_t rows, uint64_t weights, bool elements, device_profile p, size_t row)
 {
@@ -181,12 +181,22 @@ static void ways_from_registers(void **state)
         assert_string_equal(dequant_choose(&s, &gpu, FRAGMENT)->row.name, "fragment");
         assert_string_equal(dequant_choose(&s, &cpu, VARIANT_NONE)->row.name, "vector");
     }
-    s.rows = 16, s.in_lanes = false;
+    s.rows = 4096, s.blocks = true;
+    assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "blocks");
+    s.rows = 2047;
+    assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "panel");
+    s.rows = 2048, s.weights = 1 << 28; /* above the decoding limit */
+    assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "panel");
+    assert_string_equal(dequant_choose(&s, &gpu, BLOCKS)->row.name, "panel");
+    s.rows = 16, s.weights = 1 << 24, s.in_lanes = false;
     assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
     assert_string_equal(dequant_choose(&s, &gpu, FRAGMENT)->row.name, "fragment");
     s.rows = 512;
     assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
     assert_string_equal(dequant_choose(&s, &gpu, PANEL)->row.name, "panel");
+    assert_string_equal(dequant_choose(&s, &gpu, BLOCKS)->row.name, "blocks");
+    s.rows = 4096;
+    assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "matrix");
 }
 
 /* The class that a device gets for a product from registers. */

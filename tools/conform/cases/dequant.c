@@ -302,6 +302,25 @@ static void generate_units(case_list *list, const quant_format *b)
     }
 }
 
+/* The same with weights that are decoded as blocks: rows of whole steps and others, columns that
+ * end within a block. */
+static void generate_blocks(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"direct_small", "direct_small", "direct_low", "direct"};
+    static const int rows[] = {33, 34, 66, 129}, columns[] = {131, 64, 100, 257};
+    static const int elements[] = {512, 256, 2304, 768};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
+        across += b->block_elements == 32 && i % 2; /* half a step */
+        case_add(list,
+                 "dequant_matmul precision=%s variant=dequant=blocks,matrix=%s format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 i == 2 ? "bf16" : "f16", variants[i], b->name, rows[i],
+                 across * (int)b->block_elements, columns[i], across * (int)b->block_bytes,
+                 b->name);
+    }
+}
+
 /* Adds a product of m x k by k x n with weights in registers; `sizes` is m, k, n. If blocks have 32
  * elements, k is not a multiple of the chunk. */
 static void add_from_registers(case_list *list, const quant_format *b, const char *form,
@@ -395,6 +414,7 @@ static void generate(case_list *list)
         generate_odd_places(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
         generate_odd_offsets(list, quant_format_find(variant_formats[i]));
+        generate_blocks(list, quant_format_find(variant_formats[i]));
         generate_units(list, quant_format_find(variant_formats[i]));
         if (!quant_format_find(variant_formats[i])->integers)
             generate_panels(list, quant_format_find(variant_formats[i]));
