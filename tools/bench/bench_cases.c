@@ -10,17 +10,19 @@
         "dequant_matmul q8_0 " #M "x" #N "x" #K,                                                   \
             "dequant_matmul format=q8_0 in=x:f32:" #M "x" #K ";w:u8:" #N "x" #Q8 ":quant:q8_0"     \
     }
-#define IN_F16(LABEL, FORMAT, M, N, K, BYTES)                                                      \
+#define DEQUANT_IN(PRECISION, LABEL, FORMAT, M, N, K, BYTES)                                       \
     {                                                                                              \
-        "dequant " LABEL " " #M "x" #N "x" #K " in f16",                                           \
-            "dequant_matmul precision=f16 format=" FORMAT " in=x:f32:" #M "x" #K ";w:u8:" #N       \
-            "x" #BYTES ":quant:" FORMAT                                                            \
+        "dequant " LABEL " " #M "x" #N "x" #K " in " PRECISION,                                    \
+            "dequant_matmul precision=" PRECISION " format=" FORMAT " in=x:f32:" #M "x" #K         \
+            ";w:u8:" #N "x" #BYTES ":quant:" FORMAT                                                \
     }
-#define MATMUL_F16(M, N, K)                                                                        \
+#define IN_F16(LABEL, FORMAT, M, N, K, BYTES) DEQUANT_IN("f16", LABEL, FORMAT, M, N, K, BYTES)
+#define PRODUCT_IN(PRECISION, M, N, K)                                                             \
     {                                                                                              \
-        "matmul f16 " #M "x" #N "x" #K ", f32 operands",                                           \
-            "matmul precision=f16 in=a:f32:" #M "x" #K ";b:f32:" #K "x" #N                         \
+        "matmul " PRECISION " " #M "x" #N "x" #K ", f32 operands",                                 \
+            "matmul precision=" PRECISION " in=a:f32:" #M "x" #K ";b:f32:" #K "x" #N               \
     }
+#define PRODUCT_IN_HALVES(M, N, K) PRODUCT_IN("f16", M, N, K), PRODUCT_IN("bf16", M, N, K)
 #define SQUARE(N)                                                                                  \
     {                                                                                              \
         "matmul f32 " #N, "matmul in=a:f32:" #N "x" #N ";b:f32:" #N "x" #N                         \
@@ -99,20 +101,22 @@ const bench_case bench_gpu_cases[] = {
     SQUARE(2048),
     SQUARE(4096),
     SQUARE(8192),
-    MATMUL_F16(512, 14336, 4096),
-    MATMUL_F16(512, 4096, 14336),
-    MATMUL_F16(1500, 5120, 1280),
-    MATMUL_F16(16384, 1024, 1024),
-    MATMUL_F16(2048, 32000, 2048),
-    MATMUL_F16(32, 4096, 4096),
-    MATMUL_F16(631, 4096, 4096),
+    PRODUCT_IN_HALVES(512, 14336, 4096),
+    PRODUCT_IN_HALVES(512, 4096, 14336),
+    PRODUCT_IN_HALVES(1500, 5120, 1280),
+    PRODUCT_IN_HALVES(16384, 1024, 1024),
+    PRODUCT_IN_HALVES(2048, 32000, 2048),
+    PRODUCT_IN_HALVES(32, 4096, 4096),
+    PRODUCT_IN_HALVES(631, 4096, 4096),
     {"matmul f16 weight 4096", "matmul in=a:f32:4096x4096;b:f16:4096x4096"},
     {"matmul f16 4096", "matmul precision=f16 in=a:f16:4096x4096;b:f16:4096x4096"},
     {"matmul f16 8192", "matmul precision=f16 in=a:f16:8192x8192;b:f16:8192x8192"},
     {"matmul f16 8192, f32 operands", "matmul precision=f16 in=a:f32:8192x8192;b:f32:8192x8192"},
+    {"matmul bf16 8192", "matmul precision=bf16 in=a:bf16:8192x8192;b:bf16:8192x8192"},
     {"matmul bf16 4096", "matmul precision=bf16 in=a:bf16:4096x4096;b:bf16:4096x4096"},
     {"matmul split 4096", "matmul precision=split in=a:f32:4096x4096;b:f32:4096x4096"},
     IN_F16("q4_K", "q4_k", 512, 4096, 14336, 8064),
+    DEQUANT_IN("bf16", "q4_K", "q4_k", 512, 4096, 14336, 8064),
     IN_F16("q4_K", "q4_k", 1024, 4096, 14336, 8064),
     IN_F16("q4_K", "q4_k", 4096, 4096, 14336, 8064),
     IN_F16("q4_K", "q4_k", 4096, 28672, 4096, 2304),
@@ -146,7 +150,10 @@ const bench_case bench_gpu_cases[] = {
      "attention precision=f16 layout=bhsd mask=causal in=q:f32:1x32x2048x128:unit;"
      "k:f32:1x32x2048x128:unit;v:f32:1x32x2048x128"},
     ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
+    ATTENTION("causal 1x32x4096x128 (8 kv)", "causal", 32, 8, 4096, 4096, 128),
     ATTENTION("causal 1x32x8192x128", "causal", 32, 32, 8192, 8192, 128),
+    ATTENTION("1x192x197x64", "none", 192, 192, 197, 197, 64),
+    ATTENTION("1x16x4096x80", "none", 16, 16, 4096, 4096, 80),
     ATTENTION("causal 1x128x1024x64", "causal", 128, 128, 1024, 1024, 64),
     ATTENTION("decode 64 heads (8 kv) 7680x64", "none", 64, 8, 1, 7680, 64),
     ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),

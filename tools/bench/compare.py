@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Times rlxvk beside PyTorch on one GPU, in one run, and prints the tables of tools/bench/PERFORMANCE.md.
 
-    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --domain | --training | --inference]
+    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --domain | --training | --inference | --precision P]
 
 Needs python3; PyTorch with CUDA for the second column (cuBLAS, cuDNN, cuFFT; exact f32, no TF32). Every row names a case of
 `rlxvk bench`, or several whose times add, and their time, bytes and operations are used; PyTorch does the same work on
 operands that no cache holds. With --training, a second table has the whole steps of `rlxvk bench --training` (compare_nets.py);
-with --inference, the only table has the whole runs of `rlxvk bench --inference`.
+with --inference, the only table has the whole runs of `rlxvk bench --inference`. With --precision f16 or bf16, the rows are the
+work of matrix units, of f32 operands if the row does not say otherwise; PyTorch gets operands that are 16 bits wide already.
 """
 import argparse
 import json
@@ -62,8 +63,8 @@ def square(n, dtype="float32"):
     return lambda t, f: time_us(t, t.matmul, operands(t, (n, n), (n, n), dtype=getattr(t, dtype)))
 
 
-def rows(function, *shapes):
-    return lambda t, f: time_us(t, lambda *x: function(t, f, *x), operands(t, *shapes))
+def rows(function, *shapes, dtype=None):
+    return lambda t, f: time_us(t, lambda *x: function(t, f, *x), operands(t, *shapes, dtype=dtype and getattr(t, dtype)))
 
 
 def attention(heads, kv_heads, queries, keys, width, causal, dtype="float32"):
@@ -85,11 +86,11 @@ def transform(lines, length):
     return run
 
 
-def gradient(function, *shapes, whole=False):
+def gradient(function, *shapes, whole=False, dtype=None):
     """Times autograd of a function, on operands of these shapes. If `whole`, the forward pass counts, too."""
     def run(t, f):
         sets = []
-        for leaves in operands(t, *shapes):
+        for leaves in operands(t, *shapes, dtype=dtype and getattr(t, dtype)):
             y = function(t, f, *[x.requires_grad_() for x in leaves])
             sets.append([leaves, None if whole else y, t.rand_like(y)])
         def call(leaves, y, dy):
@@ -109,8 +110,6 @@ ROWS = [
     ("split matmul 4096", "matmul split 4096", "TFLOP/s", None),
     *[(f"f16 matmul {n}", f"matmul f16 {n}", "TFLOP/s", square(n, "float16")) for n in (4096, 8192)],
     ("bf16 matmul 4096", "matmul bf16 4096", "TFLOP/s", square(4096, "bfloat16")),
-    *[(f"{q} x 512 columns, 4096x14336, f16", f"dequant {q} 512x4096x14336 in f16", "TFLOP/s", None)
-      for q in ("q4_K", "q8_0", "q4_0", "iq4_xs", "q2_K", "iq2_s")],
     ("q4_K x 512 columns, 4096x14336, f32", "dequant_matmul q4_K 512x4096x14336", "TFLOP/s", None),
     ("matrix-vector 4096x14336 f32", "matvec f32 4096x14336", "TB/s",
      rows(lambda t, f, w, x: t.mv(w, x), (4096, 14336), (14336,))),
@@ -362,6 +361,44 @@ DOMAIN_ROWS = [
 ]
 
 
+def precision_rows(precision):
+    """The work of matrix units; the cases without a precision of their own run in this one."""
+    dtype = {"f16": "float16", "bf16": "bfloat16"}[precision]
+    half = lambda function, *shapes: rows(function, *shapes, dtype=dtype)
+    product = lambda m, n, k: half(lambda t, f, a, b: a @ b, (m, k), (k, n))
+    packed = lambda m, n, k: half(lambda t, f, a, b: a @ b.mT, (m, k), (n, k))
+    image, filters = CONV
+    return [
+        *[(f"product {n}, operands of 16 bits", f"matmul {precision} {n}", "TFLOP/s", square(n, dtype)) for n in (4096, 8192)],
+        *[(f"product {m}x{n}x{k}", f"matmul {precision} {m}x{n}x{k}, f32 operands", "TFLOP/s", product(m, n, k))
+          for m, n, k in ((512, 14336, 4096), (512, 4096, 14336), (1500, 5120, 1280), (16384, 1024, 1024), (2048, 32000, 2048),
+                          (32, 4096, 4096), (631, 4096, 4096))],
+        *[(f"{q} weights x {m} columns, {n}x{k}", f"dequant {q} {m}x{n}x{k} in {precision}", "TFLOP/s", packed(m, n, k))
+          for q, m, n, k in (("q4_K", 512, 4096, 14336), ("q8_0", 512, 4096, 14336), ("q6_K", 512, 4096, 14336),
+                             *[(other, 512, 4096, 14336) for other in ("q4_0", "iq4_xs", "q2_K")],
+                             ("iq2_s", 512, 4096, 14336), ("q4_K", 4096, 28672, 4096), ("q6_K", 4096, 4096, 14336))
+          if precision == "f16" or (q, m) == ("q4_K", 512)],
+        *[(f"attention {label}", f"attention {label}", "TFLOP/s", attention(*shape, dtype))
+          for label, shape in (("causal 1x32x2048x128", (32, 32, 2048, 2048, 128, True)),
+                               ("causal 1x32x4096x128 (8 kv)", (32, 8, 4096, 4096, 128, True)),
+                               ("1x192x197x64", (192, 192, 197, 197, 64, False)),
+                               ("1x16x4096x80", (16, 16, 4096, 4096, 80, False)))],
+        *[(f"attention and its gradient, causal {'x'.join(map(str, shape))}",
+           f"attention and gradient causal {'x'.join(map(str, shape))}", "TFLOP/s",
+           gradient(lambda t, f, q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=True), *[shape] * 3, whole=True,
+                    dtype=dtype))
+          for shape in ((1, 32, 2048, 128), (8, 12, 1024, 64))],
+        ("conv 3x3 32x256x56x56 -> 256", "conv 3x3 32x256x56x56 -> 256", "TFLOP/s",
+         half(lambda t, f, x, w: f.conv2d(x, w, padding=1), image, filters)),
+        ("its gradient by the input", "conv_backward_input 3x3 32x256x56x56 -> 256", "TFLOP/s",
+         half(lambda t, f, dy, w: t.nn.grad.conv2d_input(image, w, dy, padding=1), image, filters)),
+        ("by the weight", "conv_backward_weight 3x3 32x256x56x56 -> 256", "TFLOP/s",
+         half(lambda t, f, x, dy: t.nn.grad.conv2d_weight(x, filters, dy, padding=1), image, image)),
+        ("conv 1x1 64x1024x14x14 -> 256", "conv 1x1 64x1024x14x14 -> 256", "TFLOP/s",
+         half(lambda t, f, x, w: f.conv2d(x, w), (64, 1024, 14, 14), (256, 1024, 1, 1))),
+    ]
+
+
 def run_bench(program, *options):
     out = subprocess.run([program, "bench", "--json", *options], check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out)
@@ -371,10 +408,10 @@ def labels_of(row):
     return (row[1],) if isinstance(row[1], str) else row[1]
 
 
-def bench(program, table):
+def bench(program, table, *options):
     labels = [label for row in table for label in labels_of(row)]
     cases = "|".join("^" + re.escape(label).replace("\\ ", " ") + "$" for label in labels)
-    return {row["case"]: row for row in run_bench(program, "--filter", cases)}
+    return {row["case"]: row for row in run_bench(program, "--filter", cases, *options)}
 
 
 def added(parts):
@@ -427,6 +464,7 @@ def main():
     other.add_argument("--domain", action="store_true", help="arrays, images, signals, neighbours, splats, instead")
     other.add_argument("--training", action="store_true", help="gradients and whole training steps, instead")
     other.add_argument("--inference", action="store_true", help="whole runs of nets, instead")
+    other.add_argument("--precision", choices=("f16", "bf16"), help="the work of matrix units in this precision, instead")
     arguments = parser.parse_args()
     torch, functional = (None, None) if arguments.skip_torch else load_torch()
     if arguments.inference:
@@ -434,7 +472,9 @@ def main():
         return
     table = next((table for asked, table in ((arguments.edges, EDGE_ROWS), (arguments.domain, DOMAIN_ROWS),
                                              (arguments.training, TRAINING_ROWS)) if asked), ROWS)
-    results = bench(arguments.program, table)
+    options = ["--precision", arguments.precision] if arguments.precision else []
+    table = precision_rows(arguments.precision) if arguments.precision else table
+    results = bench(arguments.program, table, *options)
     print("| work | time | rate | of ceiling | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|")
     for entry in table:
         title, _, unit, function = entry
