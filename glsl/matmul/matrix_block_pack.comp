@@ -96,6 +96,24 @@ uvec2 place_of_quads(uint i)
                       : uvec2(n / (DEPTH / 8), n % (DEPTH / 8) * 8);
 }
 
+/* If rows do not begin at quads, neighbours read neighbouring pairs of a row. */
+void fill_pairs(uint base, uint row0, uint k0)
+{
+    [[unroll]] for (uint i = 0; i < 4 * SHARE; i++) {
+        uint n = i * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+        uint row = n / (DEPTH / 2), k = n % (DEPTH / 2) * 2, at = row0 + row;
+        uint from = base + at * args.k + k0 + k;
+        bool live = at < args.rows;
+        quads[i / 2][i % 2 * 2] = live && k0 + k < args.k ? read(from) : 0;
+        quads[i / 2][i % 2 * 2 + 1] = live && k0 + k + 1 < args.k ? read(from + 1) : 0;
+    }
+    [[unroll]] for (uint i = 0; i < 4 * SHARE; i++) {
+        uint n = i * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+        tile[n / (DEPTH / 2) * PITCH + n % (DEPTH / 2)] =
+            pair_of(quads[i / 2][i % 2 * 2], quads[i / 2][i % 2 * 2 + 1]);
+    }
+}
+
 void fill(uint base, uint row0, uint k0)
 {
     [[unroll]] for (uint i = 0; i < SHARE; i++) {
@@ -128,7 +146,11 @@ void main()
     uint row0 = group / tiles_k % tiles_row * ROWS, k0 = group % tiles_k * DEPTH;
     if (matrix >= args.matrices)
         return;
-    fill(args.x_offset + matrix * args.matrix_step, row0, k0);
+    uint base = args.x_offset + matrix * args.matrix_step;
+    if (QUADS || TRANSPOSED)
+        fill(base, row0, k0);
+    else
+        fill_pairs(base, row0, k0);
     barrier();
     uint bands = args.round_rows / BLOCK_ROWS, blocks_k = args.round_k / UNIT_K;
     [[unroll]] for (uint n = 0; n < SHARE; n++) {

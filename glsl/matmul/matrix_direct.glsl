@@ -9,8 +9,10 @@
  * Subgroups of a workgroup find their common blocks in the cache. None waits for another one.
  *
  * BY_LANES: a lane reads its part of a block as one uvec4, because the device keeps matrices as in
- * matrix_layout.glsl. The sums are written from there, too. Otherwise the units load blocks as
- * rows, and the sums leave through shared memory.
+ * matrix_layout.glsl. PAIRS of sums are written from there, too. If rows of y have an odd length,
+ * lanes would write single words apart. So a band of rows goes through shared memory, and lanes
+ * write neighbours. Otherwise the units load blocks as rows, and the sums leave through shared
+ * memory.
  *
  * An H200 does 400 TFLOP/s with parts of 64 x 64 and DEPTH 2: a lane then has 128 sums and 64
  * registers of operands. Parts of 64 x 32 with DEPTH 4 need fewer tiles to be as fast. Grid,
@@ -59,6 +61,9 @@ uvec4 next_a[DEPTH * SUMS_M], next_b[DEPTH * SUMS_N];
 OPERAND_A next_left[DEPTH * SUMS_M];
 OPERAND_B next_right[DEPTH * SUMS_N];
 shared uvec4 patches[BY_LANES ? 1 : gl_WorkGroupSize.x * UNIT_M * UNIT_N / 32];
+const bool BANDS = BY_LANES && !PAIRS;
+const uint PITCH = PART_N + 4; /* of a band; avoids bank conflicts */
+shared float band[BANDS ? gl_WorkGroupSize.x / LANE_COUNT * UNIT_M * PITCH : 1];
 
 uint at_a, at_b;     /* of the next blocks, in octets; BY_LANES of the lane's octet */
 uint last_a, last_b; /* of the last blocks, which are read again instead of what follows them */
@@ -136,13 +141,23 @@ void write(float value, uint batch, uint row, uint column)
 
 void write_pair(vec2 value, uint batch, uint row, uint column)
 {
-    if (!PAIRS) {
-        write(value.x, batch, row, column);
-        write(value.y, batch, row, column + 1);
-    } else if (row < args.m && column < args.n) {
+    if (row < args.m && column < args.n)
         y_pairs[place_of_y(batch, row, column) / 2] =
             value + vec2(bias_of(column), bias_of(column + 1));
-    }
+}
+
+/* Writes the subgroup's band: rows [at.x, at.x + UNIT_M) of its part. */
+void write_band(uint batch, uvec2 at)
+{
+    uint start = gl_SubgroupID * UNIT_M * PITCH;
+    subgroupBarrier();
+    [[unroll]] for (uint row = 0; row < UNIT_M; row++)
+        [[unroll]] for (uint first = 0; first < PART_N; first += LANE_COUNT) {
+            uint column = first + gl_SubgroupInvocationID;
+            if (PART_N % LANE_COUNT == 0 || column < PART_N)
+                write(band[start + row * PITCH + column], batch, at.x + row, at.y + column);
+        }
+    subgroupBarrier();
 }
 
 void main()
@@ -174,6 +189,16 @@ void main()
     }
 
     uvec2 at = tile + part;
+    if (BANDS) {
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
+            [[unroll]] for (uint j = 0; j < SUMS_N; j++)
+                [[unroll]] for (uint e = 0; e < UNIT; e++)
+                    band[(gl_SubgroupID * UNIT_M + row_of(e)) * PITCH + j * UNIT_N + column_of(e)] =
+                        sums[i * SUMS_N + j][e];
+            write_band(batch, at + uvec2(i * UNIT_M, 0));
+        }
+        return;
+    }
     if (BY_LANES) {
         [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
             [[unroll]] for (uint e = 0; e < UNIT; e += 2)

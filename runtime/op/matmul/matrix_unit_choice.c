@@ -97,6 +97,7 @@ static uint32_t step_words(const matrix_class *c, const matrix_shape *unit, uint
 }
 
 #define DIRECT_PRODUCTS 64 /* of the units, in the unrolled code of a turn */
+#define BAND_PADDING    4  /* words of a row, if sums leave through shared memory */
 
 /* Whole turns of blocks must make a step of tile_k, and a part whole blocks. */
 static choice_fit fit_direct(const matrix_class *c, const matrix_unit_problem *p,
@@ -111,7 +112,7 @@ static choice_fit fit_direct(const matrix_class *c, const matrix_unit_problem *p
                                    DIRECT_PRODUCTS,
                         .suits = p->in_lanes,
                         .threads = threads,
-                        .shared_bytes = p->in_lanes ? 0 : 4u * threads / lanes * unit->m * unit->n,
+                        .shared_bytes = 4u * threads / lanes * unit->m * (c->part_n + BAND_PADDING),
                         .kept = (uint32_t)c->part_m * c->part_n / lanes,
                         .loaded = c->depth * step_words(c, unit, lanes)};
 }

@@ -175,6 +175,21 @@ static void generate_batches_for_units(case_list *list)
             case_add(list, "matmul %s%s", ways[w], operands[i]);
 }
 
+/* Products of blocks on matrix units: rows of even and odd lengths in each operand and the result,
+ * as they lie and transposed. */
+static void generate_direct(case_list *list)
+{
+    static const char *const rows[] = {"direct_small", "direct_deep", "direct_low", "direct"};
+    static const char *const operands[] = {
+        "in=a:f32:130x70;b:f32:70x131", "transpose_b=1 in=a:f32:67x71;b:f32:257x71",
+        "transpose_a=1 in=a:f32:129x35;b:f32:129x66", "in=a:f16:3x40x33;b:f16:33x45",
+        "transpose_a=1 transpose_b=1 in=a:f32:64x133;b:f16:65x64"};
+    for (size_t i = 0; i < COUNT(operands); i++)
+        for (size_t r = 0; r < COUNT(rows); r++)
+            case_add(list, "matmul precision=%s variant=matrix=%s %s", r == 1 ? "bf16" : "f16",
+                     rows[r], operands[i]);
+}
+
 /* Blocks in registers, even if the device would choose another kernel: edges on each side of a
  * block. */
 static void generate_scalar(case_list *list)
@@ -284,6 +299,7 @@ static void generate(case_list *list)
     generate_values(list);
     generate_halves(list);
     generate_batches_for_units(list);
+    generate_direct(list);
     generate_scalar(list);
     generate_activations(list);
     generate_fused(list);
