@@ -390,8 +390,13 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 
-/* The sentence of the graph's sticky error, or "". Lives as long as the graph. */
+/* The sentence of the graph's sticky error, or "". It changes only with the error. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
+
+/* Returns the sticky error and forgets it, so that builder calls work again, for example in an
+ * interactive session. All tensors stay valid. The call that failed has no result; if it had made
+ * nodes already, nothing reads them, and compiling drops them. New in 0.3. */
+rlxvk_status rlxvk_graph_clear_error(rlxvk_graph *graph);
 
 /* Appends a tensor to the outputs. Runs and feeds name outputs by index, in the order of these
  * calls. Any tensor may be an output, also twice. */

@@ -76,6 +76,17 @@ const char *rlxvk_graph_error(const rlxvk_graph *graph)
     return status_require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
+rlxvk_status rlxvk_graph_clear_error(rlxvk_graph *graph)
+{
+    rlxvk_status status = status_require(graph, "graph_clear_error", "graph");
+    if (status != RLXVK_OK)
+        return status;
+    status = graph->status;
+    graph->status = RLXVK_OK;
+    graph->error[0] = 0;
+    return status;
+}
+
 /* The first error wins, because later ones are its consequences. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 {

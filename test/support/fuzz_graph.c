@@ -367,7 +367,8 @@ static void check_result(const fuzz_maker *m, const fuzz_builder *b, rlxvk_tenso
                "%s: no error and an impossible shape", b->name);
 }
 
-/* Checks that the first error stays, with its message, and that later calls add nothing. */
+/* Checks that the first error stays, with its message, that later calls add nothing, and that
+ * calls work again once it is cleared. */
 static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
 {
     static const rlxvk_shape one = {.rank = 1, .dims = {1}};
@@ -384,8 +385,9 @@ static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
     FUZZ_CHECK(later.id == 0 && rlxvk_graph_status(m->g) == status && m->g->nodes.count == nodes &&
                    m->g->outputs.count == outputs,
                "%s: the graph takes calls after its error", b->name);
-    m->g->status = RLXVK_OK;
-    m->g->error[0] = 0;
+    FUZZ_CHECK(rlxvk_graph_clear_error(m->g) == status && !*rlxvk_graph_error(m->g) &&
+                   rlxvk_graph_clear_error(m->g) == RLXVK_OK,
+               "%s: the error is not cleared", b->name);
 }
 
 void fuzz_build(fuzz_maker *m, uint32_t calls)

@@ -366,6 +366,28 @@ static void tensors_must_be_the_graphs(void **state)
     }
 }
 
+/* Two calls fail. The graph goes on without them. */
+static void an_error_can_be_cleared(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, 3)), y = input(g, "y", RLXVK_SHAPE(4, 5));
+    (void)state;
+    assert_int_equal(rlxvk_matmul(g, x, y).id, 0);
+    assert_int_equal(rlxvk_neg(g, x).id, 0); /* it sticks */
+    assert_int_equal(rlxvk_graph_clear_error(g), RLXVK_E_SHAPE);
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_string_equal(rlxvk_graph_error(g), "");
+    assert_int_equal(rlxvk_graph_clear_error(g), RLXVK_OK);
+    assert_int_equal(rlxvk_concat(g, (rlxvk_tensor[]){x, y}, 2, 0).id, 0);
+    assert_int_equal(rlxvk_graph_clear_error(g), RLXVK_E_SHAPE);
+    rlxvk_graph_output(g, rlxvk_add(g, x, x));
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_int_equal(g->outputs.count, 1);
+    expect_ok(op_verify(g));
+    assert_int_equal(rlxvk_graph_clear_error(NULL), RLXVK_E_NULL);
+    rlxvk_graph_destroy(g);
+}
+
 static void names_are_kept(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -563,6 +585,7 @@ int main(void)
         cmocka_unit_test(halves_round_trip),
         cmocka_unit_test(errors_stick),
         cmocka_unit_test(tensors_must_be_the_graphs),
+        cmocka_unit_test(an_error_can_be_cleared),
         cmocka_unit_test(names_are_kept),
         cmocka_unit_test(names_have_rules),
         cmocka_unit_test(names_are_found),

@@ -224,9 +224,10 @@ class Graph(Unpicklable):
     # ---- Nodes ----
 
     def _check(self) -> None:
-        status = lib.rlxvk_graph_status(self._handle.pointer)
-        if status:
+        """Raises the error of a call. The graph takes calls again after it."""
+        if lib.rlxvk_graph_status(self._handle.pointer):
             sentence = text(lib.rlxvk_graph_error(self._handle.pointer))
+            status = lib.rlxvk_graph_clear_error(self._handle.pointer)
             raise errors.BY_NUMBER.get(status, errors.Error)(sentence)
 
     def _made(self, handle: Any) -> Tensor:
