@@ -36,6 +36,15 @@ void bucket_analysis_end(bucket_analysis *a);
 void bucket_case_expect(const bucket_case *r, const schedule_options *how, uint64_t span,
                         const char *why);
 
+/* The shape of a case in a table. RLXVK_SHAPE is no constant in C11. */
+#define FIXED_SHAPE(...)                                                                           \
+    {                                                                                              \
+        (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                            \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
 /* An F32 param. Its name gets a number, so that several can have the same `name`. */
 rlxvk_tensor bucket_case_param(rlxvk_graph *g, const char *name, rlxvk_shape shape);
 

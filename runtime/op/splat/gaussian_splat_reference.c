@@ -43,7 +43,8 @@ void gaussian_splat_rotation(const double q[4], double out[3][3])
     memcpy(out, rows, sizeof rows);
 }
 
-static void turn_back(const double rows[3][3], const double v[3], double out[3])
+/* Not const, because C11 makes no const double[3][3] of a double[3][3]. */
+static void turn_back(double rows[3][3], const double v[3], double out[3])
 {
     for (int k = 0; k < 3; k++)
         out[k] = rows[0][k] * v[0] + rows[1][k] * v[1] + rows[2][k] * v[2];
@@ -173,7 +174,7 @@ static bool meets_view(const rlxvk_gaussian_splat_options *o, const splat_camera
 }
 
 static void find_ellipse(splat_shape *s, const splat_camera *c, const double m[3],
-                         const double rows[3][3], const double a[3])
+                         double rows[3][3], const double a[3])
 {
     double turned[3][3], b[2][3], offset[2], f2, d;
     for (int i = 0; i < 3; i++) {
@@ -196,7 +197,7 @@ static void find_ellipse(splat_shape *s, const splat_camera *c, const double m[3
 }
 
 static bool project(splat_shape *s, const rlxvk_gaussian_splat_options *o, const splat_camera *c,
-                    const double m[3], const double rows[3][3], const double deviation[3],
+                    const double m[3], double rows[3][3], const double deviation[3],
                     const double away[3])
 {
     double support = sqrt(fmax(0, -2 * log(o->alpha_cutoff / s->opacity))), a[3], own[3], az[3];
@@ -231,7 +232,7 @@ static bool project(splat_shape *s, const rlxvk_gaussian_splat_options *o, const
 
 /* Whether a sum from which the splat's position is computed may overflow f32, in some order of its
  * terms. */
-static bool passes_range(const splat_shape *s, const splat_camera *c, const double rows[3][3],
+static bool passes_range(const splat_shape *s, const splat_camera *c, double rows[3][3],
                          const double away[3])
 {
     bool passes = false;

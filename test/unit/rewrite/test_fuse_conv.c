@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static const rlxvk_shape image = RLXVK_SHAPE(2, 4, 5, 6), line = RLXVK_SHAPE(2, 4, 7);
-static const rlxvk_shape room = RLXVK_SHAPE(1, 4, 3, 4, 5);
+static const rlxvk_shape image = {4, {2, 4, 5, 6}}, line = {3, {2, 4, 7}};
+static const rlxvk_shape room = {5, {1, 4, 3, 4, 5}};
 
 /* A convolution from 4 to 4 channels that keeps the image size. */
 static rlxvk_tensor convolve(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor bias, int64_t groups)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static const rlxvk_shape square = RLXVK_SHAPE(3, 3);
+static const rlxvk_shape square = {2, {3, 3}};
 
 /* Two such chains are equal, although each has its own constants. */
 static rlxvk_tensor chain(rlxvk_graph *g, rlxvk_tensor x, float factor)
