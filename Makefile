@@ -66,9 +66,10 @@ LIB_SRC  := $(filter-out $(OTHERS),$(sort $(wildcard runtime/*/*.c runtime/*/*/*
 TOOL_SRC := $(filter-out tools/build/% $(OTHERS),$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
 SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/*/test_*.c))
-# Tests that call POSIX themselves, or tools for SPIR-V of the system of the build, do not run on Windows.
+# Tests that use POSIX themselves, or tools for SPIR-V of the system of the build, do not run on Windows.
+POSIX    := <(sys/(wait|mman|resource|auxv|file)|glob|dlfcn|regex|fftw3)\.h>|\b(fork|mkdtemp|mkfifo|symlink|setenv|unsetenv|pthread_create|pthread_mutex_lock|fmemopen|open_memstream|timespec_get|clock_gettime|strndup|strsep|_SC_PAGESIZE|SIGKILL|module_assemble)\b
 ifneq ($(WINDOWS),)
-UNIT_SRC := $(filter-out $(shell grep -lE '<(sys/(wait|mman|resource|auxv|file)|glob|dlfcn|regex|fftw3)\.h>|\b(fork|mkdtemp|mkfifo|symlink|setenv|unsetenv|pthread_create|pthread_mutex_lock|fmemopen|open_memstream|timespec_get|clock_gettime|strndup|strsep|_SC_PAGESIZE|SIGKILL|module_assemble)\b' $(UNIT_SRC)),$(UNIT_SRC))
+UNIT_SRC := $(filter-out $(shell grep -lE '$(POSIX)' $(UNIT_SRC)),$(UNIT_SRC))
 endif
 FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
@@ -133,7 +134,7 @@ test-windows: ## build with MinGW, and test that under Wine on lavapipe; install
 
 test-cross: $(GEN)/kernel_table.c ## build for other processors, C libraries and compilers, and run what needs no device (TARGETS="musl i686-linux-gnu"); installs what this needs
 	@tools/build/deps.sh cross
-	@LONG='$(LONG)' NUMBERS='$(NUMBERS)' test/cross.sh $(TARGETS)
+	@LONG='$(LONG)' NUMBERS='$(NUMBERS)' POSIX='$(POSIX)' test/cross.sh $(TARGETS)
 
 unit-tests: $(filter $(BUILD)/test/test_%,$(UNITS))
 

@@ -4,7 +4,6 @@
 set -u
 . "$(dirname "$0")/check.sh"
 unset CC CFLAGS
-lacks() { ! grep "$@"; }
 
 check "make dist" make -s -j2 dist
 archive=$(ls -t build/rlxvk-*.tar.gz | head -n 1)

@@ -8,37 +8,24 @@ mapfile -t tests < <(if (($#)); then printf '%s\n' "$@"; else
     ls "$BUILD"/test/test_*.exe | sed 's|.*/||; s|\.exe$||' | grep -vxE "$([[ ${RLXVK_TEST_ALL:-} ]] || sed 's/ /|/g' <<<"${LONG:-}")"; fi)
 . "$(dirname "$0")/check.sh"
 began=$SECONDS
-# Wine needs a display, a home of its own, and a driver that it finds by the path of this machine.
+# Without a display, Wine has no Vulkan. It finds drivers by the paths of this machine.
 exec 3<>"$work/display"
 Xvfb -displayfd 3 -screen 0 640x480x16 >/dev/null 2>&1 &
 screen=$!
-trap 'wineserver -k >/dev/null 2>&1; kill $screen; rm -rf "$work"' EXIT
 until [[ -s $work/display ]]; do sleep 0.1; done
-export DISPLAY=:$(head -n 1 "$work/display") WINEPREFIX=$work/wine WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="
-wineboot --init >/dev/null 2>&1
+export DISPLAY=:$(head -n 1 "$work/display")
+start_wine
+undo() { wineserver -k >/dev/null 2>&1; kill $screen; }
 program=$cross/bin/rlxvk.exe
 
 # Runs a program of Windows.
 windows() { timeout "${limit:-900}" wine "$@"; }
-# Succeeds if the output of a program has a line that matches.
-says() {
-    local wanted=$1
-    shift
-    windows "$@" >"$work/said" 2>&1
-    grep -qE "$wanted" "$work/said" || { tail -n 15 "$work/said"; return 1; }
-}
 
 # ---- Unit tests ----
 for name in "${tests[@]}"; do
-    out=$(windows "$cross/test/$name.exe" 2>&1)
-    status=$?
-    p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
-    f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
-    ((status == 0 && p > 0)) || ((f > 0)) || f=1
-    passed=$((passed + p)) failed=$((failed + f)) programs=$((${programs:-0} + 1))
-    ((f == 0)) || printf 'FAILED: %s (exit status %d)\n%s\n' "$name" "$status" "$(grep -E 'ERROR|error|FAILED|left behind' <<<"$out" | head -n 8)"
+    unit_test "$name" wine "$cross/test/$name.exe"
 done
-echo "unit tests: $programs programs, $passed passed, $failed failed, $((SECONDS - began)) s"
+echo "unit tests: ${#tests[@]} programs, $passed passed, $failed failed, $((SECONDS - began)) s"
 (($#)) && finish
 
 # ---- Examples ----
@@ -50,24 +37,24 @@ check "example generate_text" windows "$cross/examples/generate_text.exe" "$mode
 
 # ---- The program ----
 for command in info conform bench run show generate train ops; do
-    check "$command --help" says '^usage: rlxvk' "$program" "$command" --help
+    check "$command --help" prints '^usage: rlxvk' windows "$program" "$command" --help
 done
 prompt=(generate "$model" -p "The open() system call" --tokens 24 --greedy)
 build/bin/rlxvk "${prompt[@]}" 2>/dev/null | sed '$d' >"$work/here" # the last line has times
 windows "$program" "${prompt[@]}" 2>/dev/null | sed '$d' >"$work/there"
 check "generate says something" test -s "$work/here"
 check "generate prints the same text as here" cmp "$work/here" "$work/there"
-check "train digits learns" says '^[0-9]+ of [0-9]+ held back told right \((9[0-9]|100)\.' "$program" train digits --epochs 3
-check "bench --start starts itself" says 'warm again .* ms to the end' "$program" bench --start
+check "train digits learns" prints '^[0-9]+ of [0-9]+ held back told right \((9[0-9]|100)\.' windows "$program" train digits --epochs 3
+check "bench --start starts itself" prints 'warm again .* ms to the end' windows "$program" bench --start
 
 # ---- Names ----
 strange="$work/Grüße 世界 'a b' & %PATH%"
 mkdir -p "$strange"
 cp "$model" "$strange/modèle.gguf"
-check "a model whose name has any letters" says '^a language model in GGUF' "$program" show "$strange/modèle.gguf"
+check "a model whose name has any letters" prints '^a language model in GGUF' windows "$program" show "$strange/modèle.gguf"
 check "a file whose name has any letters" windows "$program" show "$strange/modèle.gguf" --svg "$strange/图.dot"
 check "it is there" test -s "$strange/图.dot"
-check "a missing file is named" says 'nö\.gguf' "$program" show "$strange/nö.gguf"
+check "a missing file is named" prints 'nö\.gguf' windows "$program" show "$strange/nö.gguf"
 
 # ---- The cache ----
 # Wine itself sets LOCALAPPDATA to a folder of its home.
