@@ -55,6 +55,11 @@ check "a model whose name has any letters" prints '^a language model in GGUF' wi
 check "a file whose name has any letters" windows "$program" show "$strange/modèle.gguf" --svg "$strange/图.dot"
 check "it is there" test -s "$strange/图.dot"
 check "a missing file is named" prints 'nö\.gguf' windows "$program" show "$strange/nö.gguf"
+mkdir -p "$strange/bin" "$strange/share/rlxvk"
+cp "$program" "$strange/bin"
+cp test/data/digits.*.npy "$strange/share/rlxvk"
+installed() { cd "$strange" && windows bin/rlxvk.exe "$@"; }
+check "an installed program finds its pictures" prints ' held back told right ' installed train digits --epochs 1
 
 # ---- The cache ----
 # Wine itself sets LOCALAPPDATA to a folder of its home.
