@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds for other processors, C libraries and compilers, where every warning is an error, and runs the unit tests that open no device: under
-# qemu-user if the processor is another one, and for Windows of 32 bits under Wine of 32 bits, if that is installed. Prints a table of targets;
-# its tests are programs. Arguments: some of the targets; without them, all. LONG, NUMBERS: unit tests that only run with RLXVK_TEST_ALL=1.
+# qemu-user if the processor is another one, and under Wine of 32 bits, if that is installed, for its Windows. Prints a table of targets; its
+# tests are programs. Arguments: some of the targets; without them, all. LONG, NUMBERS: unit tests that only run with RLXVK_TEST_ALL=1.
 # POSIX: a pattern of what unit tests use that Windows lacks.
 set -u
 . "$(dirname "$0")/check.sh"
