@@ -26,13 +26,13 @@ enum {
 
 /* The matrix form also suits more rows than its most, unless the weights are decoded once for all
  * runs. Its kernel decodes them again for each row of tiles. That takes as long as to decode them
- * in a pass before the product. Blocks are decoded in a pass, too, but products of them are faster,
- * which pays from so many rows on. */
+ * in a pass before the product. Blocks are decoded in a pass, too, but products of them are
+ * faster. */
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
     {{"fragment", ON_HARDWARE}, DEQUANT_FORM_FRAGMENT,  2, 64},
-    {{"blocks",   ON_HARDWARE}, DEQUANT_FORM_BLOCKS, 2048, UINT32_MAX},
+    {{"blocks",   ON_HARDWARE}, DEQUANT_FORM_BLOCKS,    1, UINT32_MAX},
     {{"panel",    ON_HARDWARE}, DEQUANT_FORM_PANEL,    65, UINT32_MAX},
     {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 256},
     {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33, UINT32_MAX},
@@ -63,13 +63,14 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
     bool decoded = c->form == DEQUANT_FORM_UNPACKED || c->form == DEQUANT_FORM_BLOCKS;
     bool by_lanes = c->form <= DEQUANT_FORM_BLOCKS;
+    uint64_t least = c->form == DEQUANT_FORM_BLOCKS ? s->blocks_from : c->least_rows;
     bool any_more = c->form == DEQUANT_FORM_MATRIX && !(s->kept && room);
     return (choice_fit){.can = (c->form != DEQUANT_FORM_FRAGMENT || s->fragments) &&
                                (c->form != DEQUANT_FORM_PANEL || s->panels) &&
                                (c->form != DEQUANT_FORM_MATRIX || s->units) &&
-                               (c->form != DEQUANT_FORM_BLOCKS || s->blocks) && (!decoded || room),
-                        .suits = s->rows >= c->least_rows &&
-                                 (s->rows <= c->most_rows || any_more) &&
+                               (c->form != DEQUANT_FORM_BLOCKS || s->blocks_from) &&
+                               (!decoded || room),
+                        .suits = s->rows >= least && (s->rows <= c->most_rows || any_more) &&
                                  (!by_lanes || s->in_lanes)};
 }
 

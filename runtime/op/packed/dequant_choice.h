@@ -31,7 +31,8 @@ typedef struct dequant_shape {
     bool units;             /* matrix units, which the precision asks for, can do it */
     bool fragments;         /* they can with weights in registers and few rows of x */
     bool panels;            /* ... and with many rows */
-    bool blocks;            /* they can with decoded weights in blocks (matrix_direct.glsl) */
+    uint64_t blocks_from;   /* with decoded weights in blocks (matrix_direct.glsl), which pays from
+                             * so many rows on; 0: they cannot */
     bool in_lanes;          /* matrices lie in lanes as in matrix_layout.glsl */
     bool kept;              /* decoded only once and kept for all runs (plan/prepare.c) */
 } dequant_shape;

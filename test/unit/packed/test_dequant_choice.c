@@ -181,7 +181,7 @@ static void ways_from_registers(void **state)
         assert_string_equal(dequant_choose(&s, &gpu, FRAGMENT)->row.name, "fragment");
         assert_string_equal(dequant_choose(&s, &cpu, VARIANT_NONE)->row.name, "vector");
     }
-    s.rows = 4096, s.blocks = true;
+    s.rows = 4096, s.blocks_from = 2048;
     assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "blocks");
     s.rows = 2047;
     assert_string_equal(dequant_choose(&s, &gpu, VARIANT_NONE)->row.name, "panel");
