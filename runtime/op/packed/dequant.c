@@ -336,7 +336,7 @@ static matmul_request product_request(lowering *l, uint32_t id,
 static uint64_t blocks_from(const lowering *l, const matmul_request *r, uint32_t format)
 {
     static const uint16_t rows[QUANT_TYPES] = {
-        [QUANT_Q4_0] = 4096, [QUANT_Q4_1] = 4096, [QUANT_Q4_K] = 4096, [QUANT_Q5_1] = 2048,
+        [QUANT_Q4_0] = 3072, [QUANT_Q4_1] = 3072, [QUANT_Q4_K] = 3072, [QUANT_Q5_1] = 2048,
         [QUANT_Q8_0] = 2048, [QUANT_Q3_K] = 384,  [QUANT_Q6_K] = 384,
     };
     enum { OTHERS = 1024, WITH_GRID = 384 };
