@@ -108,6 +108,22 @@ static void units_do_not_matter(void **state)
     expect_determinant(a, 6, 2, log(2));
 }
 
+/* Ones on the diagonal and 1e30 above it: no scale of rows and columns makes all products of
+ * elements ordinary numbers. */
+static void chains_of_large_numbers(void **state)
+{
+    (void)state;
+    for (int64_t n = 2; n <= 8; n++) {
+        float a[64] = {0};
+        for (int64_t i = 0; i < n; i++) {
+            a[i * n + i] = 1;
+            if (i + 1 < n)
+                a[i * n + i + 1] = 1e30f;
+        }
+        expect_determinant(a, n, 1, 0);
+    }
+}
+
 /* The permutation i -> 5 i mod n, as a matrix. */
 static void permutations_have_their_sign(void **state)
 {
@@ -285,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_do_not_leave_the_range),
         cmocka_unit_test(units_do_not_matter),
+        cmocka_unit_test(chains_of_large_numbers),
         cmocka_unit_test(permutations_have_their_sign),
         cmocka_unit_test(small_integers_are_exact),
         cmocka_unit_test(special_values),
