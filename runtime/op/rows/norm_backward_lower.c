@@ -126,6 +126,16 @@ typedef struct cut_rows {
     uint32_t quads;
 } cut_rows;
 
+static cut_rows cut_into(lowering *l, axis_view view, uint32_t traits, uint64_t count)
+{
+    uint64_t length = round_up(divide_up(view.length, count), 4);
+    cut_rows c = {.view = view, .chunks = {(uint32_t)divide_up(view.length, length), length}};
+    axis_view pieces = {view.outer * c.chunks.count, MIN(length, view.length), view.inner};
+    c.tile = row_tile_choose(l, pieces, traits, 4, 4 * ROW_MOST_QUADS);
+    c.quads = row_quads(pieces, &c.tile);
+    return c;
+}
+
 static cut_rows cut(lowering *l, axis_view view, uint32_t traits)
 {
     uint64_t most =
@@ -133,11 +143,9 @@ static cut_rows cut(lowering *l, axis_view view, uint32_t traits)
     uint64_t wanted = divide_up(GROUPS_WANTED * (uint64_t)MAX(l->profile->compute_units, 1),
                                 view.outer * view.inner);
     uint64_t count = MAX(divide_up(view.length, most), MIN(wanted, view.length / SHORTEST_CHUNK));
-    uint64_t length = round_up(divide_up(view.length, count), 4);
-    cut_rows c = {.view = view, .chunks = {(uint32_t)divide_up(view.length, length), length}};
-    axis_view pieces = {view.outer * c.chunks.count, MIN(length, view.length), view.inner};
-    c.tile = row_tile_choose(l, pieces, traits, 4, 4 * ROW_MOST_QUADS);
-    c.quads = row_quads(pieces, &c.tile);
+    cut_rows c = cut_into(l, view, traits, count);
+    while (c.quads == 0) /* they exceed the registers that lanes have on this device */
+        c = cut_into(l, view, traits, count *= 2);
     return c;
 }
 
