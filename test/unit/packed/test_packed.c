@@ -287,10 +287,11 @@ static void expect_kernels(const way_case *c, int products)
 #define SUM      KERNEL_MATMUL_SUM
 #define FRAGMENT KERNEL_FRAGMENT_PACK, KERNEL_DEQUANT_FRAGMENT_F16
 #define GATHER   KERNEL_DEQUANT_GATHER
+#define BLOCKS   KERNEL_MATRIX_BLOCK_PACK
 
-/* If the matrices are in lanes, weights are unpacked within the product, in registers. Otherwise
- * they go through shared memory, and K is split for few rows. They are unpacked before the product
- * in split mode, and if that is done only once. */
+/* If the matrices are in lanes, weights are unpacked within the product, in registers, or to blocks
+ * before it if rows are many. Otherwise they go through shared memory, and K is split for few rows.
+ * They are unpacked before the product in split mode, and if that is done only once. */
 static void test_kernels_of_units(void **state)
 {
     /* clang-format off */
@@ -321,11 +322,16 @@ static void test_kernels_of_units(void **state)
         {RLXVK_Q4_K,  F16,  2048, true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_F16}},
         {RLXVK_Q4_0,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_SMALL}},
         {RLXVK_Q2_K,  F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_F16_LARGE}},
-        {RLXVK_IQ2_S, F16,  512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
-        {RLXVK_Q6_K,  BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16}},
+        {RLXVK_IQ2_S, F16,  383,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_F16_GRID}},
+        {RLXVK_Q6_K,  BF16, 383,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16}},
         {RLXVK_Q4_1,  BF16, 512,  true,  HALVES, {PACK, KERNEL_DEQUANT_PANEL_BF16_SMALL}},
         {RLXVK_TQ2_0, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_PANEL_BF16_LARGE}},
-        {RLXVK_IQ1_M, BF16, 512,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_GRID}},
+        {RLXVK_IQ1_M, BF16, 383,  true,  0, {PACK, KERNEL_DEQUANT_MATRIX_BF16_GRID}},
+        {RLXVK_Q4_K,  F16,  4096, true,  0, {BLOCKS, GATHER, KERNEL_MATRIX_DIRECT_F16}},
+        {RLXVK_Q6_K,  BF16, 512,  true,  0, {BLOCKS, GATHER, KERNEL_MATRIX_DIRECT_BF16}},
+        {RLXVK_IQ2_S, F16,  512,  true,  0,
+         {BLOCKS, KERNEL_DEQUANT_GATHER_GRID, KERNEL_MATRIX_DIRECT_F16}},
+        {RLXVK_Q6_K,  BF16, 512,  false, 0, {PACK, KERNEL_DEQUANT_MATRIX_BF16}},
     };
     /* clang-format on */
     (void)state;
