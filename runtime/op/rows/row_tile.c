@@ -39,15 +39,14 @@ row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, ui
     uint32_t columns = MIN(MAX(FEWEST_COLUMNS, profile->subgroup_size), size);
     columns = power_of_two_from(view.inner, power_of_two_within(columns));
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size / columns);
-    uint32_t held = most_held(profile, rows_plain, size);
     uint64_t rows = view.outer * view.inner;
     if (profile_is_software(profile) && rows > 0) {
         uint64_t busy = divide_up(CPU_THREADS, rows);
-        uint32_t own = MIN(most, 4 * power_of_two_within(held));
-        uint64_t needed = divide_up(view.length, most == ROW_ANY_LENGTH ? most : own);
-        lanes = MIN(lanes, power_of_two_from(MAX(busy, needed), size));
+        uint64_t held = divide_up(view.length, most);
+        lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
     }
-    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes, held, rows_plain};
+    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes,
+                      most_held(profile, rows_plain, size), rows_plain};
 }
 
 /* Lanes for contiguous rows. Lanes are neighbours. If there are few rows, each gets more of
