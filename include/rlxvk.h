@@ -390,7 +390,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 
-/* The sentence of the graph's sticky error, or "". It changes only with the error. */
+/* The sentence of the graph's sticky error, or "". Lives as long as the graph;
+ * rlxvk_graph_clear_error empties it. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
 /* Returns the sticky error and forgets it, so that builder calls work again, for example in an
