@@ -7,7 +7,6 @@ set -u
 unset PREFIX DESTDIR LIBDIR CPATH C_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH
 prefix="$work/a prefix" stage="$work/a stage" opt=/opt/rlxvk
 
-
 # ---- Install. From here on the source tree is not used. ----
 
 make -s -j2 all || exit 1

@@ -33,9 +33,9 @@ def load_torch():
     return torch, functional
 
 
-def operands(torch, *shapes, dtype=None):
+def operands(torch, *shapes, dtype="float32"):
     """Makes so many sets of random operands that the caches cannot hold them."""
-    dtype = dtype or torch.float32
+    dtype = getattr(torch, dtype)
     size = sum(torch.Size(s).numel() for s in shapes) * torch.empty(0, dtype=dtype).element_size()
     count = max(1, min(32, WORKING_SET // max(size, 1)))
     return [[torch.rand(*s, device="cuda").sub_(0.5).to(dtype) for s in shapes] for _ in range(count)]
@@ -59,19 +59,18 @@ def time_us(torch, function, sets, runs=RUNS):
     return statistics.median(times)
 
 
+def rows(function, *shapes, dtype="float32"):
+    return lambda t, f: time_us(t, lambda *x: function(t, f, *x), operands(t, *shapes, dtype=dtype))
+
+
 def square(n, dtype="float32"):
-    return lambda t, f: time_us(t, t.matmul, operands(t, (n, n), (n, n), dtype=getattr(t, dtype)))
-
-
-def rows(function, *shapes, dtype=None):
-    return lambda t, f: time_us(t, lambda *x: function(t, f, *x), operands(t, *shapes, dtype=dtype and getattr(t, dtype)))
+    return rows(lambda t, f, a, b: a @ b, (n, n), (n, n), dtype=dtype)
 
 
 def attention(heads, kv_heads, queries, keys, width, causal, dtype="float32"):
     def run(t, f):
-        kind = getattr(t, dtype)
-        pairs = operands(t, (1, kv_heads, keys, width), (1, kv_heads, keys, width), dtype=kind)
-        query = operands(t, (1, heads, queries, width), dtype=kind)
+        pairs = operands(t, (1, kv_heads, keys, width), (1, kv_heads, keys, width), dtype=dtype)
+        query = operands(t, (1, heads, queries, width), dtype=dtype)
         sets = [[query[i % len(query)][0], k, v] for i, (k, v) in enumerate(pairs)]
         call = lambda q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=causal,
                                                               enable_gqa=heads != kv_heads)
@@ -86,11 +85,11 @@ def transform(lines, length):
     return run
 
 
-def gradient(function, *shapes, whole=False, dtype=None):
+def gradient(function, *shapes, whole=False, dtype="float32"):
     """Times autograd of a function, on operands of these shapes. If `whole`, the forward pass counts, too."""
     def run(t, f):
         sets = []
-        for leaves in operands(t, *shapes, dtype=dtype and getattr(t, dtype)):
+        for leaves in operands(t, *shapes, dtype=dtype):
             y = function(t, f, *[x.requires_grad_() for x in leaves])
             sets.append([leaves, None if whole else y, t.rand_like(y)])
         def call(leaves, y, dy):
@@ -374,9 +373,8 @@ def precision_rows(precision):
           for m, n, k in ((512, 14336, 4096), (512, 4096, 14336), (1500, 5120, 1280), (16384, 1024, 1024), (2048, 32000, 2048),
                           (32, 4096, 4096), (631, 4096, 4096))],
         *[(f"{q} weights x {m} columns, {n}x{k}", f"dequant {q} {m}x{n}x{k} in {precision}", "TFLOP/s", packed(m, n, k))
-          for q, m, n, k in (("q4_K", 512, 4096, 14336), ("q8_0", 512, 4096, 14336), ("q6_K", 512, 4096, 14336),
-                             *[(other, 512, 4096, 14336) for other in ("q4_0", "iq4_xs", "q2_K")],
-                             ("iq2_s", 512, 4096, 14336), ("q4_K", 4096, 28672, 4096), ("q6_K", 4096, 4096, 14336))
+          for q, m, n, k in (*[(q, 512, 4096, 14336) for q in ("q4_K", "q8_0", "q6_K", "q4_0", "iq4_xs", "q2_K", "iq2_s")],
+                             ("q4_K", 4096, 28672, 4096), ("q6_K", 4096, 4096, 14336))
           if precision == "f16" or (q, m) == ("q4_K", 512)],
         *[(f"attention {label}", f"attention {label}", "TFLOP/s", attention(*shape, dtype))
           for label, shape in (("causal 1x32x2048x128", (32, 32, 2048, 2048, 128, True)),
