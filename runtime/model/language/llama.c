@@ -491,14 +491,28 @@ typedef struct chunk {
     int length;   /* the chunk has 8 << length rows, or fewer if the cache has */
 } chunk;
 
+/* The shortest chunk that has so many rows. */
+static chunk shortest(size_t tokens)
+{
+    chunk c = {.tokens = tokens};
+    while (tokens > (size_t)SMALLEST_CHUNK << c.length)
+        c.length++;
+    c.rows = (int64_t)SMALLEST_CHUNK << c.length;
+    return c;
+}
+
+/* Takes half a chunk if that and another for the rest take less time. Products compute whole bands
+ * of tiles, so a long chunk computes most rows of its padding, too. */
 static chunk next_chunk(const llama *m, size_t count)
 {
-    chunk next = {.tokens = MIN(count, longest_chunk(m))};
+    chunk next = shortest(MIN(count, longest_chunk(m)));
     if (m->sequences == 1 && count == 1)
-        return next;
-    while (next.tokens > (size_t)SMALLEST_CHUNK << next.length)
-        next.length++;
-    next.rows = MIN((int64_t)SMALLEST_CHUNK << next.length, m->net.capacity);
+        return (chunk){.tokens = 1};
+    int64_t half = next.rows / 2;
+    next.rows = MIN(next.rows, m->net.capacity);
+    if (half >= LEAST_HALF &&
+        m->run_rows + half + shortest(next.tokens - (size_t)half).rows < next.rows)
+        return shortest((size_t)half);
     return next;
 }
 

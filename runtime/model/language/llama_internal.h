@@ -56,11 +56,13 @@ typedef struct llama_weights {
 } llama_weights;
 
 /* Chunks have 8, 16, .. 2048 rows, but not more than the cache. Chunks longer than 512 are used
- * only if their temporaries are small compared with the model (plan_chunks). */
+ * only if their temporaries are small compared with the model (plan_chunks). A chunk with much
+ * padding becomes two, if half of it has LEAST_HALF rows. */
 enum {
     CHUNK_LENGTHS = 9,
     MODEST_LENGTHS = 7,
     SMALLEST_CHUNK = 8,
+    LEAST_HALF = 256,
     LARGEST_CHUNK = SMALLEST_CHUNK << (CHUNK_LENGTHS - 1)
 };
 

@@ -495,6 +495,27 @@ static void a_prompt_of_long_chunks(void **state)
     compare_chunks(40000, 2600, 2048);
 }
 
+/* 260 tokens are 256 and 4, not 512 with 252 rows of padding. 500 tokens stay together. */
+static void much_padding_makes_two_chunks(void **state)
+{
+    (void)state;
+    static small_model s;
+    static const uint32_t ids[500];
+    memset(&s, 0, sizeof s);
+    s.context = 600;
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    assert_ok(llama_load(shared_context, file, NULL, &m));
+    assert_ok(llama_extend(m, ids, 260, (llama_result){NULL, NULL}));
+    assert_true(m->chunks[5] && m->chunks[0]);
+    assert_null(m->chunks[6]);
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, 500, (llama_result){NULL, NULL}));
+    assert_ptr_equal(m->last_chunk, m->chunks[6]);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
 /* If no device has room for the cache, loading fails before anything is made. */
 static void a_cache_beyond_the_device(void **state)
 {
@@ -528,6 +549,7 @@ int main(void)
         cmocka_unit_test(one_graph_a_length),
         cmocka_unit_test(a_prompt_of_several_chunks),
         cmocka_unit_test(a_prompt_of_long_chunks),
+        cmocka_unit_test(much_padding_makes_two_chunks),
         cmocka_unit_test(a_cache_beyond_the_device),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
