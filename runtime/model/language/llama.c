@@ -491,7 +491,7 @@ typedef struct chunk {
     int length;   /* the chunk has 8 << length rows, or fewer if the cache has */
 } chunk;
 
-/* The shortest chunk that has so many rows. */
+/* The shortest chunk for so many tokens, whatever rows the cache has. */
 static chunk shortest(size_t tokens)
 {
     chunk c = {.tokens = tokens};
@@ -505,9 +505,9 @@ static chunk shortest(size_t tokens)
  * of tiles, so a long chunk computes most rows of its padding, too. */
 static chunk next_chunk(const llama *m, size_t count)
 {
-    chunk next = shortest(MIN(count, longest_chunk(m)));
     if (m->sequences == 1 && count == 1)
         return (chunk){.tokens = 1};
+    chunk next = shortest(MIN(count, longest_chunk(m)));
     int64_t half = next.rows / 2;
     next.rows = MIN(next.rows, m->net.capacity);
     if (half >= LEAST_HALF &&
